@@ -1,0 +1,213 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// contrast is a verdict in the making.
+type contrast struct {
+	Verdict
+	estimate estimate
+	testable bool // the rules of a verdict can be applied
+}
+
+// estimate is a mean on the log scale, with what its t interval needs.
+type estimate struct {
+	mean    float64
+	error   float64 // standard error
+	freedom float64 // degrees of freedom; 0: no interval
+}
+
+// interval is the two-sided t interval of the mean.
+func (e estimate) interval(confidence float64) (low, high float64) {
+	if e.error == 0 {
+		return e.mean, e.mean
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: e.freedom}.Quantile(1 - (1-confidence)/2)
+	return e.mean - t*e.error, e.mean + t*e.error
+}
+
+// p is the two-sided t test of a mean of 0.
+func (e estimate) p() float64 {
+	switch {
+	case e.mean == 0:
+		return 1
+	case e.error == 0:
+		return 0
+	}
+	return 2 * distuv.StudentsT{Sigma: 1, Nu: e.freedom}.CDF(-math.Abs(e.mean)/e.error)
+}
+
+// measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
+func measure(pairs []Pair, rule Rule) contrast {
+	c := contrast{Verdict: Verdict{Better: rule.Better, Tie: rule.Tie, RawP: 1, P: 1}}
+	if flaw := rule.flaw(); flaw != "" {
+		return c.without(flaw)
+	}
+	if flaw := flawOf(pairs, rule.Pairing == "independent"); flaw != "" {
+		return c.without("no verdict: " + flaw)
+	}
+	if rule.Pairing == "independent" {
+		c.unpaired(pairs, rule)
+		return c.without("no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are only numbers")
+	}
+	c.paired(pairs, rule)
+	for i, blocks := range rule.Looks {
+		if c.Blocks >= blocks {
+			c.Look = i + 1
+		}
+	}
+	if len(rule.Looks) == 0 && c.Blocks > 0 {
+		c.Look = 1
+	}
+	switch {
+	case c.Blocks < fewest:
+		c.More = next(rule.Looks, c.Blocks)
+		return c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers", c.Blocks, fewest))
+	case c.Look == 0:
+		c.More = next(rule.Looks, c.Blocks)
+		return c.without(fmt.Sprintf("no verdict yet: %d of the %d blocks of the first look", c.Blocks, rule.Looks[0]))
+	}
+	c.testable = true
+	return c
+}
+
+// without ends the contrast without a verdict. The reason is a caveat, too: it must stay with the numbers.
+func (c contrast) without(reason string) contrast {
+	c.Reason = reason
+	c.Caveats = append(c.Caveats, reason)
+	return c
+}
+
+// flawOf says which block makes a verdict impossible; empty: none.
+func flawOf(pairs []Pair, independent bool) string {
+	seen := map[int]bool{}
+	for _, p := range pairs {
+		for _, v := range []float64{p.Candidate, p.Against} {
+			if independent && math.IsNaN(v) {
+				continue
+			}
+			if !(v > 0) || math.IsInf(v, 0) {
+				return fmt.Sprintf("block %d holds the value %v, which has no logarithm", p.Block, v)
+			}
+		}
+		if seen[p.Block] && !independent {
+			return fmt.Sprintf("block %d occurs twice", p.Block)
+		}
+		seen[p.Block] = true
+	}
+	return ""
+}
+
+// paired computes the figures of a blocked design.
+func (c *contrast) paired(pairs []Pair, rule Rule) {
+	var ratios, own, other []float64
+	for _, p := range pairs {
+		a, b := math.Log(p.Candidate), math.Log(p.Against)
+		own, other = append(own, a), append(other, b)
+		ratios = append(ratios, orient(a-b, rule.Better))
+	}
+	c.Blocks = len(ratios)
+	if c.Blocks == 0 {
+		return
+	}
+	mean, deviation := stat.MeanStdDev(ratios, nil)
+	c.estimate.mean = mean
+	c.describe(own, other)
+	if c.Blocks < 2 {
+		return
+	}
+	c.estimate.error = stat.StdErr(deviation, float64(c.Blocks))
+	c.estimate.freedom = float64(c.Blocks - 1)
+	c.bounds(rule.Confidence)
+	c.HodgesLehmann = relative(hodgesLehmann(ratios))
+	var drawn bool
+	c.RawP, drawn = signFlip(ratios)
+	c.P = c.RawP
+	if drawn {
+		c.Caveats = append(c.Caveats, fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate", draws, c.Blocks))
+	}
+}
+
+// unpaired computes the figures of an independent design, after Welch.
+func (c *contrast) unpaired(pairs []Pair, rule Rule) {
+	var own, other []float64
+	for _, p := range pairs {
+		if !math.IsNaN(p.Candidate) {
+			own = append(own, math.Log(p.Candidate))
+		}
+		if !math.IsNaN(p.Against) {
+			other = append(other, math.Log(p.Against))
+		}
+	}
+	c.Blocks = min(len(own), len(other))
+	if c.Blocks == 0 {
+		return
+	}
+	c.describe(own, other)
+	c.estimate.mean = orient(stat.Mean(own, nil)-stat.Mean(other, nil), rule.Better)
+	c.Effect = relative(c.estimate.mean)
+	if c.Blocks < 2 {
+		return
+	}
+	n, m := float64(len(own)), float64(len(other))
+	a, b := stat.Variance(own, nil)/n, stat.Variance(other, nil)/m
+	c.estimate.error = math.Sqrt(a + b)
+	c.estimate.freedom = n + m - 2
+	if a+b > 0 {
+		c.estimate.freedom = (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
+	}
+	c.bounds(rule.Confidence)
+	c.RawP = c.estimate.p()
+	c.P = c.RawP
+	c.Caveats = append(c.Caveats, fmt.Sprintf("interval and p are Welch's, of %d samples against %d", len(own), len(other)))
+}
+
+// describe writes the figures that need one sample on each side.
+func (c *contrast) describe(own, other []float64) {
+	c.Effect = relative(c.estimate.mean)
+	c.Value, c.AgainstValue = math.Exp(stat.Mean(own, nil)), math.Exp(stat.Mean(other, nil))
+}
+
+func (c *contrast) bounds(confidence float64) {
+	low, high := c.estimate.interval(confidence)
+	c.Low, c.High = relative(low), relative(high)
+	c.LookLow, c.LookHigh = c.Low, c.High
+}
+
+func orient(d float64, better string) float64 {
+	if better == Lower {
+		return -d
+	}
+	return d
+}
+
+// relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is lost.
+func relative(d float64) float64 { return min(math.Expm1(d), math.MaxFloat64) }
+
+// mostForWalsh bounds the memory of hodgesLehmann, which holds the means of all pairs.
+const mostForWalsh = 2000
+
+// hodgesLehmann is the median of the means of all pairs of values, each value with itself included. Beyond mostForWalsh
+// values it is their median.
+func hodgesLehmann(values []float64) float64 {
+	means := slices.Clone(values)
+	if len(values) <= mostForWalsh {
+		for i := range values {
+			for j := range i {
+				means = append(means, (values[i]+values[j])/2)
+			}
+		}
+	}
+	slices.Sort(means)
+	middle := len(means) / 2
+	if len(means)%2 == 1 {
+		return means[middle]
+	}
+	return (means[middle-1] + means[middle]) / 2
+}

@@ -1,0 +1,214 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Directions of a metric.
+const (
+	Higher = "higher" // more is better
+	Lower  = "lower"  // less is better
+)
+
+const (
+	fewest            = 4    // blocks without which no verdict is given
+	toleranceOfMargin = 1e-9 // an estimate this close to the margin, on the log scale, has reached it
+)
+
+// Pair is one block of a contrast: the sample of the candidate and the sample of what it is held against, in the
+// metric's unit. Both are above zero. In an independent design Block means nothing, and NaN stands for a sample that
+// the side does not have.
+type Pair struct {
+	Block     int
+	Candidate float64
+	Against   float64
+}
+
+// Rule says how a contrast is judged.
+type Rule struct {
+	Better     string  // Higher or Lower
+	Tie        float64 // margin of practical equality, relative; 0: 2 %
+	Confidence float64 // of the reported interval, and of the whole sequence of looks; 0: 0.95
+	Looks      []int   // numbers of blocks at which is judged, ascending, from Looks; empty: once, at the blocks there are
+	Pairing    string  // blocked (or empty), or independent: numbers without a verdict
+}
+
+// Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better.
+type Verdict struct {
+	Outcome Outcome // Win, Loss, Tie, Inconclusive; empty: no verdict, and Reason says why
+	Reason  string  // one sentence
+	More    int     // blocks to measure before the next look; 0: decided, or the cap is reached
+
+	Blocks        int     // that the figures rest on; below 2 there is no interval, at 0 there are no figures
+	Look          int     // the last look that was reached, from 1; 0: none yet
+	Effect        float64 // exp(mean of ln ratios) - 1
+	Low, High     float64 // t interval at Rule.Confidence
+	LookLow       float64 // t interval at the look's level, which decides
+	LookHigh      float64
+	HodgesLehmann float64 // median of the means of all pairs of ln ratios, as a relative effect
+	RawP          float64 // exact two-sided sign-flip test of this contrast alone
+	P             float64 // the same after Holm over the contrasts that were judged together
+	Value         float64 // geometric mean of the candidate's samples
+	AgainstValue  float64 // likewise of the other's
+	Better        string  // as in Rule
+	Tie           float64 // the margin that was used, relative
+	Caveats       []string
+}
+
+// Judge judges one contrast that stands alone. See JudgeTogether.
+func Judge(pairs []Pair, rule Rule) Verdict {
+	return JudgeTogether([][]Pair{pairs}, rule)[0]
+}
+
+// JudgeTogether judges the contrasts of one commit on one metric, which share their blocks and therefore the risk of a
+// false verdict. It returns one verdict for each, in their order.
+//
+// With d = ln(candidate/against), oriented so that positive is better, and margin m = ln(1+Tie):
+//
+//   - win, loss: the t interval of mean(d) at the look's level (Pocock, see Looks) excludes 0, |mean(d)| >= m, and
+//     the contrast survives Holm's correction over the contrasts at 1-Confidence;
+//   - tie: the 90 % t interval of mean(d) lies inside ±m, which is two one-sided tests at 5 %;
+//   - inconclusive: otherwise. More says how many blocks the next look wants; at the cap it is 0 and this stands.
+//
+// Holm is applied to the exact sign-flip p-values. Where there are too few blocks for the exact test to reach
+// significance whatever they hold (fewer than 6 for one contrast, 7 for three), Holm is applied to the t test's p-values
+// instead and a caveat says so: a verdict that no data could reach would not be a rule.
+//
+// There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
+// logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look that
+// already decided.
+func JudgeTogether(contrasts [][]Pair, rule Rule) []Verdict {
+	rule = rule.withDefaults()
+	judged := make([]contrast, len(contrasts))
+	for i, pairs := range contrasts {
+		judged[i] = measure(pairs, rule)
+	}
+	survives := correct(judged, rule)
+	verdicts := make([]Verdict, len(contrasts))
+	for i := range judged {
+		c := &judged[i]
+		if c.testable {
+			c.decide(rule, survives[i])
+		}
+		verdicts[i] = c.Verdict
+	}
+	return verdicts
+}
+
+// Into writes the verdict into a ledger's row. No verdict is entered as Inconclusive with the reason, since every row
+// has an outcome.
+func (v Verdict) Into(row Comparison) Comparison {
+	row.Outcome, row.Reason = v.Outcome, v.Reason
+	if v.Outcome == "" {
+		row.Outcome = Inconclusive
+	}
+	row.Effect, row.Low, row.High = v.Effect, v.Low, v.High
+	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
+	row.Value, row.AgainstValue = v.Value, v.AgainstValue
+	row.Better, row.Tie = v.Better, v.Tie
+	row.Caveats = append(append([]string{}, row.Caveats...), v.Caveats...)
+	return row
+}
+
+func (r Rule) withDefaults() Rule {
+	if r.Tie == 0 {
+		r.Tie = usualTie
+	}
+	if r.Confidence == 0 {
+		r.Confidence = 0.95
+	}
+	return r
+}
+
+// flaw says why the rule cannot judge; empty: it can.
+func (r Rule) flaw() string {
+	switch {
+	case r.Better != Higher && r.Better != Lower:
+		return fmt.Sprintf("no verdict: whether higher or lower is better is not known (better = %q)", r.Better)
+	case !(r.Tie > 0 && r.Tie < 1):
+		return fmt.Sprintf("no verdict: tie = %v does not lie between 0 and 1", r.Tie)
+	case !(r.Confidence > 0.5 && r.Confidence < 1):
+		return fmt.Sprintf("no verdict: confidence = %v does not lie between 0.5 and 1", r.Confidence)
+	case r.Pairing != "" && r.Pairing != "blocked" && r.Pairing != "independent":
+		return fmt.Sprintf("no verdict: pairing = %q is neither blocked nor independent", r.Pairing)
+	}
+	for i := 1; i < len(r.Looks); i++ {
+		if r.Looks[i] <= r.Looks[i-1] {
+			return fmt.Sprintf("no verdict: the looks %v do not ascend", r.Looks)
+		}
+	}
+	return ""
+}
+
+// decide applies the rule to a testable contrast.
+func (c *contrast) decide(rule Rule, survives bool) {
+	margin := math.Log1p(rule.Tie)
+	level := pocock(max(1, len(rule.Looks)), 1-rule.Confidence)
+	low, high := c.estimate.interval(1 - level)
+	c.LookLow, c.LookHigh = relative(low), relative(high)
+	tieLow, tieHigh := c.estimate.interval(0.90)
+
+	excludes := low > 0 || high < 0
+	large := math.Abs(c.estimate.mean) >= margin-toleranceOfMargin
+	switch {
+	case excludes && large && survives && c.estimate.mean > 0:
+		c.Outcome = Win
+		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes 0", percent(c.Effect), span(low, high))
+	case excludes && large && survives:
+		c.Outcome = Loss
+		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes 0", percent(c.Effect), span(low, high))
+	case tieLow > -margin && tieHigh < margin:
+		c.Outcome = Tie
+		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", span(tieLow, tieHigh), plain(rule.Tie))
+	default:
+		c.Outcome = Inconclusive
+		c.More = next(rule.Looks, c.Blocks)
+		c.Reason = c.whyOpen(rule, excludes, large, low, high)
+	}
+}
+
+// whyOpen says which condition of a verdict does not hold.
+func (c *contrast) whyOpen(rule Rule, excludes, large bool, low, high float64) string {
+	var why string
+	switch {
+	case !excludes:
+		why = fmt.Sprintf("the interval at the look's level, %s, includes 0 and is too wide for a tie at ±%s", span(low, high), plain(rule.Tie))
+	case !large:
+		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too far for a tie",
+			percent(c.Effect), plain(rule.Tie), span(low, high))
+	default:
+		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g)", percent(c.Effect), c.P)
+	}
+	if c.More > 0 {
+		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
+	}
+	return fmt.Sprintf("after %d blocks: %s", c.Blocks, why)
+}
+
+// percent writes a relative effect with its sign.
+func percent(effect float64) string { return fmt.Sprintf("%+.2f %%", 100*effect) }
+
+// span writes an interval of ln ratios as relative effects.
+func span(low, high float64) string {
+	return percent(relative(low)) + " to " + percent(relative(high))
+}
+
+// plain writes a relative size without a sign.
+func plain(size float64) string { return fmt.Sprintf("%.4g %%", 100*size) }
+
+const (
+	usualTie = 0.02
+	tailTie  = 0.05
+)
+
+// DefaultTie is the margin of practical equality for a metric when the file declares none: 5 % for the time to first
+// token and for any 99th percentile, which are noisier than what they summarise, and 2 % for all else.
+func DefaultTie(metric string) float64 {
+	name := strings.ToLower(metric)
+	if strings.Contains(name, "ttft") || strings.Contains(name, "p99") {
+		return tailTie
+	}
+	return usualTie
+}

@@ -1,0 +1,195 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Outcomes are all outcomes, in the order in which they are decided.
+func Outcomes() []Outcome {
+	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Infra, NotComparable, NotRun, Win, Loss, Tie, Inconclusive}
+}
+
+// Judged says whether the outcome comes from figures: win, loss, tie or inconclusive.
+func (o Outcome) Judged() bool { return o == Win || o == Loss || o == Tie || o == Inconclusive }
+
+// MarshalJSON writes null for the figures that too few blocks leave without a meaning: a p of 0 would read as certainty.
+func (c Comparison) MarshalJSON() ([]byte, error) {
+	type plain Comparison
+	row := struct {
+		plain
+		Effect *float64 `json:"effect"`
+		Low    *float64 `json:"low"`
+		High   *float64 `json:"high"`
+		P      *float64 `json:"p"`
+	}{plain: plain(c)}
+	if c.Blocks >= 1 {
+		row.Effect = &c.Effect
+	}
+	if c.Blocks >= 2 {
+		row.Low, row.High, row.P = &c.Low, &c.High, &c.P
+	}
+	if row.Caveats == nil {
+		row.Caveats = []string{}
+	}
+	return json.Marshal(row)
+}
+
+// subject is what has exactly one outcome. A candidate that a compare measures with two benchmarks is two subjects.
+type subject struct{ compare, benchmark, commit, candidate string }
+
+func (s subject) String() string {
+	return fmt.Sprintf("compare.%s, benchmark.%s, candidate %s of commit %s", s.compare, s.benchmark, s.candidate, s.commit)
+}
+
+// Ledger is all that was declared to be compared, with what became of it.
+type Ledger struct {
+	Universe int          // (compare, benchmark, commit, candidate) declared in the file, counted there and not from Rows
+	Rows     []Comparison // one primary row for each of them, and any number of secondary ones
+}
+
+// RefusedError says that figures must not be shown: they are not comparable, or they do not add up.
+type RefusedError struct {
+	What    string   // what was refused: one line
+	Reasons []string // each a sentence
+}
+
+func (e *RefusedError) Error() string {
+	return e.What + ": " + strings.Join(e.Reasons, "; ")
+}
+
+// Check makes sure that the outcomes partition the universe: exactly one primary row for each subject, of a known
+// outcome, as many as were declared; and that every figure is a number. The error is a *RefusedError that lists all
+// mistakes.
+func (l *Ledger) Check() error {
+	var wrong []string
+	primary := map[subject]int{}
+	secondary := map[subject]bool{}
+	for _, row := range l.Rows {
+		s := subject{row.Compare, row.Benchmark, row.Commit, row.Candidate}
+		if row.Primary {
+			primary[s]++
+		} else {
+			secondary[s] = true
+		}
+		if !slices.Contains(Outcomes(), row.Outcome) {
+			wrong = append(wrong, fmt.Sprintf("%v: %q is no outcome", s, row.Outcome))
+		}
+		if figure := badFigure(row); figure != "" {
+			wrong = append(wrong, fmt.Sprintf("%v: %s", s, figure))
+		}
+	}
+	for s, count := range primary {
+		if count > 1 {
+			wrong = append(wrong, fmt.Sprintf("%v: %d outcomes on the primary metric, want 1", s, count))
+		}
+	}
+	for s := range secondary {
+		if primary[s] == 0 {
+			wrong = append(wrong, fmt.Sprintf("%v: no outcome on the primary metric", s))
+		}
+	}
+	if len(primary) != l.Universe {
+		wrong = append(wrong, fmt.Sprintf("%d candidates were declared, %d have an outcome", l.Universe, len(primary)))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	slices.Sort(wrong)
+	return &RefusedError{What: "the accounting does not add up", Reasons: wrong}
+}
+
+// badFigure says what in the figures of a row cannot be; empty: nothing.
+func badFigure(row Comparison) string {
+	figures := []float64{row.Effect, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie}
+	for _, v := range figures {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprintf("a figure of %s is %v", row.Metric, v)
+		}
+	}
+	switch {
+	case (row.Outcome == Win || row.Outcome == Loss || row.Outcome == Tie) && row.Blocks < fewest:
+		return fmt.Sprintf("%s from %d blocks, fewer than the %d that a verdict needs", row.Outcome, row.Blocks, fewest)
+	case row.P < 0 || row.P > 1 || row.Q < 0 || row.Q > 1:
+		return fmt.Sprintf("p = %v and q = %v are no probabilities", row.P, row.Q)
+	}
+	return ""
+}
+
+// Totals are the outcomes of one compare, counted from its primary rows.
+type Totals struct {
+	Compare  string          `json:"compare"` // empty: all compares
+	Universe int             `json:"universe"`
+	Counts   map[Outcome]int `json:"counts"` // every outcome, also those that nothing has
+}
+
+// Total counts the primary rows of all compares.
+func (l *Ledger) Total() Totals {
+	t := newTotals("")
+	for _, row := range l.Rows {
+		t.add(row)
+	}
+	return t
+}
+
+// Totals counts the primary rows of each compare, in the order of their names.
+func (l *Ledger) Totals() []Totals {
+	byName := map[string]*Totals{}
+	for _, row := range l.Rows {
+		if byName[row.Compare] == nil {
+			t := newTotals(row.Compare)
+			byName[row.Compare] = &t
+		}
+		byName[row.Compare].add(row)
+	}
+	var all []Totals
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, *byName[name])
+	}
+	return all
+}
+
+func newTotals(compare string) Totals {
+	t := Totals{Compare: compare, Counts: map[Outcome]int{}}
+	for _, o := range Outcomes() {
+		t.Counts[o] = 0
+	}
+	return t
+}
+
+func (t *Totals) add(row Comparison) {
+	if row.Primary {
+		t.Universe++
+		t.Counts[row.Outcome]++
+	}
+}
+
+// Measured is how many of the universe have figures: the denominator of every share of wins, losses and ties.
+func (t Totals) Measured() int {
+	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] + t.Counts[Inconclusive]
+}
+
+// SetQ fills Q of the primary rows that were judged: Benjamini-Hochberg within each compare, over its commits. A list of
+// all wins and losses with q <= 0.05 is expected to hold at most 5 % false ones.
+func SetQ(rows []Comparison) {
+	members := map[string][]int{}
+	for i, row := range rows {
+		rows[i].Q = 0
+		if row.Primary && row.Outcome.Judged() && row.Blocks >= fewest {
+			members[row.Compare] = append(members[row.Compare], i)
+		}
+	}
+	for _, indexes := range members {
+		ps := make([]float64, len(indexes))
+		for k, i := range indexes {
+			ps[k] = rows[i].P
+		}
+		for k, q := range BenjaminiHochberg(ps) {
+			rows[indexes[k]].Q = q
+		}
+	}
+}

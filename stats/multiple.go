@@ -1,0 +1,85 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Holm corrects p-values for their number, so that the chance of any false rejection among them keeps its level. The
+// results stand in the order of ps.
+func Holm(ps []float64) []float64 {
+	corrected := make([]float64, len(ps))
+	var largest float64
+	for rank, i := range ascending(ps) {
+		largest = max(largest, min(1, ps[i]*float64(len(ps)-rank)))
+		corrected[i] = largest
+	}
+	return corrected
+}
+
+// BenjaminiHochberg turns p-values into q-values: the share of false ones to expect in the list of all whose q is at
+// most that. The results stand in the order of ps.
+func BenjaminiHochberg(ps []float64) []float64 {
+	corrected := make([]float64, len(ps))
+	order := ascending(ps)
+	smallest := 1.0
+	for rank, i := range slices.Backward(order) {
+		smallest = min(smallest, ps[i]*(float64(len(ps))/float64(rank+1)))
+		corrected[i] = smallest
+	}
+	return corrected
+}
+
+// ascending is the order of the indexes of ps by value. Equal values keep their order.
+func ascending(ps []float64) []int {
+	order := make([]int, len(ps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case ps[a] < ps[b]:
+			return -1
+		case ps[a] > ps[b]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// correct applies Holm to the testable contrasts, fills their P, and says which survive.
+func correct(contrasts []contrast, rule Rule) []bool {
+	var exact, normal []float64
+	var members []int
+	fewestBlocks := math.MaxInt
+	for i := range contrasts {
+		if c := &contrasts[i]; c.testable {
+			members = append(members, i)
+			exact = append(exact, c.RawP)
+			normal = append(normal, c.estimate.p())
+			fewestBlocks = min(fewestBlocks, c.Blocks)
+		}
+	}
+	alpha := 1 - rule.Confidence + 1e-12
+	exact, normal = Holm(exact), Holm(normal)
+	// The smallest p that the exact test can give is 2^(1-n), and Holm multiplies the smallest by their number.
+	reachable := math.Ldexp(float64(len(members)), 1-fewestBlocks) <= alpha
+	survives := make([]bool, len(contrasts))
+	for k, i := range members {
+		c := &contrasts[i]
+		c.P = exact[k]
+		survives[i] = exact[k] <= alpha
+		if !reachable {
+			survives[i] = normal[k] <= alpha
+			c.Caveats = append(c.Caveats, tooFewForExact(fewestBlocks, len(members), normal[k]))
+		}
+	}
+	return survives
+}
+
+func tooFewForExact(blocks, contrasts int, p float64) string {
+	return fmt.Sprintf("%d blocks are too few for the exact test of %d contrast(s) to reach significance: the verdict rests on the t test (p = %.3g after Holm)",
+		blocks, contrasts, p)
+}

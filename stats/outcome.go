@@ -1,0 +1,50 @@
+// Package stats turns samples into verdicts, and verdicts into a ledger whose sums are checked.
+package stats
+
+// Outcome is what became of one candidate in one comparison. Each has exactly one.
+type Outcome string
+
+// The outcomes, in the order in which they are decided: the first that holds is the candidate's.
+const (
+	Skipped       Outcome = "skipped"        // declared in the file
+	NoPatch       Outcome = "no_patch"       // its variant's optional patch does not exist
+	Infeasible    Outcome = "infeasible"     // no device can ever serve it
+	NoBaseline    Outcome = "no_baseline"    // the baseline has no valid measurement
+	BuildFailed   Outcome = "build_failed"   //
+	Failed        Outcome = "failed"         // it ran and failed by itself while the baseline succeeded
+	Infra         Outcome = "infra"          // only transient or infra failures, attempts used up
+	NotComparable Outcome = "not_comparable" // its methodology differs from the baseline's
+	NotRun        Outcome = "not_run"        //
+	Win           Outcome = "win"            //
+	Loss          Outcome = "loss"           //
+	Tie           Outcome = "tie"            //
+	Inconclusive  Outcome = "inconclusive"   //
+)
+
+// Comparison is one row of a compare's ledger: one metric of one candidate against one other. Effect, Low, High and P
+// are meaningful only when Blocks is at least 2.
+type Comparison struct {
+	Compare       string   `json:"compare"`   // name of the compare block
+	Benchmark     string   `json:"benchmark"` // name of the benchmark block
+	Commit        string   `json:"commit"`
+	Candidate     string   `json:"candidate"` // commit/variant
+	Against       string   `json:"against"`   // commit/variant
+	Metric        string   `json:"metric"`
+	Primary       bool     `json:"primary"`
+	Outcome       Outcome  `json:"outcome"`
+	Reason        string   `json:"reason,omitempty"`
+	Effect        float64  `json:"effect"` // relative, positive is better: 0.05 is 5 % better
+	Low           float64  `json:"low"`    // bounds of the confidence interval, relative
+	High          float64  `json:"high"`
+	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on
+	P             float64  `json:"p"`                        // exact sign-flip test, after Holm within the commit
+	Q             float64  `json:"q,omitempty"`              // after Benjamini-Hochberg over commits; 0: not in a headline list
+	HodgesLehmann float64  `json:"hodges_lehmann,omitempty"` // relative
+	Value         float64  `json:"value,omitempty"`          // geometric mean of the candidate's samples, in Unit
+	AgainstValue  float64  `json:"against_value,omitempty"`  // likewise of the other's
+	Unit          string   `json:"unit,omitempty"`
+	Better        string   `json:"better,omitempty"` // higher or lower
+	Tie           float64  `json:"tie,omitempty"`    // the margin that was used
+	Methodology   string   `json:"methodology"`      // digest of what both have in common
+	Caveats       []string `json:"caveats"`
+}

@@ -1,0 +1,72 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	mostToEnumerate = 20      // values: 2^19 sums
+	draws           = 100_000 // beyond that
+)
+
+// signFlip is the two-sided p-value of the sign-flip test: the share of all ways to choose the values' signs whose sum
+// is at least as far from 0 as the sum seen. It supposes only that without an effect each value is as likely as its
+// negative. Up to 20 values it is exact; beyond, drawn is true and p comes from 100,000 random choices with a fixed
+// seed, counting the one seen, which keeps it valid.
+func signFlip(values []float64) (p float64, drawn bool) {
+	var sum, size float64
+	for _, v := range values {
+		sum += v
+		size += math.Abs(v)
+	}
+	if size == 0 {
+		return 1, false
+	}
+	// Sums that are equal on paper differ in their last bits.
+	threshold := math.Abs(sum) - 1e-12*size
+	if len(values) > mostToEnumerate {
+		return drawnFlips(values, threshold), true
+	}
+	// Flipping all signs changes no distance, so the first sign can stay.
+	rest := size - math.Abs(values[0])
+	extreme := countFlips(values[1:], values[0], rest, threshold)
+	return float64(extreme) / float64(int(1)<<(len(values)-1)), false
+}
+
+// countFlips counts the choices of signs of values for which sum plus the signed values reaches the threshold. size is
+// the sum of the values' distances from 0: a sum that it cannot bring back or cannot bring up needs no further steps.
+func countFlips(values []float64, sum, size, threshold float64) int {
+	distance := math.Abs(sum)
+	switch {
+	case len(values) == 0 && distance >= threshold, distance-size >= threshold*(1+1e-12):
+		return 1 << len(values)
+	case len(values) == 0, distance+size < threshold*(1-1e-12):
+		return 0
+	}
+	v, rest := values[0], max(0, size-math.Abs(values[0]))
+	return countFlips(values[1:], sum+v, rest, threshold) + countFlips(values[1:], sum-v, rest, threshold)
+}
+
+func drawnFlips(values []float64, threshold float64) float64 {
+	random := rand.New(rand.NewPCG(1, uint64(len(values))))
+	extreme := 1
+	for range draws {
+		var sum float64
+		var bits uint64
+		for i, v := range values {
+			if i%64 == 0 {
+				bits = random.Uint64()
+			}
+			if bits&1 == 0 {
+				v = -v
+			}
+			bits >>= 1
+			sum += v
+		}
+		if math.Abs(sum) >= threshold {
+			extreme++
+		}
+	}
+	return float64(extreme) / (draws + 1)
+}
