@@ -1,0 +1,193 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+const (
+	globalConfig = "benchgraph-gitconfig"
+	headRef      = "refs/benchgraph/HEAD"
+	maxOutput    = 256 << 20
+	maxStderr    = 64 << 10
+)
+
+// configText stands in for the user's configuration. It is a file and not a list of -c options because a fetch from a
+// path starts a second git, which drops the options but reads the file.
+const configText = `[safe]
+	directory = *
+[core]
+	hooksPath = /dev/null
+	attributesFile = /dev/null
+	excludesFile = /dev/null
+	fsmonitor = false
+	autocrlf = false
+	eol = lf
+	symlinks = true
+	protectHFS = true
+	protectNTFS = true
+	quotePath = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[fetch]
+	recurseSubmodules = false
+	fsckObjects = false
+[apply]
+	whitespace = nowarn
+[advice]
+	detachedHead = false
+[http]
+	lowSpeedLimit = 1000
+	lowSpeedTime = 60
+`
+
+// passed are the variables that a fetch may need and that cannot change what a repository holds.
+var passed = []string{
+	"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+	"GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_SSL_NO_VERIFY", "GIT_SSH_COMMAND", "GIT_EXEC_PATH",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+}
+
+// environment is what every git sees.
+func environment(caller []string, dir string) []string {
+	var env []string
+	ssh := "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"
+	for _, kv := range caller {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(passed, name) {
+			env = append(env, kv)
+		}
+		if name == "GIT_SSH_COMMAND" {
+			ssh = ""
+		}
+	}
+	if ssh != "" {
+		env = append(env, ssh)
+	}
+	return append(env,
+		"GIT_DIR="+dir,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, globalConfig),
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_ASKPASS=true",
+		"GIT_OPTIONAL_LOCKS=0",
+		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_DEFAULT_REF_FORMAT=files",
+		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+		"LC_ALL=C",
+	)
+}
+
+// call is one run of git.
+type call struct {
+	args  []string
+	stdin string
+	env   []string // added to the mirror's
+	ok    []int    // exit statuses that are answers, beside 0
+}
+
+// exitError is git ending with a status that is no answer.
+type exitError struct {
+	verb   string
+	status executor.Status
+	stderr string
+}
+
+func (e *exitError) Error() string {
+	if e.status.Signal != "" {
+		return fmt.Sprintf("git %s: ended by %s", e.verb, e.status.Signal)
+	}
+	if line := firstLine(e.stderr); line != "" {
+		return fmt.Sprintf("git %s: %s", e.verb, line)
+	}
+	return fmt.Sprintf("git %s: exit status %d", e.verb, e.status.Code)
+}
+
+// output runs git and returns what it printed.
+func (m *Mirror) output(ctx context.Context, c call) (string, error) {
+	var out []byte
+	err := m.stream(ctx, c, func(r *bufio.Reader) (err error) {
+		out, err = io.ReadAll(io.LimitReader(r, maxOutput+1))
+		if err == nil && len(out) > maxOutput {
+			err = fmt.Errorf("output is over %d MiB", maxOutput>>20)
+		}
+		return err
+	})
+	return string(out), err
+}
+
+// stream runs git and hands its output to read as it comes. When read returns early, git is stopped.
+func (m *Mirror) stream(ctx context.Context, c call, read func(*bufio.Reader) error) error {
+	verb := c.args[0]
+	outR, outW := io.Pipe()
+	stderr := &tail{}
+	proc, err := m.exec.Start(ctx, executor.Command{
+		Argv: append([]string{"git"}, c.args...), Dir: m.dir, Env: append(m.env[:len(m.env):len(m.env)], c.env...),
+		Stdin: strings.NewReader(c.stdin), Stdout: outW, Stderr: io.MultiWriter(stderr, m.log), Secrets: m.secrets,
+	})
+	if err != nil {
+		return fmt.Errorf("git %s: %w", verb, err)
+	}
+	type end struct {
+		status executor.Status
+		err    error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		status, err := proc.Wait(ctx)
+		outW.Close()
+		ended <- end{status, err}
+	}()
+	readErr := read(bufio.NewReaderSize(outR, 64<<10))
+	if readErr != nil {
+		// Closed first: a git that is blocked on its output would not notice a polite signal.
+		outR.CloseWithError(readErr)
+		proc.Stop()
+	} else {
+		_, readErr = io.Copy(io.Discard, outR)
+	}
+	e := <-ended
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", verb, context.Cause(ctx))
+	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF) && !errors.Is(readErr, io.EOF):
+		return fmt.Errorf("git %s: %w", verb, readErr)
+	case e.err != nil:
+		return fmt.Errorf("git %s: %w", verb, e.err)
+	case !e.status.OK() && !(e.status.Signal == "" && slices.Contains(c.ok, e.status.Code)):
+		// An output that was cut short is told by git's own complaint, not by ours.
+		return &exitError{verb: verb, status: e.status, stderr: stderr.String()}
+	case readErr != nil:
+		return fmt.Errorf("git %s: output is cut short: %w", verb, readErr)
+	}
+	return nil
+}
+
+// tail keeps the last bytes written to it: git's last words say why it gave up.
+type tail struct{ buf bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(p) > maxStderr {
+		p = p[len(p)-maxStderr:]
+	}
+	if over := t.buf.Len() + len(p) - maxStderr; over > 0 {
+		t.buf.Next(over)
+	}
+	t.buf.Write(p)
+	return n, nil
+}
+
+func (t *tail) String() string { return t.buf.String() }

@@ -1,0 +1,240 @@
+// Package git reads other people's repositories: it keeps a bare mirror of each, resolves revisions in it, and lays out
+// the tree of a commit, with or without a patch, exactly as it is stored.
+//
+// What it reads is not trusted. No hook, filter, attribute or configuration of a repository or of the user has an
+// effect, submodules are not followed, and nothing is written outside the directory that the caller names. Git 2.32 or
+// newer does the work, run through an executor.
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// Options says which repository is mirrored, and where.
+type Options struct {
+	Exec     executor.Executor
+	Dir      string    // of the bare mirror, absolute; made when it is missing; emptied when it mirrors another Location
+	Location string    // URL, scp-like address, path of a repository (work tree or bare), or bundle file
+	Env      []string  // the caller's environment: PATH, HOME, proxies, certificates and ssh settings are taken from it
+	Log      io.Writer // gets what git prints; nil: discarded
+	Offline  bool      // never reach for the network: what is not in the mirror is an error
+}
+
+// Mirror is the bare copy of one repository. It is safe for concurrent use, also by several processes.
+type Mirror struct {
+	exec     executor.Executor
+	dir      string
+	location string
+	shown    string // location without a password, for people
+	kind     kind
+	local    local // of a repository on this machine
+	env      []string
+	secrets  []string
+	log      io.Writer
+	offline  bool
+	backoff  time.Duration // before the second attempt at a fetch
+
+	mu      sync.Mutex
+	fetched map[string]bool // what was asked of the location already, so that it is asked once
+}
+
+// Resolved is what a revision stands for: 40 hexadecimal digits each.
+type Resolved struct {
+	Commit string
+	Tree   string
+}
+
+const (
+	cleanAfter   = 24 * time.Hour // a scratch directory older than this belongs to nobody
+	firstBackoff = time.Second
+)
+
+var fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// Open prepares the mirror of a repository. It reaches no network: what is missing is fetched when it is needed. An
+// error wraps fs.ErrNotExist when a path leads nowhere.
+func Open(ctx context.Context, o Options) (*Mirror, error) {
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fmt.Errorf("mirror directory %q: not absolute", o.Dir)
+	}
+	m := &Mirror{
+		exec: o.Exec, dir: filepath.Clean(o.Dir), location: o.Location, log: o.Log, offline: o.Offline,
+		backoff: firstBackoff, fetched: map[string]bool{},
+	}
+	if m.log == nil {
+		m.log = io.Discard
+	}
+	m.env = environment(o.Env, m.dir)
+	m.shown, m.secrets = redact(o.Location)
+	var err error
+	if m.kind, err = kindOf(o.Location); err != nil {
+		return nil, fmt.Errorf("repository %s: %w", m.shown, err)
+	}
+	if err := os.MkdirAll(m.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("mirror of %s: %w", m.shown, err)
+	}
+	if m.kind == repository {
+		if m.local, err = m.inspect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("mirror of %s: %w", m.shown, err)
+	}
+	return m, nil
+}
+
+// prepare makes the bare repository unless it is there.
+func (m *Mirror) prepare(ctx context.Context) error {
+	sum := sha256.Sum256([]byte(m.location + "\x00" + m.local.objects))
+	id := hex.EncodeToString(sum[:])
+	ready := filepath.Join(m.dir, "benchgraph-ready")
+	if have, err := os.ReadFile(ready); err == nil && string(have) == id {
+		return nil
+	}
+	return m.exclusively(ctx, func() error {
+		if have, err := os.ReadFile(ready); err == nil && string(have) == id {
+			return nil
+		}
+		if err := m.empty(); err != nil {
+			return err
+		}
+		if _, err := m.output(ctx, call{args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
+			return err
+		}
+		for name, text := range m.files() {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(m.dir, name)), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+		return writeAtomic(ready, []byte(id))
+	})
+}
+
+// files is what a new mirror holds beside what git puts there.
+func (m *Mirror) files() map[string]string {
+	f := map[string]string{
+		globalConfig: configText,
+		// HEAD is a ref like any other, so that a fetch can set it.
+		"HEAD": "ref: " + headRef + "\n",
+		// These win over every .gitattributes in a tree: bytes are laid out and patched as they are stored.
+		"info/attributes": "* -text !eol -ident -filter !working-tree-encoding -whitespace\n",
+	}
+	if m.kind == repository {
+		// Borrowing is safe because a mirror only reads: nothing here keeps the objects alive, and nothing needs to.
+		f["objects/info/alternates"] = m.local.objects + "\n"
+	}
+	return f
+}
+
+// empty removes everything in the mirror but its lock.
+func (m *Mirror) empty() error {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == lockName {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(m.dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const lockName = "benchgraph-lock"
+
+// exclusively runs f while nobody else, in this process or another, writes to the mirror.
+func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
+	lock, err := os.OpenFile(filepath.Join(m.dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which also unlocks
+	// Polled instead of waited for, so that the wait ends with ctx.
+	for {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("lock: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lock: %w", context.Cause(ctx))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	m.sweep()
+	return f()
+}
+
+// sweep removes what killed processes left. It runs under the lock, when no file of these names can belong to a living
+// writer; scratch directories are used without the lock and so must be old. What cannot be removed is met again by git,
+// which then says so better than we could.
+func (m *Mirror) sweep() {
+	for _, pattern := range []string{"*.lock", "refs/*/*.lock", "objects/info/*.lock", "objects/pack/tmp_*", "objects/tmp_*", "objects/??/tmp_obj_*"} {
+		stale, _ := filepath.Glob(filepath.Join(m.dir, pattern))
+		for _, path := range stale {
+			os.Remove(path)
+		}
+	}
+	scratch, _ := filepath.Glob(filepath.Join(m.dir, scratchPrefix+"*"))
+	for _, path := range scratch {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > cleanAfter {
+			os.RemoveAll(path)
+		}
+	}
+}
+
+// writeAtomic makes the file appear whole or not at all.
+func writeAtomic(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// firstLine is the beginning of git's complaint, for people.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "hint:") && !strings.HasPrefix(line, "warning:") {
+			return line
+		}
+	}
+	return strings.TrimSpace(s)
+}

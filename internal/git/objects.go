@@ -1,0 +1,194 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// The modes that git stores.
+const (
+	modeFile      = "100644"
+	modeExec      = "100755"
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// emptyTree is the tree without entries; every git knows it without storing it.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// entry is one file, link or submodule of a tree.
+type entry struct {
+	mode string
+	id   string
+	path string
+}
+
+// list names everything in the trees, in git's order, by one process: it is what differs from nothing.
+func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e entry) error) error {
+	var in strings.Builder
+	for _, tree := range trees {
+		fmt.Fprintf(&in, "%s %s\n", emptyTree, tree)
+	}
+	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
+	return m.stream(ctx, call{args: args, stdin: in.String(), env: env}, func(r *bufio.Reader) error {
+		tree := -1
+		for {
+			first, err := r.Peek(1)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if first[0] != ':' {
+				if _, err := r.ReadString('\n'); err != nil {
+					return err
+				}
+				tree++
+				continue
+			}
+			change, err := readChange(r)
+			if err != nil {
+				return err
+			}
+			if tree < 0 || tree >= len(trees) {
+				return errors.New("diff-tree: an entry of no tree")
+			}
+			if err := each(tree, entry{mode: change.mode, id: change.id, path: change.path}); err != nil {
+				return err
+			}
+		}
+		if tree != len(trees)-1 {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	})
+}
+
+// change is one line of git's raw difference: what a path was and what it is now.
+type change struct {
+	entry
+	oldMode string
+}
+
+// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0".
+func readChange(r *bufio.Reader) (change, error) {
+	meta, err := r.ReadString(0)
+	if err != nil {
+		return change{}, err
+	}
+	path, err := r.ReadString(0)
+	if err != nil {
+		return change{}, err
+	}
+	f := strings.Fields(strings.TrimPrefix(strings.TrimSuffix(meta, "\x00"), ":"))
+	if len(f) != 5 || !fullHash.MatchString(f[3]) {
+		return change{}, fmt.Errorf("raw difference %q: not understood", meta)
+	}
+	return change{oldMode: f[0], entry: entry{mode: f[1], id: f[3], path: strings.TrimSuffix(path, "\x00")}}, nil
+}
+
+// read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are fetched
+// in one go and handed over after the others.
+func (m *Mirror) read(ctx context.Context, entries []entry, env []string, each func(e entry, size int64, r io.Reader) error) error {
+	missing, err := m.readPresent(ctx, entries, env, each)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if err := m.fetchMissing(ctx, missing); err != nil {
+		return err
+	}
+	missing, err = m.readPresent(ctx, missing, env, each)
+	if err == nil && len(missing) > 0 {
+		err = &MissingObjects{Location: m.shown, Object: missing[0].id, Count: len(missing), Remedy: "the server did not send them"}
+	}
+	return err
+}
+
+// fetchMissing fetches the content of entries in one go.
+func (m *Mirror) fetchMissing(ctx context.Context, missing []entry) error {
+	seen := map[string]bool{}
+	var ids []string
+	for _, e := range missing {
+		if !seen[e.id] {
+			seen[e.id] = true
+			ids = append(ids, e.id)
+		}
+	}
+	return m.fetchObjects(ctx, ids)
+}
+
+// readPresent is read for what the mirror holds; it returns the rest.
+func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string, each func(entry, int64, io.Reader) error) (missing []entry, err error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	var in strings.Builder
+	for _, e := range entries {
+		in.WriteString(e.id)
+		in.WriteByte('\n')
+	}
+	err = m.stream(ctx, call{args: []string{"cat-file", "--batch", "--buffer"}, stdin: in.String(), env: env}, func(r *bufio.Reader) error {
+		for _, e := range entries {
+			size, err := readHeader(r, e.id)
+			if err != nil {
+				return err
+			}
+			if size < 0 {
+				missing = append(missing, e)
+				continue
+			}
+			content := &io.LimitedReader{R: r, N: size}
+			if err := each(e, size, content); err != nil {
+				return err
+			}
+			// The content and the line end after it.
+			if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return missing, err
+}
+
+// readHeader reads "<id> blob <size>", or "<id> missing" as size -1.
+func readHeader(r *bufio.Reader, id string) (int64, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 2 && f[0] == id && f[1] == "missing":
+		return -1, nil
+	case len(f) == 3 && f[0] == id && f[1] == "blob":
+		if size, err := strconv.ParseInt(f[2], 10, 64); err == nil && size >= 0 {
+			return size, nil
+		}
+	}
+	return 0, fmt.Errorf("object %s: answer %q is not understood", id, strings.TrimSpace(line))
+}
+
+// treesOf gives the tree of each commit. A commit that is not in the mirror is fetched.
+func (m *Mirror) treesOf(ctx context.Context, commits []string) ([]string, error) {
+	for _, c := range commits {
+		if !fullHash.MatchString(c) {
+			return nil, fmt.Errorf("commit %q: not 40 hexadecimal digits", c)
+		}
+	}
+	found, err := m.Resolve(ctx, commits)
+	if err != nil {
+		return nil, err
+	}
+	trees := make([]string, len(commits))
+	for i, c := range commits {
+		trees[i] = found[c].Tree
+	}
+	return trees, nil
+}
