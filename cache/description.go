@@ -1,0 +1,168 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// KeyVersion is the first line of every description. Raising it makes every stored result stale at once.
+const KeyVersion = "benchgraph key 1"
+
+// Key identifies a result by all that determines it: the SHA-256 of a Description's text. The zero Key is no key.
+type Key [sha256.Size]byte
+
+// String is the key in 64 hexadecimal digits.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// Short is the first 12 digits, for people.
+func (k Key) Short() string { return k.String()[:12] }
+
+// IsZero says whether k is no key.
+func (k Key) IsZero() bool { return k == Key{} }
+
+// MarshalText writes the 64 digits.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the 64 digits.
+func (k *Key) UnmarshalText(text []byte) error {
+	parsed, err := ParseKey(string(text))
+	if err == nil {
+		*k = parsed
+	}
+	return err
+}
+
+// ParseKey reads what String wrote.
+func ParseKey(s string) (Key, error) {
+	var k Key
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(k) {
+		return k, fmt.Errorf("key %q: want %d hexadecimal digits", s, 2*len(k))
+	}
+	copy(k[:], raw)
+	return k, nil
+}
+
+// Description is the text from which a Key is made: one labelled, quoted value a line, in the order in which they were
+// written. Quoting frames every value, so that no two lists of values give the same text. The text is kept beside the
+// result: why something is stale is the difference of two texts.
+type Description struct {
+	text bytes.Buffer
+}
+
+// Describe begins the description of one thing of a kind.
+func Describe(kind string) *Description {
+	d := &Description{}
+	fmt.Fprintln(&d.text, KeyVersion)
+	d.Add("kind", kind)
+	return d
+}
+
+// Add writes one line: the label and its values, each quoted. A label is a plain word; one that is not (it is empty, or
+// holds a space, a quote, a control character) is quoted, too, so that it cannot pass for something else.
+func (d *Description) Add(label string, values ...string) {
+	if !plain(label) {
+		label = strconv.Quote(label)
+	}
+	fmt.Fprint(&d.text, label)
+	for _, v := range values {
+		fmt.Fprintf(&d.text, " %q", v)
+	}
+	fmt.Fprintln(&d.text)
+}
+
+// plain says that a label can stand unquoted.
+func plain(label string) bool {
+	for i := range len(label) {
+		if c := label[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return label != ""
+}
+
+// Text is the whole description.
+func (d *Description) Text() string { return d.text.String() }
+
+// Key is the SHA-256 of the text.
+func (d *Description) Key() Key { return sha256.Sum256(d.text.Bytes()) }
+
+// Line is one line of a description, read back.
+type Line struct {
+	Label  string
+	Values []string
+}
+
+// ParseText reads a description's text back into its lines, without the version line. It accepts only what Description
+// writes: the lines, written again, give the same text.
+func ParseText(text string) ([]Line, error) {
+	rest, ok := strings.CutPrefix(text, KeyVersion+"\n")
+	if !ok {
+		return nil, fmt.Errorf("key text: first line is not %q", KeyVersion)
+	}
+	var lines []Line
+	for number := 2; rest != ""; number++ {
+		var line string
+		line, rest, ok = strings.Cut(rest, "\n")
+		if !ok {
+			return nil, fmt.Errorf("key text: line %d is cut short", number)
+		}
+		parsed, err := parseLine(line)
+		if err != nil {
+			return nil, fmt.Errorf("key text: line %d: %w", number, err)
+		}
+		lines = append(lines, parsed)
+	}
+	return lines, nil
+}
+
+func parseLine(line string) (Line, error) {
+	var parsed Line
+	rest := ""
+	if strings.HasPrefix(line, `"`) {
+		label, after, err := cutQuoted(line)
+		if err != nil {
+			return parsed, err
+		}
+		if plain(label) {
+			return parsed, fmt.Errorf("label %q needs no quotes", label)
+		}
+		parsed.Label, rest = label, after
+	} else {
+		label, _, _ := strings.Cut(line, " ")
+		if !plain(label) {
+			return parsed, fmt.Errorf("label %q is not quoted", label)
+		}
+		parsed.Label, rest = label, line[len(label):]
+	}
+	for rest != "" {
+		quoted, ok := strings.CutPrefix(rest, " ")
+		if !ok {
+			return parsed, fmt.Errorf("no space before %q", rest)
+		}
+		value, after, err := cutQuoted(quoted)
+		if err != nil {
+			return parsed, err
+		}
+		parsed.Values = append(parsed.Values, value)
+		rest = after
+	}
+	return parsed, nil
+}
+
+// cutQuoted reads the value that s begins with. It must be quoted as strconv.Quote does it, since another spelling of
+// the same value would be another key.
+func cutQuoted(s string) (value, rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(s)
+	if err == nil {
+		value, err = strconv.Unquote(quoted)
+	}
+	if err != nil || strconv.Quote(value) != quoted {
+		return "", "", fmt.Errorf("a value is not quoted as it should be: %.40q", s)
+	}
+	return value, s[len(quoted):], nil
+}

@@ -1,0 +1,197 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Op says what happened to a line of a description.
+type Op string
+
+// The ways in which two descriptions differ.
+const (
+	Changed Op = "changed" // other values
+	Added   Op = "added"   // only in the new text
+	Removed Op = "removed" // only in the old text
+	Moved   Op = "moved"   // the same lines in another order; Label is the first of them
+)
+
+// Change is one difference between two descriptions.
+type Change struct {
+	Op    Op
+	Label string
+	Old   []string // values before; nil when added
+	New   []string // values after; nil when removed
+}
+
+// Diff lists the differences between two texts of descriptions, in the order of the new text, then what was removed.
+// Lines that changed are paired by their label and as many first values as possible, so that of many lines labelled env
+// the one for the same variable is found. A text that cannot be read counts as empty.
+func Diff(old, new string) []Change {
+	before, _ := ParseText(old)
+	after, _ := ParseText(new)
+	if slices.EqualFunc(before, after, sameLine) {
+		return nil
+	}
+	gone, fresh := unmatched(before, after)
+	if len(gone) == 0 && len(fresh) == 0 {
+		for i := range after {
+			if !sameLine(before[i], after[i]) {
+				return []Change{{Op: Moved, Label: after[i].Label, Old: before[i].Values, New: after[i].Values}}
+			}
+		}
+	}
+	pairs := pair(gone, fresh)
+	paired := make([]bool, len(gone))
+	var changes []Change
+	for i, line := range fresh {
+		if pairs[i] < 0 {
+			changes = append(changes, Change{Op: Added, Label: line.Label, New: line.Values})
+			continue
+		}
+		paired[pairs[i]] = true
+		changes = append(changes, Change{Op: Changed, Label: line.Label, Old: gone[pairs[i]].Values, New: line.Values})
+	}
+	for i, line := range gone {
+		if !paired[i] {
+			changes = append(changes, Change{Op: Removed, Label: line.Label, Old: line.Values})
+		}
+	}
+	return changes
+}
+
+func sameLine(a, b Line) bool { return a.Label == b.Label && slices.Equal(a.Values, b.Values) }
+
+// signature is a line's label and first values as one string.
+func signature(l Line, values int) string {
+	parts := []string{strconv.Quote(l.Label)}
+	for _, v := range l.Values[:values] {
+		parts = append(parts, strconv.Quote(v))
+	}
+	return strings.Join(parts, " ")
+}
+
+// unmatched leaves out the lines that both have.
+func unmatched(before, after []Line) (gone, fresh []Line) {
+	count := map[string]int{}
+	for _, l := range before {
+		count[signature(l, len(l.Values))]++
+	}
+	for _, l := range after {
+		s := signature(l, len(l.Values))
+		if count[s] > 0 {
+			count[s]--
+		} else {
+			fresh = append(fresh, l)
+		}
+	}
+	for _, l := range slices.Backward(before) {
+		s := signature(l, len(l.Values))
+		if count[s] > 0 {
+			count[s]--
+			gone = append(gone, l)
+		}
+	}
+	slices.Reverse(gone)
+	return gone, fresh
+}
+
+// pair finds for each fresh line the index of the gone line that it replaces, or -1: those first that have the most
+// values in common.
+func pair(gone, fresh []Line) []int {
+	pairs := slices.Repeat([]int{-1}, len(fresh))
+	taken := make([]bool, len(gone))
+	longest := 0
+	for _, l := range gone {
+		longest = max(longest, len(l.Values))
+	}
+	for common := min(longest, 8); common >= 0; common-- {
+		waiting := map[string][]int{}
+		for i, l := range gone {
+			if !taken[i] && len(l.Values) >= common {
+				s := signature(l, common)
+				waiting[s] = append(waiting[s], i)
+			}
+		}
+		for i, l := range fresh {
+			if pairs[i] >= 0 || len(l.Values) < common {
+				continue
+			}
+			s := signature(l, common)
+			if found := waiting[s]; len(found) > 0 {
+				pairs[i], taken[found[0]] = found[0], true
+				waiting[s] = found[1:]
+			}
+		}
+	}
+	return pairs
+}
+
+// String is the change in a few words: commit.rev "a1b2" → "c3d4".
+func (c Change) String() string {
+	switch c.Op {
+	case Added:
+		return strings.TrimSpace(c.Label+" "+words(c.New)) + " is new"
+	case Removed:
+		return strings.TrimSpace(c.Label+" "+words(c.Old)) + " is gone"
+	case Moved:
+		return "the order of " + c.Label + " and other lines"
+	}
+	common := 0
+	for common < len(c.Old) && common < len(c.New) && c.Old[common] == c.New[common] {
+		common++
+	}
+	name := strings.TrimSpace(c.Label + " " + words(c.Old[:common]))
+	return name + " " + orNothing(words(c.Old[common:])) + " → " + orNothing(words(c.New[common:]))
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// words are values for people: quoted, digests and long values shortened.
+func words(values []string) string {
+	const longest = 48
+	short := make([]string, len(values))
+	for i, v := range values {
+		if _, err := ParseKey(v); err == nil {
+			v = v[:12]
+		}
+		if len(v) > longest {
+			cut := longest
+			for cut > 0 && !utf8.RuneStart(v[cut]) {
+				cut--
+			}
+			v = v[:cut] + "…"
+		}
+		short[i] = strconv.Quote(v)
+	}
+	return strings.Join(short, " ")
+}
+
+// Explain says in one sentence how a description changed: the first two changes, and how many more there are. It is
+// empty when nothing changed.
+func Explain(old, new string) string {
+	if old == new {
+		return ""
+	}
+	if _, err := ParseText(old); err != nil {
+		return "the stored result was described by another version of benchgraph"
+	}
+	changes := Diff(old, new)
+	shown := make([]string, 0, 2)
+	for _, c := range changes[:min(2, len(changes))] {
+		shown = append(shown, c.String())
+	}
+	sentence := strings.Join(shown, ", ")
+	if more := len(changes) - len(shown); more > 0 {
+		sentence = fmt.Sprintf("%s and %d more", sentence, more)
+	}
+	return sentence
+}

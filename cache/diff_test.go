@@ -1,0 +1,87 @@
+package cache_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+func TestExplain(t *testing.T) {
+	long := strings.Repeat("very long ", 20)
+	key1, key2 := cache.Describe("1").Key().String(), cache.Describe("2").Key().String()
+	line := func(label string, values ...string) cache.Line { return cache.Line{Label: label, Values: values} }
+	type lines = []cache.Line
+	for _, story := range []struct {
+		name     string
+		old, new lines
+		want     string
+	}{
+		{"nothing", lines{line("rev", "a")}, lines{line("rev", "a")}, ""},
+		{"one value", lines{line("commit.rev", "a1b2")}, lines{line("commit.rev", "c3d4")}, `commit.rev "a1b2" → "c3d4"`},
+		{"one of many variables", lines{line("env", "A", "1"), line("env", "B", "2"), line("env", "C", "3")},
+			lines{line("env", "A", "1"), line("env", "B", "4"), line("env", "C", "3")}, `env "B" "2" → "4"`},
+		{"added", lines{}, lines{line("env", "A", "1")}, `env "A" "1" is new`},
+		{"removed", lines{line("flag")}, lines{}, `flag is gone`},
+		{"renamed", lines{line("env", "A", "1")}, lines{line("env", "B", "1")}, `env "A" "1" → "B" "1"`},
+		{"one more value", lines{line("gpus", "1")}, lines{line("gpus", "1", "80GiB")}, `gpus "1" nothing → "80GiB"`},
+		{"another order", lines{line("run", "a"), line("run", "b")}, lines{line("run", "b"), line("run", "a")}, `the order of run and other lines`},
+		{"repeated", lines{line("run", "a"), line("run", "a")}, lines{line("run", "a")}, `run "a" is gone`},
+		{"digests are short", lines{line("input", "wheel", key1)}, lines{line("input", "wheel", key2)},
+			`input "wheel" "` + key1[:12] + `" → "` + key2[:12] + `"`},
+		{"long values are short", lines{line("command", "x")}, lines{line("command", long)}, `command "x" → "` + long[:48] + `…"`},
+		{"two", lines{line("a", "1"), line("b", "1")}, lines{line("a", "2"), line("b", "2")}, `a "1" → "2", b "1" → "2"`},
+		{"five", lines{line("a", "1"), line("b", "1"), line("c"), line("d")}, lines{line("a", "2"), line("b", "2"), line("e")},
+			`a "1" → "2", b "1" → "2" and 3 more`},
+	} {
+		if got := cache.Explain(describe(story.old).Text(), describe(story.new).Text()); got != story.want {
+			t.Errorf("%s: %s, want %s", story.name, got, story.want)
+		}
+	}
+	if got := cache.Explain("benchgraph key 0\n", describe(nil).Text()); !strings.Contains(got, "another version") {
+		t.Errorf("another version: %s", got)
+	}
+}
+
+// TestDiffIsComplete applies a diff to the old lines and must get the new ones, but for their order.
+func TestDiffIsComplete(t *testing.T) {
+	count := func(lines []cache.Line) map[string]int {
+		counts := map[string]int{}
+		for _, l := range lines {
+			counts[describe([]cache.Line{l}).Text()]++
+		}
+		return counts
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		old, new := drawLines(t, "old"), drawLines(t, "new")
+		counts := count(old)
+		changes := cache.Diff(describe(old).Text(), describe(new).Text())
+		for _, c := range changes {
+			if c.Op == cache.Changed || c.Op == cache.Removed {
+				counts[describe([]cache.Line{{Label: c.Label, Values: c.Old}}).Text()]--
+			}
+			if c.Op == cache.Changed || c.Op == cache.Added {
+				counts[describe([]cache.Line{{Label: c.Label, Values: c.New}}).Text()]++
+			}
+			if c.String() == "" {
+				t.Fatalf("%+v says nothing", c)
+			}
+		}
+		for line, n := range count(new) {
+			if counts[line] != n {
+				t.Fatalf("%q: %d times, want %d; changes %+v", line, counts[line], n, changes)
+			}
+			delete(counts, line)
+		}
+		for line, n := range counts {
+			if n != 0 {
+				t.Fatalf("%q is left %d times; changes %+v", line, n, changes)
+			}
+		}
+		if (len(changes) == 0) != equalLines(old, new) {
+			t.Fatalf("changes %+v between %q and %q", changes, old, new)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+// Package cache keeps results by what determined them.
+//
+// A result is a tree of files. Its Key says what went in (the SHA-256 of a readable Description); its Digest says what
+// came out. Entries are written once, whole, and never changed in place, so any number of processes may share a store.
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// File is one file of an entry.
+type File struct {
+	Path   string `json:"path"`             // slash-separated, relative to the entry's directory
+	Mode   uint32 `json:"mode"`             // permission bits (0o755 or 0o644)
+	Size   int64  `json:"size"`             // bytes
+	SHA256 string `json:"sha256,omitempty"` // of the bytes; empty for a link
+	Link   string `json:"link,omitempty"`   // target of a symbolic link that stays inside the entry
+}
+
+// Meta is what an entry says of itself.
+type Meta struct {
+	Key      Key           `json:"key"`
+	Content  Key           `json:"content"` // own description + digests of the inputs' bytes; the second way to find the entry
+	Digest   string        `json:"digest"`  // SHA-256 over the list of files: equal digests are equal results
+	Address  string        `json:"address"` // the node that made it first, for people
+	Text     string        `json:"text"`    // the description the Key was made from
+	Files    []File        `json:"files"`
+	Bytes    int64         `json:"bytes"` // sum of the sizes
+	Created  time.Time     `json:"created"`
+	Duration time.Duration `json:"duration"`      // of the attempt that made it
+	Log      string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
+}
+
+// Entry is one stored result.
+type Entry struct {
+	Meta
+	Dir string // absolute directory of the files; read-only
+}
+
+// ErrMiss is wrapped by every error that means: there is no such entry. Its text says why.
+var ErrMiss = errors.New("not in the store")
+
+// Store keeps entries.
+//
+// Get returns the whole entry of a key, or an error that wraps ErrMiss and says why (never stored, damaged, truncated);
+// a damaged entry is moved out of the way. With verify, every byte is read and checked; without it only what the
+// operating system's directory tells (names and sizes).
+// Find is Get by content key.
+// Put takes over the files below dir (which lies under the store's Scratch), computes sizes, digests and Digest, syncs
+// them and makes the entry visible in one step. If the key is there already, that entry wins and is returned.
+type Store interface {
+	Get(ctx context.Context, key Key, verify bool) (Entry, error)
+	Find(ctx context.Context, content Key) (Entry, error)
+	Put(ctx context.Context, dir string, meta Meta) (Entry, error)
+}
