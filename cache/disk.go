@@ -1,0 +1,201 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// formatName and formatVersion are what a store's format file holds: a newer benchgraph may lay a store out otherwise.
+const (
+	formatFile    = "format"
+	formatName    = "benchgraph store "
+	formatVersion = 1
+)
+
+// gcPatience is how long opening a store waits for another process's collection of garbage.
+const gcPatience = time.Minute
+
+// Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
+//
+// Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content key>
+// is a symbolic link whose target is the key, tmp/ holds what is being prepared, quarantine/ what was found damaged.
+// There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
+type Disk struct {
+	dir  string   // absolute, without links
+	used *os.File // locked, shared, as long as the store is open: nothing is collected meanwhile
+
+	mu      sync.Mutex
+	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
+	scratch string
+	serial  int
+}
+
+var _ Store = (*Disk)(nil)
+
+// OpenDisk opens the store in dir, and makes it if it is not there. It refuses a directory that others can write to,
+// that is something else, or that a newer version made. What dead processes were preparing is removed.
+func OpenDisk(dir string) (*Disk, error) {
+	d, err := openDisk(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+func openDisk(dir string) (*Disk, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	if err := checkOwner(dir); err != nil {
+		return nil, err
+	}
+	if err := checkFormat(dir); err != nil {
+		return nil, err
+	}
+	d := &Disk{dir: dir}
+	for _, sub := range []string{"entries", "content", "tmp", "quarantine"} {
+		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	if d.used, err = os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, err
+	}
+	if err := flockWithin(d.used, unix.LOCK_SH, gcPatience); err != nil {
+		d.used.Close()
+		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
+	}
+	d.sweep()
+	return d, nil
+}
+
+// checkOwner makes sure that only this user can have put anything into dir: results are run and believed.
+func checkOwner(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("it belongs to user %d, not to you (%d): choose a directory of your own, or chown it", st.Uid, os.Geteuid())
+	}
+	if info.Mode()&0o022 != 0 {
+		return fmt.Errorf("others can write to it (mode %04o), so its results cannot be trusted: run chmod go-w %s",
+			info.Mode().Perm(), strconv.Quote(dir))
+	}
+	return nil
+}
+
+func checkFormat(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, formatFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			// Another process may be writing the format file just now, under a name like this one.
+			if !strings.HasPrefix(e.Name(), "."+formatFile+"-") && e.Name() != formatFile {
+				return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory", formatFile)
+			}
+		}
+		return writeFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
+	}
+	if err != nil {
+		return err
+	}
+	number, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), formatName)
+	version, err := strconv.Atoi(number)
+	switch {
+	case !ok || err != nil:
+		return fmt.Errorf("its file %s is damaged (%.40q)", formatFile, text)
+	case version > formatVersion:
+		return fmt.Errorf("it has format %d, and this version knows formats up to %d: use a newer benchgraph, or another directory", version, formatVersion)
+	}
+	return nil
+}
+
+// Close gives the store up. Scratch directories that were not put are removed.
+func (d *Disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var err error
+	if d.claim != nil {
+		err = errors.Join(RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
+		d.claim, d.scratch = nil, ""
+	}
+	return errors.Join(err, d.used.Close())
+}
+
+func (d *Disk) path(parts ...string) string {
+	return filepath.Join(append([]string{d.dir}, parts...)...)
+}
+
+// Scratch makes an empty directory on the store's file system, from which Put can take a result. It is removed when
+// the store is closed, or when a later process finds that this one died.
+func (d *Disk) Scratch() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claim == nil {
+		if err := d.claimScratch(); err != nil {
+			return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
+		}
+	}
+	d.serial++
+	dir := filepath.Join(d.scratch, strconv.Itoa(d.serial))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
+	}
+	return dir, nil
+}
+
+// claimScratch makes this Disk's directory under tmp, and beside it a locked file that says: its owner lives.
+func (d *Disk) claimScratch() error {
+	for {
+		f, err := os.CreateTemp(d.path("tmp"), strconv.Itoa(os.Getpid())+"-*.lock")
+		if err != nil {
+			return err
+		}
+		// A sweep may have come between the making and the locking; then the file is the sweep's to remove.
+		if flock(f, unix.LOCK_EX|unix.LOCK_NB) != nil || !still(f, f.Name()) {
+			f.Close()
+			continue
+		}
+		d.claim, d.scratch = f, strings.TrimSuffix(f.Name(), ".lock")
+		return os.Mkdir(d.scratch, 0o755)
+	}
+}
+
+// sweep removes what dead processes left under tmp. What cannot be removed now is left to a later sweep: it is in
+// nobody's way.
+func (d *Disk) sweep() {
+	locks, _ := filepath.Glob(d.path("tmp", "*.lock"))
+	for _, name := range locks {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil && still(f, name) {
+			if RemoveTree(strings.TrimSuffix(name, ".lock")) == nil {
+				_ = os.Remove(name)
+			}
+		}
+		f.Close()
+	}
+}

@@ -1,0 +1,378 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// metaFile is the file of an entry that holds its Meta: a line with the SHA-256 of the rest, a line of JSON, the text
+// of the key, the list of files. metaMagic begins it.
+const (
+	metaFile  = "meta"
+	metaMagic = "benchgraph entry 1 "
+	outDir    = "out"
+)
+
+// header is the line of JSON. Text and Files of its Meta are left out: they follow verbatim.
+type header struct {
+	Meta
+	TextBytes int `json:"text_bytes"`
+	FileCount int `json:"file_count"`
+}
+
+func encodeMeta(m Meta) ([]byte, error) {
+	h := header{Meta: m, TextBytes: len(m.Text), FileCount: len(m.Files)}
+	h.Text, h.Files = "", nil
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	body := string(line) + "\n" + m.Text + listing(m.Files)
+	sum := sha256.Sum256([]byte(body))
+	return []byte(metaMagic + hex.EncodeToString(sum[:]) + "\n" + body), nil
+}
+
+func decodeMeta(data []byte) (Meta, error) {
+	text, ok := strings.CutPrefix(string(data), metaMagic)
+	if !ok {
+		return Meta{}, errors.New("its meta file does not begin as it should")
+	}
+	want, body, _ := strings.Cut(text, "\n")
+	if sum := sha256.Sum256([]byte(body)); hex.EncodeToString(sum[:]) != want {
+		return Meta{}, errors.New("its meta file is damaged")
+	}
+	line, rest, _ := strings.Cut(body, "\n")
+	var h header
+	if err := json.Unmarshal([]byte(line), &h); err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", err)
+	}
+	if h.TextBytes < 0 || h.TextBytes > len(rest) {
+		return Meta{}, errors.New("its meta file is cut short")
+	}
+	var err error
+	h.Text = rest[:h.TextBytes]
+	h.Files, err = parseListing(rest[h.TextBytes:])
+	if err == nil && len(h.Files) != h.FileCount {
+		err = fmt.Errorf("%d files are listed instead of %d", len(h.Files), h.FileCount)
+	}
+	if err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", err)
+	}
+	return h.Meta, nil
+}
+
+// damage is why an entry cannot be served, now or ever. Other errors (no file descriptor left, say) condemn no entry.
+type damage string
+
+func (d damage) Error() string { return string(d) }
+
+func (d *Disk) entryDir(key Key) string {
+	name := key.String()
+	return d.path("entries", name[:2], name)
+}
+
+// Get returns the entry of a key. See Store.
+func (d *Disk) Get(ctx context.Context, key Key, verify bool) (Entry, error) {
+	if ctx.Err() != nil {
+		return Entry{}, context.Cause(ctx)
+	}
+	entry, err := d.load(key)
+	if err == nil && verify {
+		err = check(ctx, entry)
+	}
+	var broken damage
+	if errors.As(err, &broken) {
+		return Entry{}, fmt.Errorf("entry %s: %w: %s; %s", key.Short(), ErrMiss, broken, d.quarantine(key, broken))
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("entry %s: %w", key.Short(), err)
+	}
+	return entry, nil
+}
+
+// useGrain is how exactly the time of an entry's last use is known. Writing it at every use would wear disks.
+const useGrain = time.Hour
+
+// load reads an entry's meta file and compares the names, kinds and sizes of its files.
+func (d *Disk) load(key Key) (Entry, error) {
+	dir := d.entryDir(key)
+	f, err := os.Open(filepath.Join(dir, metaFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			return Entry{}, fmt.Errorf("%w: never stored, or removed", ErrMiss)
+		}
+		return Entry{}, damage("its meta file is missing")
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Entry{}, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return Entry{}, err
+	}
+	meta, err := decodeMeta(data)
+	if err != nil {
+		return Entry{}, damage(err.Error())
+	}
+	if meta.Key != key {
+		return Entry{}, damage("its meta file is that of " + meta.Key.Short())
+	}
+	entry := Entry{Meta: meta, Dir: filepath.Join(dir, outDir)}
+	if err := checkSizes(entry); err != nil {
+		return Entry{}, err
+	}
+	if now := time.Now(); now.Sub(info.ModTime()) > useGrain {
+		_ = os.Chtimes(f.Name(), now, now) // only the order of later collections depends on it
+	}
+	return entry, nil
+}
+
+// checkSizes compares what the directory tells of the files with what was recorded.
+func checkSizes(e Entry) error {
+	for _, file := range e.Files {
+		info, err := os.Lstat(filepath.Join(e.Dir, filepath.FromSlash(file.Path)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && (info.Mode()&fs.ModeSymlink != 0) != (file.Link != ""):
+			return damage(file.Path + " is missing")
+		case err != nil:
+			return err
+		case file.Link == "" && (info.Size() != file.Size || !info.Mode().IsRegular()):
+			return damage(fmt.Sprintf("%s has %d bytes instead of %d", file.Path, info.Size(), file.Size))
+		}
+	}
+	return nil
+}
+
+// check reads all files of an entry and compares them with what was recorded.
+func check(ctx context.Context, e Entry) error {
+	t, err := openTree(e.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damage("its directory of files is missing")
+	}
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := t.walk(ctx, false); err != nil {
+		return err
+	}
+	err = t.hash(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damage(err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if diff := difference(t.files, e.Files); diff != "" {
+		return damage(diff)
+	}
+	return nil
+}
+
+// quarantine moves a damaged entry out of the way, where it can be looked at, and says so.
+func (d *Disk) quarantine(key Key, reason damage) string {
+	place, err := os.MkdirTemp(d.path("quarantine"), key.Short()+"-*")
+	if err != nil {
+		return err.Error()
+	}
+	dir := d.entryDir(key)
+	_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
+	if err := os.Rename(dir, filepath.Join(place, "entry")); err != nil {
+		_ = os.Remove(place)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "another process has removed it"
+		}
+		return err.Error()
+	}
+	_ = os.WriteFile(filepath.Join(place, "reason"), []byte(key.String()+": "+string(reason)+"\n"), 0o644)
+	return "moved to " + place
+}
+
+// Find returns the entry of a content key. See Store.
+func (d *Disk) Find(ctx context.Context, content Key) (Entry, error) {
+	if content.IsZero() {
+		return Entry{}, fmt.Errorf("content key: %w: it is zero", ErrMiss)
+	}
+	target, err := os.Readlink(d.contentLink(content))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, fmt.Errorf("content %s: %w: never stored, or removed", content.Short(), ErrMiss)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	key, err := ParseKey(target)
+	if err != nil {
+		return Entry{}, fmt.Errorf("content %s: %w: its link is damaged", content.Short(), ErrMiss)
+	}
+	entry, err := d.Get(ctx, key, false)
+	if err == nil && entry.Content != content {
+		return Entry{}, fmt.Errorf("content %s: %w: it was stored anew with other inputs", content.Short(), ErrMiss)
+	}
+	return entry, err
+}
+
+func (d *Disk) contentLink(content Key) string {
+	name := content.String()
+	return d.path("content", name[:2], name)
+}
+
+// Put stores the files below dir, which Scratch gave or which lies below what Scratch gave. See Store.
+func (d *Disk) Put(ctx context.Context, dir string, meta Meta) (Entry, error) {
+	if meta.Key.IsZero() {
+		return Entry{}, errors.New("store an entry: its key is zero")
+	}
+	entry, err := d.put(ctx, dir, meta)
+	if err != nil {
+		return Entry{}, fmt.Errorf("store entry %s: %w", meta.Key.Short(), err)
+	}
+	return entry, nil
+}
+
+func (d *Disk) put(ctx context.Context, dir string, meta Meta) (Entry, error) {
+	if entry, err := d.Get(ctx, meta.Key, false); !errors.Is(err, ErrMiss) {
+		if err == nil {
+			err = RemoveTree(dir)
+		}
+		return entry, err
+	}
+	stage, err := d.Scratch()
+	if err != nil {
+		return Entry{}, err
+	}
+	if !strings.HasPrefix(dir, filepath.Dir(stage)+string(filepath.Separator)) {
+		return Entry{}, fmt.Errorf("%s does not lie in a scratch directory of this store", dir)
+	}
+	defer RemoveTree(stage) // gone already when all went well
+	if err := fill(ctx, stage, dir, &meta); err != nil {
+		return Entry{}, err
+	}
+	return d.publish(ctx, stage, meta)
+}
+
+// fill makes stage the directory of an entry: it takes the files over from dir, and completes and writes meta.
+func fill(ctx context.Context, stage, dir string, meta *Meta) error {
+	// A task may have put a link in the directory's place, or made it read-only, so that it cannot be moved.
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s is no directory", dir))
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	out := filepath.Join(stage, outDir)
+	if err := os.Rename(dir, out); err != nil {
+		return err
+	}
+	t, err := openTree(out)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := t.walk(ctx, true); err != nil {
+		return err
+	}
+	if err := t.hash(ctx); err != nil {
+		return err
+	}
+	if err := t.sync(ctx); err != nil {
+		return err
+	}
+	meta.Files, meta.Bytes, meta.Digest = t.files, 0, digest(t.files)
+	for _, file := range t.files {
+		meta.Bytes += file.Size
+	}
+	if meta.Created.IsZero() {
+		meta.Created = time.Now()
+	}
+	meta.Created = meta.Created.Round(0).UTC() // as it will be read back
+	data, err := encodeMeta(*meta)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(stage, metaFile)
+	if err := writeFile(name, data); err != nil {
+		return err
+	}
+	return os.Chmod(name, 0o444)
+}
+
+// publish makes the entry visible in one step. Of two processes that store the same key the first wins.
+func (d *Disk) publish(ctx context.Context, stage string, meta Meta) (Entry, error) {
+	final := d.entryDir(meta.Key)
+	if err := makeDir(filepath.Dir(final)); err != nil {
+		return Entry{}, err
+	}
+	for {
+		err := os.Rename(stage, final)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return Entry{}, err
+		}
+		// Another process was faster. If its entry is damaged, Get moves it away, and the place is free.
+		if entry, err := d.Get(ctx, meta.Key, false); !errors.Is(err, ErrMiss) {
+			return entry, err
+		}
+	}
+	if err := syncDir(filepath.Dir(final)); err != nil {
+		return Entry{}, err
+	}
+	if err := os.Chmod(final, 0o555); err != nil {
+		return Entry{}, err
+	}
+	if err := d.link(meta); err != nil {
+		return Entry{}, err
+	}
+	return Entry{Meta: meta, Dir: filepath.Join(final, outDir)}, nil
+}
+
+// link makes the entry the one that its content key finds.
+func (d *Disk) link(meta Meta) error {
+	if meta.Content.IsZero() {
+		return nil
+	}
+	place := d.contentLink(meta.Content)
+	if err := makeDir(filepath.Dir(place)); err != nil {
+		return err
+	}
+	beside, err := d.Scratch()
+	if err != nil {
+		return err
+	}
+	defer RemoveTree(beside)
+	fresh := filepath.Join(beside, "link")
+	if err := os.Symlink(meta.Key.String(), fresh); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, place); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(place))
+}
+
+// makeDir makes one directory, durably, unless it is there.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}

@@ -1,0 +1,45 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func FuzzMeta(f *testing.F) {
+	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Files: []File{
+		{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)}, {Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
+		{Path: "c/d", Mode: modePlain, Link: "../b"}}}
+	text, err := encodeMeta(meta)
+	if err != nil {
+		f.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(text, []byte("\n"))
+	f.Add(body)
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		meta, err := decodeMeta(fmt.Appendf(nil, "%s%x\n%s", metaMagic, sha256.Sum256(body), body))
+		if err != nil {
+			return
+		}
+		for _, file := range meta.Files {
+			if !filepath.IsLocal(file.Path) {
+				t.Fatalf("%q leads out of the entry", file.Path)
+			}
+		}
+		text, err := encodeMeta(meta)
+		if err != nil {
+			return // a time that cannot be written
+		}
+		again, err := decodeMeta(text)
+		if diff := cmp.Diff(meta, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Fatalf("not read as it was written: %v\n%s", err, diff)
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
+var ErrBusy = errors.New("the store is in use by another process")
+
+// List calls f for every entry, in the order of the keys, until it returns an error. Entries whose meta file cannot be
+// read are left out: Verify finds them.
+func (d *Disk) List(ctx context.Context, f func(Meta) error) error {
+	return d.each(ctx, func(key Key) error {
+		data, err := os.ReadFile(filepath.Join(d.entryDir(key), metaFile))
+		if err != nil {
+			return nil
+		}
+		meta, err := decodeMeta(data)
+		if err != nil {
+			return nil
+		}
+		return f(meta)
+	})
+}
+
+// each calls f for the key of every entry. Names that are no key are passed over.
+func (d *Disk) each(ctx context.Context, f func(Key) error) error {
+	shelves, err := os.ReadDir(d.path("entries"))
+	if err != nil {
+		return fmt.Errorf("store %s: %w", d.dir, err)
+	}
+	for _, shelf := range shelves {
+		entries, err := os.ReadDir(d.path("entries", shelf.Name()))
+		if err != nil {
+			return fmt.Errorf("store %s: %w", d.dir, err)
+		}
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			key, err := ParseKey(e.Name())
+			if err != nil {
+				continue
+			}
+			if err := f(key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Verify reads every byte of every entry and calls report for each, with nil for one that is whole. Damaged entries are
+// moved to the quarantine, and their error wraps ErrMiss.
+func (d *Disk) Verify(ctx context.Context, report func(Key, error)) error {
+	return d.each(ctx, func(key Key) error {
+		_, err := d.Get(ctx, key, true)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		report(key, err)
+		return nil
+	})
+}
+
+// Remove removes an entry. That there is none is no error.
+func (d *Disk) Remove(key Key) error {
+	if entry, err := d.load(key); err == nil {
+		d.unlink(entry.Content, key)
+	}
+	trash, err := d.Scratch()
+	if err != nil {
+		return err
+	}
+	dir := d.entryDir(key)
+	_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
+	err = os.Rename(dir, filepath.Join(trash, "entry"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
+	}
+	return RemoveTree(trash)
+}
+
+// unlink takes back what link did, unless the content key finds another entry by now.
+func (d *Disk) unlink(content, key Key) {
+	place := d.contentLink(content)
+	if target, err := os.Readlink(place); err == nil && target == key.String() {
+		_ = os.Remove(place) // a link to nothing is a miss, no harm
+	}
+}
+
+// GCOptions say what a collection of garbage may remove. Without limits, everything goes that Keep does not hold; with
+// neither limits nor Keep, nothing.
+type GCOptions struct {
+	MaxBytes int64          // the least recently used entries go until the rest has so many bytes at most; 0: no limit
+	MaxAge   time.Duration  // entries that were not used for so long go; 0: no limit
+	Keep     func(Key) bool // these stay, whatever the limits; nil: none
+	DryRun   bool           // remove nothing, only say what would go
+}
+
+// GCResult is what a collection of garbage did, or would do.
+type GCResult struct {
+	Removed      []Meta // without Text and Files; least recently used first
+	RemovedBytes int64
+	Kept         int
+	KeptBytes    int64 // more than MaxBytes when Keep holds more
+	Quarantined  int   // damaged entries whose remains were removed
+}
+
+// resident is an entry, with the time of its last use.
+type resident struct {
+	meta Meta
+	used time.Time
+}
+
+// GC removes entries that are not wanted any more, and what lies in quarantine. It needs the store for itself: while
+// another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last used
+// is known to the hour.
+func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
+	if !o.DryRun {
+		if err := d.exclusive(); err != nil {
+			return GCResult{}, fmt.Errorf("collect garbage in %s: %w", d.dir, err)
+		}
+		defer d.share()
+	}
+	residents, err := d.residents(ctx)
+	if err != nil {
+		return GCResult{}, err
+	}
+	var result GCResult
+	for _, r := range residents {
+		result.KeptBytes += r.meta.Bytes
+	}
+	result.Kept = len(residents)
+	for _, r := range residents {
+		if !o.takes(r, result.KeptBytes) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return result, context.Cause(ctx)
+		}
+		if !o.DryRun {
+			if err := d.Remove(r.meta.Key); err != nil {
+				return result, err
+			}
+		}
+		result.Removed = append(result.Removed, r.meta)
+		result.RemovedBytes += r.meta.Bytes
+		result.Kept--
+		result.KeptBytes -= r.meta.Bytes
+	}
+	result.Quarantined, err = d.clearQuarantine(o.DryRun)
+	return result, err
+}
+
+// takes says whether an entry goes, when those that stay so far have so many bytes.
+func (o GCOptions) takes(r resident, bytes int64) bool {
+	if o.Keep != nil && o.Keep(r.meta.Key) {
+		return false
+	}
+	if o.MaxAge == 0 && o.MaxBytes == 0 {
+		return o.Keep != nil
+	}
+	return o.MaxAge > 0 && time.Since(r.used) > o.MaxAge || o.MaxBytes > 0 && bytes > o.MaxBytes
+}
+
+// residents lists the entries, the least recently used first.
+func (d *Disk) residents(ctx context.Context) ([]resident, error) {
+	var all []resident
+	err := d.List(ctx, func(m Meta) error {
+		info, err := os.Stat(filepath.Join(d.entryDir(m.Key), metaFile))
+		if err != nil {
+			return nil
+		}
+		m.Text, m.Files = "", nil
+		m.Address, m.Log = strings.Clone(m.Address), strings.Clone(m.Log)
+		all = append(all, resident{meta: m, used: info.ModTime()})
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b resident) int {
+		return cmp.Or(a.used.Compare(b.used), a.meta.Created.Compare(b.meta.Created))
+	})
+	return all, err
+}
+
+func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
+	places, err := os.ReadDir(d.path("quarantine"))
+	if err != nil || dryRun {
+		return len(places), err
+	}
+	for _, place := range places {
+		if err := RemoveTree(d.path("quarantine", place.Name())); err != nil {
+			return 0, err
+		}
+	}
+	return len(places), nil
+}
+
+// exclusive waits a moment for other processes to close the store.
+func (d *Disk) exclusive() error {
+	err := flockWithin(d.used, unix.LOCK_EX, time.Second)
+	if err == nil {
+		return nil
+	}
+	d.share() // a lock that could not be converted may have been given up
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrBusy
+	}
+	return err
+}
+
+func (d *Disk) share() { _ = flock(d.used, unix.LOCK_SH) }
