@@ -1,0 +1,390 @@
+package cache
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a journal keeps.
+const (
+	keptAttempts  = 32      // of each address
+	keptDurations = 8       // for an estimate
+	slack         = 1000    // superseded records that are not worth a compaction
+	longestRecord = 1 << 20 // bytes; a longer line is damaged
+	longestText   = 4 << 10 // bytes of a failure's message, evidence or remedy: logs are hostile
+)
+
+// Journal remembers attempts: what failed, how long things take. It is a file of one checksummed JSON record a line, to
+// which any number of processes append. A line that was torn by a crash, or damaged, is passed over and counted.
+// Of each address the last 32 attempts are kept, and failures as long as they are remembered.
+//
+// Its methods may be called from several goroutines.
+type Journal struct {
+	path string
+	lock *os.File // held while appending or compacting: the journal itself is replaced by a compaction
+
+	mu        sync.Mutex
+	file      *os.File
+	read      int64 // bytes of the file that have been taken in
+	lines     int   // lines among them
+	damaged   int   // those that were passed over
+	serial    int
+	kept      int                        // attempts in addresses
+	addresses map[string][]*noted        // oldest first
+	kinds     map[string][]time.Duration // of successes, by address without instance key
+	failures  map[Key]*noted             // remembered
+	forgotten map[string]bool            // IDs
+}
+
+// noted is an attempt and its place in the order of all.
+type noted struct {
+	Attempt
+	serial int
+}
+
+// record is one line: an attempt, or the IDs of failures that are no longer remembered.
+type record struct {
+	Attempt *Attempt `json:"attempt,omitempty"`
+	Forget  []string `json:"forget,omitempty"`
+}
+
+// OpenJournal opens the journal in a file, and makes it if it is not there.
+func OpenJournal(path string) (*Journal, error) {
+	j := &Journal{path: path}
+	if err := j.open(); err != nil {
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	return j, nil
+}
+
+func (j *Journal) open() error {
+	if err := os.MkdirAll(filepath.Dir(j.path), 0o755); err != nil {
+		return err
+	}
+	var err error
+	if j.lock, err = os.OpenFile(j.path+".lock", os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return err
+	}
+	if err := j.catchUp(); err != nil {
+		j.lock.Close()
+		return err
+	}
+	return nil
+}
+
+// Close makes what was recorded durable and closes the file.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Close())
+}
+
+// Sync makes what was recorded durable, and takes in what other processes recorded.
+func (j *Journal) Sync() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := errors.Join(j.file.Sync(), j.catchUp()); err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	return nil
+}
+
+// Damaged counts the lines that were passed over because they were torn or damaged.
+func (j *Journal) Damaged() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.damaged
+}
+
+// Record appends an attempt. It survives the end of this process at once, and a loss of power after the next Sync.
+// Texts of a failure that are longer than 4 KiB are cut.
+func (j *Journal) Record(a Attempt) error {
+	if a.Failure != nil {
+		f := *a.Failure
+		for _, text := range []*string{&f.Message, &f.Evidence, &f.Remedy} {
+			*text = strings.ToValidUTF8((*text)[:min(len(*text), longestText)], "\uFFFD")
+		}
+		a.Failure = &f
+	}
+	return j.append(func() (record, bool) { return record{Attempt: &a}, true })
+}
+
+// Forget makes the journal forget the remembered failures that match, so that they are tried again. The attempts
+// themselves stay listed.
+func (j *Journal) Forget(match func(Attempt) bool) error {
+	return j.append(func() (record, bool) {
+		var r record
+		for _, n := range j.failures {
+			if match(n.Attempt) {
+				r.Forget = append(r.Forget, n.ID)
+			}
+		}
+		slices.Sort(r.Forget)
+		return r, len(r.Forget) > 0
+	})
+}
+
+// append writes the record that compose makes, having seen all that others wrote; none when it says false.
+func (j *Journal) append(compose func() (record, bool)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err := flock(j.lock, unix.LOCK_EX)
+	if err == nil {
+		err = errors.Join(j.appendLocked(compose), flock(j.lock, unix.LOCK_UN))
+	}
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	return nil
+}
+
+func (j *Journal) appendLocked(compose func() (record, bool)) error {
+	if err := j.catchUp(); err != nil {
+		return err
+	}
+	r, ok := compose()
+	if !ok {
+		return nil
+	}
+	line, err := encodeRecord(r)
+	if err != nil {
+		return err
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > j.read { // a torn line, since nobody else is writing: end it
+		line = append([]byte{'\n'}, line...)
+	}
+	if _, err := j.file.Write(line); err != nil {
+		return err
+	}
+	if err := j.catchUp(); err != nil {
+		return err
+	}
+	if j.lines > slack+2*(j.kept+len(j.failures)) {
+		return j.compact()
+	}
+	return nil
+}
+
+func encodeRecord(r record) ([]byte, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > longestRecord-10 {
+		return nil, fmt.Errorf("record of %d bytes is too long", len(text))
+	}
+	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
+}
+
+func decodeRecord(line []byte) (record, error) {
+	var r record
+	sum, text, ok := bytes.Cut(line, []byte(" "))
+	if !ok || len(line) > longestRecord {
+		return r, errors.New("no record")
+	}
+	if string(sum) != fmt.Sprintf("%08x", checksum(text)) {
+		return r, errors.New("wrong checksum")
+	}
+	err := json.Unmarshal(text, &r)
+	return r, err
+}
+
+func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+
+// catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
+func (j *Journal) catchUp() error {
+	if j.file == nil || !still(j.file, j.path) {
+		if err := j.reopen(); err != nil {
+			return err
+		}
+	}
+	data, err := io.ReadAll(io.NewSectionReader(j.file, j.read, 1<<62))
+	if err != nil {
+		return err
+	}
+	for {
+		line, rest, ok := bytes.Cut(data, []byte("\n"))
+		if !ok {
+			return nil // half a line: its writer is at it, or was torn away
+		}
+		j.read += int64(len(line)) + 1
+		j.lines++
+		data = rest
+		if len(line) == 0 {
+			continue
+		}
+		r, err := decodeRecord(line)
+		if err != nil {
+			j.damaged++
+			continue
+		}
+		j.apply(r)
+	}
+}
+
+func (j *Journal) reopen() error {
+	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	if j.file != nil {
+		j.file.Close()
+	}
+	j.file, j.read, j.lines, j.damaged, j.serial, j.kept = f, 0, 0, 0, 0, 0
+	j.addresses = map[string][]*noted{}
+	j.kinds = map[string][]time.Duration{}
+	j.failures = map[Key]*noted{}
+	j.forgotten = map[string]bool{}
+	return nil
+}
+
+func (j *Journal) apply(r record) {
+	for _, id := range r.Forget {
+		j.forgotten[id] = true
+	}
+	if len(r.Forget) > 0 {
+		for key, n := range j.failures {
+			if j.forgotten[n.ID] {
+				delete(j.failures, key)
+			}
+		}
+	}
+	if r.Attempt == nil {
+		return
+	}
+	j.serial++
+	n := &noted{Attempt: *r.Attempt, serial: j.serial}
+	before := len(j.addresses[n.Address])
+	j.addresses[n.Address] = lastOf(append(j.addresses[n.Address], n), keptAttempts)
+	j.kept += len(j.addresses[n.Address]) - before
+	switch {
+	case n.Failure == nil:
+		delete(j.failures, n.Key)
+		kind := kindOf(n.Address)
+		j.kinds[kind] = lastOf(append(j.kinds[kind], n.Duration), keptDurations)
+	case n.Failure.Class.Retried():
+		delete(j.failures, n.Key)
+	default:
+		j.failures[n.Key] = n
+	}
+}
+
+// lastOf leaves the last n elements; room for the others is given back only when the slice grows.
+func lastOf[T any](s []T, n int) []T {
+	if len(s) > n {
+		clear(s[:len(s)-n])
+		s = s[len(s)-n:]
+	}
+	return s
+}
+
+// kindOf is an address without its instance key: wheel.vllm of wheel.vllm["a/b"].
+func kindOf(address string) string {
+	kind, _, _ := strings.Cut(address, "[")
+	return kind
+}
+
+// live lists what a compaction keeps, in order.
+func (j *Journal) live() []*noted {
+	var all []*noted
+	for _, attempts := range j.addresses {
+		all = append(all, attempts...)
+	}
+	for _, n := range j.failures {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b *noted) int { return cmp.Compare(a.serial, b.serial) })
+	return slices.Compact(all)
+}
+
+// compact replaces the file by one that holds only what is kept. Other processes notice that it is another file.
+func (j *Journal) compact() error {
+	var b bytes.Buffer
+	var forgotten []string
+	for _, n := range j.live() {
+		line, err := encodeRecord(record{Attempt: &n.Attempt})
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+		if j.forgotten[n.ID] {
+			forgotten = append(forgotten, n.ID)
+		}
+	}
+	for ids := range slices.Chunk(forgotten, 1000) {
+		line, err := encodeRecord(record{Forget: ids})
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+	}
+	if err := writeFile(j.path, b.Bytes()); err != nil {
+		return err
+	}
+	return j.catchUp()
+}
+
+// Failure is the last attempt at a key, if it failed in a way that is remembered.
+func (j *Journal) Failure(key Key) (Attempt, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n, ok := j.failures[key]
+	if !ok {
+		return Attempt{}, false
+	}
+	return n.Attempt, true
+}
+
+// Attempts lists the kept attempts at an address, the newest last.
+func (j *Journal) Attempts(address string) []Attempt {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	attempts := make([]Attempt, 0, len(j.addresses[address]))
+	for _, n := range j.addresses[address] {
+		attempts = append(attempts, n.Attempt)
+	}
+	return attempts
+}
+
+// Estimate is how long a success at the address takes: the median of the last eight, or else of the last eight of all
+// addresses that differ only in their instance key.
+func (j *Journal) Estimate(address string) (time.Duration, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var durations []time.Duration
+	for _, n := range j.addresses[address] {
+		if n.Failure == nil {
+			durations = append(durations, n.Duration)
+		}
+	}
+	if len(durations) == 0 {
+		durations = slices.Clone(j.kinds[kindOf(address)])
+	}
+	durations = lastOf(durations, keptDurations)
+	if len(durations) == 0 {
+		return 0, false
+	}
+	slices.Sort(durations)
+	middle := len(durations) / 2
+	if len(durations)%2 == 0 {
+		return (durations[middle-1] + durations[middle]) / 2, true
+	}
+	return durations[middle], true
+}

@@ -1,0 +1,271 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func openJournal(t testing.TB, path string) *Journal {
+	t.Helper()
+	j, err := OpenJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+// attempt makes an attempt at a node; class "" is a success.
+func attempt(id, address, key string, class Class, seconds int) Attempt {
+	a := Attempt{ID: id, Run: "run", Address: address, Key: Describe(key).Key(), Number: 1, Start: time.Unix(1700000000, 0).UTC(),
+		Duration: time.Duration(seconds) * time.Second, Devices: []string{"GPU-1"}}
+	if class != "" {
+		a.Failure = &Failure{Class: class, Message: "failed as " + id}
+	}
+	return a
+}
+
+func record1(t testing.TB, j *Journal, attempts ...Attempt) {
+	t.Helper()
+	for _, a := range attempts {
+		if err := j.Record(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFailuresAreRemembered(t *testing.T) {
+	for _, story := range []struct {
+		name     string
+		attempts []Attempt
+		want     string // ID; empty: none
+	}{
+		{"none", nil, ""},
+		{"a success", []Attempt{attempt("1", "a", "k", "", 1)}, ""},
+		{"a permanent one", []Attempt{attempt("1", "a", "k", Permanent, 1)}, "1"},
+		{"a fixable one", []Attempt{attempt("1", "a", "k", Fixable, 1)}, "1"},
+		{"the last one", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", Invalid, 1)}, "2"},
+		{"not a transient one", []Attempt{attempt("1", "a", "k", Transient, 1)}, ""},
+		{"not one of the machine", []Attempt{attempt("1", "a", "k", Infra, 1)}, ""},
+		{"a success ends it", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1)}, ""},
+		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", Transient, 1)}, ""},
+		{"another key's success", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "other", "", 1)}, "1"},
+		{"at another address", []Attempt{attempt("1", "b", "k", Permanent, 1)}, "1"},
+	} {
+		path := filepath.Join(t.TempDir(), "journal")
+		j := openJournal(t, path)
+		record1(t, j, story.attempts...)
+		for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
+			got, ok := j.Failure(Describe("k").Key())
+			if got.ID != story.want || ok != (story.want != "") {
+				t.Errorf("%s, %s: %q, want %q", story.name, name, got.ID, story.want)
+			}
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "b", "k2", Permanent, 1))
+	if err := j.Forget(func(a Attempt) bool { return a.Address == "a" }); err != nil {
+		t.Fatal(err)
+	}
+	for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
+		if _, ok := j.Failure(Describe("k1").Key()); ok {
+			t.Errorf("%s: still remembered", name)
+		}
+		if _, ok := j.Failure(Describe("k2").Key()); !ok {
+			t.Errorf("%s: too much was forgotten", name)
+		}
+		if len(j.Attempts("a")) != 1 {
+			t.Errorf("%s: the attempt itself is gone", name)
+		}
+	}
+	record1(t, j, attempt("3", "a", "k1", Permanent, 1))
+	if got, ok := j.Failure(Describe("k1").Key()); !ok || got.ID != "3" {
+		t.Errorf("a failure after that: %+v, %t", got, ok)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	j := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	if _, ok := j.Estimate(`wheel.vllm["a"]`); ok {
+		t.Error("an estimate from nothing")
+	}
+	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", Permanent, 1000), attempt("2", `wheel.vllm["b"]`, "k", "", 10),
+		attempt("3", `wheel.vllm["b"]`, "k", "", 20), attempt("4", `wheel.other["b"]`, "k", "", 999))
+	for address, want := range map[string]time.Duration{
+		`wheel.vllm["b"]`: 15 * time.Second, // the middle of an even number
+		`wheel.vllm["a"]`: 15 * time.Second, // it never succeeded: as its siblings
+		`wheel.vllm["z"]`: 15 * time.Second,
+		`wheel.other`:     999 * time.Second,
+	} {
+		if got, ok := j.Estimate(address); !ok || got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
+		}
+	}
+	for i := range 8 { // the old ones no longer count
+		record1(t, j, attempt(fmt.Sprint("n", i), `wheel.vllm["b"]`, "k", "", 100+i))
+	}
+	if got, _ := j.Estimate(`wheel.vllm["b"]`); got != 103500*time.Millisecond {
+		t.Errorf("the last eight: %v", got)
+	}
+}
+
+func TestTwoProcessesWriteOneJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	a, b := openJournal(t, path), openJournal(t, path)
+	var wg sync.WaitGroup
+	for n, j := range []*Journal{a, b} {
+		wg.Go(func() {
+			for i := range 100 {
+				if err := j.Record(attempt(fmt.Sprint(n, "-", i), fmt.Sprint("node", i), fmt.Sprint(n, i), Permanent, 1)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(a.Sync(), b.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range []*Journal{a, b, openJournal(t, path)} {
+		if j.Damaged() != 0 || len(j.Attempts("node7")) != 2 {
+			t.Errorf("%d damaged lines, %d attempts", j.Damaged(), len(j.Attempts("node7")))
+		}
+		for n := range 2 {
+			if _, ok := j.Failure(Describe(fmt.Sprint(n, 99)).Key()); !ok {
+				t.Errorf("a failure of process %d is missing", n)
+			}
+		}
+	}
+}
+
+func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "a", "k2", Permanent, 1), attempt("3", "a", "k3", Permanent, 1))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	rapid.Check(t, func(rt *rapid.T) {
+		victim := rapid.IntRange(0, 2).Draw(rt, "line")
+		line := bytes.Clone(lines[victim])
+		at := rapid.IntRange(0, len(line)-2).Draw(rt, "byte")
+		if rapid.Bool().Draw(rt, "torn") {
+			line = line[:at] // and what follows begins in the middle of a line, or after it
+			if victim < 2 {
+				line = append(line, '\n')
+			}
+		} else {
+			line[at] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
+		}
+		var text []byte
+		for i := range 3 {
+			if i == victim {
+				text = append(text, line...)
+			} else {
+				text = append(text, lines[i]...)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "harmed")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			rt.Fatal(err)
+		}
+		j, err := OpenJournal(path)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer j.Close()
+		if err := j.Record(attempt("4", "a", "k4", Permanent, 1)); err != nil {
+			rt.Fatal(err)
+		}
+		for i := range 4 {
+			if _, ok := j.Failure(Describe(fmt.Sprint("k", i+1)).Key()); ok == (i == victim) {
+				rt.Fatalf("line %d was harmed; failure %d: %t", victim+1, i+1, ok)
+			}
+		}
+	})
+}
+
+func TestAJournalDoesNotGrowForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, other := openJournal(t, path), openJournal(t, path)
+	record1(t, j, attempt("old", "rare", "old", Permanent, 1), attempt("gone", "rare", "gone", Permanent, 1))
+	if err := j.Forget(func(a Attempt) bool { return a.ID == "gone" }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2500 {
+		record1(t, j, attempt(fmt.Sprintf("%04d", i), "busy", fmt.Sprint(i%3), "", i))
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 1300*300 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+	record1(t, other, attempt("late", "busy", "late", Permanent, 1)) // it has the file from before open
+	if err := j.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for name, j := range map[string]*Journal{"the writer": j, "the other": other, "a reader": openJournal(t, path)} {
+		attempts := j.Attempts("busy")
+		if len(attempts) != 32 || attempts[31].ID != "late" || attempts[30].ID != "2499" || attempts[0].ID != "2469" {
+			t.Errorf("%s: %d attempts", name, len(attempts))
+		}
+		for key, want := range map[string]bool{"old": true, "gone": false, "late": true} {
+			if _, ok := j.Failure(Describe(key).Key()); ok != want {
+				t.Errorf("%s: failure %s is remembered: %t", name, key, ok)
+			}
+		}
+	}
+}
+
+func TestLongTextsAreCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	a := attempt("1", "a", "k", Permanent, 1)
+	a.Failure.Evidence = strings.Repeat("é\xff\n", 1<<20)
+	record1(t, j, a)
+	got, ok := openJournal(t, path).Failure(a.Key)
+	if !ok || len(got.Failure.Evidence) > 3*longestText || !strings.HasPrefix(got.Failure.Evidence, "é") {
+		t.Errorf("%d bytes of evidence, %t", len(got.Failure.Evidence), ok)
+	}
+	if len(a.Failure.Evidence) != 4<<20 {
+		t.Error("the caller's failure was changed")
+	}
+}
+
+func FuzzJournal(f *testing.F) {
+	for _, r := range []record{{Attempt: &Attempt{ID: "1", Address: "a", Failure: &Failure{Class: Permanent}}}, {Forget: []string{"1"}}, {}} {
+		line, err := encodeRecord(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line)
+		f.Add(append(line, line[:len(line)/2]...))
+	}
+	f.Add([]byte("00000000 \n\n\x00 {}\nffffffff"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "journal")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j := openJournal(t, path)
+		mine := attempt("mine", "m", "mine", Permanent, 1)
+		record1(t, j, mine)
+		if _, ok := openJournal(t, path).Failure(mine.Key); !ok {
+			t.Fatal("what was recorded after it is lost")
+		}
+	})
+}
