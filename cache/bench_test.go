@@ -1,0 +1,159 @@
+package cache
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// benchmarkLines are what a benchmark of a server says of itself: some forty lines.
+func benchmarkLines(i int) [][]string {
+	lines := [][]string{
+		{"command", fmt.Sprintf("python3 benchmarks/benchmark_serving.py --model meta-llama/Llama-3.1-8B-Instruct --num-prompts %d --port $PORT", i)},
+		{"server", "python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"},
+		{"client", "22d33bac0f8d5e4a5ae1b2c3d4e5f60718293a4b", "benchmarks"},
+		{"ready", "http", "/health"},
+		{"gpus", "1", "80GiB", "H100|H200"},
+		{"metric", "items", "work done: ([0-9.]+) items/s", "items/s", "higher"},
+		{"design", "7", "15", "blocked", "1"},
+	}
+	for e := range 24 {
+		lines = append(lines, []string{"env", fmt.Sprintf("VLLM_VARIABLE_%d", e), fmt.Sprintf("value \"%d\" of the setting", e*i)})
+	}
+	for input := range 8 {
+		lines = append(lines, []string{"input", "wheel", fmt.Sprintf("%064x", input*i)})
+	}
+	return lines
+}
+
+func describeBenchmark(lines [][]string) *Description {
+	d := Describe("benchmark")
+	for _, line := range lines {
+		d.Add(line[0], line[1:]...)
+	}
+	return d
+}
+
+func BenchmarkKey(b *testing.B) {
+	lines := benchmarkLines(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if describeBenchmark(lines).Key().IsZero() {
+			b.Fatal("no key")
+		}
+	}
+}
+
+// fillStore makes count entries without syncing them, as no Put would: a benchmark of reading needs no durable entries.
+func fillStore(tb testing.TB, d *Disk, count int) []Key {
+	tb.Helper()
+	keys := make([]Key, count)
+	for i := range keys {
+		description := describeBenchmark(benchmarkLines(i))
+		content := fmt.Appendf(nil, "result %d\n", i)
+		files := []File{
+			{Path: "result.json", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
+			{Path: "server.log", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
+		}
+		meta := Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: digest(files), Bytes: files[0].Size * 2,
+			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i), Created: time.Now(), Duration: time.Minute, Log: fmt.Sprint("attempt-", i)}
+		text, err := encodeMeta(meta)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		dir := d.entryDir(meta.Key)
+		if err := os.MkdirAll(filepath.Join(dir, outDir), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+		for name, bytes := range map[string][]byte{"meta": text, "out/result.json": content, "out/server.log": content} {
+			if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o644); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		keys[i] = meta.Key
+	}
+	return keys
+}
+
+// BenchmarkGet10k is what a plan of ten thousand nodes asks of the store.
+func BenchmarkGet10k(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	d, err := OpenDisk(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	keys := fillStore(b, d, 10_000)
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, key := range keys {
+			if _, err := d.Get(ctx, key, false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkStatCacheLoad reads the digests of 100,000 files.
+func BenchmarkStatCacheLoad(b *testing.B) {
+	files := map[string]stat{}
+	for i := range 100_000 {
+		name := fmt.Sprintf("/home/somebody/project/sources/package%d/module%d/file%d.py", i%97, i%1013, i)
+		files[name] = stat{Size: int64(i), Changed: 1700000000000000000 + int64(i), Touched: 1700000000500000000 + int64(i),
+			Device: 66305, Inode: uint64(1<<20 + i), SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)), Used: 1700000000}
+	}
+	text, err := encodeStats(files)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "stats")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c, err := OpenStatCache(path)
+		if err != nil || c.Damage() != "" || len(c.files) != len(files) {
+			b.Fatal(err, c.Damage(), len(c.files))
+		}
+	}
+}
+
+// BenchmarkJournalOpen reads the attempts of ten thousand nodes.
+func BenchmarkJournalOpen(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "journal")
+	var text []byte
+	for i := range 10_000 {
+		a := Attempt{ID: fmt.Sprintf("20260102T030405-%06d", i), Run: "20260102T030405", Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i),
+			Key: describeBenchmark(benchmarkLines(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0), Duration: time.Minute}
+		if i%10 == 0 {
+			a.Failure = &Failure{Class: Permanent, Stage: "run", Evidence: "ValueError: no", Message: "the command ended with status 1"}
+		}
+		line, err := encodeRecord(record{Attempt: &a})
+		if err != nil {
+			b.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		j, err := OpenJournal(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

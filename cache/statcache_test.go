@@ -1,0 +1,302 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func openStats(t testing.TB, path string) *StatCache {
+	t.Helper()
+	c, err := OpenStatCache(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// forge makes the cache believe that it hashed the file as it is now, and gives it a digest that no file has: whoever
+// gets it was not reading.
+func forge(t *testing.T, c *StatCache, file string) string {
+	t.Helper()
+	st, _, err := statFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.SHA256 = "remembered"
+	c.remember(file, st, time.Now().Add(time.Hour))
+	return st.SHA256
+}
+
+func writeTestFile(t *testing.T, name, content string) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+}
+
+func TestAnUnchangedFileIsNotReadTwice(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "state", "stats")
+	want := writeTestFile(t, file, "contents")
+	c := openStats(t, path)
+	if sum, size, err := c.Hash(ctx, file); sum != want || size != 8 || err != nil {
+		t.Fatalf("Hash = %s, %d, %v", sum, size, err)
+	}
+	remembered := forge(t, c, file)
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*StatCache{"the same": c, "another process": openStats(t, path)} {
+		if sum, size, err := c.Hash(ctx, file); sum != remembered || size != 8 || err != nil {
+			t.Errorf("%s: Hash = %s, %d, %v", name, sum, size, err)
+		}
+	}
+}
+
+func TestAChangedFileIsReadAgain(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(file string) error{
+		"longer":      func(file string) error { return os.WriteFile(file, []byte("contents!"), 0o644) },
+		"same length": func(file string) error { return os.WriteFile(file, []byte("CONTENTS"), 0o644) },
+		"same length and time": func(file string) error {
+			info, err := os.Stat(file)
+			return errors.Join(err, os.WriteFile(file, []byte("CONTENTS"), 0o644), os.Chtimes(file, info.ModTime(), info.ModTime()))
+		},
+		"replaced": func(file string) error {
+			info, err := os.Stat(file)
+			return errors.Join(err, os.WriteFile(file+"2", []byte("CONTENTS"), 0o644), os.Chtimes(file+"2", info.ModTime(), info.ModTime()),
+				os.Rename(file+"2", file))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "file")
+			writeTestFile(t, file, "contents")
+			c := openStats(t, filepath.Join(dir, "stats"))
+			forge(t, c, file)
+			time.Sleep(20 * time.Millisecond) // two ticks of the file system's clock
+			if err := change(file); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum, size, err := c.Hash(ctx, file); sum != fmt.Sprintf("%x", sha256.Sum256(text)) || size != int64(len(text)) || err != nil {
+				t.Errorf("Hash = %s, %d, %v", sum, size, err)
+			}
+		})
+	}
+}
+
+// TestARacyFileIsNotRemembered writes a file again within one tick of the file system's clock: same size, same times.
+func TestARacyFileIsNotRemembered(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	file := filepath.Join(dir, "file")
+	c := openStats(t, filepath.Join(dir, "stats"))
+	for i := range 300 {
+		want := writeTestFile(t, file, fmt.Sprintf("%03d", i))
+		if sum, _, err := c.Hash(ctx, file); sum != want || err != nil {
+			t.Fatalf("write %d: the digest of older contents (%v)", i, err)
+		}
+	}
+	if len(c.files) != 0 {
+		t.Errorf("remembered: %v", c.files)
+	}
+	st, _, err := statFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := time.Unix(0, max(st.Changed, st.Touched))
+	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, statGrain: 0, statGrain + time.Nanosecond: 1} {
+		clear(c.files)
+		c.remember(file, st, changed.Add(delay))
+		if len(c.files) != want {
+			t.Errorf("hashed %v after the change: %d remembered, want %d", delay, len(c.files), want)
+		}
+	}
+}
+
+func TestHashRefuses(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	c := openStats(t, filepath.Join(dir, "stats"))
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dir, pipe, os.DevNull} {
+		if _, _, err := c.Hash(ctx, name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := c.Hash(ctx, filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}
+
+// TestAFileThatChangesWhileItIsRead has a file grow all the time: a digest must be that of what was there at one moment.
+func TestAFileThatChangesWhileItIsRead(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "growing")
+	writeTestFile(t, file, strings.Repeat("x", 1<<20))
+	c := openStats(t, filepath.Join(dir, "stats"))
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	defer func() { stop(); <-done }()
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(done)
+		defer f.Close()
+		for ctx.Err() == nil {
+			if _, err := f.WriteString("x"); err != nil {
+				return
+			}
+		}
+	}()
+	for range 200 {
+		sum, size, err := c.Hash(context.Background(), file)
+		if err != nil {
+			if !strings.Contains(err.Error(), "changed each of the 3 times") {
+				t.Fatal(err)
+			}
+			return
+		}
+		if want := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("x"), int(size)))); sum != want {
+			t.Fatalf("%d bytes have digest %s, want %s", size, sum, want)
+		}
+	}
+	t.Error("that the file changes was never noticed")
+}
+
+func TestHashAll(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	c := openStats(t, filepath.Join(dir, "stats"))
+	var names, sums []string
+	for i := range 50 {
+		name := filepath.Join(dir, fmt.Sprint(i))
+		names, sums = append(names, name), append(sums, writeTestFile(t, name, strings.Repeat("x", i)))
+	}
+	if err := os.Chmod(names[3], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files, err := c.HashAll(ctx, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		if f.Path != names[i] || f.SHA256 != sums[i] || f.Size != int64(i) || (f.Mode == 0o755) != (i == 3) {
+			t.Errorf("%d: %+v", i, f)
+		}
+	}
+	_, err = c.HashAll(ctx, []string{names[0], filepath.Join(dir, "a"), filepath.Join(dir, "b")})
+	if err == nil || !strings.Contains(err.Error(), "/a") || !strings.Contains(err.Error(), "/b") {
+		t.Errorf("two missing files: %v", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := c.HashAll(ctx, names); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestADamagedStatCacheIsEmpty(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "stats")
+	want := writeTestFile(t, file, "contents")
+	c := openStats(t, path)
+	forge(t, c, file)
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		harmed := [][]byte{whole[:i], bytes.Clone(whole)}
+		harmed[1][i] ^= 4
+		for _, text := range harmed {
+			files, err := decodeStats(text)
+			if err == nil {
+				t.Fatalf("byte %d: %q was read as %v", i, text, files)
+			}
+		}
+	}
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c = openStats(t, path)
+	if !strings.Contains(c.Damage(), "read again") {
+		t.Errorf("Damage = %q", c.Damage())
+	}
+	if sum, _, err := c.Hash(ctx, file); sum != want || err != nil {
+		t.Errorf("Hash = %s, %v", sum, err)
+	}
+}
+
+func TestDigestsThatNobodyAsksForGo(t *testing.T) {
+	dir := t.TempDir()
+	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "stats")
+	writeTestFile(t, file, "contents")
+	c := openStats(t, path)
+	forge(t, c, file)
+	c.files["/gone"] = stat{SHA256: "x", Used: time.Now().Add(-2 * statLife).Unix()}
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if c := openStats(t, path); len(c.files) != 1 {
+		t.Errorf("saved: %v", c.files)
+	}
+}
+
+func FuzzStatCache(f *testing.F) {
+	for _, files := range []map[string]stat{
+		{},
+		{"/a b\n\"c\"": {Size: 1, Changed: -1, Touched: 1 << 62, Device: 1 << 63, Inode: 7, SHA256: fmt.Sprintf("%064x", 1), Used: 5}},
+	} {
+		text, err := encodeStats(files)
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, body, _ := bytes.Cut(text, []byte("\n"))
+		f.Add(body)
+	}
+	f.Add([]byte("{"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if _, err := decodeStats(body); err == nil {
+			t.Skip("a fuzzer that finds SHA-256 sums")
+		}
+		sum := sha256.Sum256(body)
+		files, err := decodeStats(fmt.Appendf(nil, "%s%x\n%s", statMagic, sum, body))
+		if err != nil {
+			return
+		}
+		text, err := encodeStats(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeStats(text)
+		if err != nil || len(again) != len(files) {
+			t.Fatalf("%v were written as %q and read as %v: %v", files, text, again, err)
+		}
+		for name, s := range files {
+			if again[name] != s {
+				t.Fatalf("%q: %+v was read as %+v", name, s, again[name])
+			}
+		}
+	})
+}
