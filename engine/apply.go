@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// ApplyOptions are what an apply works with.
+type ApplyOptions struct {
+	Store       cache.Store
+	Journal     *cache.Journal
+	Pool        device.Pool
+	Scratch     func() (string, error) // makes an empty directory from which Store.Put can take a result
+	LogDir      string                 // where the complete logs of attempts go, one file each
+	RunID       string                 // names this apply in the journal
+	Parallelism int                    // nodes that run at once, at most; 0: as many as the pool grants
+	FailFast    bool                   // start nothing more after the first failure
+	Emit        func(Event)            // called by one goroutine at a time; nil: nobody listens
+}
+
+// Result sums up an apply. The sum of the numbers is the number of nodes in the plan.
+type Result struct {
+	Done     int // ran and succeeded
+	Cached   int
+	Failed   int // ran and failed, or remembered as failed
+	Blocked  int
+	Skipped  int
+	NotRun   int      // not reached: interrupted, or after a failure with FailFast
+	Failures []Failed // in the order in which they happened
+}
+
+// Failed is one node that failed for good.
+type Failed struct {
+	Address string
+	Failure cache.Failure
+	Log     string
+}
+
+// DefaultRetry says how failures of a class are tried again when their rule does not say it.
+func DefaultRetry(c cache.Class) Retry {
+	if c.Retried() {
+		return Retry{Attempts: 3, Backoff: time.Second}
+	}
+	return Retry{Attempts: 1}
+}
+
+// Apply runs what the plan says, in one scheduling loop, and returns when nothing of it is running any more. Failures
+// of nodes are in the Result; an error means that the engine itself could not go on. When ctx ends, what runs is
+// ended, nothing more is started, and the error is ctx's cause.
+func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
+	r := &run{
+		ApplyOptions: o,
+		plan:         p,
+		steps:        slices.Clone(p.Steps),
+		ctx:          ctx,
+		waits:        make([]int, len(p.Steps)),
+		ends:         make([]end, len(p.Steps)),
+		tries:        make([]int, len(p.Steps)),
+		twins:        map[*Node][]*Step{},
+		messages:     make(chan message),
+		remains:      remaining(p),
+		inputs:       verifiedInputs{store: o.Store},
+	}
+	r.begin()
+	for r.fatal == nil {
+		r.start()
+		if r.running == 0 && r.asleep == 0 && (r.stopping() || r.ready.length == 0) {
+			break
+		}
+		r.listen()
+	}
+	for r.running > 0 {
+		r.listen()
+	}
+	r.result.NotRun = len(p.Steps) - r.ended
+	if r.fatal != nil {
+		return &r.result, r.fatal
+	}
+	if ctx.Err() != nil {
+		return &r.result, context.Cause(ctx)
+	}
+	return &r.result, nil
+}
+
+// run is an apply under way. Only the goroutine that called Apply touches it; attempts report on messages.
+type run struct {
+	ApplyOptions
+	plan     *Plan
+	steps    []Step // of the plan, with the keys and reasons as they turn out
+	ctx      context.Context
+	waits    []int // by node: how many of those it waits for have not ended
+	ends     []end
+	tries    []int // by node: attempts so far
+	ended    int
+	twins    map[*Node][]*Step // steps that share the result of a node of this plan
+	ready    readyQueue
+	remains  []float64
+	messages chan message
+	running  int
+	asleep   int // nodes that wait for their next attempt
+	failed   bool
+	fatal    error
+	result   Result
+	inputs   verifiedInputs
+}
+
+// end is how a node ended.
+type end struct {
+	known   bool
+	state   state
+	text    string // as it enters the keys of what comes after
+	failure *cache.Failure
+	meta    cache.Meta
+	key     cache.Key
+}
+
+// message is what an attempt or a timer tells the loop.
+type message struct {
+	step    *Step
+	event   *Event   // something within an attempt
+	wake    bool     // a pause is over
+	retry   bool     // with wake: step is to be tried again
+	attempt *attempt // an attempt is over
+}
+
+func (r *run) stopping() bool { return r.ctx.Err() != nil || r.FailFast && r.failed }
+
+// begin counts what each node waits for and ends those that wait for nothing and need no run.
+func (r *run) begin() {
+	var free []*Step
+	for i := range r.steps {
+		s := &r.steps[i]
+		r.waits[i] = len(s.Node.waits())
+		if s.twin != nil {
+			r.waits[i]++
+			r.twins[s.twin] = append(r.twins[s.twin], s)
+		}
+		if r.waits[i] == 0 {
+			free = append(free, s)
+		}
+	}
+	r.settleAll(free)
+}
+
+// settleAll ends the steps that need no run, puts the others into the ready queue, and goes on with what they free. A
+// list instead of recursion: chains may be as long as the graph.
+func (r *run) settleAll(steps []*Step) {
+	for len(steps) > 0 {
+		s := steps[0]
+		steps = steps[1:]
+		if e := r.settle(s); e.known {
+			steps = append(steps, r.finish(s, e)...)
+		} else {
+			r.ready.push(s, r.remains)
+		}
+	}
+}
+
+// finish records how a step ended and returns the steps that waited for it alone.
+func (r *run) finish(s *Step, e end) []*Step {
+	id := s.Node.id
+	r.ends[id] = e
+	r.ended++
+	var free []*Step
+	release := func(u *Step) {
+		if r.waits[u.Node.id]--; r.waits[u.Node.id] == 0 {
+			free = append(free, u)
+		}
+	}
+	for _, user := range r.plan.Graph.users[id] {
+		release(&r.steps[user])
+	}
+	for _, twin := range r.twins[s.Node] {
+		release(twin)
+	}
+	return free
+}
+
+// start starts ready steps until nothing more is granted.
+func (r *run) start() {
+	if r.stopping() {
+		return
+	}
+	for r.ready.length > 0 && (r.Parallelism == 0 || r.running < r.Parallelism) {
+		waitsFor := ""
+		s, lease := r.ready.next(func(q device.Request) *device.Lease {
+			lease, why := r.Pool.TryAcquire(q)
+			if why != "" {
+				waitsFor = why
+			}
+			return lease
+		})
+		if s == nil {
+			if r.running == 0 && r.asleep == 0 {
+				r.pause(poll, message{wake: true}) // somebody else holds what is missing
+				r.emit(Event{Type: Note, Reason: "waiting: " + waitsFor})
+			}
+			return
+		}
+		r.launch(s, lease)
+	}
+}
+
+// poll is how often a pool that another process shares is asked again.
+const poll = 250 * time.Millisecond
+
+// pause sends m after d, or when the context ends.
+func (r *run) pause(d time.Duration, m message) {
+	r.asleep++
+	go func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.ctx.Done():
+		}
+		r.messages <- m
+	}()
+}
+
+// listen takes one message.
+func (r *run) listen() {
+	m := <-r.messages
+	switch {
+	case m.event != nil:
+		r.emit(*m.event)
+	case m.wake:
+		r.asleep--
+		if m.retry {
+			r.ready.push(m.step, r.remains)
+		}
+	case m.attempt != nil:
+		r.running--
+		m.attempt.lease.Release()
+		r.conclude(m.step, m.attempt)
+	}
+}
+
+func (r *run) emit(e Event) {
+	if r.Emit != nil {
+		e.Time = time.Now()
+		r.Emit(e)
+	}
+}
+
+// remaining is, for each node, the length in seconds of the longest path from its start to the end of the plan.
+func remaining(p *Plan) []float64 {
+	remains := make([]float64, len(p.Steps))
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		for _, user := range p.Graph.users[i] {
+			remains[i] = max(remains[i], remains[user])
+		}
+		if s := &p.Steps[i]; s.Action == Run {
+			remains[i] += max(s.Estimate.Seconds(), 1)
+		}
+	}
+	return remains
+}

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// EventType names what happened.
+type EventType string
+
+// The events of an apply. Tasks emit the last five through Env.Emit.
+const (
+	NodeStart     EventType = "node_start"
+	NodeProgress  EventType = "node_progress"
+	NodeCached    EventType = "node_cached"
+	NodeDone      EventType = "node_done"
+	NodeFailed    EventType = "node_failed"
+	NodeSkipped   EventType = "node_skipped"
+	LeaseGranted  EventType = "lease"
+	SampleTaken   EventType = "sample"
+	SampleInvalid EventType = "sample_invalid"
+	FixApplied    EventType = "fix_applied"
+	VerdictMade   EventType = "verdict"
+	Note          EventType = "diagnostic"
+)
+
+// Event is one thing that happened: the engine's only output. Fields that do not belong to its type are zero.
+type Event struct {
+	Type     EventType
+	Time     time.Time
+	Address  string
+	Key      cache.Key
+	Attempt  int            // number of the try, from 1
+	Phase    string         // NodeProgress: what the task is at
+	Reason   string         // why: of a start, a skip, a retry
+	Duration time.Duration  // NodeDone, NodeFailed
+	Failure  *cache.Failure // NodeFailed, SampleInvalid
+	Log      string         // NodeDone, NodeFailed: path of the attempt's log
+	Retrying bool           // NodeFailed: another attempt follows
+	Data     map[string]any // what the task adds: metric, value, unit, block, …
+}

@@ -1,0 +1,96 @@
+// Package engine plans and applies a graph of tasks whose results are kept by content.
+//
+// It knows no kind of task, no file format and no tool: a Task describes what determines its output and makes it; the
+// engine does the rest: keys, staleness, order, leases, retries, events.
+package engine
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// Task is what a node does.
+//
+// Describe writes all that determines the output, except the inputs, and is pure: no clock, no file, no network.
+// Run writes the output under env.Out, using only what env gives. An error that wraps a *Failure says of which class it
+// is; any other error counts as infra.
+type Task interface {
+	Describe(d *cache.Description)
+	Run(ctx context.Context, env *Env) error
+}
+
+// Input is the result of a node that a task needs.
+type Input struct {
+	Address string
+	cache.Entry
+}
+
+// End is how a node ended: with a result (Entry.Dir is set), with a failure, or not at all, for a reason.
+type End struct {
+	Address string
+	Entry   cache.Entry
+	Failure *cache.Failure
+	Action  Action // Run or Cached with a result; else Skip or Blocked
+	Reason  string // of Skip and Blocked
+	Never   bool   // no device of this machine can ever serve it
+}
+
+// Env is all that a running task may use.
+type Env struct {
+	Out    string        // an empty directory: what is in it when Run returns nil is the result
+	Work   string        // an empty directory that is removed afterwards
+	Inputs []Input       // the results of Node.Needs, in that order
+	Ends   []End         // how the nodes of Node.After ended, in that order
+	Log    io.Writer     // the complete log of this attempt; safe for concurrent use
+	Lease  *device.Lease // what was granted of Node.Resources
+	Emit   func(Event)   // tells of something within the attempt; the engine fills in time, address and attempt
+}
+
+// Failure is an error of a known class.
+type Failure struct {
+	cache.Failure
+	Retry *Retry // nil: the default for the class
+	Err   error  // the cause, if there is one
+}
+
+func (f *Failure) Error() string {
+	if f.Evidence != "" {
+		return f.Message + ": " + f.Evidence
+	}
+	return f.Message
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Retry says how often and how soon a failed attempt is tried again.
+type Retry struct {
+	Attempts int           // in all; at least 1
+	Backoff  time.Duration // before the second attempt, doubled before each further one
+}
+
+// Node is one piece of work in a graph. It is not changed once the graph is built.
+type Node struct {
+	Address   string
+	Kind      string
+	Task      Task
+	Needs     []*Node // must succeed first; their keys are part of this node's key, their results are its inputs
+	Order     []*Node // must succeed first; no part of the key and no input
+	After     []*Node // must end first, in whatever way; how they ended is part of this node's key
+	Resources device.Request
+	Estimate  time.Duration // declared; 0: from the journal, else unknown
+	Place     string        // file:line of the block
+	Exclude   Exclude       // not to be run, whatever its state
+
+	id int // position in the order of its graph
+}
+
+// Exclude says that a node is not to be run, and why. The zero Exclude excludes nothing.
+type Exclude struct {
+	Action Action // Skip (declared) or Blocked (cannot run here)
+	Reason string
+	Never  bool // Blocked: no device of this machine can ever serve it
+}
