@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +29,24 @@ func writeFile(path string, data []byte) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// seal puts a line before body that says what it is and, by a checksum, whether it is whole.
+func seal(magic string, body []byte) []byte {
+	return append(fmt.Appendf(nil, "%s%x\n", magic, sha256.Sum256(body)), body...)
+}
+
+// unseal is the body of what seal made, or an error when it is of another kind or not whole.
+func unseal(magic string, data []byte) (body []byte, err error) {
+	rest, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok {
+		return nil, errors.New("it does not begin as it should")
+	}
+	sum, body, ok := bytes.Cut(rest, []byte("\n"))
+	if !ok || string(sum) != fmt.Sprintf("%x", sha256.Sum256(body)) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	return body, nil
 }
 
 // syncDir makes the names in a directory durable.

@@ -2,8 +2,6 @@ package cache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +13,7 @@ import (
 	"time"
 )
 
-// metaFile is the file of an entry that holds its Meta: a line with the SHA-256 of the rest, a line of JSON, the text
-// of the key, the list of files. metaMagic begins it.
+// metaFile is the file of an entry that holds its Meta, sealed: a line of JSON, the text of the key, the list of files.
 const (
 	metaFile  = "meta"
 	metaMagic = "benchgraph entry 1 "
@@ -38,20 +35,15 @@ func encodeMeta(m Meta) ([]byte, error) {
 		return nil, err
 	}
 	body := string(line) + "\n" + m.Text + listing(m.Files)
-	sum := sha256.Sum256([]byte(body))
-	return []byte(metaMagic + hex.EncodeToString(sum[:]) + "\n" + body), nil
+	return seal(metaMagic, []byte(body)), nil
 }
 
 func decodeMeta(data []byte) (Meta, error) {
-	text, ok := strings.CutPrefix(string(data), metaMagic)
-	if !ok {
-		return Meta{}, errors.New("its meta file does not begin as it should")
+	body, err := unseal(metaMagic, data)
+	if err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", err)
 	}
-	want, body, _ := strings.Cut(text, "\n")
-	if sum := sha256.Sum256([]byte(body)); hex.EncodeToString(sum[:]) != want {
-		return Meta{}, errors.New("its meta file is damaged")
-	}
-	line, rest, _ := strings.Cut(body, "\n")
+	line, rest, _ := strings.Cut(string(body), "\n")
 	var h header
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return Meta{}, fmt.Errorf("its meta file: %w", err)
@@ -59,7 +51,6 @@ func decodeMeta(data []byte) (Meta, error) {
 	if h.TextBytes < 0 || h.TextBytes > len(rest) {
 		return Meta{}, errors.New("its meta file is cut short")
 	}
-	var err error
 	h.Text = rest[:h.TextBytes]
 	h.Files, err = parseListing(rest[h.TextBytes:])
 	if err == nil && len(h.Files) != h.FileCount {
@@ -180,6 +171,9 @@ func check(ctx context.Context, e Entry) error {
 	}
 	if diff := difference(t.files, e.Files); diff != "" {
 		return damage(diff)
+	}
+	if digest(e.Files) != e.Digest {
+		return damage("its digest is not that of its files")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -24,7 +23,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add(body)
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		meta, err := decodeMeta(fmt.Appendf(nil, "%s%x\n%s", metaMagic, sha256.Sum256(body), body))
+		meta, err := decodeMeta(seal(metaMagic, body))
 		if err != nil {
 			return
 		}

@@ -177,7 +177,7 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 		return err
 	}
 	if j.lines > slack+2*(j.kept+len(j.failures)) {
-		return j.compact()
+		_ = j.compact() // one that is too long works as well; what is wrong with it shows at the next record
 	}
 	return nil
 }
@@ -219,14 +219,21 @@ func (j *Journal) catchUp() error {
 	if err != nil {
 		return err
 	}
+	j.take(data)
+	return nil
+}
+
+// take takes in the whole lines that data begins with. Half a line at its end stays: its writer is at it, or was torn
+// away from it.
+func (j *Journal) take(data []byte) {
 	for {
 		line, rest, ok := bytes.Cut(data, []byte("\n"))
 		if !ok {
-			return nil // half a line: its writer is at it, or was torn away
+			return
 		}
+		data = rest
 		j.read += int64(len(line)) + 1
 		j.lines++
-		data = rest
 		if len(line) == 0 {
 			continue
 		}
@@ -247,12 +254,18 @@ func (j *Journal) reopen() error {
 	if j.file != nil {
 		j.file.Close()
 	}
-	j.file, j.read, j.lines, j.damaged, j.serial, j.kept = f, 0, 0, 0, 0, 0
+	j.file = f
+	j.reset()
+	return nil
+}
+
+// reset forgets what was taken in.
+func (j *Journal) reset() {
+	j.read, j.lines, j.damaged, j.serial, j.kept = 0, 0, 0, 0, 0
 	j.addresses = map[string][]*noted{}
 	j.kinds = map[string][]time.Duration{}
 	j.failures = map[Key]*noted{}
 	j.forgotten = map[string]bool{}
-	return nil
 }
 
 func (j *Journal) apply(r record) {

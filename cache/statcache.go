@@ -2,8 +2,6 @@ package cache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +24,7 @@ const statGrain = 2 * time.Second
 // statLife is how long digests of files stay that nobody asks for.
 const statLife = 30 * 24 * time.Hour
 
-// statMagic begins the file of a StatCache; the SHA-256 of the rest follows.
+// statMagic begins the file of a StatCache.
 const statMagic = "benchgraph stat cache 1 "
 
 // StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged when
@@ -86,21 +83,16 @@ func encodeStats(files map[string]stat) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body)
-	return append([]byte(statMagic+hex.EncodeToString(sum[:])+"\n"), body...), nil
+	return seal(statMagic, body), nil
 }
 
 func decodeStats(data []byte) (map[string]stat, error) {
-	text, ok := strings.CutPrefix(string(data), statMagic)
-	if !ok {
-		return nil, errors.New("it is of another format")
-	}
-	want, body, _ := strings.Cut(text, "\n")
-	if sum := sha256.Sum256([]byte(body)); hex.EncodeToString(sum[:]) != want {
-		return nil, errors.New("it is damaged")
+	body, err := unseal(statMagic, data)
+	if err != nil {
+		return nil, err
 	}
 	files := map[string]stat{}
-	if err := json.Unmarshal([]byte(body), &files); err != nil {
+	if err := json.Unmarshal(body, &files); err != nil {
 		return nil, err
 	}
 	for name, s := range files {

@@ -277,11 +277,7 @@ func FuzzStatCache(f *testing.F) {
 	}
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := decodeStats(body); err == nil {
-			t.Skip("a fuzzer that finds SHA-256 sums")
-		}
-		sum := sha256.Sum256(body)
-		files, err := decodeStats(fmt.Appendf(nil, "%s%x\n%s", statMagic, sum, body))
+		files, err := decodeStats(seal(statMagic, body))
 		if err != nil {
 			return
 		}
