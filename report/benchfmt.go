@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// renderBenchfmt writes the samples in the Go benchmark format, one file for each variant, so that
+//
+//	benchstat bench-baseline.txt bench-human.txt
+//
+// compares them: a line is one run, named Benchmark<benchmark>/commit=<commit>, and holds all its metrics. What differs
+// between variants must stay out of the configuration lines, because benchstat compares only what agrees in them. The
+// unit of a value is <metric>-<unit>: several metrics share a unit, and whether higher is better belongs to the metric.
+// Voided blocks are left out.
+func renderBenchfmt(p *prepared) (map[string][]byte, error) {
+	variants := map[string][]Measurement{}
+	for _, m := range p.Measurements {
+		if m.Void == "" {
+			variant := strings.TrimPrefix(m.Candidate, m.Commit+"/")
+			variants[variant] = append(variants[variant], m)
+		}
+	}
+	files := map[string][]byte{}
+	for variant, measurements := range variants {
+		text, err := benchmarkLines(p, measurements)
+		if err != nil {
+			return nil, err
+		}
+		files["bench-"+fileName(variant)+".txt"] = text
+	}
+	return files, nil
+}
+
+func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
+	var out bytes.Buffer
+	w := benchfmt.NewWriter(&out)
+	better := map[string]string{}
+	for _, m := range measurements {
+		if m.Better != "" {
+			better[unitOf(m)] = word(m.Better)
+		}
+	}
+	for _, unit := range slices.Sorted(maps.Keys(better)) {
+		record := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: better[unit]}
+		if err := w.Write(record); err != nil {
+			return nil, err
+		}
+	}
+	type run struct {
+		benchmark, commit, candidate, class string
+		block, order                        int
+	}
+	runOf := func(m Measurement) run {
+		return run{m.Benchmark, m.Commit, m.Candidate, m.DeviceClass, m.Block, m.Order}
+	}
+	for len(measurements) > 0 {
+		first := measurements[0]
+		result := benchfmt.Result{Name: benchmarkName(first), Iters: 1, Config: configuration(p, first)}
+		for len(measurements) > 0 && runOf(measurements[0]) == runOf(first) {
+			result.Values = append(result.Values, benchfmt.Value{Value: measurements[0].Value, Unit: unitOf(measurements[0])})
+			measurements = measurements[1:]
+		}
+		if err := w.Write(&result); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// configuration is what the lines of all variants have in common. The format has no empty value.
+func configuration(p *prepared, m Measurement) []benchfmt.Config {
+	var config []benchfmt.Config
+	for _, pair := range [][2]string{{"project-revision", p.Snapshot.Revision}, {"snapshot", p.Snapshot.ID}, {"devices", m.DeviceClass}} {
+		if value := clean(pair[1]); value != "" {
+			config = append(config, benchfmt.Config{Key: pair[0], Value: []byte(value), File: true})
+		}
+	}
+	return config
+}
+
+// benchmarkName keeps the commit in the name, which makes it a row of benchstat's table. A name must not begin with a
+// lower-case letter to be taken for a benchmark by every reader.
+func benchmarkName(m Measurement) benchfmt.Name {
+	name := []rune(word(m.Benchmark))
+	if len(name) > 0 {
+		name = append([]rune(strings.ToUpper(string(name[:1]))), name[1:]...)
+	}
+	return benchfmt.Name(string(name) + "/commit=" + word(m.Commit))
+}
+
+func unitOf(m Measurement) string {
+	metric, unit := cmp.Or(unitWord(m.Metric), "value"), unitWord(m.Unit)
+	if unit == "" || metric == unit {
+		return metric
+	}
+	return metric + "-" + unit
+}
+
+// unitWord is one field; unlike in a name, a slash belongs to units as everyone writes them.
+func unitWord(s string) string {
+	return strings.Join(strings.Fields(clean(s)), "_")
+}
+
+// fileName makes a variant's name safe as part of a file's. A changed name gets a digest, so that no two become one.
+func fileName(variant string) string {
+	safe := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '_'
+	}, variant)
+	if safe == variant && len(safe) > 0 && len(safe) <= 100 {
+		return safe
+	}
+	return fmt.Sprintf("%.80s-%x", safe, sha256.Sum256([]byte(variant)))[:min(len(safe), 80)+9]
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// effect writes a relative effect with its sign. Beyond a thousand per cent it is written as a factor, which people can read.
+func effect(v float64) string {
+	if v >= 10 {
+		return fmt.Sprintf("×%.4g", 1+v)
+	}
+	return fmt.Sprintf("%+.2f %%", 100*v)
+}
+
+func interval(c stats.Comparison) string { return effect(c.Low) + " to " + effect(c.High) }
+
+// probability writes a p or q without pretending that it is 0.
+func probability(p float64) string {
+	if p < 0.0001 {
+		return "<0.0001"
+	}
+	return strconv.FormatFloat(p, 'f', 4, 64)
+}
+
+// number writes a value with four significant digits, and whole where it has more than four before the point.
+func number(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case size >= 1000 && size < 1e9:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size >= 1e-3 && size < 1000:
+		return strconv.FormatFloat(v, 'f', max(0, 3-int(math.Floor(math.Log10(size)))), 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// share names both sets of a percentage: part of whole, which are all of a kind.
+func share(part, whole int, kind string) string {
+	if whole == 0 {
+		return "0 of 0 " + kind
+	}
+	return fmt.Sprintf("%d of %d %s (%.0f %%)", part, whole, kind, 100*float64(part)/float64(whole))
+}
+
+func hours(d time.Duration) string {
+	if d < time.Hour {
+		return d.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}

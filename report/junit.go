@@ -1,0 +1,125 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	Skipped   *junitSkipped `xml:"skipped"`
+	Error     *junitProblem `xml:"error"`
+	Failure   *junitProblem `xml:"failure"`
+	Output    string        `xml:"system-out,omitempty"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// renderJUnit writes junit.xml: a suite for each compare, a case for each candidate on its primary metric. A case fails
+// when the candidate failed, was not built or lost; it is an error when nothing can be said of the candidate itself
+// (infra, no_baseline, not_comparable); it is skipped when it was not meant or not able to run. Win, tie and inconclusive
+// pass: what is not shown to be slower breaks no build.
+func renderJUnit(p *prepared) (map[string][]byte, error) {
+	suites := junitSuites{Name: clean(p.Title)}
+	at := map[string]int{}
+	for i, t := range p.compares {
+		at[t.Compare] = i
+		suite := junitSuite{Name: clean(t.Compare), Properties: []junitProperty{
+			{"snapshot", clean(p.Snapshot.ID)}, {"benchgraph", clean(p.Snapshot.Version)}, {"revision", clean(p.Snapshot.Revision)},
+		}}
+		if !p.Snapshot.Time.IsZero() {
+			suite.Timestamp = p.Snapshot.Time.Format("2006-01-02T15:04:05")
+		}
+		suites.Suites = append(suites.Suites, suite)
+	}
+	for _, c := range p.Comparisons {
+		if c.Primary {
+			suites.Suites[at[c.Compare]].add(c)
+		}
+	}
+	for _, s := range suites.Suites {
+		suites.Tests += s.Tests
+		suites.Failures += s.Failures
+		suites.Errors += s.Errors
+	}
+	var out bytes.Buffer
+	out.WriteString(xml.Header)
+	encoder := xml.NewEncoder(&out)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(suites); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return map[string][]byte{"junit.xml": out.Bytes()}, nil
+}
+
+func (s *junitSuite) add(c stats.Comparison) {
+	result := junitCase{Name: clean(c.Candidate + " " + c.Metric), Classname: clean(c.Compare + "." + c.Benchmark)}
+	reason := clean(c.Reason)
+	problem := &junitProblem{Message: reason, Type: string(c.Outcome), Text: summary(c)}
+	switch c.Outcome {
+	case stats.Failed, stats.BuildFailed, stats.Loss:
+		result.Failure = problem
+		s.Failures++
+	case stats.Infra, stats.NoBaseline, stats.NotComparable:
+		result.Error = problem
+		s.Errors++
+	case stats.Skipped, stats.NoPatch, stats.Infeasible, stats.NotRun:
+		result.Skipped = &junitSkipped{Message: strings.TrimSuffix(string(c.Outcome)+": "+reason, ": ")}
+		s.Skipped++
+	default:
+		result.Output = summary(c)
+	}
+	s.Tests++
+	s.Cases = append(s.Cases, result)
+}
+
+// summary is one row in words.
+func summary(c stats.Comparison) string {
+	text := string(c.Outcome)
+	if c.Blocks >= 2 {
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p = %s", c.Outcome, clean(c.Against), effect(c.Effect), interval(c), c.Blocks, probability(c.P))
+	}
+	for _, caveat := range c.Caveats {
+		text += "; " + clean(caveat)
+	}
+	return text
+}

@@ -1,0 +1,289 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// renderMarkdown writes report.md. Its first screen answers who won, by how much, how sure that is, and what is missing.
+func renderMarkdown(p *prepared) (map[string][]byte, error) {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "# %s\n\n", cmp.Or(prose(p.Title), "Benchmark report"))
+	fmt.Fprintf(out, "%s\n\n", identity(p.Snapshot))
+	answer(out, p)
+	for _, t := range p.compares {
+		compareSection(out, p, t)
+	}
+	failureSection(out, p.Failures)
+	skipSection(out, p.Skips)
+	method(out, p)
+	cost(out, p)
+	return map[string][]byte{"report.md": []byte(strings.TrimRight(out.String(), "\n") + "\n")}, nil
+}
+
+func identity(s Snapshot) string {
+	parts := []string{"Snapshot " + cmp.Or(code(s.ID), "without a name")}
+	if !s.Time.IsZero() {
+		parts = append(parts, s.Time.Format("2006-01-02 15:04:05 UTC"))
+	}
+	if s.Version != "" {
+		parts = append(parts, "benchgraph "+prose(s.Version))
+	}
+	if s.Revision != "" {
+		parts = append(parts, "revision "+code(s.Revision))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// answer sums up all compares.
+func answer(out *strings.Builder, p *prepared) {
+	if p.Universe == 0 {
+		out.WriteString("**Nothing was declared to be compared.**\n\n")
+		return
+	}
+	fmt.Fprintf(out, "**%s.** %s have figures; %s.\n\n", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
+	if len(p.compares) < 2 {
+		return
+	}
+	t := table{head: []column{{"Compare", false}, {"Declared", true}, {"Win", true}, {"Loss", true}, {"Tie", true}, {"Inconclusive", true}, {"Without figures", true}}}
+	line := func(name string, c stats.Totals) {
+		n := func(o stats.Outcome) string { return fmt.Sprint(c.Counts[o]) }
+		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss), n(stats.Tie), n(stats.Inconclusive), fmt.Sprint(c.Universe-c.Measured()))
+	}
+	for _, c := range p.compares {
+		line(codeCell(c.Compare), c)
+	}
+	line("**All**", p.total)
+	t.write(out)
+}
+
+func verdicts(t stats.Totals) string {
+	measured := t.Measured()
+	if measured == 0 {
+		return "No candidate has a verdict"
+	}
+	return fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", t.Counts[stats.Win],
+		100*float64(t.Counts[stats.Win])/float64(measured), measured, t.Counts[stats.Loss], t.Counts[stats.Tie], t.Counts[stats.Inconclusive])
+}
+
+// missing says what became of those without figures.
+func missing(t stats.Totals) string {
+	var parts []string
+	for _, o := range stats.Outcomes() {
+		if n := t.Counts[o]; n > 0 && !o.Judged() {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	if len(parts) == 0 {
+		return "none is missing"
+	}
+	return fmt.Sprintf("%d have none: %s", t.Universe-t.Measured(), strings.Join(parts, ", "))
+}
+
+func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
+	var judged, others, secondary []stats.Comparison
+	for _, c := range p.Comparisons {
+		switch {
+		case c.Compare != t.Compare:
+		case !c.Primary:
+			secondary = append(secondary, c)
+		case c.Outcome.Judged():
+			judged = append(judged, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	fmt.Fprintf(out, "## Compare %s\n\n", code(t.Compare))
+	if len(p.compares) > 1 {
+		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", verdicts(t), share(t.Measured(), t.Universe, "declared"), missing(t))
+	}
+	figures(out, judged)
+	if len(others) > 0 {
+		fmt.Fprintf(out, "### Without figures: %s\n\n", share(len(others), t.Universe, "declared"))
+		withoutFigures(out, others)
+	}
+	if len(secondary) > 0 {
+		fmt.Fprintf(out, "### Further metrics\n\nThese rows are not counted in any total.\n\n")
+		figures(out, secondary)
+	}
+}
+
+const headline = 0.05 // the largest q of a row that a headline may name
+
+// figures writes rows that were judged, and below them why some are open and what must be known of others.
+func figures(out *strings.Builder, rows []stats.Comparison) {
+	if len(rows) == 0 {
+		return
+	}
+	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true}, {intervalTitle(rows), true},
+		{"Blocks", true}, {"p", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Benchmark", false},
+		{"Against", false}, {"Notes", false}}}
+	notes := numbered{}
+	for _, c := range rows {
+		var marks []string
+		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
+			marks = append(marks, notes.mark(c.Reason))
+		}
+		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && c.Q > headline {
+			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no headline"))
+		}
+		for _, caveat := range c.Caveats {
+			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {
+				marks = append(marks, mark)
+			}
+		}
+		cells := []string{outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), "", "", fmt.Sprint(c.Blocks), "", "", "", "",
+			prose(c.Unit), codeCell(c.Metric), codeCell(c.Benchmark), codeCell(c.Against), strings.Join(marks, ", ")}
+		if c.Blocks >= 1 {
+			cells[3], cells[8], cells[9] = effect(c.Effect), number(c.AgainstValue), number(c.Value)
+		}
+		if c.Blocks >= 2 {
+			cells[4], cells[6] = interval(c), probability(c.P)
+		}
+		if c.Q > 0 {
+			cells[7] = probability(c.Q)
+		}
+		t.add(cells...)
+	}
+	t.write(out)
+	notes.write(out)
+}
+
+// numbered collects notes that several rows may share.
+type numbered struct{ texts []string }
+
+func (n *numbered) mark(text string) string {
+	i := slices.Index(n.texts, text)
+	if i < 0 {
+		n.texts = append(n.texts, text)
+		i = len(n.texts) - 1
+	}
+	return fmt.Sprint(i + 1)
+}
+
+func (n *numbered) write(out *strings.Builder) {
+	if len(n.texts) == 0 {
+		return
+	}
+	out.WriteString("Notes:\n\n")
+	for i, text := range n.texts {
+		fmt.Fprintf(out, "%d. %s\n", i+1, cmp.Or(prose(shorten(clean(text))), "—"))
+	}
+	out.WriteByte('\n')
+}
+
+// intervalTitle names the confidence when it is the same in all rows.
+func intervalTitle(rows []stats.Comparison) string {
+	for _, c := range rows {
+		if c.Confidence == 0 || c.Confidence != rows[0].Confidence {
+			return "Interval"
+		}
+	}
+	return fmt.Sprintf("%.4g %% interval", 100*rows[0].Confidence)
+}
+
+// outcome puts weight on what people look for first.
+func outcome(o stats.Outcome) string {
+	if o == stats.Win || o == stats.Loss {
+		return "**" + string(o) + "**"
+	}
+	return prose(string(o))
+}
+
+func withoutFigures(out *strings.Builder, rows []stats.Comparison) {
+	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false}, {"Reason", false}, {"Caveats", false}}}
+	for _, c := range rows {
+		t.add(outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), codeCell(c.Benchmark),
+			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"), prose(shorten(clean(strings.Join(c.Caveats, "; ")))))
+	}
+	t.write(out)
+}
+
+func failureSection(out *strings.Builder, failures []Failure) {
+	if len(failures) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "## Failures: %d nodes\n\n", len(failures))
+	t := table{head: []column{{"Node", false}, {"Class", false}, {"Rule", false}, {"Stage", false}, {"What", false}, {"Evidence", false}, {"Log", false}}}
+	for _, f := range failures {
+		rule := "undiagnosed"
+		if f.Rule != "" {
+			rule = codeCell(f.Rule)
+		}
+		t.add(codeCell(f.Address), prose(f.Class), rule, prose(f.Stage), prose(shorten(clean(f.Message))), codeCell(shorten(clean(f.Evidence))), codeCell(f.Log))
+	}
+	t.write(out)
+}
+
+func skipSection(out *strings.Builder, skips []Skip) {
+	if len(skips) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "## Declared exclusions: %d\n\n", len(skips))
+	t := table{head: []column{{"Address", false}, {"Reason", false}}}
+	for _, s := range skips {
+		t.add(codeCell(s.Address), prose(s.Reason))
+	}
+	t.write(out)
+}
+
+// method tells how to read the figures.
+func method(out *strings.Builder, p *prepared) {
+	var margins []float64
+	for _, c := range p.Comparisons {
+		if c.Tie > 0 {
+			margins = append(margins, c.Tie)
+		}
+	}
+	slices.Sort(margins)
+	var texts []string
+	for _, m := range slices.Compact(margins) {
+		texts = append(texts, fmt.Sprintf("%.4g %%", 100*m))
+	}
+	fmt.Fprintf(out, "## How this was judged\n\n"+
+		"A block is one fresh run of every variant of a commit on the same devices, in random order. Effects come from the mean of "+
+		"the blocks' log ratios and are positive when the candidate is better: where less is better the ratio is turned round, so half the time is +100 %%. "+
+		"From and To are geometric means. "+
+		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the margin, and it survives Holm's correction "+
+		"over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. **inconclusive**: neither, at the last look. "+
+		"p is that of the exact sign-flip test after Holm within the commit; q is Benjamini–Hochberg's over the compare: "+
+		"of a list of all rows with q ≤ 0.05, at most 5 %% are expected to be false.")
+	if len(texts) > 0 {
+		fmt.Fprintf(out, " Margins used: %s.", strings.Join(texts, ", "))
+	}
+	fmt.Fprintf(out, " Every candidate that was declared is in exactly one row of its compare: %d rows, %d declared.\n\n", p.total.Universe, p.Universe)
+}
+
+func cost(out *strings.Builder, p *prepared) {
+	voided := map[string]bool{}
+	valid := 0
+	for _, m := range p.Measurements {
+		if m.Void == "" {
+			valid++
+			continue
+		}
+		voided[fmt.Sprintf("%q %q %d %s", m.Benchmark, m.Commit, m.Block, m.Start.Format(time.RFC3339Nano))] = true
+	}
+	fmt.Fprintf(out, "## Hardware, time and cost\n\n")
+	for _, h := range p.Hardware {
+		fmt.Fprintf(out, "- %s\n", prose(h))
+	}
+	fmt.Fprintf(out, "- %d values from valid runs; %d runs voided and kept with their reasons\n", valid, len(voided))
+	how := "from records"
+	if p.Cost.Estimated {
+		how = "estimated"
+	}
+	fmt.Fprintf(out, "- %s of work", hours(p.Cost.Wall))
+	if p.Cost.GPUHours > 0 {
+		fmt.Fprintf(out, ", %.2f GPU-hours", p.Cost.GPUHours)
+	}
+	if p.Cost.Money > 0 {
+		fmt.Fprintf(out, ", %.2f in the currency of the file", p.Cost.Money)
+	}
+	fmt.Fprintf(out, " (%s)\n", how)
+}

@@ -1,0 +1,198 @@
+// Package report writes what was found: verdicts, and everything else that was declared with the reason for which it has
+// none.
+//
+// It computes nothing but counts, and refuses a document whose counts do not add up. The same document gives the same
+// bytes. All text of a document may come from hostile logs and patches, so each format escapes it in its own way.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Format is the version of the JSON document. Readers ignore fields that they do not know.
+const Format = "1.0"
+
+// Document is all that a report is made from.
+type Document struct {
+	Title        string
+	Snapshot     Snapshot
+	Universe     int // (compare, benchmark, commit, candidate) declared in the file, counted there
+	Comparisons  []stats.Comparison
+	Measurements []Measurement
+	Failures     []Failure
+	Skips        []Skip
+	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
+	Cost         Cost
+}
+
+// Snapshot says of which stored state the report is.
+type Snapshot struct {
+	ID       string    `json:"snapshot"`
+	Time     time.Time `json:"time"`     // of the newest result in it, so that a report of unchanged results is unchanged
+	Version  string    `json:"version"`  // of benchgraph
+	Revision string    `json:"revision"` // of the project
+}
+
+// Measurement is one number of one run.
+type Measurement struct {
+	Benchmark   string    `json:"benchmark"`
+	Commit      string    `json:"commit"`
+	Candidate   string    `json:"candidate"` // commit/variant
+	Block       int       `json:"block"`
+	Order       int       `json:"order"` // place in the random order of the block, from 1
+	Metric      string    `json:"metric"`
+	Value       float64   `json:"value"` // in Unit
+	Unit        string    `json:"unit"`
+	Better      string    `json:"better,omitempty"` // higher or lower; empty: unknown
+	Start       time.Time `json:"start"`
+	Seed        int64     `json:"seed"` // of the random order
+	DeviceClass string    `json:"device_class,omitempty"`
+	Devices     []string  `json:"devices,omitempty"` // UUIDs
+	Void        string    `json:"void,omitempty"`    // why the block does not count; empty: it does
+}
+
+// Failure is one node that failed.
+type Failure struct {
+	Address  string `json:"address"`
+	Class    string `json:"class"`
+	Rule     string `json:"rule,omitempty"` // empty: undiagnosed
+	Stage    string `json:"stage,omitempty"`
+	Message  string `json:"message,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+	Log      string `json:"log,omitempty"` // where the complete log is
+}
+
+// Skip is a declared exclusion.
+type Skip struct {
+	Address string `json:"address"`
+	Reason  string `json:"reason"`
+}
+
+// Cost is what the results took.
+type Cost struct {
+	Wall      time.Duration `json:"wall_ns"` // sum over all attempts
+	GPUHours  float64       `json:"gpu_hours"`
+	Money     float64       `json:"money"` // in the currency of the file's cost block; 0: no prices declared
+	Estimated bool          `json:"estimated"`
+}
+
+// UnavailableError says that a format is known and cannot be written by this release.
+type UnavailableError struct{ Format, Reason string }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("report format %s: %s", e.Format, e.Reason)
+}
+
+// format is one row of the table of formats.
+type format struct {
+	name   string
+	render func(*prepared) (map[string][]byte, error)
+}
+
+func formats() []format {
+	return []format{
+		{"markdown", renderMarkdown},
+		{"json", renderJSON},
+		{"csv", renderCSV},
+		{"benchfmt", renderBenchfmt},
+		{"junit", renderJUnit},
+	}
+}
+
+// Formats are the names of the formats that Render writes.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Render writes a document in one format. The files are keyed by name; a name holds no directory.
+//
+// A document that does not add up gives no file but a *stats.RefusedError; a format of a later release gives an
+// *UnavailableError.
+func Render(doc Document, name string) (map[string][]byte, error) {
+	if name == "html" {
+		return nil, &UnavailableError{name, "comes with a later release; markdown and json hold the same content"}
+	}
+	for _, f := range formats() {
+		if f.name != name {
+			continue
+		}
+		p, err := prepare(doc)
+		if err != nil {
+			return nil, err
+		}
+		return f.render(p)
+	}
+	return nil, fmt.Errorf("report format %q: unknown; known are %q and html", name, Formats())
+}
+
+// prepared is a document that adds up, in the order in which it is shown.
+type prepared struct {
+	Document
+	total    stats.Totals
+	compares []stats.Totals
+}
+
+func prepare(doc Document) (*prepared, error) {
+	ledger := stats.Ledger{Universe: doc.Universe, Rows: slices.Clone(doc.Comparisons)}
+	if err := ledger.Check(); err != nil {
+		return nil, err
+	}
+	for _, m := range doc.Measurements {
+		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+			return nil, &stats.RefusedError{
+				What:    "a measurement is no number",
+				Reasons: []string{fmt.Sprintf("%s of %s in block %d of benchmark %s is %v", m.Metric, m.Candidate, m.Block, m.Benchmark, m.Value)},
+			}
+		}
+	}
+	stats.SetQ(ledger.Rows)
+	doc.Comparisons = ledger.Rows
+	slices.SortStableFunc(doc.Comparisons, byImportance)
+	doc.Measurements = slices.Clone(doc.Measurements)
+	slices.SortStableFunc(doc.Measurements, func(a, b Measurement) int {
+		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Block, b.Block),
+			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Metric, b.Metric),
+			a.Start.Compare(b.Start), cmp.Compare(a.Value, b.Value))
+	})
+	doc.Failures = slices.Clone(doc.Failures)
+	slices.SortStableFunc(doc.Failures, func(a, b Failure) int { return cmp.Compare(a.Address, b.Address) })
+	doc.Skips = slices.Clone(doc.Skips)
+	slices.SortStableFunc(doc.Skips, func(a, b Skip) int { return cmp.Compare(a.Address, b.Address) })
+	hardware := slices.Clone(doc.Hardware)
+	slices.Sort(hardware)
+	doc.Hardware = slices.Compact(hardware)
+	doc.Snapshot.Time = doc.Snapshot.Time.UTC()
+	return &prepared{doc, ledger.Total(), ledger.Totals()}, nil
+}
+
+// byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who won.
+func byImportance(a, b stats.Comparison) int {
+	primary := func(c stats.Comparison) int {
+		if c.Primary {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Compare, b.Compare), cmp.Compare(primary(a), primary(b)), cmp.Compare(rank(a.Outcome), rank(b.Outcome)),
+		cmp.Compare(b.Effect, a.Effect), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Candidate, b.Candidate),
+		cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Against, b.Against))
+}
+
+// rank is the place of an outcome in a table: verdicts first.
+func rank(o stats.Outcome) int {
+	i := slices.Index(stats.Outcomes(), o)
+	if o.Judged() {
+		i -= len(stats.Outcomes())
+	}
+	return i
+}

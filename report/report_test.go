@@ -1,0 +1,237 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// campaign is a small report with every outcome in it, whose figures come from Judge.
+func campaign() Document {
+	random := rand.New(rand.NewPCG(1, 2))
+	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	doc := Document{
+		Title:    "vLLM campaign",
+		Snapshot: Snapshot{"9f3c2a7be10d", start.Add(90 * time.Minute), "0.1.0", "c0ffee0c0ffee"},
+		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480", "NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
+		Cost:     Cost{Wall: 5*time.Hour + 30*time.Minute, GPUHours: 4.25, Money: 16.79},
+	}
+	baseline := map[string]float64{} // one sample of it in each block, whatever is held against it
+	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
+		order := 1 + (block+len(variant))%3
+		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order, metric, value, unit, better,
+			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}, ""})
+	}
+	judge := func(commit, variant, metric, unit, better string, effect, noise float64, blocks int) stats.Comparison {
+		var pairs []stats.Pair
+		for b := 1; b <= blocks; b++ {
+			key := fmt.Sprint(commit, metric, b)
+			if baseline[key] == 0 {
+				baseline[key] = 2000 * math.Exp(0.01*random.NormFloat64())
+				measure(commit, "baseline", metric, unit, better, b, baseline[key])
+			}
+			p := stats.Pair{Block: b, Candidate: baseline[key] * math.Exp(math.Log1p(effect)+noise*random.NormFloat64()), Against: baseline[key]}
+			measure(commit, variant, metric, unit, better, b, p.Candidate)
+			pairs = append(pairs, p)
+		}
+		rule := stats.Rule{Better: better, Tie: stats.DefaultTie(metric), Looks: stats.Looks(7, 15)}
+		return stats.Judge(pairs, rule).Into(stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit, Candidate: commit + "/" + variant,
+			Against: commit + "/baseline", Metric: metric, Primary: true, Unit: unit, Methodology: strings.Repeat("ab", 32)})
+	}
+	rows := []stats.Comparison{
+		judge("22d33bac", "human", "output_token_throughput", "tok/s", stats.Higher, 0.06, 0.01, 7),
+		judge("22d33bac", "claude", "output_token_throughput", "tok/s", stats.Higher, 0, 0.002, 7),
+		judge("015069b0", "human", "output_token_throughput", "tok/s", stats.Higher, -0.05, 0.01, 7),
+		judge("6ce01f30", "human", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 15),
+		judge("6ce01f30", "claude", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 7),
+	}
+	rows[0].Caveats = append(rows[0].Caveats, "fix aimv2: edits vLLM's registration of one config")
+	ttft := judge("22d33bac", "human", "ttft_p99", "ms", stats.Lower, -0.3, 0.1, 7)
+	ttft.Primary = false
+	rows = append(rows, ttft)
+	for i, o := range stats.Outcomes() {
+		if o.Judged() {
+			continue
+		}
+		commit := []string{"0ec82edd", "fc7b8d1e"}[i%2]
+		rows = append(rows, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit, Candidate: commit + "/variant_" + string(o),
+			Against: commit + "/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o, Reason: "because of " + string(o)})
+	}
+	void := doc.Measurements[0]
+	void.Start, void.Void = void.Start.Add(-time.Hour), "a foreign process was on the device"
+	doc.Measurements = append(doc.Measurements, void)
+	doc.Comparisons = rows
+	doc.Universe = len(rows) - 1
+	doc.Failures = []Failure{
+		{"benchmark.serving[\"0ec82edd/variant_failed\"]", "permanent", "cuda_oom", "start", "the server ended before it was ready",
+			"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0", "logs/01J/1.log"},
+		{"wheel.vllm[\"fc7b8d1e/variant_build_failed\"]", "permanent", "", "build", "exit status 1", "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`", "logs/01J/2.log"},
+	}
+	doc.Skips = []Skip{{`benchmark.serving["fc7b8d1e/human"]`, "AMD-specific commit: needs an MI300"}}
+	return doc
+}
+
+func TestGolden(t *testing.T) {
+	for _, name := range Formats() {
+		t.Run(name, func(t *testing.T) {
+			files, err := Render(campaign(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, got := range files {
+				golden := filepath.Join("testdata", "campaign", file)
+				if *update {
+					if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(golden, got, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), string(got)); diff != "" {
+					t.Errorf("%s differs from the golden file (-want +got); -update writes it anew:\n%s", file, diff)
+				}
+			}
+		})
+	}
+}
+
+// The order in which results arrive says nothing.
+func TestOrderDoesNotMatter(t *testing.T) {
+	shuffled := campaign()
+	random := rand.New(rand.NewPCG(9, 9))
+	random.Shuffle(len(shuffled.Comparisons), func(i, j int) {
+		shuffled.Comparisons[i], shuffled.Comparisons[j] = shuffled.Comparisons[j], shuffled.Comparisons[i]
+	})
+	random.Shuffle(len(shuffled.Measurements), func(i, j int) {
+		shuffled.Measurements[i], shuffled.Measurements[j] = shuffled.Measurements[j], shuffled.Measurements[i]
+	})
+	slices.Reverse(shuffled.Failures)
+	for _, name := range Formats() {
+		a, err := Render(campaign(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Render(shuffled, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	miscounted := campaign()
+	miscounted.Universe++
+	infinite := campaign()
+	infinite.Measurements[3].Value = math.Inf(1)
+	for _, doc := range []Document{miscounted, infinite} {
+		for _, name := range Formats() {
+			files, err := Render(doc, name)
+			var refused *stats.RefusedError
+			if !errors.As(err, &refused) || files != nil {
+				t.Errorf("%s: got %d files and %v, want a refusal", name, len(files), err)
+			}
+		}
+	}
+	var unavailable *UnavailableError
+	if _, err := Render(campaign(), "html"); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "later release") {
+		t.Errorf("html: %v", err)
+	}
+	if _, err := Render(campaign(), "pdf"); err == nil || errors.As(err, &unavailable) || !strings.Contains(err.Error(), `"markdown"`) {
+		t.Errorf("pdf: %v", err)
+	}
+}
+
+func TestNothingDeclared(t *testing.T) {
+	for _, name := range Formats() {
+		files, err := Render(Document{}, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "markdown" && !strings.Contains(string(files["report.md"]), "Nothing was declared") {
+			t.Errorf("%s", files["report.md"])
+		}
+	}
+}
+
+// The document of the command line's contract.
+func TestJSONShape(t *testing.T) {
+	files, err := Render(campaign(), "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Format      string
+		Snapshot    string
+		Universe    int
+		Comparisons []map[string]any
+		Totals      map[string]int
+	}
+	if err := json.Unmarshal(files["report.json"], &document); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for _, n := range document.Totals {
+		sum += n
+	}
+	if document.Format != "1.0" || document.Snapshot != "9f3c2a7be10d" || document.Universe != sum {
+		t.Errorf("format %q, snapshot %q, universe %d, totals %v", document.Format, document.Snapshot, document.Universe, document.Totals)
+	}
+	for _, c := range document.Comparisons {
+		for _, field := range []string{"compare", "commit", "candidate", "against", "metric", "outcome", "effect", "low", "high", "blocks", "p", "methodology", "caveats"} {
+			if _, ok := c[field]; !ok {
+				t.Errorf("%v has no %s", c["candidate"], field)
+			}
+		}
+		if _, list := c["caveats"].([]any); !list {
+			t.Errorf("caveats of %v are no list", c["candidate"])
+		}
+	}
+}
+
+// Whatever the outcomes are, the sums that the Markdown prints are those of its rows.
+func TestMarkdownTotals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var doc Document
+		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
+			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
+				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01, Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")})
+		}
+		doc.Universe = len(doc.Comparisons)
+		files, err := Render(doc, "markdown")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for _, line := range strings.Split(string(files["report.md"]), "\n") {
+			if strings.HasPrefix(line, "|") && strings.Contains(line, "`c/") {
+				rows++
+			}
+		}
+		if rows != doc.Universe {
+			t.Fatalf("%d rows of %d:\n%s", rows, doc.Universe, files["report.md"])
+		}
+	})
+}
