@@ -45,7 +45,7 @@ func (e estimate) p() float64 {
 
 // measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
 func measure(pairs []Pair, rule Rule) contrast {
-	c := contrast{Verdict: Verdict{Better: rule.Better, Tie: rule.Tie, RawP: 1, P: 1}}
+	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, RawP: 1, P: 1}}
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}

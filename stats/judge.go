@@ -53,6 +53,7 @@ type Verdict struct {
 	Value         float64 // geometric mean of the candidate's samples
 	AgainstValue  float64 // likewise of the other's
 	Better        string  // as in Rule
+	Confidence    float64 // as in Rule
 	Tie           float64 // the margin that was used, relative
 	Caveats       []string
 }
@@ -107,7 +108,7 @@ func (v Verdict) Into(row Comparison) Comparison {
 	row.Effect, row.Low, row.High = v.Effect, v.Low, v.High
 	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
 	row.Value, row.AgainstValue = v.Value, v.AgainstValue
-	row.Better, row.Tie = v.Better, v.Tie
+	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence
 	row.Caveats = append(append([]string{}, row.Caveats...), v.Caveats...)
 	return row
 }

@@ -36,6 +36,7 @@ type Comparison struct {
 	Effect        float64  `json:"effect"` // relative, positive is better: 0.05 is 5 % better
 	Low           float64  `json:"low"`    // bounds of the confidence interval, relative
 	High          float64  `json:"high"`
+	Confidence    float64  `json:"confidence,omitempty"`     // of that interval
 	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on
 	P             float64  `json:"p"`                        // exact sign-flip test, after Holm within the commit
 	Q             float64  `json:"q,omitempty"`              // after Benjamini-Hochberg over commits; 0: not in a headline list
