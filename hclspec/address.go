@@ -1,0 +1,125 @@
+package hclspec
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ParseAddress reads kind.name or kind.name["key"], as String writes them. In the key, \" stands for a quote and \\ for a
+// backslash.
+func ParseAddress(s string) (Address, error) {
+	kind, rest, ok := strings.Cut(s, ".")
+	if !ok || kind == "" || rest == "" {
+		return Address{}, fmt.Errorf("address %q: want kind.name or kind.name[\"key\"]", s)
+	}
+	name, key, keyed := strings.Cut(rest, `["`)
+	a := Address{Kind: kind, Name: name, Keyed: keyed}
+	if keyed {
+		if key, ok = strings.CutSuffix(key, `"]`); !ok {
+			return Address{}, fmt.Errorf("address %q: the key does not end in \"]", s)
+		}
+		if a.Key, ok = unquote(key); !ok {
+			return Address{}, fmt.Errorf("address %q: a quote inside the key is written \\\"", s)
+		}
+	}
+	if name == "" || strings.ContainsAny(kind+name, "\"\x00") {
+		return Address{}, fmt.Errorf("address %q: want kind.name or kind.name[\"key\"]", s)
+	}
+	return a, nil
+}
+
+// String is the address as ParseAddress reads it; empty for the zero Address.
+func (a Address) String() string {
+	switch {
+	case a == Address{}:
+		return ""
+	case !a.Keyed:
+		return a.Kind + "." + a.Name
+	}
+	return a.Kind + "." + a.Name + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Key) + `"]`
+}
+
+// Compare orders addresses by kind, name and key.
+func (a Address) Compare(b Address) int {
+	keyed := func(a Address) int {
+		if a.Keyed {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), cmp.Compare(keyed(a), keyed(b)), strings.Compare(a.Key, b.Key))
+}
+
+// unquote leaves a backslash alone that escapes neither a quote nor a backslash: patterns have them.
+func unquote(s string) (string, bool) {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return "", false
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			i++
+		case s[i] == '\\' && i+1 == len(s):
+			return "", false
+		}
+		out.WriteByte(s[i])
+	}
+	return out.String(), true
+}
+
+// MatchAddress says whether an address matches a pattern: an address in which kind, name and key may hold doublestar
+// globs. A pattern without a key matches all instances of a block. An error means that the pattern, or the address, is
+// malformed.
+func MatchAddress(pattern, address string) (bool, error) {
+	p, err := ParseAddress(pattern)
+	if err != nil {
+		return false, err
+	}
+	a, err := ParseAddress(address)
+	if err != nil {
+		return false, err
+	}
+	for _, part := range []string{p.Kind, p.Name, p.Key} {
+		if !doublestar.ValidatePattern(part) {
+			return false, fmt.Errorf("address pattern %q: %q is not a valid glob", pattern, part)
+		}
+	}
+	if p.Keyed && (!a.Keyed || !doublestar.MatchUnvalidated(p.Key, a.Key)) {
+		return false, nil
+	}
+	return doublestar.MatchUnvalidated(p.Kind, a.Kind) && doublestar.MatchUnvalidated(p.Name, a.Name), nil
+}
+
+// Refs are the distinct addresses in the text, in their order.
+func (t Text) Refs() []Address {
+	var refs []Address
+	seen := map[Address]bool{}
+	for _, part := range t {
+		if part.Ref != (Address{}) && !seen[part.Ref] {
+			seen[part.Ref] = true
+			refs = append(refs, part.Ref)
+		}
+	}
+	return refs
+}
+
+// Expand is the text with what path gives for every reference.
+func (t Text) Expand(path func(Address) string) string {
+	var out strings.Builder
+	for _, part := range t {
+		if part.Ref != (Address{}) {
+			out.WriteString(path(part.Ref))
+		} else {
+			out.WriteString(part.Literal)
+		}
+	}
+	return out.String()
+}
+
+// String is the text for people: a reference stands as in the file, ${wheel.vllm["22d33bac/human"]}.
+func (t Text) String() string {
+	return t.Expand(func(a Address) string { return "${" + a.String() + "}" })
+}

@@ -1,0 +1,231 @@
+package hclspec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+)
+
+func variantSchema() *eval.Schema {
+	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch"}, Free: []string{"baseline", "optional", "params"}}
+}
+
+// candidateSet is commit × variant.
+type candidateSet struct {
+	value  cty.Value      // object by key; unknown when the commits are
+	byKey  map[string]int // index into values and Spec.Candidates
+	values []cty.Value    // key, commit, variant, rev, patch, source
+}
+
+// variantReader is a variant and what it takes to evaluate it for a commit.
+type variantReader struct {
+	Variant
+	reader
+	value cty.Value // name, baseline, params
+}
+
+// variants decodes what every variant is for all commits alike.
+func (l *loader) variants() []variantReader {
+	var all []variantReader
+	for _, d := range l.of("variant") {
+		ctx, bad := l.scope.Context(d.Expressions(), eval.Each{"key", "commit", "variant"})
+		r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, owner: d.address}
+		if detail := badName(d.Name); detail != "" {
+			r.fail(d.Label, "Invalid name", "%q cannot name a variant: %s.", d.Name, detail)
+			continue
+		}
+		v := variantReader{reader: r, Variant: Variant{
+			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.boolean("baseline"), Optional: r.boolean("optional"),
+		}}
+		v.value = cty.ObjectVal(map[string]cty.Value{
+			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
+		})
+		all = append(all, v)
+	}
+	return all
+}
+
+func (l *loader) variantValues() cty.Value {
+	all := map[string]cty.Value{}
+	for _, v := range l.variants() {
+		all[v.Name] = v.value
+	}
+	return cty.ObjectVal(all)
+}
+
+// candidates decodes commit × variant once.
+func (l *loader) candidates() *candidateSet {
+	if l.set != nil {
+		return l.set
+	}
+	leave, ok := l.scope.Enter("candidates", l.first("commit"))
+	if !ok {
+		return &candidateSet{value: cty.DynamicVal}
+	}
+	defer leave()
+	set := &candidateSet{byKey: map[string]int{}}
+	commits := l.allCommits()
+	variants := l.variants()
+	all := map[string]cty.Value{}
+	for _, c := range commits.list {
+		for _, v := range variants {
+			key := c.Name + "/" + v.Name
+			candidate, value := l.candidate(c, v, commits.byName[c.Name])
+			set.byKey[key] = len(set.values)
+			set.values = append(set.values, value)
+			all[key] = value
+			l.spec.Candidates = append(l.spec.Candidates, candidate)
+			if candidate.Source != (Address{}) {
+				l.spec.Sources = append(l.spec.Sources, Source{
+					Block: Block{Address: candidate.Source, Candidate: key, Range: v.Range},
+					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch,
+					RevRange: candidate.RevRange, PatchRange: candidate.PatchRange,
+				})
+			}
+		}
+	}
+	for _, v := range variants {
+		l.spec.Variants = append(l.spec.Variants, v.Variant)
+		if len(commits.list) == 0 {
+			v.checkOnly()
+		}
+	}
+	set.value = cty.ObjectVal(all)
+	if !commits.value.IsKnown() {
+		set.value = cty.DynamicVal
+	}
+	l.set = set
+	return set
+}
+
+// checkOnly finds the mistakes of a variant that no commit is measured in.
+func (v variantReader) checkOnly() {
+	v.ctx = v.ctx.NewChild()
+	v.ctx.Variables = map[string]cty.Value{"each": cty.DynamicVal}
+	v.str("rev")
+	v.str("patch")
+}
+
+// candidate evaluates a variant for a commit.
+func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candidate, cty.Value) {
+	key := c.Name + "/" + v.Name
+	r := v.reader
+	r.instance = key
+	r.ctx = v.ctx.NewChild()
+	r.ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{
+		"key": cty.StringVal(key), "commit": commit, "variant": v.value,
+	})}
+	out := Candidate{Key: key, Commit: c.Name, Variant: v.Name, Baseline: v.Baseline, Range: c.Range, RevRange: r.at("rev"), PatchRange: r.at("patch")}
+	if !r.has("rev") {
+		out.RevRange = c.RevRange
+	}
+	spelt, known := r.revision("rev", c.Rev)
+	rev := l.lock.resolve(c.Repo, spelt)
+	v.patch(r, &out, c)
+	source, patch := cty.NullVal(cty.String), cty.NullVal(cty.String)
+	if c.Repo != (Address{}) {
+		out.Rev = rev
+		out.Source = Address{Kind: "source", Name: c.Repo.Name, Key: key, Keyed: true}
+		source = token(out.Source)
+	}
+	if out.Patch != "" {
+		patch = cty.StringVal(out.Patch)
+	}
+	value := map[string]cty.Value{
+		"key": cty.StringVal(key), "commit": commit, "variant": v.value, "rev": cty.StringVal(rev), "patch": patch, "source": source,
+	}
+	if !known {
+		value["rev"] = cty.UnknownVal(cty.String)
+	}
+	return out, cty.ObjectVal(value)
+}
+
+// patch reads the attribute and looks at the file that it names.
+func (v variantReader) patch(r reader, out *Candidate, c Commit) {
+	given, ok := r.value("patch")
+	if !ok {
+		return
+	}
+	if c.Repo == (Address{}) && len(r.l.of("repo")) == 0 {
+		r.fail(out.PatchRange, "Patch without code", "A patch needs code to apply to: declare where it comes from with a repo block.")
+		return
+	}
+	name := r.str("patch")
+	if name == "" {
+		if given.Type() == cty.String {
+			r.fail(out.PatchRange, "Empty path", "patch must name a file. Without a patch, use null.")
+		}
+		return
+	}
+	clean, err := project.Clean(name)
+	if err != nil {
+		r.fail(out.PatchRange, "Patch outside the project", "%s.", err)
+		return
+	}
+	size, err := r.l.dir.Size(clean)
+	why := ""
+	switch {
+	case err == nil && size > 0:
+		out.Patch = clean
+		return
+	case err == nil:
+		why = fmt.Sprintf("patch %s is empty", clean)
+	case errors.Is(err, fs.ErrNotExist):
+		why = fmt.Sprintf("no patch: there is no file %s", clean)
+	default:
+		r.fail(out.PatchRange, "Patch not readable", "%s.", err)
+		return
+	}
+	if v.Optional {
+		out.NoPatch = why
+		return
+	}
+	r.fail(out.PatchRange, "No patch", "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
+}
+
+// sourcesOf is what source.REPO stands for: the references to the sources of its candidates by key.
+func (l *loader) sourcesOf(repo string) (cty.Value, bool) {
+	if _, ok := l.byName[Address{Kind: "repo", Name: repo}]; !ok {
+		return cty.NilVal, false
+	}
+	set := l.candidates()
+	if !set.value.IsKnown() {
+		return cty.DynamicVal, true
+	}
+	all := map[string]cty.Value{}
+	for _, c := range l.spec.Candidates {
+		if c.Source.Name == repo {
+			all[c.Key] = token(c.Source)
+		}
+	}
+	return cty.ObjectVal(all), true
+}
+
+// clientSource is the tree of a client's revision: the source of that key, made when it is first asked for.
+func (l *loader) clientSource(repo Address, rev string, at hcl.Range) Address {
+	rev = l.lock.resolve(repo, rev)
+	a := Address{Kind: "source", Name: repo.Name, Key: rev[:min(12, len(rev))], Keyed: true}
+	if l.shadow {
+		return a
+	}
+	for _, key := range []string{a.Key, rev} {
+		a.Key = key
+		known, ok := l.clientRevs[a]
+		if ok && known == rev {
+			return a
+		}
+		if !ok {
+			break
+		}
+	}
+	l.clientRevs[a] = rev
+	l.spec.Sources = append(l.spec.Sources, Source{Block: Block{Address: a, Range: at}, Repo: repo, Rev: rev, RevRange: at})
+	return a
+}

@@ -1,0 +1,133 @@
+package hclspec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// edge is one reference that a node has to another.
+type edge struct {
+	to Address
+	at hcl.Range
+}
+
+// use records that a node refers to another.
+func (l *loader) use(from, to Address, at hcl.Range) {
+	if l.shadow || from == (Address{}) {
+		return
+	}
+	l.edges[from] = append(l.edges[from], edge{to, at})
+}
+
+// check is what can be seen only when all is decoded.
+func (l *loader) check() {
+	l.checkBaselines()
+	l.checkComparable()
+	l.checkCycles()
+}
+
+// checkBaselines makes sure that every comparison has exactly one variant to compare with.
+func (l *loader) checkBaselines() {
+	var baselines []Variant
+	for _, v := range l.spec.Variants {
+		if v.Baseline {
+			baselines = append(baselines, v)
+		}
+	}
+	diags := l.scope.Diags
+	switch {
+	case len(baselines) > 1:
+		for _, v := range baselines[1:] {
+			diags.Error("", v.Range, "Second baseline", fmt.Sprintf("Variant %q is the baseline already, at %s. All others are compared with one.", baselines[0].Name, baselines[0].Range))
+		}
+	case len(baselines) == 0 && len(l.of("variant")) > 0 && len(l.of("compare")) > 0 && !l.scope.Partial && !diags.HasErrors():
+		diags.Error("", l.first("variant"), "No baseline", "There are compare blocks, so one variant must be what the others are compared with: baseline = true.")
+	case len(l.of("variant")) == 0 && len(l.of("compare")) > 0 && !l.scope.Partial:
+		diags.Error("", l.first("compare"), "Nothing to compare", "A compare block needs variants, one of them with baseline = true: declare variant blocks.")
+	}
+}
+
+// checkComparable warns of benchmarks in which a comparison finds no candidates.
+func (l *loader) checkComparable() {
+	candidate := map[Address]bool{}
+	for _, b := range l.spec.Benchmarks {
+		candidate[b.Address] = b.Candidate != ""
+	}
+	for _, c := range l.spec.Compares {
+		for _, of := range c.Of {
+			if !candidate[of] {
+				l.scope.Diags.Warn("", c.Range, "Nothing to compare", fmt.Sprintf("%s belongs to no candidate, so nothing in it can be compared. Give it for_each = candidates.", of))
+				break
+			}
+		}
+	}
+}
+
+// checkCycles finds nodes that need each other and names the chain. Each node is visited once, without recursion, since
+// chains may be long.
+func (l *loader) checkCycles() {
+	const active, done = 1, 2
+	state := make(map[Address]int, len(l.edges))
+	type visit struct {
+		node Address
+		next int
+	}
+	starts := make([]Address, 0, len(l.edges))
+	for a := range l.edges {
+		starts = append(starts, a)
+	}
+	slices.SortFunc(starts, Address.Compare)
+	reported := map[string]bool{}
+	for _, start := range starts {
+		if state[start] != 0 {
+			continue
+		}
+		path := []visit{{node: start}}
+		state[start] = active
+		for len(path) > 0 {
+			top := &path[len(path)-1]
+			if top.next == len(l.edges[top.node]) {
+				state[top.node] = done
+				path = path[:len(path)-1]
+				continue
+			}
+			e := l.edges[top.node][top.next]
+			top.next++
+			switch state[e.to] {
+			case 0:
+				state[e.to] = active
+				path = append(path, visit{node: e.to})
+			case active:
+				from := slices.IndexFunc(path, func(v visit) bool { return v.node == e.to })
+				var chain []Address
+				for _, v := range path[from:] {
+					chain = append(chain, v.node)
+				}
+				l.cycle(chain, reported)
+			}
+		}
+	}
+}
+
+// cycle reports a chain of nodes of which the last needs the first, once for all instances of the same blocks.
+func (l *loader) cycle(chain []Address, reported map[string]bool) {
+	lowest := slices.Index(chain, slices.MinFunc(chain, Address.Compare))
+	chain = slices.Concat(chain[lowest:], chain[:lowest])
+	var blocks, told []string
+	for i, a := range chain {
+		to := chain[(i+1)%len(chain)]
+		at := l.edges[a][slices.IndexFunc(l.edges[a], func(e edge) bool { return e.to == to })].at
+		blocks = append(blocks, a.Kind+"."+a.Name)
+		told = append(told, fmt.Sprintf("%s needs %s (%s:%d)", a, to, at.Filename, at.Start.Line))
+	}
+	id := strings.Join(blocks, " ")
+	if reported[id] {
+		return
+	}
+	reported[id] = true
+	first := l.edges[chain[0]][slices.IndexFunc(l.edges[chain[0]], func(e edge) bool { return e.to == chain[1%len(chain)] })].at
+	l.scope.Diags.Error("", first, "Cycle", strings.Join(told, ", ")+". Nothing in a cycle can be first.")
+}

@@ -1,0 +1,327 @@
+package hclspec
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+)
+
+func commitSchema() *eval.Schema {
+	// The params are part of a key only where a block uses them.
+	return &eval.Schema{Kind: "commit", Label: true, Key: []string{"repo", "rev", "parent"}, Free: []string{"for_each", "title", "params"}}
+}
+
+// commitSet are all commits, as they are needed to evaluate other blocks.
+type commitSet struct {
+	value  cty.Value            // object by name; unknown when a for_each is
+	byName map[string]cty.Value // name, repo, rev, parent, title, params
+	list   []Commit
+}
+
+// allCommits decodes the commit blocks once.
+func (l *loader) allCommits() *commitSet {
+	if l.commits != nil {
+		return l.commits
+	}
+	set := &commitSet{byName: map[string]cty.Value{}}
+	leave, ok := l.scope.Enter("commit", l.first("commit"))
+	if !ok {
+		return &commitSet{value: cty.DynamicVal}
+	}
+	defer leave()
+	complete := true
+	repo := l.onlyRepo()
+	var decoded []reader
+	for _, d := range l.of("commit") {
+		instances, known := l.instancesOf(d)
+		complete = complete && known
+		var names eval.Each
+		if d.Attrs["for_each"] != nil {
+			names = eval.Each{"key", "value"}
+		}
+		ctx, bad := l.scope.Context(d.Expressions("for_each"), names)
+		for _, i := range instances {
+			r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, instance: i.key}
+			name := d.Name
+			if names != nil {
+				name = i.key
+				r.ctx = ctx.NewChild()
+				r.ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value})}
+			}
+			if l.checkName(r, name, set) {
+				set.add(r, name, repo)
+				decoded = append(decoded, r)
+			}
+		}
+	}
+	set.fill(l.params)
+	set.value = cty.ObjectVal(set.byName)
+	if !complete {
+		set.value = cty.DynamicVal
+	}
+	l.commits = set
+	l.spec.Commits = set.list
+	l.params.warn(l, set.list)
+	return set
+}
+
+// first is the place of the first block of a kind.
+func (l *loader) first(kind string) hcl.Range {
+	for _, d := range l.decls {
+		if d.address.Kind == kind {
+			return d.Range
+		}
+	}
+	return hcl.Range{}
+}
+
+// onlyRepo is the repo that commits belong to when they name none; zero when there is none or more than one.
+func (l *loader) onlyRepo() Address {
+	repos := l.of("repo")
+	if len(repos) == 1 {
+		return repos[0].address
+	}
+	return Address{}
+}
+
+// checkName refuses names that would make two candidates look alike.
+func (l *loader) checkName(r reader, name string, set *commitSet) bool {
+	if detail := badName(name); detail != "" {
+		r.fail(r.block.Label, "Invalid name", "%q cannot name a commit: %s.", name, detail)
+		return false
+	}
+	if _, ok := set.byName[name]; ok {
+		r.fail(r.block.Label, "Duplicate commit", "There is a commit %q already.", name)
+		return false
+	}
+	return true
+}
+
+// badName says why a name cannot be part of a candidate's key.
+func badName(name string) string {
+	switch {
+	case name == "":
+		return "a name cannot be empty"
+	case strings.Contains(name, "/"):
+		return "candidates are called commit/variant, so a name cannot have a slash"
+	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' }):
+		return "a name cannot have control characters or quotes"
+	}
+	return ""
+}
+
+// add decodes one commit.
+func (set *commitSet) add(r reader, name string, repo Address) {
+	c := Commit{Block: Block{Address: Address{Kind: "commit", Name: name}, Range: r.block.Range}, Name: name, Repo: repo}
+	r.owner = c.Address
+	if r.has("repo") {
+		c.Repo = r.ref("repo", "repo")
+	} else if repo == (Address{}) && len(r.l.of("repo")) > 1 {
+		r.fail(r.block.Range, "Which repo?", "There is more than one repo, so commit %q must say which it belongs to: repo = repo.NAME.", name)
+	}
+	spelt, known := r.revision("rev", name)
+	parent, parentKnown := spelt+"^", known
+	if r.has("parent") {
+		parent, parentKnown = r.revision("parent", parent)
+	}
+	c.Rev, c.RevRange = r.l.lock.resolve(c.Repo, spelt), r.at("rev")
+	c.Parent, c.ParentRange = r.l.lock.resolve(c.Repo, parent), r.at("parent")
+	c.Title = r.str("title")
+	params := r.object("params")
+	c.Params = toJSON(params)
+
+	value := map[string]cty.Value{
+		"name": cty.StringVal(name), "repo": cty.NullVal(cty.String), "rev": cty.UnknownVal(cty.String),
+		"parent": cty.UnknownVal(cty.String), "title": cty.StringVal(c.Title), "params": params,
+	}
+	if c.Repo != (Address{}) {
+		value["repo"] = token(c.Repo)
+	}
+	if known {
+		value["rev"] = cty.StringVal(c.Rev)
+	}
+	if parentKnown {
+		value["parent"] = cty.StringVal(c.Parent)
+	}
+	set.byName[name] = cty.ObjectVal(value)
+	set.list = append(set.list, c)
+}
+
+// revision is the attribute's value, or the standard one; false when it is not known because of a mistake.
+func (r reader) revision(name, standard string) (string, bool) {
+	v := r.evaluate(name)
+	if !v.IsKnown() {
+		return "", false
+	}
+	if v.IsNull() {
+		return standard, true
+	}
+	rev := r.str(name)
+	switch {
+	case rev == "":
+		r.fail(r.at(name), "Empty revision", "%s must name a revision.", name)
+	case strings.HasPrefix(rev, "-") || strings.ContainsFunc(rev, func(c rune) bool { return c <= ' ' || c == 0x7f }) || strings.Contains(rev, ".."):
+		r.fail(r.at(name), "Invalid revision", "%q cannot be a revision: it begins with a dash, or holds a space or two dots.", rev)
+		return "", false
+	}
+	return rev, rev != ""
+}
+
+// object is the attribute's value, which must have named parts; an empty object when there is none.
+func (r reader) object(name string) cty.Value {
+	v := r.evaluate(name)
+	switch {
+	case !v.IsKnown():
+		return cty.DynamicVal
+	case v.IsNull():
+		return cty.EmptyObjectVal
+	case v.Type().IsMapType():
+		return cty.ObjectVal(v.AsValueMap())
+	case !v.Type().IsObjectType():
+		r.fail(r.at(name), "Wrong type", "%s must be an object, { name = value }, not %s.", name, describe(v))
+		return cty.DynamicVal
+	}
+	return v
+}
+
+// toJSON writes a value down; a reference in it stands as its address.
+func toJSON(v cty.Value) json.RawMessage {
+	if !v.IsWhollyKnown() {
+		return nil
+	}
+	plain, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), funcs.Mark) {
+			return cty.StringVal(strings.ReplaceAll(v.AsString(), funcs.Mark, "")), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		return nil
+	}
+	raw, err := ctyjson.Marshal(plain, plain.Type())
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// fill gives every commit each parameter that the files mention anywhere, as null, so that a condition on a parameter
+// that only some commits have is false for the others instead of a mistake.
+func (set *commitSet) fill(mentioned mentions) {
+	for name, commit := range set.byName {
+		attrs := commit.AsValueMap()
+		attrs["params"] = mentioned.complete(attrs["params"])
+		set.byName[name] = cty.ObjectVal(attrs)
+	}
+}
+
+// mentions are the parameters that the files use, with the places where they do.
+type mentions map[string][]mention
+
+type mention struct {
+	of string // what stands before .params: commit, variant, or another word
+	at hcl.Range
+}
+
+// scan finds .params.NAME in a source of either syntax.
+func (m *mentions) scan(src []byte, filename string) {
+	if *m == nil {
+		*m = mentions{}
+	}
+	for _, found := range paramUse.FindAllSubmatchIndex(src, -1) {
+		from, to := found[4], found[5]
+		if from < 0 {
+			from, to = found[6], found[7]
+		}
+		of, name := "", string(src[from:to])
+		if found[2] >= 0 {
+			of = string(src[found[2]:found[3]])
+		}
+		// Lines are counted only for what is shown; most names are known.
+		(*m)[name] = append((*m)[name], mention{of, hcl.Range{Filename: filename, Start: hcl.Pos{Byte: from}, End: hcl.Pos{Byte: to}}})
+	}
+}
+
+var paramUse = regexp.MustCompile(`(?:\b(commit|variant)\s*\.\s*)?\bparams\s*(?:\.\s*([\pL_][\pL\pN_-]*)|\[\s*\\?"([^"\\]+)\\?"\s*\])`)
+
+func (m mentions) complete(params cty.Value) cty.Value {
+	if !params.IsKnown() {
+		return params
+	}
+	attrs := params.AsValueMap()
+	if attrs == nil {
+		attrs = map[string]cty.Value{}
+	}
+	for name := range m {
+		if _, ok := attrs[name]; !ok {
+			attrs[name] = cty.NullVal(cty.DynamicPseudoType)
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// warn tells of parameters that no commit has but that are spelt nearly like one that some have.
+func (m mentions) warn(l *loader, commits []Commit) {
+	have := map[string]bool{}
+	for _, c := range commits {
+		var params map[string]json.RawMessage
+		// What is not an object was reported.
+		_ = json.Unmarshal(c.Params, &params)
+		for name := range params {
+			have[name] = true
+		}
+	}
+	known := slices.Collect(maps.Keys(have))
+	for name, uses := range m {
+		hint := eval.Suggest(name, known)
+		if have[name] || hint == "" {
+			continue
+		}
+		for _, use := range uses {
+			if use.of == "commit" && !inComment(l.files[use.at.Filename].Bytes, use.at.Filename, use.at.Start.Byte) {
+				at := l.placeOf(use.at)
+				l.scope.Diags.Warn("", at, "Parameter of no commit", fmt.Sprintf("No commit has the parameter %q, so it is always null.%s", name, hint))
+				break
+			}
+		}
+	}
+}
+
+// placeOf completes a range of which only the bytes are known.
+func (l *loader) placeOf(r hcl.Range) hcl.Range {
+	src := l.files[r.Filename].Bytes
+	r.Start = position(src, r.Start.Byte)
+	r.End = position(src, r.End.Byte)
+	return r
+}
+
+func position(src []byte, offset int) hcl.Pos {
+	before := string(src[:offset])
+	line := strings.Count(before, "\n")
+	return hcl.Pos{Line: line + 1, Column: offset - (strings.LastIndexByte(before, '\n') + 1) + 1, Byte: offset}
+}
+
+// inComment says whether a byte of a file in native syntax lies in a comment.
+func inComment(src []byte, filename string, offset int) bool {
+	if strings.HasSuffix(filename, ".json") {
+		return false
+	}
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+	for _, t := range tokens {
+		if t.Range.Start.Byte <= offset && offset < t.Range.End.Byte {
+			return t.Type == hclsyntax.TokenComment
+		}
+	}
+	return false
+}

@@ -1,0 +1,344 @@
+package hclspec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+)
+
+// maxInstances bounds for_each.
+const maxInstances = 1_000_000
+
+// kind is one kind of block: a row in the table of kinds.
+type kind struct {
+	schema *eval.Schema
+	decode func(r reader, b Block) // one instance; nil: decoded apart
+}
+
+// kinds is the table of kinds. Nodes of a kind are decoded in this order.
+func kinds() []kind {
+	return []kind{
+		{schema: repoSchema(), decode: decodeRepo},
+		{schema: commitSchema()},
+		{schema: variantSchema()},
+		{schema: fetchSchema(), decode: decodeFetch},
+		{schema: wheelSchema(), decode: decodeWheel},
+		{schema: imageSchema(), decode: decodeImage},
+		{schema: fixSchema()},
+		{schema: failureSchema(), decode: decodeFailure},
+		{schema: skipSchema(), decode: decodeSkip},
+		{schema: knownIssueSchema(), decode: decodeKnownIssue},
+		{schema: benchmarkSchema(), decode: decodeBenchmark},
+		{schema: compareSchema(), decode: decodeCompare},
+		{schema: reportSchema(), decode: decodeReport},
+		{schema: taskSchema(), decode: decodeTask},
+		{schema: executorSchema(), decode: decodeExecutor},
+	}
+}
+
+// AttributeInfo says of one attribute whether it is part of the key of what its block makes.
+type AttributeInfo struct {
+	Block     string // kind, with the kinds of nested blocks after dots: benchmark.server.ready
+	Attribute string
+	InKey     bool
+}
+
+// Attributes lists every attribute of every block, in the order of the language. The blocks are read with the same table.
+func Attributes() []AttributeInfo {
+	var all []AttributeInfo
+	var list func(prefix string, s *eval.Schema)
+	list = func(prefix string, s *eval.Schema) {
+		name := prefix + s.Kind
+		for _, attr := range s.Key {
+			all = append(all, AttributeInfo{name, attr, true})
+		}
+		for _, attr := range s.Free {
+			all = append(all, AttributeInfo{name, attr, false})
+		}
+		for _, nested := range s.Blocks {
+			list(name+".", nested)
+		}
+	}
+	for _, s := range settingsSchemas() {
+		list("", s)
+	}
+	for _, k := range kinds() {
+		list("", k.schema)
+	}
+	return all
+}
+
+// declaration is one block that declares nodes.
+type declaration struct {
+	*eval.Block
+	address   Address
+	instances []instance // after instancesOf
+	known     bool       // the instances are; false: for_each has a mistake
+	listed    bool
+	reference cty.Value // what kind.name stands for, after referenceTo
+}
+
+// instance is what one key of for_each makes of a block.
+type instance struct {
+	key   string
+	value cty.Value
+}
+
+// declare gives every block its name, so that references can be looked up.
+func (l *loader) declare() {
+	for _, b := range l.blocks {
+		if _, ok := l.kinds[b.Schema.Kind]; !ok {
+			continue
+		}
+		d := &declaration{Block: b, address: Address{Kind: b.Schema.Kind, Name: b.Name}}
+		if first, ok := l.byName[d.address]; ok {
+			l.scope.Diags.Error("", b.Label, "Duplicate "+b.Schema.Kind, fmt.Sprintf("%s is declared already at %s.", d.address, first.Range))
+			continue
+		}
+		// Commits and variants are named in strings alone, so their names need not be identifiers.
+		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant"; !named && !hclsyntax.ValidIdentifier(b.Name) {
+			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf(
+				"%q cannot be the name of a %s: a name has letters, digits, _ and -, and begins with a letter.", b.Name, b.Schema.Kind))
+			continue
+		}
+		l.byName[d.address] = d
+		l.decls = append(l.decls, d)
+	}
+	l.defineRoots()
+	l.scope.DefineLocals(l.blocksOf("locals"))
+	l.scope.DefineVariables(l.blocksOf("variable"), l.given())
+}
+
+// of are the declarations of a kind, in the order of the files.
+func (l *loader) of(kind string) []*declaration {
+	var found []*declaration
+	for _, d := range l.decls {
+		if d.address.Kind == kind {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// defineRoots makes kind.name of every kind a reference, and adds commit, variant, candidates and source.
+func (l *loader) defineRoots() {
+	for name := range l.kinds {
+		names := func() []string {
+			var all []string
+			for _, d := range l.of(name) {
+				all = append(all, d.Name)
+			}
+			return all
+		}
+		get := func(second string) (cty.Value, bool) {
+			d, ok := l.byName[Address{Kind: name, Name: second}]
+			if !ok {
+				return cty.NilVal, false
+			}
+			return l.referenceTo(d), true
+		}
+		l.scope.Roots[name] = eval.Root{What: name, Names: names, Get: get, All: func() cty.Value {
+			all := map[string]cty.Value{}
+			for _, d := range l.of(name) {
+				all[d.Name] = l.referenceTo(d)
+			}
+			return cty.ObjectVal(all)
+		}}
+	}
+	l.scope.Roots["commit"] = eval.Root{What: "commit", All: func() cty.Value { return l.allCommits().value }}
+	l.scope.Roots["variant"] = eval.Root{What: "variant", All: l.variantValues}
+	l.scope.Roots["candidates"] = eval.Root{What: "candidate", All: func() cty.Value { return l.candidates().value }}
+	l.scope.Roots["source"] = eval.Root{
+		What: "source",
+		Names: func() []string {
+			var all []string
+			for _, d := range l.of("repo") {
+				all = append(all, d.Name)
+			}
+			return all
+		},
+		Get: l.sourcesOf,
+		All: func() cty.Value {
+			all := map[string]cty.Value{}
+			for _, d := range l.of("repo") {
+				all[d.Name], _ = l.sourcesOf(d.Name)
+			}
+			return cty.ObjectVal(all)
+		},
+	}
+}
+
+// referenceTo is what kind.name stands for: a reference, or with for_each an object of references by key.
+func (l *loader) referenceTo(d *declaration) cty.Value {
+	if d.reference != cty.NilVal {
+		return d.reference
+	}
+	if d.Attrs["for_each"] == nil {
+		d.reference = token(d.address)
+		return d.reference
+	}
+	instances, known := l.instancesOf(d)
+	if !d.listed {
+		return cty.DynamicVal // in a cycle, which was reported
+	}
+	d.reference = cty.DynamicVal
+	if known {
+		all := make(map[string]cty.Value, len(instances))
+		for _, i := range instances {
+			all[i.key] = token(Address{Kind: d.address.Kind, Name: d.address.Name, Key: i.key, Keyed: true})
+		}
+		d.reference = cty.ObjectVal(all)
+	}
+	return d.reference
+}
+
+// instancesOf evaluates for_each once. Without for_each there is one instance, without a key.
+func (l *loader) instancesOf(d *declaration) ([]instance, bool) {
+	if d.listed {
+		return d.instances, d.known
+	}
+	attr := d.Attrs["for_each"]
+	if attr == nil {
+		d.instances, d.known, d.listed = []instance{{}}, true, true
+		return d.instances, true
+	}
+	leave, ok := l.scope.Enter(d.address.String(), attr.NameRange)
+	if !ok {
+		return nil, false
+	}
+	defer leave()
+	v := l.scope.Static(attr.Expr)
+	d.instances, d.known = l.expand(v, attr)
+	d.listed = true
+	return d.instances, d.known
+}
+
+// expand lists what a for_each value has, sorted by key.
+func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
+	fail := func(detail string, args ...any) ([]instance, bool) {
+		l.scope.Diags.Error("", attr.Expr.Range(), "Invalid for_each", fmt.Sprintf(detail, args...))
+		return nil, false
+	}
+	ty := v.Type()
+	switch {
+	case !v.IsKnown():
+		return nil, false
+	case v.IsNull():
+		return fail("The value is null. An empty map, {}, makes no instance.")
+	case !v.CanIterateElements():
+		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.", describe(v))
+	case v.LengthInt() > maxInstances:
+		return fail("There are %d keys; a block can have 1000000 instances.", v.LengthInt())
+	}
+	keyed := ty.IsMapType() || ty.IsObjectType()
+	instances := make([]instance, 0, v.LengthInt())
+	seen := make(map[string]bool, v.LengthInt())
+	for key, value := range v.Elements() {
+		if !keyed {
+			key = value
+		}
+		if !key.IsKnown() {
+			return nil, false
+		}
+		if key.IsNull() || key.Type() != cty.String {
+			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a map: { for x in list : x.name => x }.", describe(key))
+		}
+		text := key.AsString()
+		if text == "" || strings.Contains(text, funcs.Mark) || strings.ContainsAny(text, "\n\r") {
+			return fail("%q cannot be a key: a key is a text in one line that is not empty, and no reference.", strings.ReplaceAll(text, funcs.Mark, ""))
+		}
+		if seen[text] {
+			return fail("The key %q is there twice.", text)
+		}
+		seen[text] = true
+		instances = append(instances, instance{text, value})
+	}
+	slices.SortFunc(instances, func(a, b instance) int { return strings.Compare(a.key, b.key) })
+	return instances, true
+}
+
+// eachNames are what each may have where a block goes over candidates.
+func eachNames() eval.Each {
+	return eval.Each{"key", "value", "commit", "variant", "rev", "patch", "source"}
+}
+
+// each is the value of each for an instance. What a candidate or a commit has is there when the key names one.
+func (l *loader) each(i instance) cty.Value {
+	attrs := map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}
+	set := l.candidates()
+	if c, ok := set.byKey[i.key]; ok {
+		for _, name := range []string{"commit", "variant", "rev", "patch", "source"} {
+			attrs[name] = set.values[c].GetAttr(name)
+		}
+	} else if c, ok := l.allCommits().byName[i.key]; ok {
+		attrs["commit"] = c
+	} else if !set.value.IsKnown() {
+		return cty.DynamicVal
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// decode turns all declarations into the Spec.
+func (l *loader) decode() {
+	l.allCommits()
+	l.candidates()
+	for _, k := range kinds() {
+		for _, d := range l.of(k.schema.Kind) {
+			if k.decode != nil {
+				l.decodeAll(k, d)
+			}
+		}
+		if k.schema.Kind == "fix" {
+			l.decodeFixes()
+		}
+	}
+	l.decodeCost()
+	l.check()
+}
+
+// decodeAll decodes every instance of a block. A block without instances is decoded once with unknown values, to find
+// the mistakes in it.
+func (l *loader) decodeAll(k kind, d *declaration) {
+	instances, _ := l.instancesOf(d)
+	keyed := d.Attrs["for_each"] != nil
+	var names eval.Each
+	if keyed {
+		names = eachNames()
+	}
+	ctx, bad := l.scope.Context(d.Expressions("for_each"), names)
+	decode := func(i instance, each cty.Value) {
+		b := Block{Address: d.address, Range: d.Range}
+		r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, instance: i.key}
+		if keyed {
+			b.Address.Key, b.Address.Keyed = i.key, true
+			r.ctx = ctx.NewChild()
+			r.ctx.Variables = map[string]cty.Value{"each": each}
+			if _, ok := l.candidates().byKey[i.key]; ok {
+				b.Candidate = i.key
+			}
+		}
+		r.owner = b.Address
+		k.decode(r, b)
+	}
+	if len(instances) == 0 {
+		real := l.spec
+		l.spec, l.shadow = &Spec{}, true
+		decode(instance{}, cty.DynamicVal)
+		l.spec, l.shadow = real, false
+		return
+	}
+	for _, i := range instances {
+		if keyed {
+			decode(i, l.each(i))
+		} else {
+			decode(i, cty.NilVal)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package hclspec
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+// executorSchema is open: every executor has settings of its own.
+func executorSchema() *eval.Schema {
+	return &eval.Schema{Kind: "executor", Label: true, Open: true}
+}
+
+func decodeExecutor(r reader, b Block) {
+	settings := map[string]cty.Value{}
+	for name := range r.block.Attrs {
+		if v := r.evaluate(name); v.IsWhollyKnown() {
+			settings[name] = v
+		}
+	}
+	r.l.spec.Executors = append(r.l.spec.Executors, Executor{Block: b, Settings: toJSON(cty.ObjectVal(settings))})
+}
+
+// decodeCost reads what an hour of a device costs.
+func (l *loader) decodeCost() {
+	blocks := l.blocksOf("cost")
+	for i, b := range blocks {
+		ctx, bad := l.scope.Context(b.Expressions(), nil)
+		r := reader{l: l, block: b, ctx: ctx, bad: bad}
+		if i > 0 {
+			r.fail(b.Range, "Duplicate cost block", "There is a cost block already, at %s.", blocks[0].Range)
+			continue
+		}
+		prices, ok := r.as("gpu_hour", cty.Map(cty.Number), "a map from device names to prices")
+		if !ok {
+			continue
+		}
+		l.spec.GPUHour = map[string]float64{}
+		for device, price := range prices.AsValueMap() {
+			if price.IsNull() || price.LessThan(cty.Zero).True() {
+				r.fail(r.at("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.", device)
+				continue
+			}
+			l.spec.GPUHour[device], _ = price.AsBigFloat().Float64()
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package hclspec
+
+import (
+	"net/url"
+	"regexp"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+func fetchSchema() *eval.Schema {
+	return &eval.Schema{Kind: "fetch", Label: true, Key: []string{"url", "sha256"}, Free: []string{"for_each"}}
+}
+
+var sha256Digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func decodeFetch(r reader, b Block) {
+	r.need("url", "where the file comes from")
+	f := Fetch{Block: b, URL: r.str("url"), SHA256: r.str("sha256"), URLRange: r.at("url")}
+	if f.URL != "" {
+		if u, err := url.Parse(f.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
+			r.fail(f.URLRange, "Invalid URL", "%q is not an http, https or file URL.", f.URL)
+		}
+	}
+	if f.SHA256 != "" && !sha256Digits.MatchString(f.SHA256) {
+		r.fail(r.at("sha256"), "Invalid digest", "sha256 must have 64 lower-case hexadecimal digits.")
+	}
+	if f.SHA256 == "" && r.l.options.Lock != nil {
+		f.SHA256 = r.l.options.Lock.Fetches[f.URL].SHA256
+	}
+	r.l.spec.Fetches = append(r.l.spec.Fetches, f)
+}

@@ -1,0 +1,104 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+)
+
+// Diagnostics collects what is wrong. The same mistake at the same place, made by many instances of a block, is told
+// once with their number.
+type Diagnostics struct {
+	list  hcl.Diagnostics
+	index map[place]*told
+}
+
+type place struct {
+	summary    string
+	file       string
+	start, end int
+}
+
+type told struct {
+	diag      *hcl.Diagnostic
+	instance  string
+	instances map[string]bool
+}
+
+// Add records diagnostics; instance names the key of the instance they came from and is empty where there is none.
+func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
+	if c.index == nil {
+		c.index = map[place]*told{}
+	}
+	for _, d := range diags {
+		r := rangeOf(d)
+		at := place{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
+		if instance == "" {
+			at.summary += "\n" + d.Detail
+		}
+		known, ok := c.index[at]
+		if !ok {
+			known = &told{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
+			c.index[at] = known
+			c.list = append(c.list, known.diag)
+		}
+		if instance != "" {
+			known.instances[instance] = true
+		}
+	}
+}
+
+// Error records one mistake.
+func (c *Diagnostics) Error(instance string, at hcl.Range, summary, detail string) {
+	c.Add(instance, one(hcl.DiagError, summary, detail, at)...)
+}
+
+// Warn records one thing that is probably not meant.
+func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string) {
+	c.Add(instance, one(hcl.DiagWarning, summary, detail, at)...)
+}
+
+// HasErrors says whether a mistake was recorded.
+func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }
+
+// tidy makes a copy fit to be shown: better words, and no evaluation context, which would print references in the form
+// that they have inside the language.
+func (c *Diagnostics) tidy(d *hcl.Diagnostic) *hcl.Diagnostic {
+	improve(d)
+	clean := *d
+	clean.Expression, clean.EvalContext, clean.Extra = nil, nil, nil
+	for _, text := range []*string{&clean.Summary, &clean.Detail} {
+		*text = strings.NewReplacer(funcs.Mark, "", `\u0000`, "", `\x00`, "").Replace(*text)
+	}
+	return &clean
+}
+
+// All are the diagnostics in the order of the files, and of the lines within a file.
+func (c *Diagnostics) All(files []string) hcl.Diagnostics {
+	for _, t := range c.index {
+		if t.instance == "" {
+			continue
+		}
+		note := fmt.Sprintf(" (for each.key = %q", t.instance)
+		if n := len(t.instances) - 1; n > 0 {
+			note += fmt.Sprintf(" and %d more", n)
+		}
+		t.diag.Detail += note + ")"
+		t.instance = ""
+	}
+	order := map[string]int{}
+	for i, name := range files {
+		order[name] = i + 1
+	}
+	sorted := slices.Clone(c.list)
+	slices.SortStableFunc(sorted, func(a, b *hcl.Diagnostic) int {
+		ra, rb := rangeOf(a), rangeOf(b)
+		return cmp.Or(cmp.Compare(order[ra.Filename], order[rb.Filename]), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
+	})
+	return sorted
+}

@@ -1,0 +1,120 @@
+// Package eval gives the language its ground: files and their blocks, names that are evaluated when they are first
+// needed, and diagnostics of which one mistake makes one.
+//
+// It knows no kind of block: callers define roots, the first parts of references, and say what they stand for. What
+// cannot be evaluated becomes an unknown value, and what depends on it stays silent.
+package eval
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+)
+
+// File is one parsed file.
+type File struct {
+	Name   string
+	Syntax *hcl.File // nil when the source is not even safe to parse
+	broken []hcl.Range
+}
+
+// Parse reads a file in native syntax, or in JSON when its name ends in ".json". The file is usable even when the
+// diagnostics have errors: blocks that they do not touch are intact.
+func Parse(src []byte, name string) (*File, hcl.Diagnostics) {
+	f := &File{Name: name}
+	if diags := guard(src, name); diags != nil {
+		// The bytes are still needed to show the place.
+		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+		f.broken = []hcl.Range{*diags[0].Subject}
+		return f, diags
+	}
+	var diags hcl.Diagnostics
+	if strings.HasSuffix(name, ".json") {
+		f.Syntax, diags = json.Parse(src, name)
+	} else {
+		f.Syntax, diags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	}
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			f.broken = append(f.broken, rangeOf(d))
+		}
+	}
+	if f.Syntax == nil || f.Syntax.Body == nil {
+		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+	}
+	f.Syntax.Bytes = src
+	return f, diags
+}
+
+// Broken says whether the file has a syntax error, so that what it declares is known only in part.
+func (f *File) Broken() bool { return len(f.broken) > 0 }
+
+// Blocks are the intact blocks of the file that match the schemas.
+func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
+	byKind := map[string]*Schema{}
+	top := &hcl.BodySchema{}
+	for _, s := range schemas {
+		byKind[s.Kind] = s
+		top.Blocks = append(top.Blocks, s.header())
+	}
+	content, diags := f.Syntax.Body.Content(top)
+	if f.Broken() {
+		diags = f.intact(diags)
+	}
+	var blocks []*Block
+	for _, raw := range content.Blocks {
+		if f.damaged(raw) {
+			continue
+		}
+		block, more := byKind[raw.Type].read(raw)
+		diags = append(diags, more...)
+		blocks = append(blocks, block)
+	}
+	return blocks, diags
+}
+
+// damaged says whether a syntax error lies in the block: then attributes of it may be lost.
+func (f *File) damaged(b *hcl.Block) bool {
+	whole := b.DefRange
+	if body, ok := b.Body.(*hclsyntax.Body); ok {
+		whole = hcl.RangeBetween(b.DefRange, body.SrcRange)
+	}
+	for _, r := range f.broken {
+		if r.Start.Byte >= whole.Start.Byte && r.Start.Byte <= whole.End.Byte {
+			return true
+		}
+	}
+	return false
+}
+
+// intact drops the diagnostics that stand where the syntax error does.
+func (f *File) intact(diags hcl.Diagnostics) hcl.Diagnostics {
+	var kept hcl.Diagnostics
+	for _, d := range diags {
+		far := true
+		for _, r := range f.broken {
+			far = far && (d.Subject == nil || d.Subject.Start.Line != r.Start.Line)
+		}
+		if far {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+func rangeOf(d *hcl.Diagnostic) hcl.Range {
+	if d.Subject == nil {
+		return hcl.Range{}
+	}
+	return *d.Subject
+}
+
+// ParseExpression reads one expression.
+func ParseExpression(src []byte, name string) (hcl.Expression, hcl.Diagnostics) {
+	if diags := guard(src, name); diags != nil {
+		return nil, diags
+	}
+	return hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+}

@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Schema says what may stand in a block.
+type Schema struct {
+	Kind   string
+	Label  bool     // the block has a name
+	Key    []string // attributes that are part of the key of what the block makes
+	Free   []string // attributes that are not
+	Blocks []*Schema
+	Many   bool // a nested block that may stand more than once
+	Open   bool // any attribute may stand in it
+}
+
+// Block is a block as it stands in the file, not yet evaluated.
+type Block struct {
+	Schema *Schema
+	Name   string // the label
+	Range  hcl.Range
+	Label  hcl.Range // of the label; of the header where there is none
+	Attrs  hcl.Attributes
+	blocks []*Block
+}
+
+// Blocks are the nested blocks of a kind, in the order of the file.
+func (b *Block) Blocks(kind string) []*Block {
+	var found []*Block
+	for _, nested := range b.blocks {
+		if nested.Schema.Kind == kind {
+			found = append(found, nested)
+		}
+	}
+	return found
+}
+
+// Block is the nested block of a kind that may stand once; nil when there is none.
+func (b *Block) Block(kind string) *Block {
+	for _, nested := range b.blocks {
+		if nested.Schema.Kind == kind {
+			return nested
+		}
+	}
+	return nil
+}
+
+// Expressions are all that the block and the blocks in it say, but for the named attributes of the block itself.
+func (b *Block) Expressions(except ...string) []hcl.Expression {
+	var all []hcl.Expression
+	for name, attr := range b.Attrs {
+		if !slices.Contains(except, name) {
+			all = append(all, attr.Expr)
+		}
+	}
+	for _, nested := range b.blocks {
+		all = append(all, nested.Expressions()...)
+	}
+	return all
+}
+
+func (s *Schema) header() hcl.BlockHeaderSchema {
+	h := hcl.BlockHeaderSchema{Type: s.Kind}
+	if s.Label {
+		h.LabelNames = []string{"name"}
+	}
+	return h
+}
+
+func (s *Schema) body() *hcl.BodySchema {
+	body := &hcl.BodySchema{}
+	for _, name := range slices.Concat(s.Key, s.Free) {
+		body.Attributes = append(body.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for _, nested := range s.Blocks {
+		body.Blocks = append(body.Blocks, nested.header())
+	}
+	return body
+}
+
+func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
+	b := &Block{Schema: s, Range: raw.DefRange, Label: raw.DefRange}
+	if s.Label {
+		b.Name, b.Label = raw.Labels[0], raw.LabelRanges[0]
+	}
+	if s.Open {
+		attrs, diags := raw.Body.JustAttributes()
+		b.Attrs = attrs
+		return b, diags
+	}
+	content, diags := raw.Body.Content(s.body())
+	b.Attrs = content.Attributes
+	for _, inner := range content.Blocks {
+		nested := s.nested(inner.Type)
+		if first := b.Block(inner.Type); first != nil && !nested.Many {
+			diags = append(diags, &hcl.Diagnostic{
+				Severity: hcl.DiagError,
+				Summary:  fmt.Sprintf("Duplicate %s block", inner.Type),
+				Detail:   fmt.Sprintf("There is a %s block in this %s already, at %s.", inner.Type, s.Kind, first.Range),
+				Subject:  &inner.DefRange,
+			})
+			continue
+		}
+		block, more := nested.read(inner)
+		diags = append(diags, more...)
+		b.blocks = append(b.blocks, block)
+	}
+	return b, diags
+}
+
+func (s *Schema) nested(kind string) *Schema {
+	for _, nested := range s.Blocks {
+		if nested.Kind == kind {
+			return nested
+		}
+	}
+	return nil
+}

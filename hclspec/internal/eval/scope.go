@@ -1,0 +1,175 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// Root is what one first part of a reference stands for.
+type Root struct {
+	What  string                              // the noun for messages: "local value", "wheel"
+	Names func() []string                     // what there is below it
+	Get   func(name string) (cty.Value, bool) // one of them; nil: the root has only its whole value
+	All   func() cty.Value
+}
+
+// Scope evaluates expressions.
+type Scope struct {
+	Diags   *Diagnostics
+	Funcs   map[string]function.Function
+	Roots   map[string]Root
+	Partial bool // a file could not be read whole: a name that is not known may stand in it
+
+	running []step
+}
+
+// step is one name that is being evaluated.
+type step struct {
+	name  string
+	place hcl.Range
+}
+
+// Each says what a block may ask of each: nil, nothing, since it has no for_each.
+type Each []string
+
+// Context prepares the evaluation of expressions: every name that they mention is evaluated, and reported when there is
+// none. An expression that asks for something that each never has is in the returned set, and has no value.
+func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, map[hcl.Expression]bool) {
+	whole := map[string]cty.Value{}
+	parts := map[string]map[string]cty.Value{}
+	bad := map[hcl.Expression]bool{}
+	for _, expr := range exprs {
+		for _, t := range expr.Variables() {
+			if t.RootName() == "each" {
+				if !s.checkEach(t, each) {
+					bad[expr] = true
+				}
+				continue
+			}
+			s.resolve(t, whole, parts)
+		}
+	}
+	for root, some := range parts {
+		if all, ok := whole[root]; ok {
+			if all.IsKnown() && all.Type().IsObjectType() {
+				maps.Copy(some, all.AsValueMap())
+			} else {
+				continue
+			}
+		}
+		whole[root] = cty.ObjectVal(some)
+	}
+	return &hcl.EvalContext{Variables: whole, Functions: s.Funcs}, bad
+}
+
+func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[string]map[string]cty.Value) {
+	name := t.RootName()
+	root, ok := s.Roots[name]
+	if !ok {
+		s.Diags.Error("", t.SourceRange(), "Unknown name", s.unknownRoot(t))
+		whole[name] = cty.DynamicVal
+		return
+	}
+	if root.Get != nil && len(t) > 1 {
+		if second, at, ok := stepName(t[1]); ok {
+			if parts[name] == nil {
+				parts[name] = map[string]cty.Value{}
+			}
+			if _, done := parts[name][second]; done {
+				return
+			}
+			v, found := root.Get(second)
+			if !found {
+				v = cty.DynamicVal
+				if !s.Partial {
+					s.Diags.Error("", hcl.RangeBetween(t.SourceRange(), at), "Unknown "+root.What,
+						fmt.Sprintf("There is no %s %q.%s", root.What, second, Choices(second, root.Names())))
+				}
+			}
+			parts[name][second] = v
+			return
+		}
+	}
+	if _, done := whole[name]; !done {
+		whole[name] = root.All()
+	}
+}
+
+func (s *Scope) unknownRoot(t hcl.Traversal) string {
+	name := t.RootName()
+	known := append(slices.Collect(maps.Keys(s.Roots)), "each")
+	if hint := Suggest(name, known); hint != "" {
+		return fmt.Sprintf("Nothing is called %q.%s", name, hint)
+	}
+	if len(t) > 1 {
+		return fmt.Sprintf("Nothing is called %q. A reference begins with each, var, local, candidates, or the kind of a block, as in wheel.name.", name)
+	}
+	return fmt.Sprintf("Nothing is called %q. A text stands in double quotes; a reference is written kind.name.", name)
+}
+
+// checkEach finds what no instance can have, once for the place instead of once for every instance.
+func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
+	if each == nil {
+		s.Diags.Error("", t.SourceRange(), "No each here",
+			"The attributes of each exist only where the block has for_each, for instance for_each = candidates.")
+		return false
+	}
+	if len(t) < 2 {
+		return true
+	}
+	name, at, ok := stepName(t[1])
+	if !ok || slices.Contains(each, name) {
+		return true
+	}
+	s.Diags.Error("", at, "Unknown attribute of each", fmt.Sprintf("each has no %q.%s", name, Choices(name, each)))
+	return false
+}
+
+// Value evaluates an expression. A mistake is recorded and gives an unknown value.
+func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string) cty.Value {
+	v, diags := expr.Value(ctx)
+	s.Diags.Add(instance, diags...)
+	if diags.HasErrors() {
+		return cty.DynamicVal
+	}
+	return v
+}
+
+// Static evaluates an expression that belongs to no instance.
+func (s *Scope) Static(expr hcl.Expression) cty.Value {
+	ctx, bad := s.Context([]hcl.Expression{expr}, nil)
+	if bad[expr] {
+		return cty.DynamicVal
+	}
+	return s.Value(expr, ctx, "")
+}
+
+// Enter marks a name as being evaluated until the returned function is called. It is false, and the cycle is reported,
+// when the name is being evaluated already.
+func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
+	for i, running := range s.running {
+		if running.name != name {
+			continue
+		}
+		chain := append(slices.Clone(s.running[i:]), running)
+		s.Diags.Error("", running.place, "Cycle", Chain(chain))
+		return nil, false
+	}
+	s.running = append(s.running, step{name, place})
+	return func() { s.running = s.running[:len(s.running)-1] }, true
+}
+
+// Chain tells of a cycle: who needs whom, and where.
+func Chain(steps []step) string {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = fmt.Sprintf("%s (%s:%d)", s.name, s.place.Filename, s.place.Start.Line)
+	}
+	return "Each of these needs the next one: " + strings.Join(names, " → ") + "."
+}

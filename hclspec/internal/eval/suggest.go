@@ -1,0 +1,125 @@
+package eval
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is near.
+func Suggest(given string, candidates []string) string {
+	best, nearest := "", max(2, len(given)/3)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if d := levenshtein.Distance(given, c, nil); d < nearest {
+			best, nearest = c, d
+		}
+	}
+	if best == "" || nearest >= max(len(given), len(best)) {
+		return ""
+	}
+	return fmt.Sprintf(" Did you mean %q?", best)
+}
+
+// Choices is a sentence that suggests the nearest candidate, or lists a few when none is near.
+func Choices(given string, candidates []string) string {
+	if s := Suggest(given, candidates); s != "" {
+		return s
+	}
+	sorted := slices.Sorted(slices.Values(candidates))
+	switch {
+	case len(sorted) == 0:
+		return " There is none."
+	case len(sorted) > 8:
+		return fmt.Sprintf(" There are %d, among them %s.", len(sorted), strings.Join(sorted[:5], ", "))
+	}
+	return fmt.Sprintf(" There is: %s.", strings.Join(sorted, ", "))
+}
+
+// improve turns HCL's words about an attribute or a key that is not there into ones that name what is.
+func improve(d *hcl.Diagnostic) {
+	if d.Expression == nil || d.EvalContext == nil {
+		return
+	}
+	switch d.Summary {
+	case "Unsupported attribute", "Invalid index":
+		object, name, ok := missing(d.Expression, d.EvalContext)
+		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped && e.Traversal.RootName() == "each" && lacks(object, "variant") && !lacks(object, "value") {
+			d.Detail = fmt.Sprintf("each has no %q: each.commit, each.variant, each.rev, each.patch and each.source are there only where the "+
+				"for_each key names a candidate, as with for_each = candidates.", name)
+		} else if ok {
+			d.Detail = fmt.Sprintf("There is no %q here.%s", name, Choices(name, names(object)))
+		}
+	}
+}
+
+// missing evaluates the part of a traversal or an index that exists, and says which name in it does not.
+func missing(expr hcl.Expression, ctx *hcl.EvalContext) (object cty.Value, name string, ok bool) {
+	switch e := expr.(type) {
+	case *hclsyntax.IndexExpr:
+		object, diags := e.Collection.Value(ctx)
+		key, more := e.Key.Value(ctx)
+		if diags.HasErrors() || more.HasErrors() || !key.IsWhollyKnown() || key.IsNull() || key.Type() != cty.String {
+			return object, "", false
+		}
+		return object, key.AsString(), lacks(object, key.AsString())
+	case *hclsyntax.RelativeTraversalExpr:
+		object, diags := e.Source.Value(ctx)
+		if diags.HasErrors() {
+			return object, "", false
+		}
+		return follow(object, e.Traversal)
+	case *hclsyntax.ScopeTraversalExpr:
+		object, diags := e.Traversal[:1].TraverseAbs(ctx)
+		if diags.HasErrors() {
+			return object, "", false
+		}
+		return follow(object, e.Traversal[1:])
+	}
+	return cty.NilVal, "", false
+}
+
+func follow(object cty.Value, steps hcl.Traversal) (cty.Value, string, bool) {
+	for _, step := range steps {
+		name, _, ok := stepName(step)
+		if ok && lacks(object, name) {
+			return object, name, true
+		}
+		next, diags := step.TraversalStep(object)
+		if diags.HasErrors() {
+			return object, "", false
+		}
+		object = next
+	}
+	return object, "", false
+}
+
+func lacks(object cty.Value, name string) bool {
+	return object.IsKnown() && !object.IsNull() && (object.Type().IsObjectType() && !object.Type().HasAttribute(name) ||
+		object.Type().IsMapType() && object.HasIndex(cty.StringVal(name)).False())
+}
+
+func names(object cty.Value) []string {
+	if object.Type().IsMapType() {
+		return slices.Collect(maps.Keys(object.AsValueMap()))
+	}
+	return slices.Collect(maps.Keys(object.Type().AttributeTypes()))
+}
+
+// stepName is the name that one step of a traversal names, as .name or ["name"].
+func stepName(step hcl.Traverser) (string, hcl.Range, bool) {
+	switch s := step.(type) {
+	case hcl.TraverseAttr:
+		return s.Name, s.SrcRange, true
+	case hcl.TraverseIndex:
+		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
+			return s.Key.AsString(), s.SrcRange, true
+		}
+	}
+	return "", hcl.Range{}, false
+}

@@ -1,0 +1,290 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+var anything = function.Parameter{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}
+
+var allTrue = quantifier(func(yes, no int) bool { return no == 0 })
+
+var anyTrue = quantifier(func(yes, no int) bool { return yes > 0 })
+
+func quantifier(holds func(yes, no int) bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if !args[0].IsWhollyKnown() {
+				return cty.UnknownVal(cty.Bool), nil
+			}
+			yes, no := 0, 0
+			for _, v := range args[0].Elements() {
+				if !v.IsNull() && v.True() {
+					yes++
+				} else {
+					no++
+				}
+			}
+			return cty.BoolVal(holds(yes, no)), nil
+		},
+	})
+}
+
+// coalesce passes over empty strings as well as nulls, as Terraform's does.
+var coalesce = function.New(&function.Spec{
+	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		types := make([]cty.Type, len(args))
+		for i, arg := range args {
+			types[i] = arg.Type()
+		}
+		unified, _ := convert.UnifyUnsafe(types)
+		if unified == cty.NilType {
+			return cty.NilType, errors.New("all arguments must have the same type")
+		}
+		return unified, nil
+	},
+	Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
+		for _, arg := range args {
+			if !arg.IsKnown() {
+				return cty.UnknownVal(want), nil
+			}
+			if arg.IsNull() || arg.Type() == cty.String && arg.AsString() == "" {
+				continue
+			}
+			return convert.Convert(arg, want)
+		}
+		return cty.NilVal, errors.New("every argument is null or empty")
+	},
+})
+
+// distinct is the standard one without its quadratic time for strings.
+var distinct = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
+	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].Type().ElementType() != cty.String || !args[0].IsWhollyKnown() {
+			return stdlib.Distinct(args[0])
+		}
+		seen := map[cty.Value]bool{}
+		var kept []cty.Value
+		for _, v := range args[0].Elements() {
+			if !seen[v] {
+				seen[v] = true
+				kept = append(kept, v)
+			}
+		}
+		if kept == nil {
+			return args[0], nil
+		}
+		return cty.ListVal(kept), nil
+	},
+})
+
+// index is the position of a value in a list, as in Terraform; the standard function of the name is the [ ] operator.
+var index = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}, anything},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if ty := args[0].Type(); ty != cty.DynamicPseudoType && !ty.IsListType() && !ty.IsTupleType() {
+			return cty.NilType, function.NewArgErrorf(0, "a list is required")
+		}
+		return cty.Number, nil
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		for i, v := range args[0].AsValueSlice() {
+			equal, err := stdlib.Equal(v, args[1])
+			if err != nil {
+				return cty.NilVal, err
+			}
+			if !equal.IsKnown() {
+				return cty.UnknownVal(cty.Number), nil
+			}
+			if equal.True() {
+				return cty.NumberIntVal(int64(i)), nil
+			}
+		}
+		return cty.NilVal, errors.New("the list has no such item")
+	},
+})
+
+// length counts the characters of a string, too.
+var length = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		ty := args[0].Type()
+		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
+			return cty.Number, nil
+		}
+		return cty.NilType, function.NewArgErrorf(0, "a list, map, object, set or string is required")
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		switch {
+		case args[0].Type() == cty.String && Contains(args[0]):
+			return cty.NilVal, function.NewArgErrorf(0, "a reference has no length")
+		case args[0].Type() == cty.String:
+			return stdlib.Strlen(args[0])
+		case args[0].Type().IsObjectType():
+			return cty.NumberIntVal(int64(len(args[0].Type().AttributeTypes()))), nil
+		}
+		return args[0].Length(), nil
+	},
+})
+
+// lookup needs no default, as in Terraform; without one a missing key is an error.
+var lookup = function.New(&function.Spec{
+	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType}, {Name: "key", Type: cty.String}},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if len(args) > 3 {
+			return cty.NilType, errors.New("lookup takes two or three arguments")
+		}
+		ty := args[0].Type()
+		if ty != cty.DynamicPseudoType && !ty.IsMapType() && !ty.IsObjectType() {
+			return cty.NilType, function.NewArgErrorf(0, "a map or an object is required")
+		}
+		return cty.DynamicPseudoType, nil
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		key := args[1].AsString()
+		switch ty := args[0].Type(); {
+		case ty.IsObjectType() && ty.HasAttribute(key):
+			return args[0].GetAttr(key), nil
+		case ty.IsMapType() && args[0].HasIndex(args[1]).True():
+			return args[0].Index(args[1]), nil
+		case len(args) == 3:
+			return args[2], nil
+		}
+		return cty.NilVal, fmt.Errorf("there is no key %q, and no default is given", key)
+	},
+})
+
+var one = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		ty := args[0].Type()
+		switch {
+		case ty == cty.DynamicPseudoType, ty.IsTupleType():
+			return cty.DynamicPseudoType, nil
+		case ty.IsListType(), ty.IsSetType():
+			return ty.ElementType(), nil
+		}
+		return cty.NilType, function.NewArgErrorf(0, "a list or a set is required")
+	},
+	Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
+		switch all := args[0].AsValueSlice(); len(all) {
+		case 0:
+			return cty.NullVal(want), nil
+		case 1:
+			return all[0], nil
+		default:
+			return cty.NilVal, function.NewArgErrorf(0, "it has %d elements; one or none is expected", len(all))
+		}
+	},
+})
+
+// sequence is range without the standard one's limit of 1024 elements.
+var sequence = function.New(&function.Spec{
+	VarParam: &function.Parameter{Name: "limits", Type: cty.Number},
+	Type:     function.StaticReturnType(cty.List(cty.Number)),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		start, step := cty.Zero, cty.NumberIntVal(1)
+		var end cty.Value
+		switch len(args) {
+		case 1:
+			end = args[0]
+		case 2:
+			start, end = args[0], args[1]
+		case 3:
+			start, end, step = args[0], args[1], args[2]
+		default:
+			return cty.NilVal, errors.New("range takes one, two or three numbers")
+		}
+		down := end.LessThan(start).True()
+		if len(args) < 3 && down {
+			step = cty.NumberIntVal(-1)
+		}
+		if step.AsBigFloat().Sign() == 0 {
+			return cty.NilVal, function.NewArgErrorf(2, "the step must not be zero")
+		}
+		if down != (step.AsBigFloat().Sign() < 0) && !end.RawEquals(start) {
+			return cty.NilVal, function.NewArgErrorf(2, "the step leads away from the end")
+		}
+		var out []cty.Value
+		for v := start; down && v.GreaterThan(end).True() || !down && v.LessThan(end).True(); v = v.Add(step) {
+			if len(out) == maxElements {
+				return cty.NilVal, tooMany("range")
+			}
+			out = append(out, v)
+		}
+		if out == nil {
+			return cty.ListValEmpty(cty.Number), nil
+		}
+		return cty.ListVal(out), nil
+	},
+})
+
+var setProduct = function.New(&function.Spec{
+	VarParam: stdlib.SetProductFunc.VarParam(),
+	Type:     stdlib.SetProductFunc.ReturnTypeForValues,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		total := 1
+		for _, arg := range args {
+			if n := arg.LengthInt(); n > 0 && total > maxElements/n {
+				return cty.NilVal, tooMany("setproduct")
+			} else if n > 0 {
+				total *= n
+			}
+		}
+		return stdlib.SetProduct(args...)
+	},
+})
+
+var sum = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Number)}},
+	Type:   function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		total := new(big.Float).SetPrec(512)
+		for _, v := range args[0].Elements() {
+			if v.IsNull() || !v.IsKnown() {
+				return cty.NilVal, function.NewArgErrorf(0, "a list of numbers is required")
+			}
+			total.Add(total, v.AsBigFloat())
+		}
+		return cty.NumberVal(total), nil
+	},
+})
+
+var transpose = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "map", Type: cty.Map(cty.List(cty.String))}},
+	Type:   function.StaticReturnType(cty.Map(cty.List(cty.String))),
+	Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
+		if !args[0].IsWhollyKnown() {
+			return cty.UnknownVal(want), nil
+		}
+		turned := map[string][]cty.Value{}
+		for key, list := range args[0].Elements() {
+			for _, v := range list.Elements() {
+				if v.IsNull() {
+					return cty.NilVal, function.NewArgErrorf(0, "a list holds null")
+				}
+				turned[v.AsString()] = append(turned[v.AsString()], key)
+			}
+		}
+		if len(turned) == 0 {
+			return cty.MapValEmpty(cty.List(cty.String)), nil
+		}
+		out := map[string]cty.Value{}
+		for key, list := range turned {
+			out[key] = cty.ListVal(list)
+		}
+		return cty.MapVal(out), nil
+	},
+})

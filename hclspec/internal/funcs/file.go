@@ -1,0 +1,92 @@
+package funcs
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+)
+
+func files(dir *project.Dir) map[string]function.Function {
+	return map[string]function.Function{
+		"abspath": ofText(func(name string) (string, error) {
+			if path.IsAbs(name) {
+				return path.Clean(name), nil
+			}
+			return filepath.Join(dir.Path(), name), nil
+		}),
+		"file": ofText(func(name string) (string, error) {
+			raw, err := dir.Read(name)
+			if err != nil {
+				return "", err
+			}
+			return text(raw)
+		}),
+		"filebase64": ofText(func(name string) (string, error) {
+			raw, err := dir.Read(name)
+			return base64.StdEncoding.EncodeToString(raw), err
+		}),
+		"filesha256": ofText(func(name string) (string, error) {
+			raw, err := dir.Read(name)
+			sum := sha256.Sum256(raw)
+			return hex.EncodeToString(sum[:]), err
+		}),
+		"fileexists": fileExists(dir),
+		"fileset":    fileSet(dir),
+	}
+}
+
+func fileExists(dir *project.Dir) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			_, err := dir.Size(args[0].AsString())
+			if errors.Is(err, fs.ErrNotExist) {
+				return cty.False, nil
+			}
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.True, nil
+		},
+	})
+}
+
+// fileSet gives names relative to its first argument, as Terraform's does.
+func fileSet(dir *project.Dir) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "pattern", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Set(cty.String)),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			base, err := project.Clean(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			found, err := dir.Glob(path.Join(base, args[1].AsString()))
+			if err != nil {
+				return cty.NilVal, function.NewArgError(1, err)
+			}
+			var names []cty.Value
+			for _, name := range found {
+				if base != "." {
+					name = strings.TrimPrefix(name, base+"/")
+				}
+				names = append(names, cty.StringVal(name))
+			}
+			if names == nil {
+				return cty.SetValEmpty(cty.String), nil
+			}
+			return cty.SetVal(names), nil
+		},
+	})
+}

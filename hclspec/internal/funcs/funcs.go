@@ -1,0 +1,163 @@
+// Package funcs is the table of functions that expressions may call: those of HCL and cty under Terraform's names, file
+// functions confined to one project, and pep440_match.
+//
+// Every function is pure and bounded: no clock, no randomness, no file outside the project, no result without limit.
+package funcs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	yaml "github.com/zclconf/go-cty-yaml"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+)
+
+// Mark frames a reference inside a string. No text of a user can contain it: it is refused wherever text comes in.
+const Mark = "\x00"
+
+// maxElements bounds what range and setproduct may make.
+const maxElements = 1_000_000
+
+// Table is every function by its name; the file functions read below dir.
+func Table(dir *project.Dir) map[string]function.Function {
+	table := map[string]function.Function{}
+	for name, f := range structural() {
+		table[name] = f
+	}
+	for _, group := range []map[string]function.Function{numeric(), textual(), encoding(), files(dir)} {
+		for name, f := range group {
+			table[name] = plain(name, f)
+		}
+	}
+	return table
+}
+
+// structural are the functions through which references may pass: they move values and do not look into text.
+func structural() map[string]function.Function {
+	return map[string]function.Function{
+		"alltrue": allTrue, "anytrue": anyTrue, "can": tryfunc.CanFunc, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
+		"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
+		"contains": stdlib.ContainsFunc, "distinct": distinct, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
+		"format": bounded(stdlib.FormatFunc), "formatlist": bounded(stdlib.FormatListFunc), "index": index, "join": stdlib.JoinFunc,
+		"keys": stdlib.KeysFunc, "length": length, "lookup": lookup, "merge": stdlib.MergeFunc, "one": one,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": setProduct,
+		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
+		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), "tonumber": stdlib.MakeToFunc(cty.Number),
+		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
+		"transpose": transpose, "try": tryfunc.TryFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+	}
+}
+
+func numeric() map[string]function.Function {
+	return map[string]function.Function{
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc, "max": stdlib.MaxFunc,
+		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "range": sequence,
+		"signum": stdlib.SignumFunc, "sum": sum,
+	}
+}
+
+func textual() map[string]function.Function {
+	return map[string]function.Function{
+		"basename": basename, "chomp": stdlib.ChompFunc, "dirname": dirname, "endswith": endsWith,
+		"formatdate": stdlib.FormatDateFunc, "indent": indent, "lower": stdlib.LowerFunc, "pep440_match": pep440Match,
+		"regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc, "replace": replace,
+		"split": stdlib.SplitFunc, "startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
+		"substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
+		"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,
+		"upper": stdlib.UpperFunc,
+	}
+}
+
+func encoding() map[string]function.Function {
+	return map[string]function.Function{
+		"base64decode": base64Decode, "base64encode": base64Encode, "csvdecode": stdlib.CSVDecodeFunc,
+		"jsondecode": decoder(stdlib.JSONDecodeFunc, checkJSON), "jsonencode": stdlib.JSONEncodeFunc, "md5": md5Sum,
+		"sha1": sha1Sum, "sha256": sha256Sum, "sha512": sha512Sum, "urlencode": urlEncode,
+		"yamldecode": decoder(yaml.YAMLDecodeFunc, checkYAML), "yamlencode": yaml.YAMLEncodeFunc,
+	}
+}
+
+// plain keeps references out of a function that would look into them or write them down: what a reference becomes is not
+// known before the graph runs.
+func plain(name string, f function.Function) function.Function {
+	check := func(args []cty.Value) error {
+		for i, arg := range args {
+			if Contains(arg) {
+				return function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
+			}
+		}
+		return nil
+	}
+	return function.New(&function.Spec{
+		Params:   f.Params(),
+		VarParam: f.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if err := check(args); err != nil {
+				return cty.DynamicPseudoType, err
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
+	})
+}
+
+// Contains says whether a reference stands anywhere in v.
+func Contains(v cty.Value) bool {
+	found := false
+	// The callback returns no error, so neither does Walk.
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.IsKnown() && !v.IsNull() && v.Type() == cty.String && strings.Contains(v.AsString(), Mark) {
+			found = true
+		}
+		return !found, nil
+	})
+	return found
+}
+
+// decoder checks the text before it is decoded, and the decoded value for what text must not hold.
+func decoder(f function.Function, check func(string) error) function.Function {
+	return function.New(&function.Spec{
+		Params: f.Params(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if args[0].IsKnown() && !args[0].IsNull() {
+				if err := check(args[0].AsString()); err != nil {
+					return cty.DynamicPseudoType, function.NewArgError(0, err)
+				}
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := f.Call(args)
+			if err == nil && Contains(v) {
+				return cty.DynamicVal, function.NewArgErrorf(0, "the text holds a NUL character")
+			}
+			return v, err
+		},
+	})
+}
+
+// bounded refuses widths and precisions that only a mistake, or malice, can have.
+func bounded(f function.Function) function.Function {
+	return function.New(&function.Spec{
+		Params:   f.Params(),
+		VarParam: f.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if args[0].IsKnown() && !args[0].IsNull() && args[0].Type() == cty.String && hugeWidth.MatchString(args[0].AsString()) {
+				return cty.DynamicPseudoType, function.NewArgErrorf(0, "a width or precision above 9999 is not supported")
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
+	})
+}
+
+// tooMany is the error of what would make more than maxElements.
+func tooMany(what string) error {
+	return fmt.Errorf("%s would make more than %d elements", what, maxElements)
+}

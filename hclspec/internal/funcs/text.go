@@ -1,0 +1,189 @@
+package funcs
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	pep440 "github.com/aquasecurity/go-pep440-version"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// maxNesting bounds how deep decoded documents may be nested; cty walks them by recursion.
+const maxNesting = 1000
+
+// maxAliases bounds how much larger than its text a YAML document may become.
+const maxAliases = 16
+
+var (
+	hugeWidth = regexp.MustCompile(`%[^a-zA-Z%]*[0-9]{5,}`)
+	yamlAlias = regexp.MustCompile(`(?m)(?:^|[\s\[{,:-])\*[^\s,\]}]+`)
+	yamlDash  = regexp.MustCompile(`(?m)^[ ]*(?:- *){50,}`)
+)
+
+// ofText makes a function of one string.
+func ofText(f func(string) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			out, err := f(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			return cty.StringVal(out), nil
+		},
+	})
+}
+
+// comparison makes a function that asks something of two strings.
+func comparison(f func(text, part string) bool) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "part", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.Bool),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return cty.BoolVal(f(args[0].AsString(), args[1].AsString())), nil
+		},
+	})
+}
+
+var (
+	startsWith  = comparison(strings.HasPrefix)
+	endsWith    = comparison(strings.HasSuffix)
+	strContains = comparison(strings.Contains)
+
+	basename = ofText(func(s string) (string, error) { return path.Base(s), nil })
+	dirname  = ofText(func(s string) (string, error) { return path.Dir(s), nil })
+
+	urlEncode    = ofText(func(s string) (string, error) { return url.QueryEscape(s), nil })
+	base64Encode = ofText(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil })
+	base64Decode = ofText(func(s string) (string, error) {
+		raw, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return "", err
+		}
+		return text(raw)
+	})
+
+	md5Sum    = ofText(func(s string) (string, error) { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
+	sha1Sum   = ofText(func(s string) (string, error) { h := sha1.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
+	sha256Sum = ofText(func(s string) (string, error) { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]), nil })
+	sha512Sum = ofText(func(s string) (string, error) { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]), nil })
+)
+
+// text turns bytes from outside into a string of the language.
+func text(raw []byte) (string, error) {
+	if !utf8.Valid(raw) {
+		return "", errors.New("the content is not UTF-8 text")
+	}
+	if bytes.Contains(raw, []byte(Mark)) {
+		return "", errors.New("the content holds a NUL byte, so it is no text")
+	}
+	return string(raw), nil
+}
+
+var indent = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "spaces", Type: cty.Number}, {Name: "text", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].GreaterThan(cty.NumberIntVal(9999)).True() || args[0].LessThan(cty.Zero).True() {
+			return cty.NilVal, function.NewArgErrorf(0, "the indentation must lie between 0 and 9999")
+		}
+		return stdlib.Indent(args[0], args[1])
+	},
+})
+
+// replace takes a pattern between slashes as a regular expression, as Terraform's does.
+var replace = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "old", Type: cty.String}, {Name: "new", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if old := args[1].AsString(); len(old) > 2 && strings.HasPrefix(old, "/") && strings.HasSuffix(old, "/") {
+			return stdlib.RegexReplace(args[0], cty.StringVal(old[1:len(old)-1]), args[2])
+		}
+		return stdlib.Replace(args[0], args[1], args[2])
+	},
+})
+
+// pep440Match is false for a version that is null, so that a commit that does not say its version fails no condition.
+var pep440Match = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "version", Type: cty.String, AllowNull: true}, {Name: "specifiers", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		// A commit between two releases has a development version; leaving those out would make every range empty.
+		specifiers, err := pep440.NewSpecifiers(args[1].AsString(), pep440.WithPreRelease(true))
+		if err != nil {
+			return cty.NilVal, function.NewArgErrorf(1, "%q is not a PEP 440 specifier such as \">=0.6.3,<0.9\"", args[1].AsString())
+		}
+		if args[0].IsNull() {
+			return cty.False, nil
+		}
+		version, err := pep440.Parse(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "%q is not a PEP 440 version such as \"0.8.2.dev3\"", args[0].AsString())
+		}
+		return cty.BoolVal(specifiers.Check(version)), nil
+	},
+})
+
+func checkJSON(s string) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		}
+		if depth > maxNesting {
+			return fmt.Errorf("the document is nested deeper than %d levels", maxNesting)
+		}
+	}
+	return nil
+}
+
+// checkYAML refuses what would make the decoder recurse without bound, or the document expand without bound.
+func checkYAML(s string) error {
+	if deepest(s) > maxNesting || strings.Contains(s, strings.Repeat(" ", 2*maxNesting)) {
+		return fmt.Errorf("the document is nested deeper than %d levels", maxNesting)
+	}
+	if yamlDash.MatchString(s) {
+		return errors.New("the document nests lists deeper than 50 levels in one line")
+	}
+	if n := len(yamlAlias.FindAllStringIndex(s, maxAliases+1)); n > maxAliases {
+		return fmt.Errorf("the document has more than %d aliases", maxAliases)
+	}
+	return nil
+}
+
+func deepest(s string) int {
+	depth, most := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		most = max(most, depth)
+	}
+	return most
+}

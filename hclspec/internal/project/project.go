@@ -1,0 +1,144 @@
+// Package project reads the files of one project and none outside it.
+//
+// Every name is slash-separated and relative to the project's directory. Names that lead out of it, by "..", by an
+// absolute path or by a symbolic link, are refused.
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// MaxFile is the size in bytes above which a file is refused.
+const MaxFile = 64 << 20
+
+// maxCached bounds the bytes of files that are kept for a second reading.
+const maxCached = 256 << 20
+
+// Dir is a project's directory. It is not safe for concurrent use.
+type Dir struct {
+	path   string
+	root   *os.Root
+	cached map[string][]byte
+	bytes  int
+	list   []string // every file that a pattern may name, sorted; nil before the first walk
+	globs  map[string][]string
+}
+
+// Open opens the directory; an error says that there is none.
+func Open(dir string) (*Dir, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("project directory: %w", err)
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, fmt.Errorf("project directory: %w", err)
+	}
+	return &Dir{path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{}}, nil
+}
+
+// Close releases the directory.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Path is the absolute path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Clean brings a name into its shortest form, or says that it leads out of the project.
+func Clean(name string) (string, error) {
+	if name == "" {
+		return "", errors.New("an empty path names no file")
+	}
+	clean := path.Clean(filepath.ToSlash(name))
+	if strings.ContainsRune(clean, 0) || !filepath.IsLocal(clean) {
+		return "", fmt.Errorf("%q lies outside the project's directory", name)
+	}
+	return clean, nil
+}
+
+// Size is the size in bytes of a regular, readable file. An error wraps fs.ErrNotExist when there is none.
+func (d *Dir) Size(name string) (int64, error) {
+	f, size, err := d.open(name)
+	if err != nil {
+		return 0, err
+	}
+	return size, f.Close()
+}
+
+// Read is the content of a regular file of at most MaxFile bytes. The caller must not change it.
+func (d *Dir) Read(name string) ([]byte, error) {
+	if data, ok := d.cached[name]; ok {
+		return data, nil
+	}
+	f, size, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size > MaxFile {
+		return nil, fmt.Errorf("%q has %d bytes; files above 64 MiB are not read", name, size)
+	}
+	// A file may grow while it is read.
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%q cannot be read: %w", name, cause(err))
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("%q grew beyond 64 MiB while it was read", name)
+	}
+	if d.bytes+len(data) <= maxCached {
+		d.cached[name] = data
+		d.bytes += len(data)
+	}
+	return data, nil
+}
+
+// open refuses what is no regular file before it opens it, and opens without waiting, since opening a pipe that nobody
+// writes to would never return.
+func (d *Dir) open(name string) (*os.File, int64, error) {
+	clean, err := Clean(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := d.stat(clean)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := d.root.OpenFile(clean, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%q cannot be read: %w", name, cause(err))
+	}
+	return f, info.Size(), nil
+}
+
+// stat follows links that stay inside the project and refuses everything but regular files.
+func (d *Dir) stat(clean string) (fs.FileInfo, error) {
+	info, err := d.root.Stat(clean)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %q in the project's directory: %w", clean, fs.ErrNotExist)
+	case err != nil:
+		return nil, fmt.Errorf("%q cannot be read: %w", clean, cause(err))
+	case info.IsDir():
+		return nil, fmt.Errorf("%q is a directory: write %q for all files below it", clean, clean+"/**")
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is not a regular file", clean)
+	}
+	return info, nil
+}
+
+// cause drops the operation and the path, which the messages here name themselves.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

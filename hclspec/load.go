@@ -1,0 +1,260 @@
+package hclspec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+)
+
+// Options say which project is read, and with what.
+type Options struct {
+	Dir      string            // the project's directory; empty: the current one
+	File     string            // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
+	Vars     map[string]string // values of variables from the command line
+	VarFiles []string          // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
+	EnvVars  map[string]string // values from the environment, weakest of all, by the variable's name
+	Lock     *Lock             // pins; nil: nothing is pinned
+	Version  string            // of benchgraph, which required_version is about; empty: not checked
+}
+
+// Load reads a project. The diagnostics are all that is wrong with it, in the order of the files; the Spec is nil when
+// there is an error among them. The files are those that a diagnostic may point into, by name, and are given even then.
+func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
+	l, err := newLoader(o)
+	if err != nil {
+		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "No project", Detail: err.Error() + "."}}
+	}
+	defer l.dir.Close()
+	l.read()
+	l.declare()
+	l.decode()
+	diags := l.scope.Diags.All(l.names)
+	if diags.HasErrors() {
+		return nil, l.files, diags
+	}
+	return l.spec, l.files, diags
+}
+
+// Format brings a file in native syntax into its canonical layout.
+func Format(src []byte) []byte { return hclwrite.Format(src) }
+
+// loader is one reading of a project.
+type loader struct {
+	options    Options
+	dir        *project.Dir
+	scope      *eval.Scope
+	files      map[string]*hcl.File
+	names      []string // of the files, in the order in which they were read
+	blocks     []*eval.Block
+	kinds      map[string]kind
+	schemas    []*eval.Schema
+	decls      []*declaration
+	byName     map[Address]*declaration
+	params     mentions
+	lock       *lockIndex
+	commits    *commitSet
+	set        *candidateSet
+	clientRevs map[Address]string // revisions of the sources made for clients
+	edges      map[Address][]edge
+	shadow     bool // what is decoded now is only checked
+	spec       *Spec
+}
+
+func newLoader(o Options) (*loader, error) {
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	dir, err := project.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{
+		options: o, dir: dir, files: map[string]*hcl.File{}, byName: map[Address]*declaration{}, kinds: map[string]kind{},
+		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
+		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}},
+	}
+	l.schemas = settingsSchemas()
+	for _, k := range kinds() {
+		l.kinds[k.schema.Kind] = k
+		l.schemas = append(l.schemas, k.schema)
+	}
+	return l, nil
+}
+
+// read reads the root file and those that it includes.
+func (l *loader) read() {
+	root, ok := l.rootFile()
+	if !ok {
+		return
+	}
+	l.readFile(root)
+	for _, name := range l.included(root) {
+		if !slices.Contains(l.names, name) {
+			l.readFile(name)
+		}
+	}
+	l.spec.Files = slices.Clone(l.names)
+	l.settings()
+}
+
+// rootFile finds the file to begin with.
+func (l *loader) rootFile() (string, bool) {
+	name := l.options.File
+	if name == "" {
+		for _, name := range []string{"benchmarks.hcl", "benchmarks.hcl.json"} {
+			if _, err := l.dir.Size(name); !errors.Is(err, fs.ErrNotExist) {
+				return name, true
+			}
+		}
+		l.scope.Diags.Error("", hcl.Range{}, "No benchmarks.hcl", fmt.Sprintf(
+			"There is no benchmarks.hcl in %s. Create one, or say where it is with -chdir=DIR or -f FILE.", l.dir.Path()))
+		return "", false
+	}
+	if filepath.IsAbs(name) {
+		if rel, err := filepath.Rel(l.dir.Path(), name); err == nil {
+			name = rel
+		}
+	}
+	name = path.Clean(filepath.ToSlash(name))
+	if _, err := l.dir.Size(name); err != nil {
+		l.scope.Diags.Error("", hcl.Range{}, "File not readable", err.Error()+". Files are looked for below "+l.dir.Path()+"; -chdir=DIR chooses another directory.")
+		return "", false
+	}
+	return name, true
+}
+
+func (l *loader) readFile(name string) {
+	src, err := l.dir.Read(name)
+	if err != nil {
+		l.scope.Diags.Error("", hcl.Range{}, "File not readable", err.Error()+".")
+		l.scope.Partial = true
+		return
+	}
+	f, diags := eval.Parse(src, name)
+	l.scope.Diags.Add("", diags...)
+	l.names = append(l.names, name)
+	l.files[name] = f.Syntax
+	blocks, diags := f.Blocks(l.schemas)
+	l.scope.Diags.Add("", diags...)
+	l.blocks = append(l.blocks, blocks...)
+	l.scope.Partial = l.scope.Partial || f.Broken()
+	l.params.scan(src, name)
+}
+
+// settingsSchemas are the blocks that declare no node.
+func settingsSchemas() []*eval.Schema {
+	return []*eval.Schema{
+		{Kind: "benchgraph", Free: []string{"required_version", "include"}},
+		{Kind: "locals", Open: true},
+		{Kind: "cost", Free: []string{"gpu_hour"}},
+		eval.VariableSchema(),
+	}
+}
+
+func (l *loader) blocksOf(kind string) []*eval.Block {
+	var found []*eval.Block
+	for _, b := range l.blocks {
+		if b.Schema.Kind == kind {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// constant reads a block before any name is known.
+func (l *loader) constant(b *eval.Block) reader {
+	ctx, bad := l.scope.Context(b.Expressions(), nil)
+	return reader{l: l, block: b, ctx: ctx, bad: bad}
+}
+
+// included are the files that the root file's benchgraph block names.
+func (l *loader) included(root string) []string {
+	settings := l.blocksOf("benchgraph")
+	if len(settings) == 0 {
+		return nil
+	}
+	r := l.constant(settings[0])
+	var patterns []string
+	for _, p := range r.strs("include") {
+		not, negated := strings.CutPrefix(p, "!")
+		p = path.Join(path.Dir(root), not)
+		if negated {
+			p = "!" + p
+		}
+		patterns = append(patterns, p)
+	}
+	found, err := l.dir.Select(patterns)
+	if err != nil {
+		r.fail(r.at("include"), "Invalid include", "%s.", err)
+		l.scope.Partial = true
+	}
+	for _, i := range found.Unmatched {
+		r.fail(r.atItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.", patterns[i], root)
+		l.scope.Partial = true
+	}
+	for _, name := range found.Files {
+		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json") {
+			r.fail(r.at("include"), "Not an HCL file", "%q ends neither in .hcl nor in .json. Narrow the pattern.", name)
+		}
+	}
+	return slices.DeleteFunc(found.Files, func(name string) bool {
+		return name == root || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json")
+	})
+}
+
+// settings checks the benchgraph blocks of all files together.
+func (l *loader) settings() {
+	for i, b := range l.blocksOf("benchgraph") {
+		if i > 0 {
+			l.scope.Diags.Error("", b.Range, "Duplicate benchgraph block", fmt.Sprintf("There is a benchgraph block already, at %s.", l.blocksOf("benchgraph")[0].Range))
+			continue
+		}
+		r := l.constant(b)
+		want := r.str("required_version")
+		if want == "" {
+			continue
+		}
+		constraint, err := version.NewConstraint(want)
+		if err != nil {
+			r.fail(r.at("required_version"), "Invalid version constraint", "%q is not a version constraint such as \">= 0.1.0\".", want)
+			continue
+		}
+		have, err := version.NewVersion(l.options.Version)
+		if err == nil && !constraint.Check(have.Core()) {
+			r.fail(r.at("required_version"), "Another version is required", "This is benchgraph %s; the file requires %s.", l.options.Version, want)
+		}
+	}
+}
+
+// given are the values of variables from outside.
+func (l *loader) given() eval.Given {
+	g := eval.Given{Flags: l.options.Vars, Env: l.options.EnvVars, Keep: func(name string, src []byte) {
+		l.files[name] = &hcl.File{Bytes: src}
+	}}
+	for _, name := range l.options.VarFiles {
+		src, err := os.ReadFile(name) // the user names it on the command line: it may lie anywhere
+		if err != nil {
+			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+".")
+			continue
+		}
+		f, diags := eval.Parse(src, name)
+		l.files[name] = f.Syntax
+		attrs, more := f.Syntax.Body.JustAttributes()
+		l.scope.Diags.Add("", append(diags, more...)...)
+		g.Files = append(g.Files, attrs)
+	}
+	return g
+}

@@ -1,0 +1,35 @@
+package hclspec
+
+// Lock is what benchgraph.lock.hcl pins. The zero Lock pins nothing.
+type Lock struct {
+	Repos   map[string]RepoLock          // by repo name
+	Images  map[string]string            // reference → digest
+	Fetches map[string]FetchLock         // by URL
+	Fixes   map[string][]LearntFix       // by fix name
+	Wheels  map[string]map[string]string // wheel name → candidate key → the prebuilt URL that served
+}
+
+// RepoLock pins the revisions of one repo.
+type RepoLock struct {
+	Location string                       // URL or path that the pins came from
+	Revs     map[string]RevLock           // by the spelling in the file
+	Outside  map[string]map[string]string // overlay patterns joined by a space → commit → digest of the rest of its tree
+}
+
+// RevLock is one resolved revision: 40 hexadecimal digits each.
+type RevLock struct {
+	Commit string
+	Tree   string
+}
+
+// FetchLock is what a download turned out to be.
+type FetchLock struct {
+	SHA256 string
+	Size   int64
+}
+
+// LearntFix is a fix that a failure asked for.
+type LearntFix struct {
+	Commit   string // name of the commit block
+	Evidence string // the log line that matched
+}

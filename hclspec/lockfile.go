@@ -1,0 +1,184 @@
+package hclspec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+// lockSchemas are the blocks of a lock file.
+func lockSchemas() []*eval.Schema {
+	return []*eval.Schema{
+		{Kind: "repo", Label: true, Key: []string{"location"}, Blocks: []*eval.Schema{
+			{Kind: "rev", Label: true, Many: true, Key: []string{"commit", "tree"}},
+			{Kind: "outside", Label: true, Many: true, Key: []string{"digests"}},
+		}},
+		{Kind: "image", Label: true, Key: []string{"digest"}},
+		{Kind: "fetch", Label: true, Key: []string{"sha256", "size"}},
+		{Kind: "fix", Label: true, Key: []string{"commits", "evidence"}},
+		{Kind: "wheel", Label: true, Key: []string{"prebuilt"}},
+	}
+}
+
+// ParseLock reads a lock file. The Lock is nil when there is an error among the diagnostics.
+func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
+	f, diags := eval.Parse(src, filename)
+	blocks, more := f.Blocks(lockSchemas())
+	diags = append(diags, more...)
+	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Roots: map[string]eval.Root{}}
+	l := &loader{scope: scope}
+	lock := &Lock{
+		Repos: map[string]RepoLock{}, Images: map[string]string{}, Fetches: map[string]FetchLock{},
+		Fixes: map[string][]LearntFix{}, Wheels: map[string]map[string]string{},
+	}
+	seen := map[Address]bool{}
+	for _, b := range blocks {
+		r := l.constant(b)
+		a := Address{Kind: b.Schema.Kind, Name: b.Name}
+		if seen[a] {
+			r.fail(b.Label, "Duplicate "+a.Kind, "%s is locked already. Two changes of this file may have been merged: keep one.", a)
+			continue
+		}
+		seen[a] = true
+		lock.read(r)
+	}
+	diags = append(diags, scope.Diags.All([]string{filename})...)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return lock, diags
+}
+
+func (lock *Lock) read(r reader) {
+	name := r.block.Name
+	switch r.block.Schema.Kind {
+	case "repo":
+		lock.Repos[name] = r.repoLock()
+	case "image":
+		lock.Images[name] = r.str("digest")
+	case "fetch":
+		lock.Fetches[name] = FetchLock{SHA256: r.str("sha256"), Size: r.whole("size", 0, 0)}
+	case "fix":
+		evidence := r.stringMap("evidence")
+		for _, commit := range r.strs("commits") {
+			lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, Evidence: evidence[commit]})
+		}
+	case "wheel":
+		lock.Wheels[name] = r.stringMap("prebuilt")
+	}
+}
+
+func (r reader) repoLock() RepoLock {
+	repo := RepoLock{Location: r.str("location"), Revs: map[string]RevLock{}, Outside: map[string]map[string]string{}}
+	for _, b := range r.block.Blocks("rev") {
+		r := r.nested(b)
+		if _, ok := repo.Revs[b.Name]; ok {
+			r.fail(b.Label, "Duplicate rev", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
+		}
+		rev := RevLock{Commit: r.str("commit"), Tree: r.str("tree")}
+		if !objectName(rev.Commit) || rev.Tree != "" && !objectName(rev.Tree) {
+			r.fail(b.Range, "Invalid pin", "commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve the revision again.")
+		}
+		repo.Revs[b.Name] = rev
+	}
+	for _, b := range r.block.Blocks("outside") {
+		repo.Outside[b.Name] = r.nested(b).stringMap("digests")
+	}
+	return repo
+}
+
+func objectName(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func (r reader) stringMap(name string) map[string]string {
+	out := map[string]string{}
+	v, ok := r.as(name, cty.Map(cty.String), "a map of texts")
+	if !ok {
+		return out
+	}
+	for key, v := range v.AsValueMap() {
+		out[key] = r.literal(name, v)
+	}
+	return out
+}
+
+// Bytes is the lock file as it is written: everything in one order, so that equal locks are equal files.
+func (lock *Lock) Bytes() []byte {
+	f := hclwrite.NewEmptyFile()
+	body := f.Body()
+	body.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# Written by benchgraph apply. Commit it.\n")}})
+	block := func(in *hclwrite.Body, kind, name string) *hclwrite.Body {
+		return in.AppendNewBlock(kind, []string{name}).Body()
+	}
+	top := func(kind, name string) *hclwrite.Body {
+		body.AppendNewline()
+		return block(body, kind, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(lock.Repos)) {
+		repo, b := lock.Repos[name], top("repo", name)
+		b.SetAttributeValue("location", cty.StringVal(repo.Location))
+		for _, spelling := range slices.Sorted(maps.Keys(repo.Revs)) {
+			rev := block(b, "rev", spelling)
+			rev.SetAttributeValue("commit", cty.StringVal(repo.Revs[spelling].Commit))
+			rev.SetAttributeValue("tree", cty.StringVal(repo.Revs[spelling].Tree))
+		}
+		for _, overlay := range slices.Sorted(maps.Keys(repo.Outside)) {
+			block(b, "outside", overlay).SetAttributeValue("digests", stringsValue(repo.Outside[overlay]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lock.Images)) {
+		top("image", name).SetAttributeValue("digest", cty.StringVal(lock.Images[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(lock.Fetches)) {
+		b := top("fetch", name)
+		b.SetAttributeValue("sha256", cty.StringVal(lock.Fetches[name].SHA256))
+		b.SetAttributeValue("size", cty.NumberIntVal(lock.Fetches[name].Size))
+	}
+	for _, name := range slices.Sorted(maps.Keys(lock.Fixes)) {
+		lock.writeFix(top("fix", name), name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(lock.Wheels)) {
+		top("wheel", name).SetAttributeValue("prebuilt", stringsValue(lock.Wheels[name]))
+	}
+	return hclwrite.Format(f.Bytes())
+}
+
+func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
+	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b LearntFix) int { return strings.Compare(a.Commit, b.Commit) })
+	commits, evidence := []cty.Value{}, map[string]string{}
+	for _, fix := range learnt {
+		commits = append(commits, cty.StringVal(fix.Commit))
+		if fix.Evidence != "" {
+			evidence[fix.Commit] = clipped(fix.Evidence)
+		}
+	}
+	b.SetAttributeValue("commits", cty.TupleVal(commits))
+	if len(evidence) > 0 {
+		b.SetAttributeValue("evidence", stringsValue(evidence))
+	}
+}
+
+// clipped makes a log line fit for the file: logs hold any bytes.
+func clipped(line string) string {
+	line = strings.ToValidUTF8(strings.ReplaceAll(line, "\x00", ""), "�")
+	if runes := []rune(line); len(runes) > 500 {
+		line = string(runes[:500]) + "…"
+	}
+	return line
+}
+
+func stringsValue(m map[string]string) cty.Value {
+	all := map[string]cty.Value{}
+	for key, v := range m {
+		all[key] = cty.StringVal(v)
+	}
+	return cty.ObjectVal(all)
+}

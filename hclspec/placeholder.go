@@ -1,0 +1,110 @@
+package hclspec
+
+import (
+	"slices"
+	"strings"
+)
+
+// placeholders are words that stand in the documentation of benchmarks for a value that its reader fills in. Only known
+// words count: commands are full of upper-case words that mean what they say, as PING, GET or UTF-8.
+func placeholderWords() []string {
+	return []string{
+		"MODEL", "MODEL_NAME", "MODEL_PATH", "MODEL_ID", "BS", "BATCH_SIZE", "INPUT_LEN", "OUTPUT_LEN", "INPUT_LENGTH", "OUTPUT_LENGTH",
+		"NUM_PROMPTS", "NUM_REQUESTS", "TP", "TP_SIZE", "PP_SIZE", "QPS", "RATE", "REQUEST_RATE", "CONCURRENCY", "MAX_CONCURRENCY",
+		"DATASET", "DATASET_NAME", "DATASET_PATH", "TOKENIZER", "HOST", "PORT", "BASE_URL", "SEQ_LEN", "MAX_TOKENS", "NUM_GPUS",
+	}
+}
+
+// placeholders refuses a command that still has a placeholder: it would fail, or measure something else, after all that
+// it needs was built.
+func (r reader) placeholders(c Command) {
+	var words []string
+	if c.Argv != nil {
+		for _, arg := range c.Argv {
+			words = append(words, arg.Expand(func(Address) string { return "$" }))
+		}
+	} else {
+		words = shellWords(c.Shell.Expand(func(Address) string { return "$" }))
+	}
+	if word := placeholderIn(words); word != "" {
+		r.fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
+			"${each.commit.params.model}; a shell variable is written $NAME.", word)
+	}
+}
+
+// placeholderIn is the first word that is a placeholder.
+func placeholderIn(words []string) string {
+	known := placeholderWords()
+	begins, quiet := true, false
+	for i, word := range words {
+		switch {
+		case begins && strings.Contains(word, "="):
+			continue // an assignment before the command
+		case begins:
+			begins = false
+			quiet = slices.Contains([]string{"export", "read", "unset", "local", "for", "grep", "egrep", "echo", "printf", "alias"}, word)
+		}
+		if separator(word) {
+			begins, quiet = true, false
+			continue
+		}
+		if quiet {
+			continue
+		}
+		if bracketed.MatchString(word) {
+			for _, next := range words[i+1:] {
+				if strings.HasSuffix(word, "]") || separator(next) {
+					break
+				}
+				word += " " + next
+			}
+			return word
+		}
+		value := word
+		if _, after, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			value = after
+		}
+		if angled.MatchString(word) || slices.Contains(known, value) {
+			return word
+		}
+	}
+	return ""
+}
+
+// separator says whether a word ends a command and begins another.
+func separator(word string) bool {
+	return slices.Contains([]string{";", "|", "||", "&&", "&", "\n", "do", "then", "else", "{", "("}, word)
+}
+
+// shellWords divides a command at blanks outside quotes. A quoted text of several words stays one word, so that what is
+// said in it is not mistaken for arguments; quotes around a single word are dropped.
+func shellWords(command string) []string {
+	var words []string
+	var word strings.Builder
+	quote := rune(0)
+	flush := func() {
+		if word.Len() > 0 {
+			words = append(words, word.String())
+			word.Reset()
+		}
+	}
+	for _, c := range command {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '\n' || c == ';' || c == '|' || c == '&':
+			flush()
+			words = append(words, string(c))
+		case c == ' ' || c == '\t' || c == '\r' || c == '\\':
+			flush()
+		default:
+			word.WriteRune(c)
+		}
+	}
+	flush()
+	return words
+}

@@ -1,0 +1,336 @@
+// Package hclspec reads benchmarks.hcl.
+//
+// It turns the files of a project into a Spec: plain values, cross-checked, that still know their places in the file. It
+// runs nothing, reaches no network and reads no file outside the project's directory.
+package hclspec
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Spec is everything that the files declare, after for_each. Instances of one block stand together, in the order of
+// the file and, within a block, of their keys.
+type Spec struct {
+	Dir   string   // the project's directory, absolute
+	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
+
+	Repos       []Repo
+	Commits     []Commit
+	Variants    []Variant
+	Candidates  []Candidate
+	Sources     []Source
+	Wheels      []Wheel
+	Images      []Image
+	Fixes       []Fix
+	Failures    []Failure
+	Skips       []Skip
+	KnownIssues []KnownIssue
+	Fetches     []Fetch
+	Benchmarks  []Benchmark
+	Compares    []Compare
+	Reports     []Report
+	Tasks       []Task
+	Executors   []Executor
+	GPUHour     map[string]float64 // money for one hour of a device, by device name
+}
+
+// Address names one node: kind.name or kind.name["key"].
+type Address struct {
+	Kind  string
+	Name  string
+	Key   string // meaningful only when Keyed
+	Keyed bool
+}
+
+// Text is a string of the file in which references to other nodes stand where a path will be.
+type Text []Part
+
+// Part is one piece of a Text: a literal, or (when Ref is not the zero Address) the path of a node's output.
+type Part struct {
+	Literal string
+	Ref     Address
+}
+
+// Command is what a block runs. Exactly one of Shell and Argv is set; the zero Command is none.
+type Command struct {
+	Shell Text   // run by sh -euc
+	Argv  []Text // run as it is
+	Range hcl.Range
+}
+
+// Block is what every instance has.
+type Block struct {
+	Address   Address
+	Candidate string    // key of the candidate that the instance belongs to (its for_each key names one); empty: none
+	Range     hcl.Range // of the block's header in the file
+}
+
+// Repo says where code comes from. Exactly one of URL and Path is set; Path may name a bundle file.
+type Repo struct {
+	Block
+	URL  string
+	Path string // as written; relative to the project's directory
+}
+
+// Commit is a commit under study.
+type Commit struct {
+	Block
+	Name                  string
+	Repo                  Address // zero: the commit has no code (its variants differ by configuration alone)
+	Rev                   string  // 40 digits once the lock has them, else as written
+	Parent                string  // likewise; by default Rev + "^"
+	Title                 string
+	Params                json.RawMessage // the params object as JSON
+	RevRange, ParentRange hcl.Range
+}
+
+// Variant is a way in which every commit is measured.
+type Variant struct {
+	Block
+	Name     string
+	Baseline bool
+	Optional bool
+}
+
+// Candidate is one commit measured in one way.
+type Candidate struct {
+	Key                  string // commit/variant
+	Commit               string
+	Variant              string
+	Baseline             bool
+	Rev                  string    // what is checked out; empty when the commit has no code
+	Patch                string    // slash-separated path relative to Dir; empty: none
+	NoPatch              string    // why there is no patch where the variant declares an optional one; empty: there is one, or none is declared
+	Source               Address   // source.<repo>["commit/variant"]; zero when the commit has no code
+	Range                hcl.Range // of the commit's block
+	RevRange, PatchRange hcl.Range // of the variant's attributes
+}
+
+// Source is one tree: a revision, perhaps with a patch on top. There is one for every candidate, and one for every
+// client revision, whose key is the revision's first 12 characters.
+type Source struct {
+	Block
+	Repo                 Address
+	Rev                  string
+	Patch                string // as in Candidate
+	RevRange, PatchRange hcl.Range
+}
+
+// Limits are what a node may use. The zero value means: not declared.
+type Limits struct {
+	CPUs    int
+	Memory  int64 // bytes
+	Timeout time.Duration
+}
+
+// Build says how something is made.
+type Build struct {
+	Image   Address // zero: on the host
+	Command Command
+	Env     map[string]Text
+	Fixes   []Address
+	Secrets []string
+	Limits
+	Range hcl.Range
+}
+
+// Wheel is something built once from a source tree.
+type Wheel struct {
+	Block
+	Source   Address // zero: built from nothing but its inputs
+	Prebuilt []string
+	Overlay  []string  // doublestar patterns
+	Build    *Build    // nil: prebuilt only
+	Outputs  []string  // doublestar patterns; at least one file must match each
+	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
+}
+
+// Image is a container image.
+type Image struct {
+	Block
+	From       string
+	Context    string
+	Dockerfile string
+	Args       map[string]Text
+	Install    []Address
+	Fixes      []Address
+	Verify     Command
+	Push       string
+}
+
+// Fix is a recipe that makes something broken run.
+type Fix struct {
+	Block       // Candidate is empty; one instance per candidate for which the fix was evaluated is in Cases
+	Description string
+	Detect      string // RE2; empty: never learnt
+	Effect      string // neutral, perf or unknown
+	Caveat      string
+	After       []Address
+	Cases       map[string]FixCase // by candidate key; "" when the file declares no candidates
+	DetectRange hcl.Range
+}
+
+// FixCase is a fix as evaluated for one candidate, since when, run and file may use each.
+type FixCase struct {
+	When   bool // the file says that it applies
+	Run    []Text
+	Verify Command
+	Files  []FixFile
+	Env    map[string]Text
+	Pip    []string
+}
+
+// FixFile is one file that a fix puts in place.
+type FixFile struct {
+	From    Text // a path; one of From and Content is set
+	Content string
+	To      Text // may begin with $SITE
+}
+
+// Failure is a rule: what a log line means.
+type Failure struct {
+	Block
+	Match    string // RE2
+	Stages   []string
+	Class    string
+	Attempts int // 0: the class's default
+	Backoff  time.Duration
+	Remedy   string
+}
+
+// Skip is a declared exclusion that holds.
+type Skip struct {
+	Block
+	Reason string
+}
+
+// KnownIssue is a condition under which something is known to be broken.
+type KnownIssue struct {
+	Block
+	Probe  Command // zero: When alone decides
+	Reason string
+}
+
+// Fetch is a download.
+type Fetch struct {
+	Block
+	URL      string
+	SHA256   string // as declared, else as locked, else empty
+	URLRange hcl.Range
+}
+
+// Benchmark is what is run and what is read from it.
+type Benchmark struct {
+	Block
+	Image   Address // zero: on the host
+	Data    []Data
+	Env     map[string]Text
+	Secrets []string
+	GPUs    *GPUs
+	Server  *Server
+	Command Command
+	Client  Address // the source whose tree the commands run in; zero: an empty directory
+	Fixes   []Address
+	Quiet   bool
+	Network bool // the file says that the commands may use the network
+	Design  Design
+	Metrics Metrics
+	Limits
+}
+
+// Data lays the output of a node into the working directory under a name.
+type Data struct {
+	Name string
+	Ref  Address
+}
+
+// GPUs says which devices a benchmark needs.
+type GPUs struct {
+	Count  int
+	Memory int64  // bytes a device
+	Model  string // RE2 on the device name; empty: any
+}
+
+// Server is the process that a benchmark's command talks to.
+type Server struct {
+	Command Command
+	Env     map[string]Text
+	HTTP    string // path; exactly one of HTTP, Log and TCP is set
+	Log     string // RE2
+	TCP     bool
+	Timeout time.Duration // to get ready
+}
+
+// Design says how often is measured.
+type Design struct {
+	Samples int    // blocks before the first look
+	Max     int    // adaptive cap; equal to Samples when nothing adapts
+	Pairing string // blocked or independent
+	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
+	Seed    int64  // of the random orders; 0: derived from the content
+}
+
+// Metrics says what is read from the output.
+type Metrics struct {
+	Format         string // auto, vllm, sglang, gobench, redis, json or regex
+	Primary        string
+	File           string // read this file of $OUT instead of the command's standard output
+	Custom         []Metric
+	TokenTolerance float64 // largest relative difference of total output tokens; 0: the default of 0.5 %
+	Range          hcl.Range
+}
+
+// Metric is one number that a benchmark of one's own prints.
+type Metric struct {
+	Name   string
+	Match  string // RE2 whose first group is the value; one of Match and JSON is set
+	JSON   string // path into a JSON document
+	File   string // in $OUT; empty: standard output
+	Unit   string
+	Better string  // higher or lower; empty: by the metric's name
+	Tie    float64 // 0: the compare's
+	Range  hcl.Range
+}
+
+// Compare judges candidates against their baselines.
+type Compare struct {
+	Block
+	Of         []Address // benchmark instances
+	Tie        float64   // relative; 0: the defaults (2 %; 5 % for TTFT and any p99)
+	Confidence float64
+	Metrics    []string // beside the primary; empty: all that the definitions declare
+}
+
+// Report writes what was found.
+type Report struct {
+	Block
+	Of      []Address // compares
+	Formats []string
+	Dir     string // slash-separated, relative to the project's directory
+}
+
+// Task is anything else one would put in a Makefile.
+type Task struct {
+	Block
+	Inputs  []string // files below the project's directory, slash-separated, sorted: the globs expanded
+	Command Command
+	Env     map[string]Text
+	Data    []Data
+	Secrets []string
+	Image   Address
+	Source  Address
+	Needs   []Address
+	Outputs []string
+	Fixes   []Address
+	Quiet   bool
+	Limits
+}
+
+// Executor says where nodes run when the machine is outgrown.
+type Executor struct {
+	Block
+	Settings json.RawMessage
+}

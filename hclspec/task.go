@@ -1,0 +1,41 @@
+package hclspec
+
+import (
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+func taskSchema() *eval.Schema {
+	return &eval.Schema{
+		Kind: "task", Label: true,
+		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes"},
+		Free: []string{"for_each", "secrets", "cpus", "memory", "timeout", "quiet", "description"},
+	}
+}
+
+func decodeTask(r reader, b Block) {
+	r.need("command", "what is run, for instance command = \"make\"")
+	r.str("description")
+	t := Task{
+		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
+		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
+		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
+		Outputs: r.globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.boolean("quiet"), Limits: r.limits(),
+	}
+	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
+}
+
+// inputs are the files that the globs name.
+func (r reader) inputs() []string {
+	patterns := r.strs("inputs")
+	if len(patterns) == 0 {
+		return nil
+	}
+	found, err := r.l.dir.Select(patterns)
+	if err != nil {
+		r.fail(r.at("inputs"), "Invalid inputs", "%s.", err)
+	}
+	for _, i := range found.Unmatched {
+		r.fail(r.atItem("inputs", i), "No such input", "%q matches no file below the project's directory.", patterns[i])
+	}
+	return found.Files
+}

@@ -1,0 +1,35 @@
+package hclspec
+
+import (
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+func wheelSchema() *eval.Schema {
+	return &eval.Schema{
+		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each"},
+		Blocks: []*eval.Schema{{
+			Kind: "build", Key: []string{"image", "command", "env", "fixes"}, Free: []string{"secrets", "cpus", "memory", "timeout"},
+		}},
+	}
+}
+
+func decodeWheel(r reader, b Block) {
+	w := Wheel{
+		Block: b, Source: r.ref("source", "source"), Prebuilt: r.strs("prebuilt"), Overlay: r.globs("overlay"),
+		Outputs: r.globs("outputs", "*"), Fixes: r.refs("fixes", "fix"),
+	}
+	if build := r.block.Block("build"); build != nil {
+		r := r.nested(build)
+		r.need("command", "what builds it and leaves the result in $OUT")
+		w.Build = &Build{
+			Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"),
+			Secrets: r.secrets(), Limits: r.limits(), Range: build.Range,
+		}
+	} else if !r.has("prebuilt") {
+		r.fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.title())
+	}
+	if len(w.Outputs) == 0 {
+		r.fail(r.at("outputs"), "No outputs", "outputs must have a pattern; without outputs, all files of $OUT are kept.")
+	}
+	r.l.spec.Wheels = append(r.l.spec.Wheels, w)
+}
