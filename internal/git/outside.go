@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 			if e.mode == modeSubmodule {
 				typ = "commit"
 			}
-			fmt.Fprintf(sums[i], "%s %s %s\t%s\x00", e.mode, typ, e.id, e.path)
+			io.WriteString(sums[i], e.mode+" "+typ+" "+e.id+"\t"+e.path+"\x00")
 		}
 		return nil
 	})

@@ -1,0 +1,319 @@
+package download
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// version is what is kept of the server's answer beside an unfinished download.
+type version struct {
+	URL       string `json:"url"` // SHA-256 of it: a URL may hold a password
+	Validator string `json:"validator"`
+	Total     int64  `json:"total"`
+}
+
+// Get brings a file to o.Dest. A break is continued where it happened, if the server can and its file is still the same;
+// failures that may pass are tried again. Errors are *Mismatch, *Refused, *TooLarge, *Unavailable, ctx's cause, or of
+// the file system. One Dest takes one Get at a time.
+func Get(ctx context.Context, o Options) (Info, error) {
+	g, err := newGetter(o)
+	if err != nil {
+		return Info{}, err
+	}
+	if g.parsed.Scheme == "" || g.parsed.Scheme == "file" {
+		return g.copyLocal(ctx)
+	}
+	part, err := os.OpenFile(g.part(), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return Info{}, err
+	}
+	defer part.Close()
+	d := &transfer{getter: g, file: part}
+	var info Info
+	err = g.retry(ctx, func(ctx context.Context) (bool, error) {
+		before := d.had
+		var err error
+		info, err = d.attempt(ctx)
+		return d.had > before, err
+	})
+	if err != nil {
+		if d.had == 0 || discards(err) {
+			d.discard()
+		}
+		return Info{}, err
+	}
+	return info, d.finish()
+}
+
+// discards says whether what was received is worthless after the error.
+func discards(err error) bool {
+	_, mismatch := errors.AsType[*Mismatch](err)
+	_, large := errors.AsType[*TooLarge](err)
+	_, refused := errors.AsType[*Refused](err)
+	return mismatch || large || refused
+}
+
+func (g *getter) part() string { return g.Dest + ".part" }
+func (g *getter) note() string { return g.Dest + ".part.json" }
+
+// transfer is the file on its way.
+type transfer struct {
+	*getter
+	file *os.File
+	had  int64 // bytes in the file when the last attempt ended
+}
+
+// attempt is one request and its answer.
+func (t *transfer) attempt(ctx context.Context) (Info, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := &transient{err: fmt.Errorf("nothing came for %v", t.Stall)}
+	watch := time.AfterFunc(t.Stall, func() { cancel(stalled) })
+	defer watch.Stop()
+
+	known, have, err := t.resumable()
+	if err != nil {
+		return Info{}, err
+	}
+	t.had = have
+	headers := map[string]string{}
+	if have > 0 {
+		headers["Range"] = fmt.Sprintf("bytes=%d-", have)
+		headers["If-Range"] = known.Validator
+	}
+	resp, err := t.ask(ctx, http.MethodGet, headers)
+	if err != nil {
+		return Info{}, stallOr(ctx, err)
+	}
+	defer resp.Body.Close()
+	start, total, err := t.place(resp, have, known)
+	if err != nil {
+		return Info{}, err
+	}
+	if t.MaxSize > 0 && total > t.MaxSize {
+		return Info{}, &TooLarge{URL: t.shown, Max: t.MaxSize}
+	}
+	// Before the version is noted: bytes of the old one must never be taken for bytes of the new one.
+	if err := t.file.Truncate(start); err != nil {
+		return Info{}, err
+	}
+	body := io.Reader(resp.Body)
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		body = strings.NewReader("") // all of it is here already
+	} else if err := t.remember(resp, total); err != nil {
+		return Info{}, err
+	}
+	sum, err := t.receive(body, start, total, func() { watch.Reset(t.Stall) })
+	if err != nil {
+		return Info{}, stallOr(ctx, err)
+	}
+	if t.SHA256 != "" && sum != t.SHA256 {
+		if start > 0 {
+			// Perhaps the two halves are not of one file; a clean start tells.
+			return Info{}, &transient{err: t.startOver("the continued file has another SHA-256")}
+		}
+		return Info{}, &Mismatch{URL: t.shown, Want: t.SHA256, Got: sum}
+	}
+	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
+}
+
+// stallOr is the stall that ended the request, or the error itself.
+func stallOr(ctx context.Context, err error) error {
+	if stalled, ok := errors.AsType[*transient](context.Cause(ctx)); ok {
+		return stalled
+	}
+	return err
+}
+
+// resumable says how many bytes are there, of which version. Without a version they are of no use.
+func (t *transfer) resumable() (version, int64, error) {
+	var v version
+	text, err := os.ReadFile(t.note())
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil || v.URL != identity(t.URL) || v.Validator == "" {
+		return version{}, 0, t.file.Truncate(0)
+	}
+	info, err := t.file.Stat()
+	if err != nil {
+		return version{}, 0, err
+	}
+	return v, info.Size(), nil
+}
+
+func identity(url string) string {
+	sum := sha256.Sum256([]byte(url))
+	return hex.EncodeToString(sum[:])
+}
+
+// place says at which byte the answer begins and how long the whole is (-1: unknown).
+func (t *transfer) place(resp *http.Response, have int64, known version) (start, total int64, err error) {
+	if resp.StatusCode == http.StatusOK {
+		return 0, resp.ContentLength, nil
+	}
+	first, total, ok := contentRange(resp.Header.Get("Content-Range"))
+	switch {
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		if ok && have > 0 && total == have && have == known.Total {
+			return have, total, nil
+		}
+		return 0, 0, &transient{err: t.startOver("the server has not the range that is missing")}
+	case !ok || first != have || have == 0:
+		return 0, 0, &transient{err: t.startOver("the server sent another range than was asked for")}
+	case changed(resp.Header.Get("ETag"), known.Validator):
+		return 0, 0, &transient{err: t.startOver("the file has changed on the server")}
+	case known.Total >= 0 && total >= 0 && total != known.Total:
+		return 0, 0, &transient{err: t.startOver("the file has changed its size on the server")}
+	case total < 0:
+		total = known.Total
+	}
+	return have, total, nil
+}
+
+// changed says whether a tag contradicts the validator that was asked for: some servers ignore If-Range.
+func changed(tag, validator string) bool {
+	return strings.HasPrefix(tag, `"`) && strings.HasPrefix(validator, `"`) && tag != validator
+}
+
+// startOver forgets what was received and says why.
+func (t *transfer) startOver(why string) error {
+	err := errors.New(why)
+	return errors.Join(err, os.RemoveAll(t.note()), t.file.Truncate(0))
+}
+
+// remember keeps what identifies the version that is received from now on.
+func (t *transfer) remember(resp *http.Response, total int64) error {
+	v := version{URL: identity(t.URL), Validator: resp.Header.Get("ETag"), Total: total}
+	if v.Validator == "" || strings.HasPrefix(v.Validator, "W/") {
+		// A weak tag does not promise equal bytes; the date is as good as it gets.
+		v.Validator = resp.Header.Get("Last-Modified")
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if v.Validator == "" {
+		return os.RemoveAll(t.note())
+	}
+	return os.WriteFile(t.note(), text, 0o644)
+}
+
+// receive writes the body from byte start on and returns the SHA-256 of the whole.
+func (t *transfer) receive(body io.Reader, start, total int64, alive func()) (sum string, err error) {
+	hash := sha256.New()
+	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(hash, t.file); err != nil {
+		return "", err
+	}
+	t.had = start
+	buf := make([]byte, 256<<10)
+	for {
+		n, readErr := body.Read(buf)
+		if n > 0 {
+			alive()
+			if _, err := t.file.Write(buf[:n]); err != nil {
+				return "", err
+			}
+			hash.Write(buf[:n])
+			t.had += int64(n)
+			if t.MaxSize > 0 && t.had > t.MaxSize {
+				return "", &TooLarge{URL: t.shown, Max: t.MaxSize}
+			}
+			if t.Progress != nil {
+				t.Progress(t.had, total)
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			break
+		}
+		if readErr != nil {
+			return "", &transient{err: fmt.Errorf("broken off after %d bytes: %w", t.had, readErr)}
+		}
+	}
+	if total >= 0 && t.had < total {
+		return "", &transient{err: fmt.Errorf("broken off after %d of %d bytes", t.had, total)}
+	}
+	if total >= 0 && t.had > total {
+		return "", &transient{err: t.startOver(fmt.Sprintf("more than the %d bytes that were announced", total))}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// finish puts the file in its place.
+func (t *transfer) finish() error {
+	if err := t.file.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(t.part(), t.Dest); err != nil {
+		return err
+	}
+	return os.RemoveAll(t.note())
+}
+
+func (t *transfer) discard() {
+	os.Remove(t.part())
+	os.Remove(t.note())
+}
+
+// copyLocal is Get for a file of this machine.
+func (g *getter) copyLocal(ctx context.Context) (Info, error) {
+	path := g.URL
+	if g.parsed.Scheme == "file" {
+		path = g.parsed.Path
+	}
+	switch {
+	case !g.AllowLocal:
+		return Info{}, &Refused{URL: g.shown, Err: errors.New("files of this machine are not allowed here")}
+	case !filepath.IsAbs(path) || g.parsed.Scheme == "file" && g.parsed.Host != "" && g.parsed.Host != "localhost":
+		return Info{}, &Refused{URL: g.shown, Err: errors.New("not an absolute path of this machine")}
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return Info{}, &Refused{URL: g.shown, Err: err}
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return Info{}, &Refused{URL: g.shown, Err: err}
+	}
+	out, err := os.OpenFile(g.part(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+	if err != nil {
+		return Info{}, err
+	}
+	defer out.Close()
+	t := &transfer{getter: g, file: out}
+	sum, err := t.receive(readerFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return in.Read(p)
+	}), 0, -1, func() {})
+	if err == nil && g.SHA256 != "" && sum != g.SHA256 {
+		err = &Mismatch{URL: g.shown, Want: g.SHA256, Got: sum}
+	}
+	if err != nil {
+		t.discard()
+		return Info{}, err
+	}
+	return Info{Size: t.had, SHA256: sum}, t.finish()
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
