@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -51,13 +50,17 @@ func ParseKey(s string) (Key, error) {
 // written. Quoting frames every value, so that no two lists of values give the same text. The text is kept beside the
 // result: why something is stale is the difference of two texts.
 type Description struct {
-	text bytes.Buffer
+	text []byte
 }
+
+// usualText is the room that a description gets at once: most fit, so that they are not copied while they grow.
+const usualText = 4 << 10
 
 // Describe begins the description of one thing of a kind.
 func Describe(kind string) *Description {
-	d := &Description{}
-	fmt.Fprintln(&d.text, KeyVersion)
+	d := &Description{text: make([]byte, 0, usualText)}
+	d.text = append(d.text, KeyVersion...)
+	d.text = append(d.text, '\n')
 	d.Add("kind", kind)
 	return d
 }
@@ -65,31 +68,48 @@ func Describe(kind string) *Description {
 // Add writes one line: the label and its values, each quoted. A label is a plain word; one that is not (it is empty, or
 // holds a space, a quote, a control character) is quoted, too, so that it cannot pass for something else.
 func (d *Description) Add(label string, values ...string) {
-	if !plain(label) {
-		label = strconv.Quote(label)
+	if plain(label) {
+		d.text = append(d.text, label...)
+	} else {
+		d.text = appendQuoted(d.text, label)
 	}
-	fmt.Fprint(&d.text, label)
 	for _, v := range values {
-		fmt.Fprintf(&d.text, " %q", v)
+		d.text = append(d.text, ' ')
+		d.text = appendQuoted(d.text, v)
 	}
-	fmt.Fprintln(&d.text)
+	d.text = append(d.text, '\n')
 }
 
 // plain says that a label can stand unquoted.
 func plain(label string) bool {
 	for i := range len(label) {
-		if c := label[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+		if label[i] == ' ' || !verbatim(label[i]) {
 			return false
 		}
 	}
 	return label != ""
 }
 
+// verbatim says that a byte stands for itself between quotes.
+func verbatim(c byte) bool { return ' ' <= c && c < 0x7f && c != '"' && c != '\\' }
+
+// appendQuoted is strconv.AppendQuote. Most values need no escapes, and finding that out is faster than escaping.
+func appendQuoted(text []byte, v string) []byte {
+	for i := range len(v) {
+		if !verbatim(v[i]) {
+			return strconv.AppendQuote(text, v)
+		}
+	}
+	text = append(text, '"')
+	text = append(text, v...)
+	return append(text, '"')
+}
+
 // Text is the whole description.
-func (d *Description) Text() string { return d.text.String() }
+func (d *Description) Text() string { return string(d.text) }
 
 // Key is the SHA-256 of the text.
-func (d *Description) Key() Key { return sha256.Sum256(d.text.Bytes()) }
+func (d *Description) Key() Key { return sha256.Sum256(d.text) }
 
 // Line is one line of a description, read back.
 type Line struct {
