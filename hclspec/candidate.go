@@ -31,18 +31,24 @@ type variantReader struct {
 	value cty.Value // name, baseline, params
 }
 
+// variantEach is what each has in a variant block.
+func variantEach() eval.Each {
+	return eval.Each{
+		"key": nil, "commit": {"name", "repo", "rev", "parent", "title", "params"}, "variant": {"name", "baseline", "params"},
+	}
+}
+
 // variants decodes what every variant is for all commits alike.
 func (l *loader) variants() []variantReader {
 	var all []variantReader
 	for _, d := range l.of("variant") {
-		ctx, bad := l.scope.Context(d.Expressions(), eval.Each{"key", "commit", "variant"})
-		r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, owner: d.address}
+		r := reader{Reader: l.scope.Reader(d.Block, d.Expressions(), variantEach()), l: l, owner: d.address}
 		if detail := badName(d.Name); detail != "" {
-			r.fail(d.Label, "Invalid name", "%q cannot name a variant: %s.", d.Name, detail)
+			r.Fail(d.Label, "Invalid name", "%q cannot name a variant: %s.", d.Name, detail)
 			continue
 		}
 		v := variantReader{reader: r, Variant: Variant{
-			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.boolean("baseline"), Optional: r.boolean("optional"),
+			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"), Optional: r.Bool("optional"),
 		}}
 		v.value = cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
@@ -107,23 +113,17 @@ func (l *loader) candidates() *candidateSet {
 
 // checkOnly finds the mistakes of a variant that no commit is measured in.
 func (v variantReader) checkOnly() {
-	v.ctx = v.ctx.NewChild()
-	v.ctx.Variables = map[string]cty.Value{"each": cty.DynamicVal}
-	v.str("rev")
-	v.str("patch")
+	r := v.with("", cty.DynamicVal)
+	r.Str("rev")
+	r.Str("patch")
 }
 
 // candidate evaluates a variant for a commit.
 func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candidate, cty.Value) {
 	key := c.Name + "/" + v.Name
-	r := v.reader
-	r.instance = key
-	r.ctx = v.ctx.NewChild()
-	r.ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{
-		"key": cty.StringVal(key), "commit": commit, "variant": v.value,
-	})}
-	out := Candidate{Key: key, Commit: c.Name, Variant: v.Name, Baseline: v.Baseline, Range: c.Range, RevRange: r.at("rev"), PatchRange: r.at("patch")}
-	if !r.has("rev") {
+	r := v.with(key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(key), "commit": commit, "variant": v.value}))
+	out := Candidate{Key: key, Commit: c.Name, Variant: v.Name, Baseline: v.Baseline, Range: c.Range, RevRange: r.At("rev"), PatchRange: r.At("patch")}
+	if !r.Has("rev") {
 		out.RevRange = c.RevRange
 	}
 	spelt, known := r.revision("rev", c.Rev)
@@ -149,24 +149,24 @@ func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candida
 
 // patch reads the attribute and looks at the file that it names.
 func (v variantReader) patch(r reader, out *Candidate, c Commit) {
-	given, ok := r.value("patch")
+	given, ok := r.Value("patch")
 	if !ok {
 		return
 	}
 	if c.Repo == (Address{}) && len(r.l.of("repo")) == 0 {
-		r.fail(out.PatchRange, "Patch without code", "A patch needs code to apply to: declare where it comes from with a repo block.")
+		r.Fail(out.PatchRange, "Patch without code", "A patch needs code to apply to: declare where it comes from with a repo block.")
 		return
 	}
-	name := r.str("patch")
+	name := r.Str("patch")
 	if name == "" {
 		if given.Type() == cty.String {
-			r.fail(out.PatchRange, "Empty path", "patch must name a file. Without a patch, use null.")
+			r.Fail(out.PatchRange, "Empty path", "patch must name a file. Without a patch, use null.")
 		}
 		return
 	}
 	clean, err := project.Clean(name)
 	if err != nil {
-		r.fail(out.PatchRange, "Patch outside the project", "%s.", err)
+		r.Fail(out.PatchRange, "Patch outside the project", "%s.", err)
 		return
 	}
 	size, err := r.l.dir.Size(clean)
@@ -180,14 +180,14 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 	case errors.Is(err, fs.ErrNotExist):
 		why = fmt.Sprintf("no patch: there is no file %s", clean)
 	default:
-		r.fail(out.PatchRange, "Patch not readable", "%s.", err)
+		r.Fail(out.PatchRange, "Patch not readable", "%s.", err)
 		return
 	}
 	if v.Optional {
 		out.NoPatch = why
 		return
 	}
-	r.fail(out.PatchRange, "No patch", "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
+	r.Fail(out.PatchRange, "No patch", "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
 }
 
 // sourcesOf is what source.REPO stands for: the references to the sources of its candidates by key.

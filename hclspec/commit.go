@@ -42,26 +42,22 @@ func (l *loader) allCommits() *commitSet {
 	defer leave()
 	complete := true
 	repo := l.onlyRepo()
-	var decoded []reader
 	for _, d := range l.of("commit") {
 		instances, known := l.instancesOf(d)
 		complete = complete && known
 		var names eval.Each
 		if d.Attrs["for_each"] != nil {
-			names = eval.Each{"key", "value"}
+			names = eval.Each{"key": nil, "value": nil}
 		}
-		ctx, bad := l.scope.Context(d.Expressions("for_each"), names)
+		block := reader{Reader: l.scope.Reader(d.Block, d.Expressions("for_each"), names), l: l}
 		for _, i := range instances {
-			r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, instance: i.key}
-			name := d.Name
+			r, name := block, d.Name
 			if names != nil {
 				name = i.key
-				r.ctx = ctx.NewChild()
-				r.ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value})}
+				r = block.with(i.key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}))
 			}
 			if l.checkName(r, name, set) {
 				set.add(r, name, repo)
-				decoded = append(decoded, r)
 			}
 		}
 	}
@@ -98,11 +94,11 @@ func (l *loader) onlyRepo() Address {
 // checkName refuses names that would make two candidates look alike.
 func (l *loader) checkName(r reader, name string, set *commitSet) bool {
 	if detail := badName(name); detail != "" {
-		r.fail(r.block.Label, "Invalid name", "%q cannot name a commit: %s.", name, detail)
+		r.Fail(r.Block.Label, "Invalid name", "%q cannot name a commit: %s.", name, detail)
 		return false
 	}
 	if _, ok := set.byName[name]; ok {
-		r.fail(r.block.Label, "Duplicate commit", "There is a commit %q already.", name)
+		r.Fail(r.Block.Label, "Duplicate commit", "There is a commit %q already.", name)
 		return false
 	}
 	return true
@@ -123,21 +119,21 @@ func badName(name string) string {
 
 // add decodes one commit.
 func (set *commitSet) add(r reader, name string, repo Address) {
-	c := Commit{Block: Block{Address: Address{Kind: "commit", Name: name}, Range: r.block.Range}, Name: name, Repo: repo}
+	c := Commit{Block: Block{Address: Address{Kind: "commit", Name: name}, Range: r.Block.Range}, Name: name, Repo: repo}
 	r.owner = c.Address
-	if r.has("repo") {
+	if r.Has("repo") {
 		c.Repo = r.ref("repo", "repo")
 	} else if repo == (Address{}) && len(r.l.of("repo")) > 1 {
-		r.fail(r.block.Range, "Which repo?", "There is more than one repo, so commit %q must say which it belongs to: repo = repo.NAME.", name)
+		r.Fail(r.Block.Range, "Which repo?", "There is more than one repo, so commit %q must say which it belongs to: repo = repo.NAME.", name)
 	}
 	spelt, known := r.revision("rev", name)
 	parent, parentKnown := spelt+"^", known
-	if r.has("parent") {
+	if r.Has("parent") {
 		parent, parentKnown = r.revision("parent", parent)
 	}
-	c.Rev, c.RevRange = r.l.lock.resolve(c.Repo, spelt), r.at("rev")
-	c.Parent, c.ParentRange = r.l.lock.resolve(c.Repo, parent), r.at("parent")
-	c.Title = r.str("title")
+	c.Rev, c.RevRange = r.l.lock.resolve(c.Repo, spelt), r.At("rev")
+	c.Parent, c.ParentRange = r.l.lock.resolve(c.Repo, parent), r.At("parent")
+	c.Title = r.Str("title")
 	params := r.object("params")
 	c.Params = toJSON(params)
 
@@ -160,19 +156,19 @@ func (set *commitSet) add(r reader, name string, repo Address) {
 
 // revision is the attribute's value, or the standard one; false when it is not known because of a mistake.
 func (r reader) revision(name, standard string) (string, bool) {
-	v := r.evaluate(name)
+	v := r.Evaluate(name)
 	if !v.IsKnown() {
 		return "", false
 	}
 	if v.IsNull() {
 		return standard, true
 	}
-	rev := r.str(name)
+	rev := r.Str(name)
 	switch {
 	case rev == "":
-		r.fail(r.at(name), "Empty revision", "%s must name a revision.", name)
+		r.Fail(r.At(name), "Empty revision", "%s must name a revision.", name)
 	case strings.HasPrefix(rev, "-") || strings.ContainsFunc(rev, func(c rune) bool { return c <= ' ' || c == 0x7f }) || strings.Contains(rev, ".."):
-		r.fail(r.at(name), "Invalid revision", "%q cannot be a revision: it begins with a dash, or holds a space or two dots.", rev)
+		r.Fail(r.At(name), "Invalid revision", "%q cannot be a revision: it begins with a dash, or holds a space or two dots.", rev)
 		return "", false
 	}
 	return rev, rev != ""
@@ -180,7 +176,7 @@ func (r reader) revision(name, standard string) (string, bool) {
 
 // object is the attribute's value, which must have named parts; an empty object when there is none.
 func (r reader) object(name string) cty.Value {
-	v := r.evaluate(name)
+	v := r.Evaluate(name)
 	switch {
 	case !v.IsKnown():
 		return cty.DynamicVal
@@ -189,7 +185,7 @@ func (r reader) object(name string) cty.Value {
 	case v.Type().IsMapType():
 		return cty.ObjectVal(v.AsValueMap())
 	case !v.Type().IsObjectType():
-		r.fail(r.at(name), "Wrong type", "%s must be an object, { name = value }, not %s.", name, describe(v))
+		r.Fail(r.At(name), "Wrong type", "%s must be an object, { name = value }, not %s.", name, eval.Describe(v))
 		return cty.DynamicVal
 	}
 	return v

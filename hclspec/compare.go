@@ -1,6 +1,8 @@
 package hclspec
 
 import (
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -9,10 +11,10 @@ func compareSchema() *eval.Schema {
 }
 
 func decodeCompare(r reader, b Block) {
-	r.need("of", "the benchmarks whose candidates are judged, for instance of = [benchmark.NAME]")
+	r.Need("of", "the benchmarks whose candidates are judged, for instance of = [benchmark.NAME]")
 	c := Compare{
-		Block: b, Of: r.refs("of", "benchmark"), Tie: r.fraction("tie", 0.5, 0), Confidence: r.fraction("confidence", 1, 0.95),
-		Metrics: r.strs("metrics"),
+		Block: b, Of: r.refs("of", "benchmark"), Tie: r.Fraction("tie", 0.5, 0), Confidence: r.Fraction("confidence", 1, 0.95),
+		Metrics: r.Strs("metrics"),
 	}
 	r.notEmpty("of", len(c.Of))
 	r.l.spec.Compares = append(r.l.spec.Compares, c)
@@ -20,14 +22,26 @@ func decodeCompare(r reader, b Block) {
 
 // notEmpty refuses a list that was written down empty; one that is empty because a collection is, is only told of.
 func (r reader) notEmpty(name string, n int) {
-	v, ok := r.value(name)
+	v, ok := r.Value(name)
 	switch {
 	case n > 0 || !ok:
 	case v.CanIterateElements() && v.LengthInt() == 0:
-		r.fail(r.at(name), "Nothing to look at", "%s must name something.", name)
-	case v.CanIterateElements():
-		r.l.scope.Diags.Warn(r.instance, r.at(name), "Nothing to look at", "What "+name+" names has no instances.")
+		r.Fail(r.At(name), "Nothing to look at", "%s must name something.", name)
+	case v.CanIterateElements() && leaves(v) == 0:
+		r.Scope.Diags.Warn(r.Instance, r.At(name), "Nothing to look at", "What "+name+" names has no instances.")
 	}
+}
+
+// leaves counts what a list of references holds, right or wrong.
+func leaves(v cty.Value) int {
+	if !v.CanIterateElements() {
+		return 1
+	}
+	n := 0
+	for _, item := range v.Elements() {
+		n += leaves(item)
+	}
+	return n
 }
 
 func reportSchema() *eval.Schema {
@@ -35,12 +49,12 @@ func reportSchema() *eval.Schema {
 }
 
 func decodeReport(r reader, b Block) {
-	r.need("of", "the comparisons that it shows, for instance of = [compare.NAME]")
-	report := Report{Block: b, Of: r.refs("of", "compare"), Formats: r.strs("formats"), Dir: r.inside("dir", "report")}
+	r.Need("of", "the comparisons that it shows, for instance of = [compare.NAME]")
+	report := Report{Block: b, Of: r.refs("of", "compare"), Formats: r.Strs("formats"), Dir: r.Inside("dir", "report")}
 	for i, format := range report.Formats {
-		r.oneOf("formats", r.atItem("formats", i), format, []string{"html", "markdown", "json", "csv", "benchfmt", "junit"})
+		r.OneOf("formats", r.AtItem("formats", i), format, []string{"html", "markdown", "json", "csv", "benchfmt", "junit"})
 	}
-	if !r.has("formats") {
+	if !r.Has("formats") {
 		report.Formats = []string{"markdown", "json"}
 	}
 	r.notEmpty("of", len(report.Of))

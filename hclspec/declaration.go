@@ -233,7 +233,7 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 	case v.IsNull():
 		return fail("The value is null. An empty map, {}, makes no instance.")
 	case !v.CanIterateElements():
-		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.", describe(v))
+		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.", eval.Describe(v))
 	case v.LengthInt() > maxInstances:
 		return fail("There are %d keys; a block can have 1000000 instances.", v.LengthInt())
 	}
@@ -248,7 +248,7 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 			return nil, false
 		}
 		if key.IsNull() || key.Type() != cty.String {
-			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a map: { for x in list : x.name => x }.", describe(key))
+			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a map: { for x in list : x.name => x }.", eval.Describe(key))
 		}
 		text := key.AsString()
 		if text == "" || strings.Contains(text, funcs.Mark) || strings.ContainsAny(text, "\n\r") {
@@ -266,7 +266,11 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 
 // eachNames are what each may have where a block goes over candidates.
 func eachNames() eval.Each {
-	return eval.Each{"key", "value", "commit", "variant", "rev", "patch", "source"}
+	each := variantEach()
+	for _, name := range []string{"value", "rev", "patch", "source"} {
+		each[name] = nil
+	}
+	return each
 }
 
 // each is the value of each for an instance. What a candidate or a commit has is there when the key names one.
@@ -300,6 +304,7 @@ func (l *loader) decode() {
 		}
 	}
 	l.decodeCost()
+	l.scope.Roots["local"].All() // a mistake in a value that nothing uses is a mistake, too
 	l.check()
 }
 
@@ -312,14 +317,12 @@ func (l *loader) decodeAll(k kind, d *declaration) {
 	if keyed {
 		names = eachNames()
 	}
-	ctx, bad := l.scope.Context(d.Expressions("for_each"), names)
+	block := reader{Reader: l.scope.Reader(d.Block, d.Expressions("for_each"), names), l: l}
 	decode := func(i instance, each cty.Value) {
-		b := Block{Address: d.address, Range: d.Range}
-		r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, instance: i.key}
+		b, r := Block{Address: d.address, Range: d.Range}, block
 		if keyed {
 			b.Address.Key, b.Address.Keyed = i.key, true
-			r.ctx = ctx.NewChild()
-			r.ctx.Variables = map[string]cty.Value{"each": each}
+			r = block.with(i.key, each)
 			if _, ok := l.candidates().byKey[i.key]; ok {
 				b.Candidate = i.key
 			}

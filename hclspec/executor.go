@@ -13,8 +13,8 @@ func executorSchema() *eval.Schema {
 
 func decodeExecutor(r reader, b Block) {
 	settings := map[string]cty.Value{}
-	for name := range r.block.Attrs {
-		if v := r.evaluate(name); v.IsWhollyKnown() {
+	for name := range r.Block.Attrs {
+		if v := r.Evaluate(name); v.IsWhollyKnown() {
 			settings[name] = v
 		}
 	}
@@ -25,20 +25,19 @@ func decodeExecutor(r reader, b Block) {
 func (l *loader) decodeCost() {
 	blocks := l.blocksOf("cost")
 	for i, b := range blocks {
-		ctx, bad := l.scope.Context(b.Expressions(), nil)
-		r := reader{l: l, block: b, ctx: ctx, bad: bad}
+		r := l.constant(b)
 		if i > 0 {
-			r.fail(b.Range, "Duplicate cost block", "There is a cost block already, at %s.", blocks[0].Range)
+			r.Fail(b.Range, "Duplicate cost block", "There is a cost block already, at %s.", blocks[0].Range)
 			continue
 		}
-		prices, ok := r.as("gpu_hour", cty.Map(cty.Number), "a map from device names to prices")
+		prices, ok := r.As("gpu_hour", cty.Map(cty.Number), "a map from device names to prices")
 		if !ok {
 			continue
 		}
 		l.spec.GPUHour = map[string]float64{}
 		for device, price := range prices.AsValueMap() {
 			if price.IsNull() || price.LessThan(cty.Zero).True() {
-				r.fail(r.at("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.", device)
+				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.", device)
 				continue
 			}
 			l.spec.GPUHour[device], _ = price.AsBigFloat().Float64()

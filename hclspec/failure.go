@@ -12,19 +12,19 @@ func failureSchema() *eval.Schema {
 }
 
 func decodeFailure(r reader, b Block) {
-	r.need("match", "the regular expression that a line of the log matches")
-	r.need("class", "transient, permanent, fixable, invalid or infra")
+	r.Need("match", "the regular expression that a line of the log matches")
+	r.Need("class", "transient, permanent, fixable, invalid or infra")
 	f := Failure{
-		Block: b, Match: r.pattern("match", 0), Stages: r.strs("stage"), Remedy: r.str("remedy"),
-		Class: r.choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
+		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"),
+		Class: r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
 	}
 	for i, stage := range f.Stages {
-		r.oneOf("stage", r.atItem("stage", i), stage, []string{"fetch", "build", "start", "run", "stop", "parse", "verify"})
+		r.OneOf("stage", r.AtItem("stage", i), stage, []string{"fetch", "build", "start", "run", "stop", "parse", "verify"})
 	}
-	r.str("description")
-	if retry := r.block.Block("retry"); retry != nil {
+	r.Str("description")
+	if retry := r.Block.Block("retry"); retry != nil {
 		r := r.nested(retry)
-		f.Attempts, f.Backoff = int(r.whole("attempts", 1, 0)), r.duration("backoff", 0)
+		f.Attempts, f.Backoff = int(r.Whole("attempts", 1, 0)), r.Duration("backoff", 0)
 	}
 	r.l.spec.Failures = append(r.l.spec.Failures, f)
 }

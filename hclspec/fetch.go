@@ -14,15 +14,15 @@ func fetchSchema() *eval.Schema {
 var sha256Digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func decodeFetch(r reader, b Block) {
-	r.need("url", "where the file comes from")
-	f := Fetch{Block: b, URL: r.str("url"), SHA256: r.str("sha256"), URLRange: r.at("url")}
+	r.Need("url", "where the file comes from")
+	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), URLRange: r.At("url")}
 	if f.URL != "" {
 		if u, err := url.Parse(f.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
-			r.fail(f.URLRange, "Invalid URL", "%q is not an http, https or file URL.", f.URL)
+			r.Fail(f.URLRange, "Invalid URL", "%q is not an http, https or file URL.", f.URL)
 		}
 	}
 	if f.SHA256 != "" && !sha256Digits.MatchString(f.SHA256) {
-		r.fail(r.at("sha256"), "Invalid digest", "sha256 must have 64 lower-case hexadecimal digits.")
+		r.Fail(r.At("sha256"), "Invalid digest", "sha256 must have 64 lower-case hexadecimal digits.")
 	}
 	if f.SHA256 == "" && r.l.options.Lock != nil {
 		f.SHA256 = r.l.options.Lock.Fetches[f.URL].SHA256

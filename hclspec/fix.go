@@ -35,15 +35,14 @@ func (l *loader) decodeFix(d *declaration) {
 			static = append(static, attr.Expr)
 		}
 	}
-	ctx, bad := l.scope.Context(static, nil)
-	r := reader{l: l, block: d.Block, ctx: ctx, bad: bad, owner: d.address}
+	r := reader{Reader: l.scope.Reader(d.Block, static, nil), l: l, owner: d.address}
 	f := Fix{
-		Block: Block{Address: d.address, Range: d.Range}, Description: r.str("description"), Detect: r.pattern("detect", 0),
-		Effect: r.choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.str("caveat"), After: r.refs("after", "fix"),
-		Cases: map[string]FixCase{}, DetectRange: r.at("detect"),
+		Block: Block{Address: d.address, Range: d.Range}, Description: r.Str("description"), Detect: r.Pattern("detect", 0),
+		Effect: r.Choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.Str("caveat"), After: r.refs("after", "fix"),
+		Cases: map[string]FixCase{}, DetectRange: r.At("detect"),
 	}
 	exprs := d.Expressions(staticOfFix()...)
-	r.ctx, r.bad = l.scope.Context(exprs, eachNames())
+	r.Reader = l.scope.Reader(d.Block, exprs, eachNames())
 	perCandidate := slices.ContainsFunc(exprs, func(e hcl.Expression) bool {
 		return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
 	})
@@ -67,34 +66,26 @@ func (l *loader) decodeFix(d *declaration) {
 			f.Cases[key] = decodeCase(r.with(key, l.each(instance{key, set.values[i]})))
 		}
 	}
-	if !r.has("run") && !r.has("env") && !r.has("pip") && len(d.Blocks("file")) == 0 {
-		r.fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.", r.title())
+	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {
+		r.Fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.", r.Title())
 	}
 	l.spec.Fixes = append(l.spec.Fixes, f)
-}
-
-// with is the reader for one value of each.
-func (r reader) with(key string, each cty.Value) reader {
-	r.instance = key
-	r.ctx = r.ctx.NewChild()
-	r.ctx.Variables = map[string]cty.Value{"each": each}
-	return r
 }
 
 // decodeCase evaluates what a fix is for one candidate. Without when, a fix with detect waits until it is asked for, and
 // any other applies wherever it is listed.
 func decodeCase(r reader) FixCase {
-	c := FixCase{When: r.when("when"), Run: r.texts("run"), Verify: r.command("verify"), Env: r.env(), Pip: r.strs("pip")}
-	if !r.has("when") && r.has("detect") {
+	c := FixCase{When: r.When("when"), Run: r.texts("run"), Verify: r.command("verify"), Env: r.env(), Pip: r.Strs("pip")}
+	if !r.Has("when") && r.Has("detect") {
 		c.When = false
 	}
-	for _, file := range r.block.Blocks("file") {
+	for _, file := range r.Block.Blocks("file") {
 		r := r.nested(file)
-		if r.has("from") == r.has("content") {
-			r.fail(file.Range, "Content of the file", "A file block needs exactly one of from and content.")
+		if r.Has("from") == r.Has("content") {
+			r.Fail(file.Range, "Content of the file", "A file block needs exactly one of from and content.")
 		}
-		r.need("to", "where the file goes; it may begin with $SITE")
-		c.Files = append(c.Files, FixFile{From: r.text("from"), Content: r.str("content"), To: r.text("to")})
+		r.Need("to", "where the file goes; it may begin with $SITE")
+		c.Files = append(c.Files, FixFile{From: r.text("from"), Content: r.Str("content"), To: r.text("to")})
 	}
 	return c
 }

@@ -13,16 +13,16 @@ func imageSchema() *eval.Schema {
 
 func decodeImage(r reader, b Block) {
 	i := Image{
-		Block: b, From: r.str("from"), Install: r.refs("install", "wheel", "fetch", "task"), Fixes: r.refs("fixes", "fix"),
-		Verify: r.command("verify"), Push: r.str("push"),
+		Block: b, From: r.Str("from"), Install: r.refs("install", "wheel", "fetch", "task"), Fixes: r.refs("fixes", "fix"),
+		Verify: r.command("verify"), Push: r.Str("push"),
 	}
-	build := r.block.Block("build")
+	build := r.Block.Block("build")
 	if build != nil {
 		r := r.nested(build)
-		i.Context, i.Dockerfile, i.Args = r.inside("context", "."), r.inside("dockerfile", "Dockerfile"), r.textMap("args")
+		i.Context, i.Dockerfile, i.Args = r.Inside("context", "."), r.Inside("dockerfile", "Dockerfile"), r.textMap("args")
 	}
-	if r.has("from") == (build != nil) {
-		r.fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.", r.title())
+	if r.Has("from") == (build != nil) && !r.Block.Meant("from") && !r.Block.Meant("build") {
+		r.Fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.", r.Title())
 	}
 	r.l.spec.Images = append(r.l.spec.Images, i)
 }

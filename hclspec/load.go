@@ -84,7 +84,7 @@ func newLoader(o Options) (*loader, error) {
 	l := &loader{
 		options: o, dir: dir, files: map[string]*hcl.File{}, byName: map[Address]*declaration{}, kinds: map[string]kind{},
 		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
-		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}},
+		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
 	}
 	l.schemas = settingsSchemas()
 	for _, k := range kinds() {
@@ -151,6 +151,9 @@ func (l *loader) readFile(name string) {
 	l.scope.Diags.Add("", diags...)
 	l.blocks = append(l.blocks, blocks...)
 	l.scope.Partial = l.scope.Partial || f.Broken()
+	for _, name := range f.Lost() {
+		l.scope.Lost[name] = true
+	}
 	l.params.scan(src, name)
 }
 
@@ -174,10 +177,9 @@ func (l *loader) blocksOf(kind string) []*eval.Block {
 	return found
 }
 
-// constant reads a block before any name is known.
+// constant reads a block that belongs to no instance.
 func (l *loader) constant(b *eval.Block) reader {
-	ctx, bad := l.scope.Context(b.Expressions(), nil)
-	return reader{l: l, block: b, ctx: ctx, bad: bad}
+	return reader{Reader: l.scope.Reader(b, b.Expressions(), nil), l: l}
 }
 
 // included are the files that the root file's benchgraph block names.
@@ -188,7 +190,7 @@ func (l *loader) included(root string) []string {
 	}
 	r := l.constant(settings[0])
 	var patterns []string
-	for _, p := range r.strs("include") {
+	for _, p := range r.Strs("include") {
 		not, negated := strings.CutPrefix(p, "!")
 		p = path.Join(path.Dir(root), not)
 		if negated {
@@ -198,16 +200,16 @@ func (l *loader) included(root string) []string {
 	}
 	found, err := l.dir.Select(patterns)
 	if err != nil {
-		r.fail(r.at("include"), "Invalid include", "%s.", err)
+		r.Fail(r.At("include"), "Invalid include", "%s.", err)
 		l.scope.Partial = true
 	}
 	for _, i := range found.Unmatched {
-		r.fail(r.atItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.", patterns[i], root)
+		r.Fail(r.AtItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.", patterns[i], root)
 		l.scope.Partial = true
 	}
 	for _, name := range found.Files {
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json") {
-			r.fail(r.at("include"), "Not an HCL file", "%q ends neither in .hcl nor in .json. Narrow the pattern.", name)
+			r.Fail(r.At("include"), "Not an HCL file", "%q ends neither in .hcl nor in .json. Narrow the pattern.", name)
 		}
 	}
 	return slices.DeleteFunc(found.Files, func(name string) bool {
@@ -223,18 +225,18 @@ func (l *loader) settings() {
 			continue
 		}
 		r := l.constant(b)
-		want := r.str("required_version")
+		want := r.Str("required_version")
 		if want == "" {
 			continue
 		}
 		constraint, err := version.NewConstraint(want)
 		if err != nil {
-			r.fail(r.at("required_version"), "Invalid version constraint", "%q is not a version constraint such as \">= 0.1.0\".", want)
+			r.Fail(r.At("required_version"), "Invalid version constraint", "%q is not a version constraint such as \">= 0.1.0\".", want)
 			continue
 		}
 		have, err := version.NewVersion(l.options.Version)
 		if err == nil && !constraint.Check(have.Core()) {
-			r.fail(r.at("required_version"), "Another version is required", "This is benchgraph %s; the file requires %s.", l.options.Version, want)
+			r.Fail(r.At("required_version"), "Another version is required", "This is benchgraph %s; the file requires %s.", l.options.Version, want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 		r := l.constant(b)
 		a := Address{Kind: b.Schema.Kind, Name: b.Name}
 		if seen[a] {
-			r.fail(b.Label, "Duplicate "+a.Kind, "%s is locked already. Two changes of this file may have been merged: keep one.", a)
+			r.Fail(b.Label, "Duplicate "+a.Kind, "%s is locked already. Two changes of this file may have been merged: keep one.", a)
 			continue
 		}
 		seen[a] = true
@@ -57,17 +57,17 @@ func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 }
 
 func (lock *Lock) read(r reader) {
-	name := r.block.Name
-	switch r.block.Schema.Kind {
+	name := r.Block.Name
+	switch r.Block.Schema.Kind {
 	case "repo":
 		lock.Repos[name] = r.repoLock()
 	case "image":
-		lock.Images[name] = r.str("digest")
+		lock.Images[name] = r.Str("digest")
 	case "fetch":
-		lock.Fetches[name] = FetchLock{SHA256: r.str("sha256"), Size: r.whole("size", 0, 0)}
+		lock.Fetches[name] = FetchLock{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
 	case "fix":
 		evidence := r.stringMap("evidence")
-		for _, commit := range r.strs("commits") {
+		for _, commit := range r.Strs("commits") {
 			lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, Evidence: evidence[commit]})
 		}
 	case "wheel":
@@ -76,19 +76,19 @@ func (lock *Lock) read(r reader) {
 }
 
 func (r reader) repoLock() RepoLock {
-	repo := RepoLock{Location: r.str("location"), Revs: map[string]RevLock{}, Outside: map[string]map[string]string{}}
-	for _, b := range r.block.Blocks("rev") {
+	repo := RepoLock{Location: r.Str("location"), Revs: map[string]RevLock{}, Outside: map[string]map[string]string{}}
+	for _, b := range r.Block.Blocks("rev") {
 		r := r.nested(b)
 		if _, ok := repo.Revs[b.Name]; ok {
-			r.fail(b.Label, "Duplicate rev", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
+			r.Fail(b.Label, "Duplicate rev", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
 		}
-		rev := RevLock{Commit: r.str("commit"), Tree: r.str("tree")}
+		rev := RevLock{Commit: r.Str("commit"), Tree: r.Str("tree")}
 		if !objectName(rev.Commit) || rev.Tree != "" && !objectName(rev.Tree) {
-			r.fail(b.Range, "Invalid pin", "commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve the revision again.")
+			r.Fail(b.Range, "Invalid pin", "commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve the revision again.")
 		}
 		repo.Revs[b.Name] = rev
 	}
-	for _, b := range r.block.Blocks("outside") {
+	for _, b := range r.Block.Blocks("outside") {
 		repo.Outside[b.Name] = r.nested(b).stringMap("digests")
 	}
 	return repo
@@ -100,12 +100,12 @@ func objectName(s string) bool {
 
 func (r reader) stringMap(name string) map[string]string {
 	out := map[string]string{}
-	v, ok := r.as(name, cty.Map(cty.String), "a map of texts")
+	v, ok := r.As(name, cty.Map(cty.String), "a map of texts")
 	if !ok {
 		return out
 	}
 	for key, v := range v.AsValueMap() {
-		out[key] = r.literal(name, v)
+		out[key] = r.Literal(name, v)
 	}
 	return out
 }

@@ -27,7 +27,7 @@ func (r reader) placeholders(c Command) {
 		words = shellWords(c.Shell.Expand(func(Address) string { return "$" }))
 	}
 	if word := placeholderIn(words); word != "" {
-		r.fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
+		r.Fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
 			"${each.commit.params.model}; a shell variable is written $NAME.", word)
 	}
 }

@@ -13,29 +13,29 @@ func taskSchema() *eval.Schema {
 }
 
 func decodeTask(r reader, b Block) {
-	r.need("command", "what is run, for instance command = \"make\"")
-	r.str("description")
+	r.Need("command", "what is run, for instance command = \"make\"")
+	r.Str("description")
 	t := Task{
 		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
 		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.boolean("quiet"), Limits: r.limits(),
+		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Limits: r.limits(),
 	}
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
 }
 
 // inputs are the files that the globs name.
 func (r reader) inputs() []string {
-	patterns := r.strs("inputs")
+	patterns := r.Strs("inputs")
 	if len(patterns) == 0 {
 		return nil
 	}
 	found, err := r.l.dir.Select(patterns)
 	if err != nil {
-		r.fail(r.at("inputs"), "Invalid inputs", "%s.", err)
+		r.Fail(r.At("inputs"), "Invalid inputs", "%s.", err)
 	}
 	for _, i := range found.Unmatched {
-		r.fail(r.atItem("inputs", i), "No such input", "%q matches no file below the project's directory.", patterns[i])
+		r.Fail(r.AtItem("inputs", i), "No such input", "%q matches no file below the project's directory.", patterns[i])
 	}
 	return found.Files
 }

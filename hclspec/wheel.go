@@ -15,21 +15,21 @@ func wheelSchema() *eval.Schema {
 
 func decodeWheel(r reader, b Block) {
 	w := Wheel{
-		Block: b, Source: r.ref("source", "source"), Prebuilt: r.strs("prebuilt"), Overlay: r.globs("overlay"),
-		Outputs: r.globs("outputs", "*"), Fixes: r.refs("fixes", "fix"),
+		Block: b, Source: r.ref("source", "source"), Prebuilt: r.Strs("prebuilt"), Overlay: r.Globs("overlay"),
+		Outputs: r.Globs("outputs", "*"), Fixes: r.refs("fixes", "fix"),
 	}
-	if build := r.block.Block("build"); build != nil {
+	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
-		r.need("command", "what builds it and leaves the result in $OUT")
+		r.Need("command", "what builds it and leaves the result in $OUT")
 		w.Build = &Build{
 			Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"),
 			Secrets: r.secrets(), Limits: r.limits(), Range: build.Range,
 		}
-	} else if !r.has("prebuilt") {
-		r.fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.title())
+	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {
+		r.Fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.Title())
 	}
 	if len(w.Outputs) == 0 {
-		r.fail(r.at("outputs"), "No outputs", "outputs must have a pattern; without outputs, all files of $OUT are kept.")
+		r.Fail(r.At("outputs"), "No outputs", "outputs must have a pattern; without outputs, all files of $OUT are kept.")
 	}
 	r.l.spec.Wheels = append(r.l.spec.Wheels, w)
 }

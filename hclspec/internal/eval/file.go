@@ -18,6 +18,7 @@ type File struct {
 	Name   string
 	Syntax *hcl.File // nil when the source is not even safe to parse
 	broken []hcl.Range
+	lost   []string
 }
 
 // Parse reads a file in native syntax, or in JSON when its name ends in ".json". The file is usable even when the
@@ -51,6 +52,9 @@ func Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 // Broken says whether the file has a syntax error, so that what it declares is known only in part.
 func (f *File) Broken() bool { return len(f.broken) > 0 }
 
+// Lost are the names of the blocks of no known kind, after Blocks.
+func (f *File) Lost() []string { return f.lost }
+
 // Blocks are the intact blocks of the file that match the schemas.
 func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 	byKind := map[string]*Schema{}
@@ -62,6 +66,13 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 	content, diags := f.Syntax.Body.Content(top)
 	if f.Broken() {
 		diags = f.intact(diags)
+	}
+	if body, ok := f.Syntax.Body.(*hclsyntax.Body); ok {
+		for _, b := range body.Blocks {
+			if byKind[b.Type] == nil {
+				f.lost = append(f.lost, b.Labels...)
+			}
+		}
 	}
 	var blocks []*Block
 	for _, raw := range content.Blocks {

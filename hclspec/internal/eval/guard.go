@@ -50,7 +50,7 @@ func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 				chain = 0
 			}
 		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
-			if bytes.IndexByte(t.Bytes, 0) >= 0 || bytes.Contains(t.Bytes, []byte(`\u0000`)) || bytes.Contains(t.Bytes, []byte(`\U00000000`)) {
+			if bytes.IndexByte(t.Bytes, 0) >= 0 || t.Type == hclsyntax.TokenQuotedLit && escapesNUL(t.Bytes) {
 				return one(hcl.DiagError, "NUL character", "A string cannot hold the character U+0000.", t.Range)
 			}
 		default:
@@ -65,6 +65,20 @@ func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 		}
 	}
 	return nil
+}
+
+// escapesNUL says whether a quoted literal writes U+0000 as an escape. A backslash that is escaped itself begins none.
+func escapesNUL(quoted []byte) bool {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		if rest := quoted[i:]; bytes.HasPrefix(rest, []byte(`\u0000`)) || bytes.HasPrefix(rest, []byte(`\U00000000`)) {
+			return true
+		}
+		i++
+	}
+	return false
 }
 
 // guardJSON checks the document and, since the strings of it are templates, every string of it, too.

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -26,7 +27,17 @@ type Block struct {
 	Label  hcl.Range // of the label; of the header where there is none
 	Attrs  hcl.Attributes
 	blocks []*Block
+	meant  []string // names that misspelt ones in the block probably mean
 }
+
+// Meant says whether something in the block is probably a misspelling of the name, so that the name is not missing.
+func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) }
+
+// Misspelt says whether anything in the block was misspelt.
+func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
+
+// meantName finds the name in HCL's own suggestions.
+var meantName = regexp.MustCompile(`Did you mean (?:to define a block of type )?"([^"]+)"`)
 
 // Blocks are the nested blocks of a kind, in the order of the file.
 func (b *Block) Blocks(kind string) []*Block {
@@ -93,6 +104,11 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 		return b, diags
 	}
 	content, diags := raw.Body.Content(s.body())
+	for _, d := range diags {
+		if m := meantName.FindStringSubmatch(d.Detail); m != nil {
+			b.meant = append(b.meant, m[1])
+		}
+	}
 	b.Attrs = content.Attributes
 	for _, inner := range content.Blocks {
 		nested := s.nested(inner.Type)

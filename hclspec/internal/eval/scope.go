@@ -24,9 +24,11 @@ type Scope struct {
 	Diags   *Diagnostics
 	Funcs   map[string]function.Function
 	Roots   map[string]Root
-	Partial bool // a file could not be read whole: a name that is not known may stand in it
+	Partial bool            // a file could not be read whole: a name that is not known may stand in it
+	Lost    map[string]bool // names of blocks whose kind is misspelt
 
 	running []step
+	cyclic  map[string]bool // names in a cycle: they have no value
 }
 
 // step is one name that is being evaluated.
@@ -35,8 +37,9 @@ type step struct {
 	place hcl.Range
 }
 
-// Each says what a block may ask of each: nil, nothing, since it has no for_each.
-type Each []string
+// Each says what a block may ask of each, and of the parts of it whose names are fixed. Nil: nothing, since the block has
+// no for_each.
+type Each map[string][]string
 
 // Context prepares the evaluation of expressions: every name that they mention is evaluated, and reported when there is
 // none. An expression that asks for something that each never has is in the returned set, and has no value.
@@ -87,9 +90,9 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 			v, found := root.Get(second)
 			if !found {
 				v = cty.DynamicVal
-				if !s.Partial {
+				if !s.Partial && !s.Lost[second] {
 					s.Diags.Error("", hcl.RangeBetween(t.SourceRange(), at), "Unknown "+root.What,
-						fmt.Sprintf("There is no %s %q.%s", root.What, second, Choices(second, root.Names())))
+						fmt.Sprintf("No %s is called %q.%s", root.What, second, Choices(second, root.Names())))
 				}
 			}
 			parts[name][second] = v
@@ -124,11 +127,23 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 		return true
 	}
 	name, at, ok := stepName(t[1])
-	if !ok || slices.Contains(each, name) {
+	if !ok {
 		return true
 	}
-	s.Diags.Error("", at, "Unknown attribute of each", fmt.Sprintf("each has no %q.%s", name, Choices(name, each)))
-	return false
+	parts, known := each[name]
+	if !known {
+		s.Diags.Error("", at, "Unknown attribute of each", fmt.Sprintf("each has no %q.%s", name, Choices(name, slices.Collect(maps.Keys(each)))))
+		return false
+	}
+	if parts == nil || len(t) < 3 {
+		return true
+	}
+	part, at, ok := stepName(t[2])
+	if ok && !slices.Contains(parts, part) {
+		s.Diags.Error("", at, "Unknown attribute of each."+name, fmt.Sprintf("each.%s has no %q.%s", name, part, Choices(part, parts)))
+		return false
+	}
+	return true
 }
 
 // Value evaluates an expression. A mistake is recorded and gives an unknown value.
@@ -141,10 +156,11 @@ func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string
 	return v
 }
 
-// Static evaluates an expression that belongs to no instance.
+// Static evaluates an expression that belongs to no instance. When the name that is being evaluated turns out to need
+// itself, it has no value.
 func (s *Scope) Static(expr hcl.Expression) cty.Value {
 	ctx, bad := s.Context([]hcl.Expression{expr}, nil)
-	if bad[expr] {
+	if n := len(s.running); bad[expr] || n > 0 && s.cyclic[s.running[n-1].name] {
 		return cty.DynamicVal
 	}
 	return s.Value(expr, ctx, "")
@@ -158,6 +174,12 @@ func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
 			continue
 		}
 		chain := append(slices.Clone(s.running[i:]), running)
+		if s.cyclic == nil {
+			s.cyclic = map[string]bool{}
+		}
+		for _, member := range chain {
+			s.cyclic[member.name] = true
+		}
 		s.Diags.Error("", running.place, "Cycle", Chain(chain))
 		return nil, false
 	}

@@ -34,7 +34,7 @@ func Choices(given string, candidates []string) string {
 	sorted := slices.Sorted(slices.Values(candidates))
 	switch {
 	case len(sorted) == 0:
-		return " There is none."
+		return ""
 	case len(sorted) > 8:
 		return fmt.Sprintf(" There are %d, among them %s.", len(sorted), strings.Join(sorted[:5], ", "))
 	}
@@ -47,6 +47,10 @@ func improve(d *hcl.Diagnostic) {
 		return
 	}
 	switch d.Summary {
+	case "Invalid template interpolation value":
+		if v, diags := d.Expression.Value(d.EvalContext); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().IsObjectType() {
+			d.Detail = "A text cannot hold a whole object. Choose one of its parts: by name, or by key, as in [each.key]."
+		}
 	case "Unsupported attribute", "Invalid index":
 		object, name, ok := missing(d.Expression, d.EvalContext)
 		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped && e.Traversal.RootName() == "each" && lacks(object, "variant") && !lacks(object, "value") {

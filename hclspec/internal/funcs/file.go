@@ -18,24 +18,24 @@ import (
 
 func files(dir *project.Dir) map[string]function.Function {
 	return map[string]function.Function{
-		"abspath": ofText(func(name string) (string, error) {
+		"abspath": ofString("path", func(name string) (string, error) {
 			if path.IsAbs(name) {
 				return path.Clean(name), nil
 			}
 			return filepath.Join(dir.Path(), name), nil
 		}),
-		"file": ofText(func(name string) (string, error) {
+		"file": ofString("path", func(name string) (string, error) {
 			raw, err := dir.Read(name)
 			if err != nil {
 				return "", err
 			}
 			return text(raw)
 		}),
-		"filebase64": ofText(func(name string) (string, error) {
+		"filebase64": ofString("path", func(name string) (string, error) {
 			raw, err := dir.Read(name)
 			return base64.StdEncoding.EncodeToString(raw), err
 		}),
-		"filesha256": ofText(func(name string) (string, error) {
+		"filesha256": ofString("path", func(name string) (string, error) {
 			raw, err := dir.Read(name)
 			sum := sha256.Sum256(raw)
 			return hex.EncodeToString(sum[:]), err

@@ -35,9 +35,11 @@ var (
 )
 
 // ofText makes a function of one string.
-func ofText(f func(string) (string, error)) function.Function {
+func ofText(f func(string) (string, error)) function.Function { return ofString("text", f) }
+
+func ofString(parameter string, f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Params: []function.Parameter{{Name: parameter, Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			out, err := f(args[0].AsString())

@@ -123,7 +123,7 @@ func (d *Dir) stat(clean string) (fs.FileInfo, error) {
 	info, err := d.root.Stat(clean)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no file %q in the project's directory: %w", clean, fs.ErrNotExist)
+		return nil, missing(clean)
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be read: %w", clean, cause(err))
 	case info.IsDir():
@@ -133,6 +133,15 @@ func (d *Dir) stat(clean string) (fs.FileInfo, error) {
 	}
 	return info, nil
 }
+
+// missing is the error of a name that names no file.
+type missing string
+
+func (m missing) Error() string {
+	return fmt.Sprintf("there is no file %q in the project's directory", string(m))
+}
+
+func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
 
 // cause drops the operation and the path, which the messages here name themselves.
 func cause(err error) error {

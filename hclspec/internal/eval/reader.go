@@ -1,0 +1,210 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+)
+
+// Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero value
+// is returned for what is absent, null or wrong, so that a decoder reads on to the next mistake.
+type Reader struct {
+	Scope    *Scope
+	Block    *Block
+	Ctx      *hcl.EvalContext
+	Bad      map[hcl.Expression]bool // expressions that were reported when the names in them were looked up
+	Instance string                  // key of the instance, for diagnostics
+}
+
+// Reader prepares the reading of some of a block's expressions.
+func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
+	ctx, bad := s.Context(exprs, each)
+	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad}
+}
+
+// With is the reader for the instance of a key, and its value of each.
+func (r Reader) With(key string, each cty.Value) Reader {
+	r.Instance = key
+	r.Ctx = r.Ctx.NewChild()
+	r.Ctx.Variables = map[string]cty.Value{"each": each}
+	return r
+}
+
+func (r Reader) Fail(at hcl.Range, summary, detail string, args ...any) {
+	r.Scope.Diags.Error(r.Instance, at, summary, fmt.Sprintf(detail, args...))
+}
+
+func (r Reader) At(name string) hcl.Range {
+	if attr := r.Block.Attrs[name]; attr != nil {
+		return attr.Expr.Range()
+	}
+	return r.Block.Range
+}
+
+func (r Reader) AtItem(name string, i int) hcl.Range {
+	if attr := r.Block.Attrs[name]; attr != nil {
+		if items, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() && i < len(items) {
+			return items[i].Range()
+		}
+	}
+	return r.At(name)
+}
+
+func (r Reader) Has(name string) bool { return r.Block.Attrs[name] != nil }
+
+func (r Reader) Need(name, what string) {
+	if !r.Has(name) && r.Block.Meant(name) {
+		return
+	}
+	if !r.Has(name) {
+		r.Fail(r.Block.Range, "Missing "+name, "%s needs %s: %s.", r.Title(), name, what)
+	} else if v := r.Evaluate(name); v.IsKnown() && v.IsNull() {
+		r.Fail(r.At(name), "Missing "+name, "%s needs %s, and the value is null: %s.", r.Title(), name, what)
+	}
+}
+
+func (r Reader) Title() string {
+	if r.Block.Name == "" {
+		return "A " + r.Block.Schema.Kind + " block"
+	}
+	return fmt.Sprintf("%s %q", r.Block.Schema.Kind, r.Block.Name)
+}
+
+func (r Reader) Evaluate(name string) cty.Value {
+	attr := r.Block.Attrs[name]
+	switch {
+	case attr == nil:
+		return cty.NullVal(cty.DynamicPseudoType)
+	case r.Bad[attr.Expr]:
+		// There may be other mistakes in it.
+		r.Scope.Value(attr.Expr, r.With("", cty.DynamicVal).Ctx, r.Instance)
+		return cty.DynamicVal
+	}
+	return r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
+}
+
+func (r Reader) Value(name string) (cty.Value, bool) {
+	v := r.Evaluate(name)
+	return v, v.IsWhollyKnown() && !v.IsNull()
+}
+
+func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
+	v, ok := r.Value(name)
+	if !ok {
+		return v, false
+	}
+	converted, err := convert.Convert(v, ty)
+	if err != nil || converted.IsNull() {
+		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
+		return v, false
+	}
+	return converted, true
+}
+
+func Describe(v cty.Value) string {
+	if v.Type() == cty.String && !v.IsNull() {
+		if _, rest, ok := strings.Cut(v.AsString(), funcs.Mark); ok {
+			address, _, _ := strings.Cut(rest, funcs.Mark)
+			return "a reference to " + address
+		}
+		return fmt.Sprintf("the text %q", shorten(v.AsString()))
+	}
+	switch ty := v.Type(); {
+	case ty.IsTupleType():
+		return "a list"
+	case ty.IsObjectType():
+		return "an object"
+	}
+	return v.Type().FriendlyName()
+}
+
+func shorten(s string) string {
+	if len(s) > 60 {
+		return s[:57] + "…"
+	}
+	return s
+}
+
+func (r Reader) Bool(name string) bool {
+	v, ok := r.As(name, cty.Bool, "true or false")
+	return ok && v.True()
+}
+
+func (r Reader) When(name string) bool { return !r.Has(name) || r.Bool(name) }
+
+func (r Reader) Str(name string) string {
+	v, ok := r.As(name, cty.String, "a text")
+	if !ok {
+		return ""
+	}
+	return r.Literal(name, v)
+}
+
+func (r Reader) Literal(name string, v cty.Value) string {
+	if v.IsNull() {
+		r.Fail(r.At(name), "Null value", "%s holds null where a text is expected.", name)
+		return ""
+	}
+	if strings.Contains(v.AsString(), funcs.Mark) {
+		r.Fail(r.At(name), "Reference not possible here", "%s must be a plain text; it cannot hold %s.", name, Describe(v))
+		return ""
+	}
+	return v.AsString()
+}
+
+func (r Reader) Strs(name string) []string {
+	var out []string
+	for _, v := range r.Elements(name, cty.String, "a list of texts") {
+		out = append(out, r.Literal(name, v))
+	}
+	return out
+}
+
+func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
+	v, ok := r.Value(name)
+	if !ok {
+		return nil
+	}
+	if v.Type().IsPrimitiveType() {
+		v = cty.TupleVal([]cty.Value{v})
+	}
+	list, err := convert.Convert(v, cty.List(each))
+	if err != nil {
+		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
+		return nil
+	}
+	return list.AsValueSlice()
+}
+
+func (r Reader) Choice(name, standard string, allowed ...string) string {
+	if _, ok := r.Value(name); !ok {
+		return standard
+	}
+	given := r.Str(name)
+	r.OneOf(name, r.At(name), given, allowed)
+	return given
+}
+
+func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string) {
+	if !slices.Contains(allowed, given) {
+		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given, Suggest(given, allowed))
+	}
+}
+
+func (r Reader) EnvName(attr, name string) {
+	for i, c := range name {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			r.Fail(r.At(attr), "Invalid name", "%q cannot be the name of an environment variable.", name)
+			return
+		}
+	}
+	if name == "" {
+		r.Fail(r.At(attr), "Invalid name", "The name of an environment variable cannot be empty.")
+	}
+}

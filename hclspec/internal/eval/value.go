@@ -1,0 +1,122 @@
+package eval
+
+import (
+	"math/big"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+)
+
+func (r Reader) Number(name string, standard float64) float64 {
+	v, ok := r.As(name, cty.Number, "a number")
+	if !ok {
+		return standard
+	}
+	f, _ := v.AsBigFloat().Float64()
+	return f
+}
+
+func (r Reader) Whole(name string, low, standard int64) int64 {
+	v, ok := r.As(name, cty.Number, "a whole number")
+	if !ok {
+		return standard
+	}
+	n, accuracy := v.AsBigFloat().Int64()
+	if accuracy != big.Exact {
+		r.Fail(r.At(name), "Not a whole number", "%s must be a whole number, not %s.", name, v.AsBigFloat().Text('g', 10))
+		return standard
+	}
+	if n < low {
+		r.Fail(r.At(name), "Number too small", "%s must be at least %d, not %d.", name, low, n)
+		return standard
+	}
+	return n
+}
+
+func (r Reader) Fraction(name string, high, standard float64) float64 {
+	if _, ok := r.Value(name); !ok {
+		return standard
+	}
+	f := r.Number(name, standard)
+	if !(f > 0 && f < high) {
+		r.Fail(r.At(name), "Number out of range", "%s must lie between 0 and %g, not %g.", name, high, f)
+	}
+	return f
+}
+
+func (r Reader) Duration(name string, standard time.Duration) time.Duration {
+	v, ok := r.As(name, cty.String, "a duration such as \"40m\"")
+	if !ok {
+		return standard
+	}
+	given := r.Literal(name, v)
+	d, err := time.ParseDuration(given)
+	if err != nil {
+		if d, err = time.ParseDuration(given + "s"); err != nil {
+			r.Fail(r.At(name), "Not a duration", "%s must be a duration such as \"90s\", \"40m\" or \"1h30m\", not %q.", name, given)
+			return standard
+		}
+	}
+	if d <= 0 {
+		r.Fail(r.At(name), "Not a duration", "%s must be longer than nothing, not %q.", name, given)
+	}
+	return d
+}
+
+func (r Reader) Memory(name string) int64 {
+	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
+	if !ok {
+		return 0
+	}
+	given := r.Literal(name, v)
+	parse := units.FromHumanSize
+	if strings.ContainsAny(given, "iI") {
+		parse = units.RAMInBytes
+	}
+	n, err := parse(given)
+	if err != nil || n <= 0 {
+		r.Fail(r.At(name), "Not a size", "%s must be a size such as \"64GiB\" or \"64GB\", not %q.", name, given)
+		return 0
+	}
+	return n
+}
+
+func (r Reader) Pattern(name string, groups int) string {
+	given := r.Str(name)
+	re, err := regexp.Compile(given)
+	if err != nil {
+		r.Fail(r.At(name), "Invalid regular expression", "%s: %s.", name, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	} else if re.NumSubexp() < groups && given != "" {
+		r.Fail(r.At(name), "No group", "%s needs a group, as in \"rate: ([0-9.]+)\": what the first group matches is the value.", name)
+	}
+	return given
+}
+
+func (r Reader) Globs(name string, standard ...string) []string {
+	if _, ok := r.Value(name); !ok {
+		return standard
+	}
+	patterns := r.Strs(name)
+	for i, p := range patterns {
+		if err := project.CheckPattern(strings.TrimPrefix(p, "!")); err != nil {
+			r.Fail(r.AtItem(name, i), "Invalid pattern", "%s: %s.", name, err)
+		}
+	}
+	return patterns
+}
+
+func (r Reader) Inside(name, standard string) string {
+	if _, ok := r.Value(name); !ok {
+		return standard
+	}
+	clean, err := project.Clean(r.Str(name))
+	if err != nil {
+		r.Fail(r.At(name), "Path outside the project", "%s: %s.", name, err)
+	}
+	return clean
+}
