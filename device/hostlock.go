@@ -1,0 +1,121 @@
+//go:build unix
+
+package device
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
+// it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
+type hostLock struct {
+	path   string
+	file   *fileLock
+	leases int
+}
+
+func openHostLock(path string) (*hostLock, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
+	}
+	return &hostLock{path: path, file: f}, nil
+}
+
+// enter counts one more lease, or says what it waits for.
+func (h *hostLock) enter(quiet bool) string {
+	how := unix.LOCK_SH
+	if quiet {
+		how = unix.LOCK_EX
+	}
+	if h.leases == 0 {
+		if err := h.lock(how); err != nil {
+			if errors.Is(err, unix.EWOULDBLOCK) && quiet {
+				return "quiet: the end of what another process runs on this host"
+			}
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return "the end of a quiet one of another process on this host"
+			}
+			return fmt.Sprintf("the host lock %s: %v", h.path, err)
+		}
+	}
+	h.leases++
+	return ""
+}
+
+// lock locks the file that is at the path now: something may have tidied up the one that was opened.
+func (h *hostLock) lock(how int) error {
+	ours, err := h.file.f.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Lstat(h.path); err != nil || !os.SameFile(ours, there) {
+		fresh, err := openLock(h.path)
+		if err != nil {
+			return err
+		}
+		h.file.close()
+		h.file = fresh
+	}
+	return h.file.try(how)
+}
+
+// leave counts one lease less.
+func (h *hostLock) leave() {
+	if h.leases--; h.leases == 0 {
+		_ = h.file.try(unix.LOCK_UN) // it cannot fail on an open file
+	}
+}
+
+// gpu locks one device against other processes.
+func (h *hostLock) gpu(d Device) (*fileLock, error) {
+	f, err := openLock(h.path + "." + filepath.Base(d.UUID))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.try(unix.LOCK_EX); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (h *hostLock) close() error { return h.file.close() }
+
+// fileLock is a file that is there only to be locked.
+type fileLock struct {
+	f *os.File
+}
+
+// openLock opens a lock file, which may belong to another user: it need not be writable, and a link is not followed, as
+// the directory may be open to all.
+func openLock(path string) (*fileLock, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &fileLock{f}, nil
+}
+
+func (l *fileLock) try(how int) error {
+	for {
+		err := unix.Flock(int(l.f.Fd()), how|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func (l *fileLock) close() error { return l.f.Close() }

@@ -1,0 +1,209 @@
+package device
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
+// use it.
+type Class struct {
+	Arch   string     `json:"arch"`       // as Go names it
+	CPU    string     `json:"cpu"`        // model
+	Cores  int        `json:"cores"`      // that may be used
+	Memory int        `json:"memory_gib"` // that may be used, rounded, as kernels differ by some MiB; 0: not known
+	GPUs   []ClassGPU `json:"gpus,omitempty"`
+}
+
+// ClassGPU is what one kind of GPU contributes to a Class.
+type ClassGPU struct {
+	Name   string `json:"name"`
+	Memory int64  `json:"memory_bytes"`
+	Count  int    `json:"count"`
+}
+
+// String returns the class in one line, the same for equal classes.
+func (c Class) String() string {
+	text := fmt.Sprintf("%s, %d cores, %d GiB, %s", c.CPU, c.Cores, c.Memory, c.Arch)
+	for _, g := range c.GPUs {
+		text += fmt.Sprintf(", %d × %s %s", g.Count, g.Name, bytesText(g.Memory))
+	}
+	return text
+}
+
+// Instance is what may differ between two measurements of one Class, and explain a difference.
+type Instance struct {
+	Host        string   `json:"host"`                    // first 12 digits of the SHA-256 of the host's name
+	Kernel      string   `json:"kernel"`                  // release
+	Governor    string   `json:"governor,omitempty"`      // of the first core's frequency; empty: not known
+	Load        *float64 `json:"load,omitempty"`          // mean of the last minute, now; nil: not known
+	Temperature *float64 `json:"temperature_c,omitempty"` // of the hottest thermal zone, now; nil: not known
+	UUIDs       []string `json:"gpu_uuids,omitempty"`     // of the GPUs
+}
+
+// Machine returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not known),
+// and what they are of. An error says what could not be read; the rest is valid.
+func Machine() (cpus int, memory int64, cpuModel, kernel string, err error) {
+	m := machine{os.DirFS("/")}
+	memory, err = m.memory()
+	kernel, kernelErr := kernelRelease()
+	return m.cpus(), memory, m.cpuModel(), kernel, errors.Join(err, kernelErr)
+}
+
+// Inventory describes this machine with those of its GPUs that a measurement used.
+func Inventory(gpus []Device) (Class, Instance, error) {
+	cpus, memory, model, kernel, err := Machine()
+	m := machine{os.DirFS("/")}
+	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
+	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature()}
+	name, nameErr := os.Hostname()
+	if nameErr == nil {
+		sum := sha256.Sum256([]byte(name))
+		i.Host = hex.EncodeToString(sum[:6])
+	}
+	for _, d := range gpus {
+		i.UUIDs = append(i.UUIDs, d.UUID)
+		same := func(g ClassGPU) bool { return g.Name == d.Name && g.Memory == d.Memory }
+		if at := slices.IndexFunc(c.GPUs, same); at >= 0 {
+			c.GPUs[at].Count++
+		} else {
+			c.GPUs = append(c.GPUs, ClassGPU{Name: d.Name, Memory: d.Memory, Count: 1})
+		}
+	}
+	slices.SortFunc(c.GPUs, func(a, b ClassGPU) int {
+		return strings.Compare(fmt.Sprint(a.Name, a.Memory), fmt.Sprint(b.Name, b.Memory))
+	})
+	return c, i, errors.Join(err, nameErr)
+}
+
+func kernelRelease() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", fmt.Errorf("kernel release: %w", err)
+	}
+	return unix.ByteSliceToString(u.Release[:]), nil
+}
+
+// machine reads what a machine says of itself in the files of /proc and /sys.
+type machine struct {
+	root fs.FS
+}
+
+// cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the quota
+// of its control groups, of which a part of a core counts as one.
+func (m machine) cpus() int {
+	n := runtime.NumCPU()
+	if quota := m.cpuQuota(); quota > 0 {
+		n = min(n, quota)
+	}
+	return n
+}
+
+// memory returns the smaller of what is built in and what the control groups allow.
+func (m machine) memory() (int64, error) {
+	total, err := m.builtInMemory()
+	if limit := m.memoryLimit(); limit > 0 && (limit < total || total == 0) {
+		return limit, nil
+	}
+	return total, err
+}
+
+// builtInMemory returns MemTotal.
+func (m machine) builtInMemory() (int64, error) {
+	text, err := fs.ReadFile(m.root, "proc/meminfo")
+	if err != nil {
+		if n := memoryOfSystem(); n > 0 {
+			return n, nil
+		}
+		return 0, fmt.Errorf("memory of this machine: %w", err)
+	}
+	value, ok := field(text, "MemTotal")
+	kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	if !ok || err != nil || kib <= 0 || kib > 1<<50 {
+		return 0, errors.New("memory of this machine: /proc/meminfo has no MemTotal in kB")
+	}
+	return kib << 10, nil
+}
+
+// cpuModel returns the name of the processor, in the words that are there for this architecture.
+func (m machine) cpuModel() string {
+	text, err := fs.ReadFile(m.root, "proc/cpuinfo")
+	if err == nil {
+		for _, name := range []string{"model name", "cpu model", "cpu", "uarch"} { // x86, MIPS, POWER, RISC-V
+			if value, ok := field(text, name); ok && value != "" {
+				return strings.Join(strings.Fields(value), " ")
+			}
+		}
+		implementer, ok := field(text, "CPU implementer")
+		part, ok2 := field(text, "CPU part")
+		if ok && ok2 { // ARM gives numbers only
+			return fmt.Sprintf("%s implementer %s part %s", runtime.GOARCH, implementer, part)
+		}
+	}
+	if name := cpuOfSystem(); name != "" {
+		return name
+	}
+	return runtime.GOARCH
+}
+
+// field returns the value of the first line "name : value".
+func field(text []byte, name string) (string, bool) {
+	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
+		key, value, ok := strings.Cut(s.Text(), ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}
+
+func (m machine) governor() string {
+	return m.line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+}
+
+func (m machine) load() *float64 {
+	first, _, _ := strings.Cut(m.line("proc/loadavg"), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return nil
+	}
+	return &load
+}
+
+func (m machine) temperature() *float64 {
+	zones, err := fs.Glob(m.root, "sys/class/thermal/thermal_zone*/temp")
+	if err != nil {
+		return nil
+	}
+	var hottest *float64
+	for _, zone := range zones {
+		milli, err := strconv.Atoi(m.line(zone))
+		if c := float64(milli) / 1000; err == nil && (hottest == nil || c > *hottest) {
+			hottest = &c
+		}
+	}
+	return hottest
+}
+
+// line returns the first line of a file, or nothing.
+func (m machine) line(name string) string {
+	text, err := fs.ReadFile(m.root, path.Clean(name))
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(first)
+}

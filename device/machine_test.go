@@ -1,0 +1,193 @@
+package device
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func files(text map[string]string) machine {
+	root := fstest.MapFS{}
+	for name, content := range text {
+		root[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return machine{root}
+}
+
+func TestControlGroupsLimit(t *testing.T) {
+	const (
+		v2mount = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		v1mount = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n" +
+			"33 31 0:30 %ROOT /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
+			"34 31 0:31 %ROOT /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	)
+	for _, test := range []struct {
+		name   string
+		files  map[string]string
+		cpus   int
+		memory int64
+	}{
+		{"none", nil, 0, 0},
+		{"version 2, no limit", map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/a\n",
+			"sys/fs/cgroup/a/cpu.max": "max 100000\n", "sys/fs/cgroup/a/memory.max": "max\n",
+		}, 0, 0},
+		{"version 2, the strictest of the groups above holds", map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/a/b/c\n",
+			"sys/fs/cgroup/a/b/c/cpu.max": "800000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "150000 100000\n",
+			"sys/fs/cgroup/a/b/c/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "1073741824\n",
+		}, 2, 1 << 30},
+		{"version 1", map[string]string{
+			"proc/self/mountinfo": strings.ReplaceAll(v1mount, "%ROOT", "/"), "proc/self/cgroup": "4:memory:/job\n2:cpu,cpuacct:/job\n0::/\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/memory/job/memory.limit_in_bytes": "2147483648\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+		}, 4, 2 << 30},
+		{"version 1 in a container that sees only its own part", map[string]string{
+			"proc/self/mountinfo": strings.ReplaceAll(v1mount, "%ROOT", "/docker/1a2b"), "proc/self/cgroup": "4:memory:/docker/1a2b\n2:cpu,cpuacct:/docker/1a2b\n",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
+		}, 0, 2 << 30},
+		{"a membership that leads outside", map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/../../a\n", "sys/fs/cgroup/memory.max": "4096\n",
+		}, 0, 4096},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := files(test.files)
+			if cpus, memory := m.cpuQuota(), m.memoryLimit(); cpus != test.cpus || memory != test.memory {
+				t.Errorf("%d cores and %d bytes, want %d and %d", cpus, memory, test.cpus, test.memory)
+			}
+		})
+	}
+}
+
+func TestMemoryIsTheLeastThatHolds(t *testing.T) {
+	m := files(map[string]string{"proc/meminfo": "MemTotal:       16316412 kB\nMemFree: 1 kB\n"})
+	if n, err := m.memory(); n != 16316412<<10 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := files(map[string]string{"proc/meminfo": "MemTotal: much\n"}).memory(); err == nil {
+		t.Error("nonsense was read as an amount")
+	}
+}
+
+func TestCPUModel(t *testing.T) {
+	for want, info := range map[string]string{
+		"Intel(R) Xeon(R) Platinum 8480C":               "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)  Platinum 8480C\n",
+		runtime.GOARCH + " implementer 0x41 part 0xd0c": "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+		"POWER9, altivec supported":                     "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n",
+	} {
+		if got := files(map[string]string{"proc/cpuinfo": info}).cpuModel(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestInstanceReadings(t *testing.T) {
+	m := files(map[string]string{
+		"proc/loadavg":                                         "0.52 0.4 0.3 1/300 4242\n",
+		"sys/class/thermal/thermal_zone0/temp":                 "41000\n",
+		"sys/class/thermal/thermal_zone1/temp":                 "58500\n",
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n",
+	})
+	if load := m.load(); load == nil || *load != 0.52 {
+		t.Errorf("load %v", load)
+	}
+	if c := m.temperature(); c == nil || *c != 58.5 {
+		t.Errorf("temperature %v", c)
+	}
+	if g := m.governor(); g != "performance" {
+		t.Errorf("governor %q", g)
+	}
+	if m := files(nil); m.load() != nil || m.temperature() != nil || m.governor() != "" {
+		t.Error("readings without files")
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	cpus, memory, model, kernel, err := Machine()
+	if err != nil || cpus < 1 || cpus > runtime.NumCPU() || memory < 1<<20 || model == "" || kernel == "" {
+		t.Errorf("%d cores, %d bytes, %q, %q, %v", cpus, memory, model, kernel, err)
+	}
+	class, instance, err := Inventory(append(FakeGPUs(2, "NVIDIA L4", 24<<30), Device{UUID: "GPU-x", Name: "NVIDIA A10", Memory: 24 << 30}))
+	if err != nil || class.Cores != cpus || len(class.GPUs) != 2 || class.GPUs[1].Count != 2 || len(instance.UUIDs) != 3 || len(instance.Host) != 12 {
+		t.Errorf("%+v, %+v, %v", class, instance, err)
+	}
+	if !strings.HasSuffix(class.String(), ", 1 × NVIDIA A10 24 GiB, 2 × NVIDIA L4 24 GiB") {
+		t.Errorf("class %q", class)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, test := range []struct {
+		name, script string
+		devices      int
+		provider     string
+		reason       string
+	}{
+		{"not installed", "", 0, "none", "not in PATH"},
+		{"driver gone", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver.'; exit 9", 0, "none", "could not communicate"},
+		{"no device", "exit 0", 0, "none", "no device"},
+		{"nonsense", "echo hello", 0, "none", "hello"},
+		{"two", "echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("PATH", dir)
+			if test.script != "" {
+				if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			devices, provider, reason := Detect(t.Context())
+			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
+				t.Errorf("%+v, %q, %q", devices, provider, reason)
+			}
+			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20}) {
+				t.Errorf("%+v", devices[0])
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		dir := t.TempDir()
+		t.Setenv("PATH", dir+":/usr/bin:/bin")
+		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, provider, reason := Detect(ctx); provider != "none" || !strings.Contains(reason, "cancel") {
+			t.Errorf("%q, %q", provider, reason)
+		}
+	})
+}
+
+func FuzzParseSMI(f *testing.F) {
+	f.Add("0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4\n")
+	f.Add("0, GPU-a, Some, odd, name, 1024, [N/A]\n\n")
+	f.Add(", , , ,\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		devices, err := parseSMI(text)
+		for _, d := range devices {
+			if d.UUID == "" || d.Index < 0 || d.Memory < 0 || d.Used < 0 || err != nil {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
+	})
+}
+
+func FuzzControlGroups(f *testing.F) {
+	f.Add("0::/a/b\n", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "150000 100000")
+	f.Add("4:cpu:/../..\n", "33 31 0:30 /x /sys/../.. rw - cgroup cgroup rw,cpu\n", "-1")
+	f.Fuzz(func(t *testing.T, member, mounts, limit string) {
+		m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts, "sys/fs/cgroup/cpu.max": limit,
+			"sys/fs/cgroup/memory.max": limit, "proc/meminfo": limit, "proc/cpuinfo": limit})
+		if m.cpuQuota() < 0 || m.memoryLimit() < 0 || m.cpuModel() == "" {
+			t.Error("a limit below nothing")
+		}
+		_, _ = m.memory()
+	})
+}

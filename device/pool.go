@@ -1,0 +1,262 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/docker/go-units"
+)
+
+// Options say what a LocalPool has to grant.
+type Options struct {
+	CPUs     int      // cores
+	Memory   int64    // bytes; 0: not known, so never short
+	GPUs     []Device // in the order in which they are granted
+	HostLock string   // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
+}
+
+// LocalPool is the Pool of this machine. It is safe for concurrent use.
+//
+// It never waits and keeps no queue: one scheduler asks in the order that it thinks right, and keeps small requests back
+// when a quiet one should have its turn. Between processes there is no such order: a process that always holds something
+// can keep another from being quiet.
+type LocalPool struct {
+	total Options
+
+	mu     sync.Mutex
+	leases map[*Lease]*hold
+	ports  ports
+	host   *hostLock
+}
+
+// hold is what a lease has besides what it says.
+type hold struct {
+	gpus []*fileLock
+}
+
+// NewPool returns a pool of what o says. An error means that o makes no sense or that the host lock cannot be opened.
+func NewPool(o Options) (*LocalPool, error) {
+	if o.CPUs < 1 || o.Memory < 0 {
+		return nil, fmt.Errorf("pool: %d cores and %d bytes of memory: both must be positive", o.CPUs, o.Memory)
+	}
+	seen := map[string]bool{}
+	for _, d := range o.GPUs {
+		if d.UUID == "" || seen[d.UUID] {
+			return nil, fmt.Errorf("pool: device %d (%s): UUID %q is empty or not unique", d.Index, d.Name, d.UUID)
+		}
+		seen[d.UUID] = true
+	}
+	o.GPUs = slices.Clone(o.GPUs)
+	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, ports: newPorts()}
+	if o.HostLock != "" {
+		host, err := openHostLock(o.HostLock)
+		if err != nil {
+			return nil, fmt.Errorf("pool: host lock: %w", err)
+		}
+		p.host = host
+	}
+	return p, nil
+}
+
+// Close closes the host lock. Leases must have been released.
+func (p *LocalPool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.leases) > 0 {
+		return fmt.Errorf("pool: closed while %d leases are held", len(p.leases))
+	}
+	if p.host == nil {
+		return nil
+	}
+	return p.host.close()
+}
+
+// Fits says why r can never be granted. Too many cores are no reason: a build that would like 16 runs on 2 as well. Too
+// little memory is one, because what does not fit is killed half-way.
+func (p *LocalPool) Fits(r Request) error {
+	var errs []error
+	if r.CPUs < 0 || r.Memory < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
+		errs = append(errs, errors.New("a negative amount was asked for"))
+	}
+	if p.total.Memory > 0 && r.Memory > p.total.Memory {
+		errs = append(errs, fmt.Errorf("needs %s of memory; this machine has %s", bytesText(r.Memory), bytesText(p.total.Memory)))
+	}
+	if r.Ports > maxPorts {
+		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, maxPorts))
+	}
+	if err := p.gpusFit(r.GPUs); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (p *LocalPool) gpusFit(want GPUs) error {
+	fit := 0
+	for _, d := range p.total.GPUs {
+		if len(want.lacks(d)) == 0 {
+			fit++
+		}
+	}
+	if fit >= want.Count {
+		return nil
+	}
+	has := "none"
+	if fit > 0 {
+		has = fmt.Sprint(fit)
+	}
+	text := fmt.Sprintf("needs %s; this machine has %s", want, has)
+	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
+		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, bytesText(near.Memory), strings.Join(lacks, " and "))
+	}
+	return errors.New(text)
+}
+
+// nearest returns the device that lacks the fewest conditions, then the least memory.
+func (p *LocalPool) nearest(want GPUs) (Device, []string) {
+	if len(p.total.GPUs) == 0 {
+		return Device{}, nil
+	}
+	near := slices.MinFunc(p.total.GPUs, func(a, b Device) int {
+		if n := len(want.lacks(a)) - len(want.lacks(b)); n != 0 {
+			return n
+		}
+		return int((b.Memory - a.Memory) >> 20)
+	})
+	return near, want.lacks(near)
+}
+
+// String says in words what is asked for.
+func (g GPUs) String() string {
+	text := fmt.Sprintf("%d devices", g.Count)
+	if g.Count == 1 {
+		text = "1 device"
+	}
+	if g.Memory > 0 {
+		text += " with " + bytesText(g.Memory)
+	}
+	if g.Model != nil {
+		text += fmt.Sprintf(" and a name like %q", g.Model)
+	}
+	return text
+}
+
+// lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB: up to
+// 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
+func (g GPUs) lacks(d Device) []string {
+	var lacks []string
+	if g.Memory > 0 && d.Memory < g.Memory-g.Memory/100*8 {
+		lacks = append(lacks, "has "+bytesText(g.Memory-d.Memory)+" too little")
+	}
+	if g.Model != nil && !g.Model.MatchString(d.Name) {
+		lacks = append(lacks, "is of another model")
+	}
+	return lacks
+}
+
+// TryAcquire grants all of r now, or nothing.
+func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
+	if err := p.Fits(r); err != nil {
+		return nil, err.Error()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := &Lease{CPUs: min(max(r.CPUs, 1), p.total.CPUs), Memory: r.Memory, Quiet: r.Quiet}
+	if waits := p.amountsWait(l); waits != "" {
+		return nil, waits
+	}
+	if p.host != nil {
+		if waits := p.host.enter(r.Quiet); waits != "" {
+			return nil, waits
+		}
+	}
+	h := &hold{}
+	var waits string
+	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
+		l.Ports, waits = p.ports.take(r.Ports)
+	}
+	if waits != "" {
+		p.giveBack(h)
+		return nil, waits
+	}
+	p.leases[l] = h
+	l.release = sync.OnceFunc(func() { p.release(l) })
+	return l, ""
+}
+
+// amountsWait says what of cores, memory and quiet l waits for.
+func (p *LocalPool) amountsWait(l *Lease) string {
+	if l.Quiet && len(p.leases) > 0 {
+		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
+	}
+	cpus, memory := p.total.CPUs, p.total.Memory
+	for held := range p.leases {
+		if held.Quiet {
+			return "the end of a quiet one"
+		}
+		cpus -= held.CPUs
+		memory -= held.Memory
+	}
+	if l.CPUs > cpus {
+		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)
+	}
+	if p.total.Memory > 0 && l.Memory > memory {
+		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory), bytesText(p.total.Memory))
+	}
+	return ""
+}
+
+// takeGPUs chooses devices that nobody holds, lowest first, and locks them.
+func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
+	held := map[string]bool{}
+	for l := range p.leases {
+		for _, d := range l.GPUs {
+			held[d.UUID] = true
+		}
+	}
+	var chosen []Device
+	for _, d := range p.total.GPUs {
+		if len(chosen) == want.Count {
+			break
+		}
+		if held[d.UUID] || len(want.lacks(d)) > 0 {
+			continue
+		}
+		if p.host != nil {
+			lock, err := p.host.gpu(d)
+			if err != nil {
+				continue
+			}
+			h.gpus = append(h.gpus, lock)
+		}
+		chosen = append(chosen, d)
+	}
+	if len(chosen) < want.Count {
+		return nil, fmt.Sprintf("%s (%d of them free)", want, len(chosen))
+	}
+	return chosen, ""
+}
+
+func (p *LocalPool) release(l *Lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.leases[l]
+	delete(p.leases, l)
+	p.ports.give(l.Ports)
+	p.giveBack(h)
+}
+
+func (p *LocalPool) giveBack(h *hold) {
+	for _, lock := range h.gpus {
+		lock.close()
+	}
+	if p.host != nil {
+		p.host.leave()
+	}
+}
+
+func bytesText(n int64) string {
+	return units.CustomSize("%.4g %s", float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"})
+}

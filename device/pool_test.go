@@ -1,0 +1,399 @@
+package device_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+const gib = 1 << 30
+
+func newPool(t testing.TB, o device.Options) *device.LocalPool {
+	t.Helper()
+	p, err := device.NewPool(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func must(t testing.TB, p device.Pool, r device.Request) *device.Lease {
+	t.Helper()
+	l, waits := p.TryAcquire(r)
+	if l == nil {
+		t.Fatalf("%+v waits for %s", r, waits)
+	}
+	return l
+}
+
+func mustNot(t testing.TB, p device.Pool, r device.Request, why string) {
+	t.Helper()
+	l, waits := p.TryAcquire(r)
+	if l != nil {
+		t.Fatalf("%+v was granted: %+v", r, l)
+	}
+	if !strings.Contains(waits, why) {
+		t.Errorf("%+v waits for %q, want it to say %q", r, waits, why)
+	}
+}
+
+func TestFitsSaysWhatIsMissing(t *testing.T) {
+	gpus := append(device.FakeGPUs(1, "NVIDIA A10", 22.5*gib), device.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
+	for _, test := range []struct {
+		name string
+		want device.Request
+		err  string // empty: it fits
+	}{
+		{"nothing", device.Request{}, ""},
+		{"more cores than there are", device.Request{CPUs: 64}, ""},
+		{"more memory than there is", device.Request{Memory: 64 * gib}, "needs 64 GiB of memory; this machine has 16 GiB"},
+		{"negative", device.Request{Ports: -1}, "negative amount"},
+		{"an H100 has nominally 80 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 * gib}}, ""},
+		{"an A10 has nominally 24 GiB", device.Request{GPUs: device.GPUs{Count: 2, Memory: 24 * gib}}, ""},
+		{"too many", device.Request{GPUs: device.GPUs{Count: 2, Memory: 80 * gib}}, "needs 2 devices with 80 GiB; this machine has 1"},
+		{"too large", device.Request{GPUs: device.GPUs{Count: 1, Memory: 141 * gib}}, "needs 1 device with 141 GiB; this machine has none (nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it has 61.35 GiB too little)"},
+		{"another model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H200|B200")}}, "nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it is of another model"},
+		{"that model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H100|H200")}}, ""},
+		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}}, "needs 9 devices; this machine has 2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, GPUs: gpus})
+			err := p.Fits(test.want)
+			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("Fits: %v, want %q", err, test.err)
+			}
+			if l, waits := p.TryAcquire(test.want); (l != nil) != (test.err == "") {
+				t.Errorf("TryAcquire: %+v, %q", l, waits)
+			} else {
+				l.Release()
+			}
+		})
+	}
+	t.Run("no device at all", func(t *testing.T) {
+		err := newPool(t, device.Options{CPUs: 1}).Fits(device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 * gib}})
+		if err == nil || err.Error() != "needs 1 device with 80 GiB; this machine has none" {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNewPoolRefusesNonsense(t *testing.T) {
+	twice := device.FakeGPUs(1, "A", gib)
+	for _, o := range []device.Options{{}, {CPUs: 1, Memory: -1}, {CPUs: 1, GPUs: append(twice, twice...)}, {CPUs: 1, GPUs: []device.Device{{}}}} {
+		if _, err := device.NewPool(o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+	if _, err := device.NewPool(device.Options{CPUs: 1, HostLock: "/dev/null/lock"}); err == nil {
+		t.Error("a lock that cannot be was accepted")
+	}
+}
+
+func TestAmountsRunShortAndComeBack(t *testing.T) {
+	p := newPool(t, device.Options{CPUs: 4, Memory: 8 * gib, GPUs: device.FakeGPUs(2, "NVIDIA L4", 24*gib)})
+	three := must(t, p, device.Request{CPUs: 3, Memory: 6 * gib, GPUs: device.GPUs{Count: 1}})
+	if three.GPUs[0].Index != 0 {
+		t.Errorf("got device %d, want the lowest", three.GPUs[0].Index)
+	}
+	mustNot(t, p, device.Request{CPUs: 2}, "2 cores (1 of 4 are free)")
+	mustNot(t, p, device.Request{Memory: 3 * gib}, "3 GiB of memory (2 GiB of 8 GiB are free)")
+	mustNot(t, p, device.Request{GPUs: device.GPUs{Count: 2}}, "2 devices (1 of them free)")
+	mustNot(t, p, device.Request{Quiet: true}, "quiet")
+	one := must(t, p, device.Request{GPUs: device.GPUs{Count: 1}})
+	if one.CPUs != 1 || one.GPUs[0].Index != 1 {
+		t.Errorf("%+v, want one core and device 1", one)
+	}
+	three.Release()
+	three.Release()
+	all := must(t, p, device.Request{CPUs: 3, Memory: 8 * gib})
+	all.Release()
+	one.Release()
+	quiet := must(t, p, device.Request{CPUs: 99, Quiet: true})
+	if quiet.CPUs != 4 || !quiet.Quiet {
+		t.Errorf("%+v, want all cores", quiet)
+	}
+	mustNot(t, p, device.Request{}, "quiet")
+	quiet.Release()
+	(*device.Lease)(nil).Release()
+	(&device.Lease{}).Release()
+}
+
+func TestPortsAreFreeAndNotGivenAgainSoon(t *testing.T) {
+	p := newPool(t, device.Options{CPUs: 100})
+	seen := map[int]bool{}
+	for range 50 {
+		l := must(t, p, device.Request{Ports: 4})
+		for _, port := range l.Ports {
+			if seen[port] {
+				t.Errorf("port %d was granted twice", port)
+			}
+			seen[port] = true
+			s, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			s.Close()
+		}
+		l.Release()
+	}
+}
+
+// TestNothingIsGrantedTwice draws long stories of asking and giving back, and checks after each step what all leases
+// together hold.
+func TestNothingIsGrantedTwice(t *testing.T) {
+	const cpus, memory, gpus = 6, 10, 3
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: device.FakeGPUs(gpus, "NVIDIA L4", 24*gib)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held []*device.Lease
+		release := func(i int) {
+			held[i].Release()
+			held = slices.Delete(held, i, i+1)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"acquire": func(t *rapid.T) {
+				r := device.Request{
+					CPUs:   rapid.IntRange(0, cpus+2).Draw(t, "cpus"),
+					Memory: rapid.Int64Range(0, memory+1).Draw(t, "memory"),
+					Ports:  rapid.IntRange(0, 2).Draw(t, "ports"),
+					GPUs:   device.GPUs{Count: rapid.IntRange(0, gpus+1).Draw(t, "gpus")},
+					Quiet:  rapid.IntRange(0, 3).Draw(t, "quiet") == 0,
+				}
+				l, waits := p.TryAcquire(r)
+				switch {
+				case l == nil && waits == "":
+					t.Fatal("neither a lease nor a reason")
+				case l == nil && len(held) == 0 && p.Fits(r) == nil:
+					t.Fatalf("%+v fits and nothing is held, but it waits for %s", r, waits)
+				case l != nil && p.Fits(r) != nil:
+					t.Fatalf("%+v does not fit and was granted", r)
+				case l != nil && (l.CPUs != min(max(r.CPUs, 1), cpus) || l.Memory != r.Memory || len(l.Ports) != r.Ports || len(l.GPUs) != r.GPUs.Count || l.Quiet != r.Quiet):
+					t.Fatalf("%+v was granted for %+v", l, r)
+				case l != nil:
+					held = append(held, l)
+				}
+			},
+			"release": func(t *rapid.T) {
+				if len(held) == 0 {
+					t.Skip("nothing is held")
+				}
+				release(rapid.IntRange(0, len(held)-1).Draw(t, "which"))
+			},
+			"": func(t *rapid.T) { checkSums(t, held, cpus, memory) },
+		})
+		for len(held) > 0 {
+			release(0)
+		}
+		if l, waits := p.TryAcquire(device.Request{CPUs: cpus, Memory: memory, GPUs: device.GPUs{Count: gpus}, Quiet: true}); l == nil {
+			t.Fatalf("all was given back, but all cannot be had: waits for %s", waits)
+		}
+	})
+}
+
+func checkSums(t *rapid.T, held []*device.Lease, maxCPUs int, maxMemory int64) {
+	cpus, memory, ports, gpus := 0, int64(0), map[int]bool{}, map[string]bool{}
+	for _, l := range held {
+		cpus += l.CPUs
+		memory += l.Memory
+		for _, port := range l.Ports {
+			if ports[port] {
+				t.Fatalf("port %d is held twice", port)
+			}
+			ports[port] = true
+		}
+		for _, d := range l.GPUs {
+			if gpus[d.UUID] {
+				t.Fatalf("device %s is held twice", d.UUID)
+			}
+			gpus[d.UUID] = true
+		}
+		if l.Quiet && len(held) > 1 {
+			t.Fatal("a quiet lease is held beside others")
+		}
+	}
+	if cpus > maxCPUs || memory > maxMemory {
+		t.Fatalf("%d cores and %d bytes are held", cpus, memory)
+	}
+}
+
+func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "sub", "host.lock")
+	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(2, "NVIDIA L4", 24*gib), HostLock: lock}
+	a, b := newPool(t, o), newPool(t, o)
+
+	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
+	two := must(t, b, device.Request{GPUs: device.GPUs{Count: 1}})
+	if one.GPUs[0].UUID == two.GPUs[0].UUID {
+		t.Error("both hold the same device")
+	}
+	mustNot(t, a, device.Request{GPUs: device.GPUs{Count: 1}}, "0 of them free")
+	two.Release()
+	mustNot(t, b, device.Request{Quiet: true}, "another process")
+	more := must(t, a, device.Request{})
+	one.Release()
+	mustNot(t, b, device.Request{Quiet: true}, "another process")
+	more.Release()
+
+	quiet := must(t, b, device.Request{Quiet: true})
+	mustNot(t, a, device.Request{}, "quiet one of another process")
+	quiet.Release()
+
+	if err := os.Remove(lock); err != nil { // somebody tidies up
+		t.Fatal(err)
+	}
+	quiet = must(t, a, device.Request{Quiet: true})
+	mustNot(t, b, device.Request{}, "quiet one of another process")
+	quiet.Release()
+	must(t, b, device.Request{}).Release()
+}
+
+// helperEnv makes the test binary hold leases instead of running tests.
+const helperEnv = "DEVICE_TEST_HOST_LOCK"
+
+func TestMain(m *testing.M) {
+	if lock := os.Getenv(helperEnv); lock != "" {
+		if err := contend(lock, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// contend acquires and releases as told by the lines of in, and says after each what it holds.
+func contend(lock string, in io.Reader, out io.Writer) error {
+	p, err := device.NewPool(device.Options{CPUs: 4, HostLock: lock})
+	if err != nil {
+		return err
+	}
+	var l *device.Lease
+	for s := bufio.NewScanner(in); s.Scan(); {
+		switch want := s.Text(); {
+		case want == "release":
+			l.Release()
+			l = nil
+		case want != "report" && l == nil:
+			l, _ = p.TryAcquire(device.Request{Quiet: want == "quiet"})
+		}
+		held := "nothing"
+		if l != nil {
+			held = map[bool]string{true: "quiet", false: "some"}[l.Quiet]
+		}
+		if _, err := fmt.Fprintln(out, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contender is another process with a pool on the same host.
+type contender struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func newContender(t *testing.T, lock string) *contender {
+	t.Helper()
+	c := &contender{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), helperEnv+"="+lock)
+	c.cmd.Stderr = os.Stderr
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.in.Close()
+		_ = c.cmd.Wait() // some are killed
+	})
+	return c
+}
+
+// tell sends one line and returns what the process holds then.
+func (c *contender) tell(t testing.TB, line string) string {
+	t.Helper()
+	if _, err := fmt.Fprintln(c.in, line); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(answer)
+}
+
+func TestQuietHoldsAcrossProcesses(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "host.lock")
+	a, b := newContender(t, lock), newContender(t, lock)
+	granted := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		for range rapid.IntRange(1, 20).Draw(r, "steps") {
+			who := rapid.SampledFrom([]*contender{a, b}).Draw(r, "who")
+			who.tell(t, rapid.SampledFrom([]string{"quiet", "some", "release"}).Draw(r, "what"))
+			one, two := a.tell(t, "report"), b.tell(t, "report")
+			granted[one]++
+			if one == "quiet" && two != "nothing" || two == "quiet" && one != "nothing" {
+				r.Fatalf("one process holds %s and the other %s", one, two)
+			}
+		}
+	})
+	if granted["quiet"] == 0 || granted["some"] == 0 {
+		t.Errorf("the stories granted only %v", granted)
+	}
+}
+
+func TestQuietOfADeadProcessIsFree(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "host.lock")
+	a := newContender(t, lock)
+	if held := a.tell(t, "quiet"); held != "quiet" {
+		t.Fatal(held)
+	}
+	p := newPool(t, device.Options{CPUs: 1, HostLock: lock})
+	mustNot(t, p, device.Request{}, "quiet")
+	if err := a.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = a.cmd.Wait()
+	must(t, p, device.Request{}).Release()
+}
+
+func TestLeaseCanBeReleasedByManyAtOnce(t *testing.T) {
+	p := newPool(t, device.Options{CPUs: 1})
+	l := must(t, p, device.Request{})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(l.Release)
+	}
+	all.Wait()
+	must(t, p, device.Request{}).Release()
+}

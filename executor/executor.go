@@ -1,0 +1,62 @@
+// Package executor runs foreign commands and answers for their end: when Stop or Wait returns, nothing that the command
+// started is left.
+package executor
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Command is one program to run.
+type Command struct {
+	Argv    []string      // argv[0] is looked up in the PATH of Env; a relative path is below Dir
+	Dir     string        // working directory, absolute
+	Env     []string      // the whole environment, as NAME=value; nothing is added but BENCHGRAPH_PROC, by which descendants are found
+	Stdin   io.Reader     // nil: empty
+	Stdout  io.Writer     // gets everything, in order; nil: discarded
+	Stderr  io.Writer     // may be the same as Stdout
+	Image   string        // container image; empty: the host
+	Secrets []string      // values that are replaced by *** before they reach Stdout or Stderr
+	Grace   time.Duration // between the polite signal and the last one; 0: 5 s
+}
+
+// Status is how a program ended. A status is data, never an error.
+type Status struct {
+	Code   int           // exit status; -1 when a signal ended it
+	Signal string        // "SIGKILL"; empty: it exited
+	Wall   time.Duration // from start to end of the program itself
+	User   time.Duration // processor time in user mode, descendants included
+	System time.Duration // processor time in the kernel, descendants included
+	MaxRSS int64         // bytes, of the largest process; the kernel never says less than the starting process had itself
+	Left   int           // processes that outlived it and had to be ended
+}
+
+// OK says whether the program exited with status 0.
+func (s Status) OK() bool { return s.Code == 0 && s.Signal == "" }
+
+// Process is a program that was started.
+//
+// Done is closed when the program itself has ended; what it left behind is then ended, whether or not anybody waits.
+// Wait returns its status after all its descendants are gone; when ctx ends first, it stops everything and returns ctx's
+// cause as the error. Stop ends it politely, then firmly; it is safe at any time and any number of times.
+type Process interface {
+	Done() <-chan struct{}
+	Wait(ctx context.Context) (Status, error)
+	Stop() (Status, error)
+}
+
+// Executor starts commands. An error means that the command could not be run at all. The end of ctx stops the process,
+// also after Start has returned.
+type Executor interface {
+	Start(ctx context.Context, cmd Command) (Process, error)
+}
+
+// Run starts cmd and waits for its end.
+func Run(ctx context.Context, e Executor, cmd Command) (Status, error) {
+	p, err := e.Start(ctx, cmd)
+	if err != nil {
+		return Status{}, err
+	}
+	return p.Wait(ctx)
+}

@@ -1,0 +1,423 @@
+// Package executortest holds the suite that each executor must pass. It runs real programs: what a POSIX shell has, and
+// setsid.
+package executortest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// Run runs the suite on executors that open makes.
+func Run(t *testing.T, open func(t *testing.T) executor.Executor) {
+	for _, story := range []struct {
+		name string
+		test func(*testing.T, executor.Executor)
+	}{
+		{"status", status},
+		{"signal", signalled},
+		{"streams", streams},
+		{"order of one writer", order},
+		{"environment", environment},
+		{"directory and input", directoryAndInput},
+		{"input that is not read", inputNotRead},
+		{"not UTF-8", notUTF8},
+		{"much output", muchOutput},
+		{"secrets", secrets},
+		{"failing writer", failingWriter},
+		{"cancelled while waiting", cancelled},
+		{"cancelled before and after the start", cancelledStart},
+		{"stop", stopped},
+		{"politeness ignored", stubborn},
+		{"early death is noticed", earlyDeath},
+		{"background child", backgroundChild},
+		{"daemon", daemon},
+		{"daemon that keeps the output open", daemonWithOutput},
+		{"many at a time", many},
+		{"cannot be started", cannotStart},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			story.test(t, open(t))
+		})
+	}
+}
+
+// Shell returns a command that runs script in a directory of its own, with a plain environment.
+func Shell(t *testing.T, script string) executor.Command {
+	return executor.Command{
+		Argv: []string{"sh", "-euc", script},
+		Dir:  t.TempDir(),
+		Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	}
+}
+
+func start(t *testing.T, e executor.Executor, cmd executor.Command) executor.Process {
+	t.Helper()
+	p, err := e.Start(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func run(t *testing.T, e executor.Executor, cmd executor.Command) (executor.Status, string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s, err := executor.Run(t.Context(), e, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, out.String()
+}
+
+func status(t *testing.T, e executor.Executor) {
+	for _, code := range []int{0, 1, 42, 255} {
+		s, _ := run(t, e, Shell(t, fmt.Sprintf("exit %d", code)))
+		if s.Code != code || s.Signal != "" || s.Left != 0 || s.OK() != (code == 0) {
+			t.Errorf("exit %d: %+v", code, s)
+		}
+		if s.Wall <= 0 || s.MaxRSS <= 0 {
+			t.Errorf("exit %d used nothing: %+v", code, s)
+		}
+	}
+	if s, _ := run(t, e, Shell(t, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")); s.User+s.System <= 0 {
+		t.Errorf("a loop took no processor time: %+v", s)
+	}
+}
+
+func signalled(t *testing.T, e executor.Executor) {
+	for _, name := range []string{"KILL", "TERM", "SEGV"} {
+		s, _ := run(t, e, Shell(t, "kill -"+name+" $$; sleep 1000"))
+		if s.Signal != "SIG"+name || s.Code != -1 || s.OK() {
+			t.Errorf("kill -%s: %+v", name, s)
+		}
+	}
+}
+
+func streams(t *testing.T, e executor.Executor) {
+	var out, err bytes.Buffer
+	cmd := Shell(t, "echo to out; echo to err >&2")
+	cmd.Stdout, cmd.Stderr = &out, &err
+	if s, e := executor.Run(t.Context(), e, cmd); e != nil || !s.OK() {
+		t.Fatal(s, e)
+	}
+	if out.String() != "to out\n" || err.String() != "to err\n" {
+		t.Errorf("stdout %q, stderr %q", &out, &err)
+	}
+	cmd.Stdout, cmd.Stderr = nil, nil
+	if s, e := executor.Run(t.Context(), e, cmd); e != nil || !s.OK() {
+		t.Errorf("without writers: %+v, %v", s, e)
+	}
+}
+
+func order(t *testing.T, e executor.Executor) {
+	var want strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	_, got := run(t, e, Shell(t, "i=0; while [ $i -lt 200 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done"))
+	if got != want.String() {
+		t.Errorf("lines of stdout and stderr changed places:\n%s", got)
+	}
+}
+
+func environment(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, "env")
+	cmd.Argv = []string{"env"}
+	cmd.Env = append(cmd.Env, "EMPTY=", "ODD=a b\n=c", "TWICE=1", "TWICE=2")
+	_, out := run(t, e, cmd)
+	out = strings.ReplaceAll(out, "a b\n=c", "a b =c")
+	var got []string
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "BENCHGRAPH_PROC=") {
+			got = append(got, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	slices.Sort(got)
+	want := []string{"EMPTY=", "ODD=a b =c", cmd.Env[0], "TWICE=2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("environment\n%q, want\n%q", got, want)
+	}
+}
+
+func directoryAndInput(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, "pwd -P; cat; echo made >file")
+	cmd.Stdin = strings.NewReader("from the test\n")
+	_, out := run(t, e, cmd)
+	dir, err := filepath.EvalSymlinks(cmd.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := dir + "\nfrom the test\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	if text, err := os.ReadFile(filepath.Join(cmd.Dir, "file")); err != nil || string(text) != "made\n" {
+		t.Errorf("the file it made: %q, %v", text, err)
+	}
+	if _, out := run(t, e, Shell(t, "cat; echo end")); out != "end\n" {
+		t.Errorf("without input: %q", out)
+	}
+}
+
+// endless is an input that never ends.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+func inputNotRead(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, "head -c 5 >/dev/null; echo enough")
+	cmd.Stdin = endless{}
+	if s, out := run(t, e, cmd); !s.OK() || out != "enough\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+	blocked, w := io.Pipe()
+	defer w.Close()
+	cmd = Shell(t, "echo no input needed")
+	cmd.Stdin = blocked
+	if s, out := run(t, e, cmd); !s.OK() || out != "no input needed\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+}
+
+func notUTF8(t *testing.T, e executor.Executor) {
+	if _, out := run(t, e, Shell(t, `printf '\377\376\000x\200'`)); out != "\xff\xfe\x00x\x80" {
+		t.Errorf("got %q", out)
+	}
+}
+
+// counter counts what is written to it.
+type counter struct {
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return len(b), nil
+}
+
+func muchOutput(t *testing.T, e executor.Executor) {
+	const size = 100 << 20
+	var out counter
+	cmd := Shell(t, fmt.Sprintf("head -c %d /dev/zero", size))
+	cmd.Stdout = &out
+	if s, err := executor.Run(t.Context(), e, cmd); err != nil || !s.OK() || out.n != size {
+		t.Errorf("%d bytes of %d, %+v, %v", out.n, size, s, err)
+	}
+}
+
+func secrets(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, `echo "token $TOKEN"; printf 'split hf_se'; sleep 0.05; printf 'cret'; echo " $TOKEN" >&2; printf 'hf_'`)
+	cmd.Env = append(cmd.Env, "TOKEN=hf_secret")
+	cmd.Secrets = []string{"", "hf_secret"}
+	if _, out := run(t, e, cmd); out != "token ***\nsplit *** ***\nhf_" {
+		t.Errorf("got %q", out)
+	}
+}
+
+var errFull = errors.New("disk full")
+
+// full is a writer that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func failingWriter(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, "echo line; exit 3")
+	cmd.Stdout = full{}
+	if _, err := executor.Run(t.Context(), e, cmd); !errors.Is(err, errFull) {
+		t.Errorf("lost output is not an error: %v", err)
+	}
+}
+
+var errTimeout = errors.New("benchmark took longer than 60m")
+
+func cancelled(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, "sleep 1000")
+	p := start(t, e, cmd)
+	waitFor(t, p, cmd, "up")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errTimeout)
+	if _, err := p.Wait(ctx); !errors.Is(err, errTimeout) {
+		t.Errorf("Wait: %v, want the cause of its context", err)
+	}
+	alive.mustNot(t)
+	if s, err := p.Stop(); err != nil || s.OK() {
+		t.Errorf("Stop afterwards: %+v, %v", s, err)
+	}
+}
+
+func cancelledStart(t *testing.T, e executor.Executor) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cmd, alive := lasting(t, "sleep 1000")
+	p, err := e.Start(ctx, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, p, cmd, "up")
+	cancel(errTimeout)
+	<-p.Done()
+	if _, err := p.Wait(t.Context()); !errors.Is(err, errTimeout) {
+		t.Errorf("Wait: %v, want the cause of the context of Start", err)
+	}
+	alive.mustNot(t)
+	if _, err := e.Start(ctx, cmd); !errors.Is(err, errTimeout) {
+		t.Errorf("Start with an ended context: %v", err)
+	}
+}
+
+func stopped(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, `trap 'echo bye; exit 7' TERM; while :; do sleep 0.02; done`)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	p := start(t, e, cmd)
+	waitFor(t, p, cmd, "up")
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if s, err := p.Stop(); err != nil || s.Code != 7 {
+				t.Errorf("Stop: %+v, %v", s, err)
+			}
+		})
+	}
+	all.Wait()
+	if out.String() != "bye\n" {
+		t.Errorf("output %q: the polite signal did not come through", &out)
+	}
+	if s, err := p.Wait(t.Context()); err != nil || s.Code != 7 {
+		t.Errorf("Wait afterwards: %+v, %v", s, err)
+	}
+	alive.mustNot(t)
+}
+
+func stubborn(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, `trap '' TERM INT HUP; while :; do sleep 0.02; done`)
+	cmd.Grace = 50 * time.Millisecond
+	p := start(t, e, cmd)
+	waitFor(t, p, cmd, "up")
+	if s, err := p.Stop(); err != nil || s.Signal != "SIGKILL" {
+		t.Errorf("Stop: %+v, %v", s, err)
+	}
+	alive.mustNot(t)
+}
+
+func earlyDeath(t *testing.T, e executor.Executor) {
+	p := start(t, e, Shell(t, "exit 9"))
+	<-p.Done() // a server that dies at once is not waited for until its time-out
+	if s, err := p.Wait(t.Context()); err != nil || s.Code != 9 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := p.Stop(); err != nil || s.Code != 9 {
+		t.Errorf("Stop afterwards: %+v, %v", s, err)
+	}
+}
+
+func backgroundChild(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, "sleep 1000 & exit 4")
+	if s, _ := run(t, e, cmd); s.Code != 4 || s.Left != 1 {
+		t.Errorf("%+v, want one that was left", s)
+	}
+	alive.mustNot(t)
+}
+
+// daemonScript starts a process in a session of its own whose parent ends at once, and that ignores SIGTERM.
+const daemonScript = `(setsid sh -c 'trap "" TERM; echo daemon; : >ready; while :; do sleep 0.02; done' %s &)
+while ! [ -e ready ]; do sleep 0.01; done; exit 5`
+
+func daemon(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, fmt.Sprintf(daemonScript, ">/dev/null 2>&1"))
+	cmd.Grace = 50 * time.Millisecond
+	if s, _ := run(t, e, cmd); s.Code != 5 || s.Left == 0 {
+		t.Errorf("%+v, want some that were left", s)
+	}
+	alive.mustNot(t)
+}
+
+func daemonWithOutput(t *testing.T, e executor.Executor) {
+	cmd, alive := lasting(t, fmt.Sprintf(daemonScript, ""))
+	cmd.Grace = 50 * time.Millisecond
+	if s, out := run(t, e, cmd); s.Code != 5 || out != "daemon\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+	alive.mustNot(t)
+}
+
+func many(t *testing.T, e executor.Executor) {
+	var all sync.WaitGroup
+	for i := range 40 {
+		cmd := Shell(t, fmt.Sprintf("echo %d; exit %d", i, i))
+		all.Go(func() {
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			s, err := executor.Run(t.Context(), e, cmd)
+			if err != nil || s.Code != i || out.String() != fmt.Sprintln(i) {
+				t.Errorf("process %d: %+v, %q, %v", i, s, &out, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func cannotStart(t *testing.T, e executor.Executor) {
+	cmd := Shell(t, "")
+	cmd.Argv = []string{"no-such-program-anywhere"}
+	_, err := e.Start(t.Context(), cmd)
+	if err == nil || !strings.Contains(err.Error(), "no-such-program-anywhere") {
+		t.Errorf("an unknown program: %v", err)
+	}
+	if _, err := e.Start(t.Context(), executor.Command{Dir: t.TempDir()}); err == nil {
+		t.Error("an empty command was started")
+	}
+}
+
+// lasting returns a shell command that, with all that descends from it, holds a named pipe open, makes the file "up" and
+// then runs script. As the kernel closes the pipe with the last of them, a life can be told without any number of a
+// process, which means little for another machine or container.
+func lasting(t *testing.T, script string) (executor.Command, life) {
+	cmd := Shell(t, "exec 9<>life; : >up; "+script)
+	fifo := filepath.Join(cmd.Dir, "life")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, life(fifo)
+}
+
+type life string
+
+func (l life) mustNot(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(string(l), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("something is left that the command started (opening its pipe: %v)", err)
+	}
+	f.Close()
+}
+
+// waitFor waits until the command has made the file.
+func waitFor(t *testing.T, p executor.Process, cmd executor.Command, file string) {
+	t.Helper()
+	for {
+		if _, err := os.Stat(filepath.Join(cmd.Dir, file)); err == nil {
+			return
+		}
+		select {
+		case <-p.Done():
+			s, err := p.Wait(t.Context())
+			t.Fatalf("ended before it made %q: %+v, %v", file, s, err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// FakeRun says what one run of a program in a Fake does.
+type FakeRun struct {
+	Stdout string
+	Stderr string
+	Status Status        // Wall is filled in
+	Takes  time.Duration // how long it runs after it has written its output
+	Serves bool          // runs until it is stopped
+	Err    error         // it cannot be started
+}
+
+// Fake is an Executor that starts nothing: each command does what the first rule that matches it says. Time passes by
+// package time, so that a test may run it in a synctest bubble. It is safe for concurrent use.
+type Fake struct {
+	mu    sync.Mutex
+	rules []fakeRule
+	calls []Command
+}
+
+type fakeRule struct {
+	match string
+	run   func(Command) FakeRun
+}
+
+// NewFake returns a Fake without rules: every command is an unknown program.
+func NewFake() *Fake { return &Fake{} }
+
+// On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules come first. run may do what
+// the program would: write files below cmd.Dir, answer a port.
+func (f *Fake) On(match string, run func(cmd Command) FakeRun) *Fake {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = append(f.rules, fakeRule{match, run})
+	return f
+}
+
+// Calls returns the commands that were started, in that order.
+func (f *Fake) Calls() []Command {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
+// Start runs the rule of cmd.
+func (f *Fake) Start(ctx context.Context, cmd Command) (Process, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	rule, err := f.find(cmd)
+	if err != nil {
+		return nil, err
+	}
+	run := rule.run(cmd)
+	if run.Err != nil {
+		return nil, run.Err
+	}
+	p := &fakeProcess{done: make(chan struct{}), stop: make(chan struct{}), status: run.Status}
+	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
+	go p.play(cmd, run)
+	return p, nil
+}
+
+func (f *Fake) find(cmd Command) (fakeRule, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, cmd)
+	line := strings.Join(cmd.Argv, " ")
+	for _, r := range f.rules {
+		if strings.Contains(line, r.match) {
+			return r, nil
+		}
+	}
+	return fakeRule{}, &StartError{Program: line, Reason: "the fake has no rule for it", Err: fs.ErrNotExist}
+}
+
+type fakeProcess struct {
+	done    chan struct{}
+	stop    chan struct{}
+	once    sync.Once
+	unwatch func() bool
+	cause   error
+	status  Status
+	err     error
+}
+
+func (p *fakeProcess) play(cmd Command, run FakeRun) {
+	defer close(p.done)
+	defer p.unwatch()
+	begun := time.Now()
+	p.err = errors.Join(writeMasked(cmd.Stdout, run.Stdout, cmd.Secrets), writeMasked(cmd.Stderr, run.Stderr, cmd.Secrets))
+	var over <-chan time.Time
+	if !run.Serves {
+		timer := time.NewTimer(run.Takes)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-p.stop:
+		p.status.Code, p.status.Signal = -1, "SIGTERM"
+	}
+	p.status.Wall = time.Since(begun)
+}
+
+func writeMasked(w io.Writer, text string, secrets []string) error {
+	if w == nil || text == "" {
+		return nil
+	}
+	m := NewMasker(w, secrets)
+	_, err := io.WriteString(m, text)
+	return errors.Join(err, m.Close())
+}
+
+func (p *fakeProcess) halt(cause error) {
+	p.once.Do(func() {
+		p.cause = cause
+		close(p.stop)
+	})
+}
+
+func (p *fakeProcess) Done() <-chan struct{} { return p.done }
+
+func (p *fakeProcess) Wait(ctx context.Context) (Status, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.halt(context.Cause(ctx))
+		<-p.done
+	}
+	p.once.Do(func() {}) // orders the read of cause after its write, or forbids the write
+	if p.cause != nil {
+		return p.status, p.cause
+	}
+	return p.status, p.err
+}
+
+func (p *fakeProcess) Stop() (Status, error) {
+	p.halt(nil)
+	<-p.done
+	return p.status, p.err
+}

@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxRSSUnit = 1 // ru_maxrss is in bytes on darwin
+
+func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func adoptOrphans() map[int]bool { return nil }
+
+// awaitExit returns when p has ended.
+func awaitExit(p *os.Process) {
+	for kqueueWait(p.Pid) == unix.EINTR {
+	}
+}
+
+// kqueueWait waits for the end of the process without reaping it.
+func kqueueWait(pid int) error {
+	kq, err := unix.Kqueue()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(kq)
+	var event [1]unix.Kevent_t
+	unix.SetKevent(&event[0], pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	event[0].Fflags = unix.NOTE_EXIT
+	_, err = unix.Kevent(kq, event[:], event[:], nil)
+	return err
+}
+
+// family is a program and its process group. Descendants that leave the group are not known on this system.
+type family struct {
+	leader       int
+	user, system time.Duration
+}
+
+func newFamily(leader int, _ string, _ map[int]bool) (*family, error) {
+	return &family{leader: leader}, nil
+}
+
+// members returns the group as one process while any of it lives. A signal to a group of zombies is refused with EPERM.
+func (f *family) members() ([]proc, error) {
+	if err := unix.Kill(-f.leader, 0); err != nil {
+		return nil, nil
+	}
+	return []proc{{pid: f.leader, group: f.leader, state: 'R', name: "process group"}}, nil
+}
+
+func (f *family) send(sig syscall.Signal, _ []proc) { _ = unix.Kill(-f.leader, sig) }
+
+func bornOf(int) (uint64, error) { return 0, errors.ErrUnsupported }
+
+func pidNamespace() string { return "0" }
+
+// Reap does nothing on this system, as the environment of other processes cannot be read.
+func Reap(context.Context, string) (int, error) { return 0, nil }

@@ -1,0 +1,183 @@
+package executor
+
+import (
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxRSSUnit = 1024 // ru_maxrss is in KiB
+
+func programAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
+}
+
+// adoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found. Where
+// the kernel refuses, they are known by their session and their environment only.
+//
+// It returns the sessions of what is there already: its own, and those of children that it has from a program that was
+// replaced by it, as in "server & exec benchgraph".
+func adoptOrphans() (foreign map[int]bool) {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	foreign = map[int]bool{}
+	all, err := processes()
+	if err != nil {
+		return foreign // Start will say what is wrong
+	}
+	self := os.Getpid()
+	started := pidfds()
+	for _, p := range all {
+		if p.pid == self || p.parent == self && !started[p.pid] {
+			foreign[p.session] = true
+		}
+	}
+	return foreign
+}
+
+// awaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
+// group or session.
+func awaitExit(p *os.Process) {
+	for {
+		err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// family is a program and all that descends from it.
+type family struct {
+	leader  procID
+	mark    mark
+	foreign map[int]bool // sessions in which no descendant can be
+	known   map[procID]bool
+	user    time.Duration // of orphans that were reaped here
+	system  time.Duration
+}
+
+func newFamily(leader int, id string, foreign map[int]bool) (*family, error) {
+	born, err := bornOf(leader)
+	if err != nil {
+		return nil, err
+	}
+	m, _ := parseMark(id)
+	return &family{leader: procID{leader, born}, mark: m, foreign: foreign, known: map[procID]bool{}}, nil
+}
+
+// members returns all that live. A zombie does not live; those that nobody else will reap are reaped.
+func (f *family) members() ([]proc, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	in := map[int]bool{}
+	for _, p := range all {
+		in[p.pid] = p.session == f.leader.pid || p.group == f.leader.pid || f.known[p.id()]
+	}
+	addChildren(all, in)
+	for _, p := range all {
+		// The environment is read last and of few, as it costs most.
+		if !in[p.pid] && p.born >= f.leader.born && p.state != 'Z' {
+			if m, ok := markOf(p.pid); ok && m == f.mark {
+				in[p.pid] = true
+			}
+		}
+	}
+	for _, p := range f.strays(all) {
+		in[p.pid] = true
+	}
+	addChildren(all, in)
+	var living []proc
+	for _, p := range all {
+		if in[p.pid] {
+			f.known[p.id()] = true
+			if p.state != 'Z' && p.state != 'X' {
+				living = append(living, p)
+			}
+		}
+	}
+	return living, nil
+}
+
+// addChildren adds the children of those that are in, and theirs.
+func addChildren(all []proc, in map[int]bool) {
+	for again := true; again; {
+		again = false
+		for _, p := range all {
+			if in[p.parent] && !in[p.pid] {
+				in[p.pid] = true
+				again = true
+			}
+		}
+	}
+}
+
+// strays returns the orphans that this process adopted and that nothing but their age connects with a program: they
+// changed their session, and hide their environment (a server that sets its title overwrites it). Such a one belongs to
+// this family unless another program still runs that is old enough to have started it; who ends after all of those ends it.
+//
+// What this process started itself, through any package, is told from what it adopted by the pidfd that os keeps of it.
+func (f *family) strays(all []proc) []proc {
+	self := os.Getpid()
+	adopted := slices.DeleteFunc(slices.Clone(all), func(p proc) bool { return p.parent != self || p.pid == f.leader.pid })
+	if len(adopted) == 0 {
+		return nil
+	}
+	started := pidfds()
+	if !started[f.leader.pid] {
+		return nil // without pidfds the two cannot be told apart
+	}
+	var others []proc
+	for _, p := range adopted {
+		if started[p.pid] {
+			others = append(others, p)
+		}
+	}
+	return slices.DeleteFunc(adopted, func(p proc) bool {
+		if started[p.pid] {
+			return true
+		}
+		if p.state == 'Z' {
+			f.reap(p)
+			return true
+		}
+		if self == 1 || f.foreign[p.session] {
+			return true // the first process of a container is given all orphans, also those of strangers
+		}
+		if m, ok := markOf(p.pid); ok && m != f.mark && m.sameStarter(f.mark) {
+			return true // of another program of this process, which will find it
+		}
+		return slices.ContainsFunc(others, func(o proc) bool {
+			return o.state != 'Z' && o.born <= p.born || o.pid == p.session
+		})
+	})
+}
+
+// reap takes the status of an adopted zombie, and its processor time if it is known to be of this family.
+func (f *family) reap(p proc) {
+	var usage unix.Rusage
+	pid, err := unix.Wait4(p.pid, nil, unix.WNOHANG, &usage)
+	if err == nil && pid == p.pid && (f.known[p.id()] || p.session == f.leader.pid) {
+		f.user += time.Duration(usage.Utime.Nano())
+		f.system += time.Duration(usage.Stime.Nano())
+	}
+}
+
+// send sends sig to the leader's group at once, so that a shell does not see its commands end before itself, and to
+// the others one by one.
+func (f *family) send(sig syscall.Signal, procs []proc) {
+	group := false
+	for _, p := range procs {
+		if p.group == f.leader.pid {
+			group = true
+		} else {
+			signalProc(p, sig)
+		}
+	}
+	if group {
+		_ = unix.Kill(-f.leader.pid, sig) // what it misses is seen by the next look
+	}
+}

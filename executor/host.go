@@ -1,0 +1,348 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	defaultGrace = 5 * time.Second
+	// What a program started last, such as the tee of a shell's output, often ends a moment after it: that is no leftover.
+	settleTime = 100 * time.Millisecond
+	// A process that has been killed and is still there after this long hangs in the kernel.
+	killTime = 10 * time.Second
+	// Only a process that is no descendant, but was handed the pipe, can hold it open after all descendants are gone.
+	drainTime = 2 * time.Second
+)
+
+// HostOptions are the settings of a Host.
+type HostOptions struct {
+	Owner string // names what the processes belong to, such as the path of the state directory; Reap finds them by it
+}
+
+// Host is the Executor that runs programs on this machine, as the current user.
+//
+// Each program gets a session, and thus a process group, of its own and has no terminal. Its descendants are known by that
+// session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, by becoming children of this process
+// when their own parent ends. The last of these makes this whole process a reaper of orphans; a daemon that hides its
+// environment and its session, and whose parent is gone, is ended when no other program is left that may have started it.
+//
+// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left.
+type Host struct {
+	mark    mark
+	foreign map[int]bool // sessions in which no descendant of a program can be
+}
+
+// NewHost returns a Host.
+func NewHost(o HostOptions) *Host {
+	return &Host{mark: newMark(o.Owner), foreign: adoptOrphans()}
+}
+
+// Start starts cmd.
+func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if cmd.Image != "" {
+		return nil, &Unsupported{
+			What:   fmt.Sprintf("image %q: the host executor has no container engine", cmd.Image),
+			Remedy: "leave the image out to run the command on the host",
+		}
+	}
+	path, err := resolve(cmd)
+	if err != nil {
+		return nil, err
+	}
+	id := h.mark.next()
+	p := &process{
+		name:  cmd.Argv[0],
+		grace: cmd.Grace,
+		done:  make(chan struct{}),
+		stop:  make(chan struct{}),
+		gone:  make(chan struct{}),
+		template: exec.Cmd{
+			Path:        path,
+			Args:        cmd.Argv,
+			Dir:         cmd.Dir,
+			Env:         append(cmd.Env[:len(cmd.Env):len(cmd.Env)], markName+"="+id),
+			SysProcAttr: programAttr(),
+			WaitDelay:   drainTime,
+		},
+	}
+	if p.grace <= 0 {
+		p.grace = defaultGrace
+	}
+	p.connect(cmd)
+	if err := p.start(cmd.Stdin, func(pid int) (*family, error) { return newFamily(pid, id, h.foreign) }); err != nil {
+		return nil, explain(cmd, path, err)
+	}
+	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
+	go p.supervise()
+	return p, nil
+}
+
+// process is one program and all that descends from it.
+type process struct {
+	name     string
+	grace    time.Duration
+	template exec.Cmd // never started itself, as a Cmd can be started but once
+	cmd      *exec.Cmd
+	sinks    []*sink
+	stdin    *os.File // our end of the pipe, if there is one
+	family   *family
+	begun    time.Time
+	ended    time.Time
+	unwatch  func() bool
+
+	done chan struct{} // closed: the program has ended
+	stop chan struct{} // closed: it is to be ended
+	gone chan struct{} // closed: all is ended and written
+
+	once   sync.Once
+	cause  error // why it was stopped; set before stop is closed
+	status Status
+	err    error
+}
+
+func (p *process) Done() <-chan struct{} { return p.done }
+
+func (p *process) Wait(ctx context.Context) (Status, error) {
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+		p.halt(context.Cause(ctx))
+		<-p.gone
+	}
+	p.once.Do(func() {}) // orders the read of cause after its write, or forbids the write
+	if p.cause != nil {
+		return p.status, p.cause
+	}
+	return p.status, p.err
+}
+
+func (p *process) Stop() (Status, error) {
+	p.halt(nil)
+	<-p.gone
+	return p.status, p.err
+}
+
+func (p *process) halt(cause error) {
+	p.once.Do(func() {
+		p.cause = cause
+		close(p.stop)
+	})
+}
+
+// connect makes the program's output reach cmd's writers, through one pipe when they are the same.
+func (p *process) connect(cmd Command) {
+	open := func(w io.Writer) io.Writer {
+		// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
+		s := &sink{Masker: NewMasker(w, cmd.Secrets)}
+		p.sinks = append(p.sinks, s)
+		return s
+	}
+	if cmd.Stdout != nil {
+		p.template.Stdout = open(cmd.Stdout)
+	}
+	switch {
+	case cmd.Stderr == nil:
+	case sameWriter(cmd.Stdout, cmd.Stderr):
+		p.template.Stderr = p.template.Stdout
+	default:
+		p.template.Stderr = open(cmd.Stderr)
+	}
+}
+
+func sameWriter(a, b io.Writer) bool {
+	defer func() {
+		_ = recover() // types that cannot be compared are not the same
+	}()
+	return a == b
+}
+
+// sink is a Masker that remembers the first error of writing.
+type sink struct {
+	*Masker
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.Masker.Write(b)
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// start starts the program and the goroutine that sees its end.
+func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) error {
+	theirs, err := p.openStdin(stdin)
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	started := make(chan error, 1)
+	go func() {
+		// The kernel kills the program when the thread that started it ends, so that thread is kept as long as it runs.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		p.begun = time.Now()
+		err := p.exec(join)
+		started <- err
+		if err != nil {
+			return
+		}
+		awaitExit(p.cmd.Process)
+		p.ended = time.Now()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		p.stdin.Close()
+		return err
+	}
+	if p.stdin != nil {
+		go func(to *os.File) {
+			// Not waited for: stdin may block for ever. A program that does not read to the end is no failure.
+			_, _ = io.Copy(to, stdin)
+			to.Close()
+		}(p.stdin)
+	}
+	return nil
+}
+
+func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
+	switch file := stdin.(type) {
+	case nil:
+		return nil, nil
+	case *os.File:
+		p.template.Stdin = file
+		return nil, nil
+	}
+	theirs, p.stdin, err = os.Pipe()
+	if err == nil {
+		p.template.Stdin = theirs
+	}
+	return theirs, err
+}
+
+// exec starts the program and learns who it is.
+func (p *process) exec(join func(pid int) (*family, error)) error {
+	var err error
+	// A fork elsewhere in this process holds, until its exec, every file open: also a program that was just written, which
+	// then cannot be executed. That lasts a moment.
+	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
+		try := p.template
+		p.cmd = &try
+		if err = p.cmd.Start(); !errors.Is(err, syscall.ETXTBSY) {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil {
+		return err
+	}
+	p.family, err = join(p.cmd.Process.Pid)
+	if err != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+	return err
+}
+
+// supervise ends all that is left when the program has ended or is to be stopped.
+func (p *process) supervise() {
+	defer close(p.gone)
+	defer p.unwatch()
+	stopped := false
+	select {
+	case <-p.done:
+	case <-p.stop:
+		stopped = true
+	}
+	if p.err = p.end(stopped); p.err != nil {
+		p.status = Status{Code: -1, Wall: time.Since(p.begun)}
+		return
+	}
+	<-p.done
+	_ = p.cmd.Wait() // the status tells it; errors of writing are in the sinks
+	if p.stdin != nil {
+		p.stdin.Close()
+	}
+	for _, s := range p.sinks {
+		if err := s.Masker.Close(); err != nil && s.err == nil {
+			s.err = err
+		}
+		if s.err != nil && p.err == nil {
+			p.err = fmt.Errorf("%s: write output: %w", p.name, s.err)
+		}
+	}
+	p.report()
+}
+
+// end ends the program and all its descendants: first it lets them be for a moment when the program ended by itself,
+// then it asks them, then it kills them.
+func (p *process) end(stopped bool) error {
+	left := 0
+	s := sweep{members: p.family.members, send: p.family.send, counted: p.done, count: &left}
+	defer func() { p.status.Left = left }()
+	if !stopped {
+		if rest, err := s.run(0, settleTime, p.stop); err != nil || len(rest) == 0 {
+			return err
+		}
+	}
+	if rest, err := s.run(unix.SIGTERM, p.grace, nil); err != nil || len(rest) == 0 {
+		return err
+	}
+	rest, err := s.run(unix.SIGKILL, killTime, nil)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: processes that cannot be ended: %s", p.name, list(rest))
+}
+
+// report fills the status in after the program was waited for.
+func (p *process) report() {
+	state := p.cmd.ProcessState
+	p.status.Wall = p.ended.Sub(p.begun)
+	if state == nil {
+		p.status.Code = -1
+		return
+	}
+	p.status.Code = state.ExitCode()
+	p.status.User = state.UserTime() + p.family.user
+	p.status.System = state.SystemTime() + p.family.system
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		p.status.MaxRSS = usage.Maxrss * maxRSSUnit
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		p.status.Signal = signalName(ws.Signal())
+	}
+}
+
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIG%d", int(s))
+}
+
+func list(procs []proc) string {
+	var names []string
+	for _, pr := range procs {
+		names = append(names, fmt.Sprintf("%d (%s, state %c)", pr.pid, pr.name, pr.state))
+	}
+	return strings.Join(names, ", ")
+}

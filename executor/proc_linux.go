@@ -1,0 +1,151 @@
+package executor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxEnviron is more than the kernel lets a program start with by default (a quarter of an 8 MiB stack).
+const maxEnviron = 8 << 20
+
+// processes returns all processes that can be seen.
+func processes() ([]proc, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var all []proc
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, err := readProc(pid); err == nil { // an error: it has ended meanwhile
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("list processes: /proc shows none: mount the proc file system there")
+	}
+	return all, nil
+}
+
+func readProc(pid int) (proc, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return proc{}, err
+	}
+	return parseStat(string(text))
+}
+
+// parseStat reads a line of /proc/PID/stat. The name in it is in parentheses and may itself contain anything.
+func parseStat(line string) (proc, error) {
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return proc{}, fmt.Errorf("process status %.40q: no name", line)
+	}
+	fields := strings.Fields(line[end+1:])
+	if len(fields) < 20 {
+		return proc{}, fmt.Errorf("process status %.40q: too few fields", line)
+	}
+	p := proc{name: line[open+1 : end], state: fields[0][0]}
+	var errs [5]error
+	p.pid, errs[0] = strconv.Atoi(strings.TrimSpace(line[:open]))
+	p.parent, errs[1] = strconv.Atoi(fields[1])
+	p.group, errs[2] = strconv.Atoi(fields[2])
+	p.session, errs[3] = strconv.Atoi(fields[3])
+	p.born, errs[4] = strconv.ParseUint(fields[19], 10, 64)
+	return p, errors.Join(errs[:]...)
+}
+
+// bornOf returns when the process started, in clock ticks since boot.
+func bornOf(pid int) (uint64, error) {
+	p, err := readProc(pid)
+	return p.born, err
+}
+
+// markOf returns the mark in the environment of the process. There is none when the environment cannot be read: such a
+// process is not ours to end either.
+func markOf(pid int) (mark, bool) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return mark{}, false
+	}
+	defer f.Close()
+	env, err := io.ReadAll(io.LimitReader(f, maxEnviron))
+	if err != nil {
+		return mark{}, false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
+			return parseMark(string(value))
+		}
+	}
+	return mark{}, false
+}
+
+// signalProc sends sig to p, and to no other process that got its number meanwhile.
+func signalProc(p proc, sig syscall.Signal) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		_ = unix.Kill(p.pid, sig)
+		return
+	}
+	if err != nil {
+		return // it has ended
+	}
+	defer unix.Close(fd)
+	if born, err := bornOf(p.pid); err == nil && born == p.born {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// pidfds returns the processes of which this process holds a pidfd.
+func pidfds() map[int]bool {
+	held := map[int]bool{}
+	dir, err := os.Open("/proc/self/fdinfo")
+	if err != nil {
+		return held
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return held
+	}
+	for _, name := range names {
+		text, err := os.ReadFile("/proc/self/fdinfo/" + name)
+		if err != nil {
+			continue
+		}
+		for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
+			if value, ok := strings.CutPrefix(s.Text(), "Pid:"); ok {
+				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
+					held[pid] = true
+				}
+			}
+		}
+	}
+	return held
+}
+
+func pidNamespace() string {
+	link, err := os.Readlink("/proc/self/ns/pid") // pid:[4026531836]
+	if err != nil {
+		return "0"
+	}
+	return strings.Trim(strings.TrimPrefix(link, "pid:"), "[]")
+}

@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapGrace is what programs of a dead owner get to end politely.
+const reapGrace = 2 * time.Second
+
+// Reap ends what a Host with the same Owner left behind when its process was killed, and returns how many processes that
+// were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives, and what
+// descends from them. When ctx ends first, it returns ctx's cause.
+func Reap(ctx context.Context, owner string) (int, error) {
+	hash, namespace := ownerHash(owner), pidNamespace()
+	count := 0
+	s := sweep{
+		members: func() ([]proc, error) { return abandoned(hash, namespace) },
+		send: func(sig syscall.Signal, procs []proc) {
+			for _, p := range procs {
+				signalProc(p, sig)
+			}
+		},
+		counted: closed(),
+		count:   &count,
+	}
+	rest, err := s.run(unix.SIGTERM, reapGrace, ctx.Done())
+	if err == nil && len(rest) > 0 && ctx.Err() == nil {
+		rest, err = s.run(unix.SIGKILL, killTime, ctx.Done())
+	}
+	switch {
+	case err != nil:
+		return count, fmt.Errorf("end abandoned processes: %w", err)
+	case len(rest) > 0 && ctx.Err() != nil:
+		return count, fmt.Errorf("end abandoned processes: %w", context.Cause(ctx))
+	case len(rest) > 0:
+		return count, fmt.Errorf("abandoned processes that cannot be ended: %s", list(rest))
+	}
+	return count, nil
+}
+
+// abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
+func abandoned(owner, namespace string) ([]proc, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	living := map[procID]bool{}
+	parent := map[int]int{}
+	for _, p := range all {
+		living[p.id()] = p.state != 'Z'
+		parent[p.pid] = p.parent
+	}
+	in := map[int]bool{}
+	for _, p := range all {
+		m, ok := markOf(p.pid)
+		in[p.pid] = ok && m.owner == owner && m.namespace == namespace && !living[procID{m.pid, m.born}]
+	}
+	// When this process was itself started by a dead one, neither it nor what it was started through is to be ended.
+	for pid := os.Getpid(); pid > 0; pid = parent[pid] {
+		delete(in, pid)
+	}
+	addChildren(all, in)
+	var found []proc
+	for _, p := range all {
+		if in[p.pid] && p.state != 'Z' && p.state != 'X' {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
