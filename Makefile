@@ -1,0 +1,30 @@
+# make demo   measures real commits of this repository (examples/history) and prints who won
+# make test   everything that must pass before a change lands
+.PHONY: build demo test unit lint examples bench fuzz clean
+
+BENCHGRAPH := $(CURDIR)/bin/benchgraph
+
+build:
+	go build -o bin/benchgraph ./cmd/benchgraph
+
+demo: build
+	$(BENCHGRAPH) -chdir=examples/history apply
+	@sed -n '1,40p' examples/history/report/campaign.md
+
+test: lint unit examples
+
+unit:
+	go test -race ./...
+
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	go mod tidy -diff
+
+# Each example runs twice; the second run must find nothing to do.
+examples: build
+	./examples/run $(BENCHGRAPH)
+
+clean:
+	rm -rf bin examples/*/.benchgraph examples/*/report

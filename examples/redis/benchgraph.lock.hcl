@@ -1,0 +1,1 @@
+# Written by benchgraph apply. Commit it.

@@ -1,0 +1,177 @@
+// Package arch holds the import rules of the architecture as a test that parses the files.
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/benchgraph/benchgraph/"
+
+// storeys says on which storey each package stands. Imports go strictly downwards. The packages below internal are
+// building blocks of the storey that uses them.
+var storeys = map[string]int{
+	"cmd/benchgraph": 40,
+	"tasks":          30, "report": 30,
+	"internal/git": 25, "internal/overlay": 25, "internal/download": 25, "internal/applylock": 25,
+	"engine": 20, "executor": 20, "stats": 20,
+	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,
+}
+
+// rule forbids packages the imports of a list: a path, or with /... all paths below it, too.
+type rule struct {
+	what    string
+	applies func(pkg string) bool
+	forbids []string
+}
+
+var rules = []rule{
+	{"the engine knows no kind, no file format and no tool", in("engine"), []string{module + "hclspec/...", module + "tasks/...", module + "executor/...", module + "metrics/...", "github.com/hashicorp/hcl/...", "github.com/zclconf/...", "os/exec"}},
+	{"the language does nothing but read", in("hclspec"), []string{"os/exec", "net", "net/http/..."}},
+	{"reports and parsers know neither engine nor store", in("report", "metrics"), []string{module + "engine/...", module + "cache/..."}},
+	{"foreign commands are run by executor and device alone", notIn("executor", "device"), []string{"os/exec"}},
+	{"reflection is left to gohcl", notIn(), []string{"reflect"}},
+}
+
+func in(roots ...string) func(string) bool {
+	return func(pkg string) bool {
+		for _, root := range roots {
+			if pkg == root || strings.HasPrefix(pkg, root+"/") {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func notIn(roots ...string) func(string) bool {
+	inside := in(roots...)
+	return func(pkg string) bool { return !inside(pkg) }
+}
+
+// source is one file of the module that is not a test.
+type source struct {
+	pkg  string // directory, slash-separated, relative to the module
+	file *ast.File
+	name string
+}
+
+func sources(t *testing.T, set *token.FileSet) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != root):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(name))
+		all = append(all, source{filepath.ToSlash(rel), file, name})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d files found: this test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+// storey finds the storey of a package: its own, or that of the package it is a part of.
+func storey(pkg string) (level int, part bool, ok bool) {
+	for p := pkg; p != "."; p = path.Dir(p) {
+		if level, ok := storeys[p]; ok {
+			return level, p != pkg, true
+		}
+	}
+	return 0, false, false
+}
+
+func TestImportsGoDownwards(t *testing.T) {
+	set := token.NewFileSet()
+	for _, s := range sources(t, set) {
+		level, _, ok := storey(s.pkg)
+		if !ok {
+			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md", s.name)
+			continue
+		}
+		for _, imp := range s.file.Imports {
+			target, _ := strconv.Unquote(imp.Path.Value)
+			pkg, ours := strings.CutPrefix(target, module)
+			if !ours || in(root(s.pkg))(pkg) {
+				continue
+			}
+			if below, _, ok := storey(pkg); !ok || below >= level {
+				t.Errorf("%s: %s (storey %d) imports %s (storey %d)", set.Position(imp.Pos()), s.pkg, level, pkg, below)
+			}
+		}
+	}
+}
+
+// root is the package that a package is a part of.
+func root(pkg string) string {
+	for p := pkg; p != "."; p = path.Dir(p) {
+		if _, ok := storeys[p]; ok {
+			return p
+		}
+	}
+	return pkg
+}
+
+func TestForbiddenImports(t *testing.T) {
+	set := token.NewFileSet()
+	for _, s := range sources(t, set) {
+		for _, imp := range s.file.Imports {
+			target, _ := strconv.Unquote(imp.Path.Value)
+			for _, r := range rules {
+				for _, forbidden := range r.forbids {
+					if r.applies(s.pkg) && matches(forbidden, target) {
+						t.Errorf("%s: %s imports %s: %s", set.Position(imp.Pos()), s.pkg, target, r.what)
+					}
+				}
+			}
+		}
+	}
+}
+
+func matches(pattern, target string) bool {
+	below, tree := strings.CutSuffix(pattern, "/...")
+	return target == below || tree && strings.HasPrefix(target, below+"/")
+}
+
+// TestNoHiddenState keeps init functions out, and the process's own streams, environment and exit in main.
+func TestNoHiddenState(t *testing.T) {
+	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true, "LookupEnv": true, "Environ": true, "ExpandEnv": true}
+	set := token.NewFileSet()
+	for _, s := range sources(t, set) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil && n.Name.Name == "init" {
+					t.Errorf("%s: init function", set.Position(n.Pos()))
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" {
+					t.Errorf("%s: os.%s belongs to cmd/benchgraph", set.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}

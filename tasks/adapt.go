@@ -1,0 +1,185 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// adapt changes what the next round's graph is made from, by what the plan found: members that cannot take part leave
+// their groups, and groups whose verdicts are open get more blocks. It returns whether anything changed.
+func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
+	changed := false
+	for _, g := range p.groups {
+		if g.complete(plan) {
+			more, err := p.more(ctx, g, plan)
+			if err != nil {
+				return false, err
+			}
+			if more > 0 {
+				p.blocks[g.name] = g.count() + more
+				changed = true
+			}
+			continue
+		}
+		for _, m := range g.members {
+			address := m.bench.Address.String()
+			if _, known := p.dropped[address]; known {
+				continue
+			}
+			if gap, out := p.cannot(plan, g, m); out {
+				p.dropped[address] = gap
+				changed = true
+			}
+		}
+	}
+	return changed, nil
+}
+
+// complete says that every block of the group has its result in the store.
+func (g *group) complete(plan *engine.Plan) bool {
+	for _, t := range g.trials {
+		step, ok := plan.Step(t.at.String())
+		if !ok {
+			return false
+		}
+		if _, stored := step.Stored(); !stored {
+			return false
+		}
+	}
+	return len(g.trials) > 0
+}
+
+// more is how many further blocks the verdicts on the group ask for.
+func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, error) {
+	if g.design.Max <= g.count() {
+		return 0, nil
+	}
+	ends, err := p.ends(ctx, plan, g)
+	if err != nil {
+		return 0, err
+	}
+	all, err := p.standings(g, ends)
+	if err != nil {
+		return 0, err
+	}
+	most := 0
+	for i := range p.Spec.Compares {
+		if c := &p.Spec.Compares[i]; g.isOf(c) {
+			_, more := p.judgeGroup(c, g, all)
+			most = max(most, more)
+		}
+	}
+	return min(most, g.design.Max-g.count()), nil
+}
+
+// cannot says why a member cannot be measured: something that it needs failed or cannot be made here, or it made its
+// blocks fail again and again.
+func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) {
+	for _, a := range needsOf(m, p.probes[m.candidate]) {
+		step, ok := plan.Step(a.String())
+		if !ok {
+			continue
+		}
+		if gap, out := p.causeOf(plan, step); out {
+			return gap, true
+		}
+	}
+	for _, t := range g.trials {
+		step, ok := plan.Step(t.at.String())
+		if !ok || step.Failure == nil || m.baseline || m.candidate == "" {
+			continue
+		}
+		if f := step.Failure.Failure; f.Class.Retried() && f.Subject == m.candidate {
+			return absence{stats.Infra, explain(f)}, true
+		}
+	}
+	return absence{}, false
+}
+
+// needsOf are the nodes that one member of a block needs.
+func needsOf(m member, probes []hclspec.Address) refs {
+	var r refs
+	r.addMember(m)
+	r.add(m.bench.Image)
+	r.add(probes...)
+	return r
+}
+
+// causeOf follows what hinders a step to where it begins.
+func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
+	if step.Failure != nil {
+		f := step.Failure.Failure
+		return absence{classOf(f), step.Node.Address + ": " + explain(f)}, true
+	}
+	if step.Action != engine.Blocked && step.Action != engine.Skip {
+		return absence{}, false
+	}
+	for _, dep := range step.Node.Needs {
+		if s, ok := plan.Step(dep.Address); ok {
+			if gap, out := p.causeOf(plan, s); out {
+				return gap, true
+			}
+		}
+	}
+	exclude := step.Node.Exclude
+	switch {
+	case step.Never:
+		return absence{stats.Infeasible, step.Reason}, true
+	case exclude.Action != "":
+		return absence{stats.NotRun, step.Node.Address + " " + exclude.Reason}, true
+	}
+	return absence{}, false
+}
+
+// learn takes over the fixes that failures ask for into the lock. It returns what was new.
+func (p *Project) learn(plan *engine.Plan) []string {
+	var news []string
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if s.Failure == nil {
+			continue
+		}
+		f := s.Failure.Failure
+		name, ok := cutFix(f.Rule)
+		if !ok {
+			continue
+		}
+		candidate := f.Subject
+		if a, err := hclspec.ParseAddress(s.Node.Address); err == nil {
+			candidate = cmp.Or(candidate, a.Key)
+		}
+		if commit := commitOf(candidate); !p.learnt(name, candidate) {
+			if p.Lock.Fixes == nil {
+				p.Lock.Fixes = map[string][]hclspec.LearntFix{}
+			}
+			p.Lock.Fixes[name] = append(p.Lock.Fixes[name], hclspec.LearntFix{Commit: commit, Evidence: f.Evidence})
+			news = append(news, "fix."+name+" learnt for "+cmp.Or(commit, "all")+": "+f.Evidence)
+		}
+	}
+	return news
+}
+
+// pin takes over what downloads turned out to be into the lock. It returns whether anything was new.
+func (p *Project) pin(plan *engine.Plan) bool {
+	changed := false
+	for i := range plan.Steps {
+		t, ok := plan.Steps[i].Node.Task.(*downloadTask)
+		if !ok || t.declared != "" {
+			continue
+		}
+		entry, stored := plan.Steps[i].Stored()
+		if !stored || len(entry.Files) != 1 || p.Lock.Fetches[t.url].SHA256 == entry.Files[0].SHA256 {
+			continue
+		}
+		if p.Lock.Fetches == nil {
+			p.Lock.Fetches = map[string]hclspec.FetchLock{}
+		}
+		p.Lock.Fetches[t.url] = hclspec.FetchLock{SHA256: entry.Files[0].SHA256, Size: entry.Files[0].Size}
+		changed = true
+	}
+	return changed
+}

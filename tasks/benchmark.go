@@ -1,0 +1,268 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// readerVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
+// reading, and no measurement.
+const readerVersion = "1"
+
+// Measurement is one number of one sample.
+type Measurement struct {
+	Benchmark string  `json:"benchmark"`
+	Commit    string  `json:"commit"`
+	Candidate string  `json:"candidate"`
+	Block     int     `json:"block"`
+	Position  int     `json:"position"` // in the block's random order, from 1
+	Seed      uint64  `json:"seed"`
+	Start     string  `json:"start"` // RFC 3339
+	Metric    string  `json:"metric"`
+	Value     float64 `json:"value"`
+	Unit      string  `json:"unit"`
+	Hardware  string  `json:"hardware"` // class
+}
+
+// benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.
+type benchmarkTask struct {
+	p    *Project
+	refs refs // the blocks
+	m    member
+}
+
+func (t *benchmarkTask) Describe(d *cache.Description) {
+	m := t.m.bench.Metrics
+	d.Add("reader", readerVersion)
+	d.Add("member", t.m.name)
+	d.Add("metrics", m.Format, m.Primary, m.File)
+	for _, c := range m.Custom {
+		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, strconv.FormatFloat(c.Tie, 'g', -1, 64))
+	}
+}
+
+func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
+	var all []Measurement
+	for _, in := range env.Inputs {
+		rec, err := readTrial(in.Entry)
+		if err != nil {
+			return err
+		}
+		own := rec.Members[t.m.name]
+		if own.Failure != nil {
+			f := &engine.Failure{Failure: *own.Failure}
+			f.Message = fmt.Sprintf("block %d: %s", rec.Block, f.Message)
+			return f
+		}
+		if own.Skipped != "" {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
+		}
+		rows, err := t.p.measurements(in.Entry, rec, t.m)
+		if err != nil {
+			return err
+		}
+		all = append(all, rows...)
+	}
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Log, "%d samples in %d blocks\n", len(all), len(env.Inputs))
+	return os.WriteFile(filepath.Join(env.Out, "samples.json"), append(text, '\n'), 0o644)
+}
+
+// measurements reads all numbers of one member of one block anew from its raw output.
+func (p *Project) measurements(e cache.Entry, rec *trialRecord, m member) ([]Measurement, error) {
+	result, err := p.read(m.bench, filepath.Join(e.Dir, m.name))
+	if err != nil {
+		return nil, fmt.Errorf("%s block %d: %w", m.candidate, rec.Block, err)
+	}
+	own := rec.Members[m.name]
+	primary, _ := metrics.Find(result.Samples, m.bench.Metrics.Primary)
+	rows := make([]Measurement, 0, len(result.Samples))
+	for _, s := range result.Samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		if s == primary {
+			s.Metric = m.bench.Metrics.Primary // the file may spell it in its own way
+		}
+		rows = append(rows, Measurement{
+			Benchmark: m.bench.Address.Name, Commit: commitOf(m.candidate), Candidate: m.candidate, Block: rec.Block,
+			Position: 1 + slices.Index(rec.Order, m.name), Seed: rec.Seed, Start: own.Start.UTC().Format("2006-01-02T15:04:05.000Z"),
+			Metric: s.Metric, Value: s.Value, Unit: s.Unit, Hardware: rec.Class.String(),
+		})
+	}
+	return rows, nil
+}
+
+// group is the candidates of one benchmark that are measured together, in the same blocks.
+type group struct {
+	name    string // benchmark.name["commit"], for people and as the name of its count of blocks
+	commit  string
+	design  hclspec.Design
+	members []member           // all that take part, by name
+	absent  map[string]absence // by member name: why it takes no part
+	trials  []trialRef
+}
+
+// trialRef is one block of a group and who is in it.
+type trialRef struct {
+	at      hclspec.Address
+	members []string
+}
+
+// count is how many blocks each member of the group has.
+func (g *group) count() int {
+	n := 0
+	for _, t := range g.trials {
+		if slices.Contains(t.members, g.trials[0].members[0]) {
+			n++
+		}
+	}
+	return n
+}
+
+// isOf says whether the compare is about the group.
+func (g *group) isOf(c *hclspec.Compare) bool {
+	return slices.ContainsFunc(g.members, func(m member) bool { return slices.Contains(c.Of, m.bench.Address) })
+}
+
+// groupBenchmarks forms the groups of a benchmark's instances: those of one commit together, each other one alone.
+func (b *builder) groupBenchmarks() {
+	byName := map[string]*group{}
+	b.groups = nil
+	for i := range b.Spec.Benchmarks {
+		s := &b.Spec.Benchmarks[i]
+		c := b.candidates[s.Candidate]
+		at := hclspec.Address{Kind: "trial", Name: s.Address.Name, Key: s.Address.Key, Keyed: s.Address.Keyed}
+		m := member{name: "run", bench: s}
+		if c != nil {
+			m.name, m.candidate, m.baseline = c.Variant, c.Key, c.Baseline
+			at.Key, at.Keyed = c.Commit, true
+		}
+		m.allowed = b.eligible(s.Fixes)
+		m.fixes = b.due(m.allowed, s.Candidate)
+		g := byName[at.String()]
+		if g == nil {
+			g = &group{name: at.String(), commit: commitOf(s.Candidate), design: s.Design, absent: map[string]absence{}}
+			byName[g.name] = g
+			b.groups = append(b.groups, g)
+		}
+		g.design.Samples, g.design.Max = max(g.design.Samples, s.Design.Samples), max(g.design.Max, s.Design.Max)
+		g.members = append(g.members, m)
+	}
+}
+
+// addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part
+// leaves the blocks; without a baseline there is nothing to hold the others against, and no block is run.
+func (b *builder) addGroup(g *group) {
+	var taking []member
+	for _, m := range g.members {
+		if gap, out := b.absent(m); out {
+			g.absent[m.name] = gap
+		} else {
+			taking = append(taking, m)
+		}
+	}
+	for _, m := range g.members {
+		if gap, out := g.absent[m.name]; out && m.baseline {
+			for _, other := range taking {
+				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.why}
+			}
+			taking = nil
+		}
+	}
+	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	trials := b.addTrials(g, taking)
+	for _, m := range g.members {
+		n := b.add(m.bench.Block, &benchmarkTask{p: b.Project, m: m}, nil)
+		if gap, out := g.absent[m.name]; out {
+			n.Exclude = gap.exclude()
+			continue
+		}
+		n.Needs = trials[m.name]
+	}
+}
+
+// addTrials adds the blocks of those that take part: one for all of them, or, in an independent design, one for each.
+// It returns, for each member, the blocks that it is in.
+func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node {
+	own := map[string][]*engine.Node{}
+	if g.design.Pairing == "independent" {
+		for _, m := range taking {
+			own[m.name] = b.addSeries(g, []member{m}, cmp.Or(m.candidate, m.bench.Address.Key))
+		}
+		return own
+	}
+	if len(taking) > 0 {
+		series := b.addSeries(g, taking, cmp.Or(g.commit, taking[0].bench.Address.Key))
+		for _, m := range taking {
+			own[m.name] = series
+		}
+	}
+	return own
+}
+
+// addSeries adds blocks 1 to n of the same members.
+func (b *builder) addSeries(g *group, members []member, key string) []*engine.Node {
+	var pilot hclspec.Address
+	var nodes []*engine.Node
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
+	}
+	for i := 1; i <= max(b.blocks[g.name], g.design.Samples); i++ {
+		first := members[0].bench
+		at := hclspec.Address{Kind: "trial", Name: first.Address.Name, Key: fmt.Sprintf("%s#%d", key, i), Keyed: true}
+		t := &trialTask{p: b.Project, block: i, members: members, pilot: pilot}
+		for _, m := range members {
+			t.refs.addMember(m)
+		}
+		t.refs.add(pilot)
+		n := b.addAt(at, first.Block, t, t.refs)
+		for _, m := range members {
+			b.needImage(n, m.bench.Image)
+			for _, probe := range b.probes[m.candidate] {
+				b.link(n, &n.Order, probe)
+			}
+		}
+		n.Resources = b.trialRequest(members)
+		nodes = append(nodes, n)
+		g.trials = append(g.trials, trialRef{at, names})
+		if i == 1 {
+			pilot = at
+		}
+	}
+	return nodes
+}
+
+// addMember adds what one member of a block needs.
+func (r *refs) addMember(m member) {
+	b := m.bench
+	r.add(b.Client)
+	for _, item := range b.Data {
+		r.add(item.Ref)
+	}
+	r.addCommand(b.Command)
+	r.addEnv(b.Env)
+	if b.Server != nil {
+		r.addCommand(b.Server.Command)
+		r.addEnv(b.Server.Env)
+	}
+	r.addFixes(m.fixes)
+}

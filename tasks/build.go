@@ -1,0 +1,279 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// builder makes the graph of a project: first all nodes, then their edges.
+type builder struct {
+	*Project
+	nodes   map[hclspec.Address]*engine.Node
+	list    []*engine.Node
+	links   []link
+	words   map[string]bool // words of commands: whether the project has a file of that name
+	sources map[hclspec.Address]*hclspec.Source
+}
+
+// link is an edge that waits for its target to be made.
+type link struct {
+	from *engine.Node
+	to   hclspec.Address
+	list *[]*engine.Node
+}
+
+// absence is why a candidate takes no part in a measurement, and what it counts as.
+type absence struct {
+	outcome stats.Outcome
+	why     string
+}
+
+// exclude is what the absence means for a node.
+func (a absence) exclude() engine.Exclude {
+	action := engine.Blocked
+	if a.outcome == stats.Skipped || a.outcome == stats.NoPatch {
+		action = engine.Skip
+	}
+	return engine.Exclude{Action: action, Reason: a.why, Never: a.outcome == stats.Infeasible}
+}
+
+// graph builds the graph as the project stands.
+func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
+	b := &builder{
+		Project: p,
+		nodes:   map[hclspec.Address]*engine.Node{},
+		words:   map[string]bool{},
+		sources: map[hclspec.Address]*hclspec.Source{},
+	}
+	p.candidates = map[string]*hclspec.Candidate{}
+	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
+	b.index()
+	if err := b.addAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	return engine.NewGraph(b.list)
+}
+
+// index prepares what nodes look up while they are made.
+func (b *builder) index() {
+	b.indexFixes()
+	for i := range b.Spec.Sources {
+		b.sources[b.Spec.Sources[i].Address] = &b.Spec.Sources[i]
+	}
+	for i := range b.Spec.Candidates {
+		c := &b.Spec.Candidates[i]
+		b.candidates[c.Key] = c
+		if c.NoPatch != "" {
+			b.excluded[c.Key] = absence{stats.NoPatch, c.NoPatch}
+		}
+	}
+	for _, s := range b.Spec.Skips {
+		for _, key := range b.keysOf(s.Block) {
+			b.excluded[key] = absence{stats.Skipped, s.Reason}
+		}
+	}
+	for _, k := range b.Spec.KnownIssues {
+		for _, key := range b.keysOf(k.Block) {
+			if k.Probe.Shell == nil && k.Probe.Argv == nil {
+				b.excluded[key] = absence{stats.Skipped, "known issue: " + k.Reason}
+			} else {
+				b.probes[key] = append(b.probes[key], k.Address)
+			}
+		}
+	}
+}
+
+// keysOf are the candidates that a block speaks of: its own, or all those of its commit.
+func (b *builder) keysOf(block hclspec.Block) []string {
+	if block.Candidate != "" {
+		return []string{block.Candidate}
+	}
+	var keys []string
+	for _, c := range b.Spec.Candidates {
+		if !block.Address.Keyed || c.Commit == block.Address.Key {
+			keys = append(keys, c.Key)
+		}
+	}
+	return keys
+}
+
+// addAll makes the nodes, kind by kind.
+func (b *builder) addAll(ctx context.Context) error {
+	s := b.Spec
+	for i := range s.Repos {
+		b.addRepo(&s.Repos[i])
+	}
+	for i := range s.Sources {
+		if err := b.addSource(&s.Sources[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.Fetches {
+		f := &s.Fetches[i]
+		t := &downloadTask{p: b.Project, url: f.URL, expected: f.SHA256}
+		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
+			t.declared = f.SHA256
+		}
+		b.add(f.Block, t, nil)
+	}
+	for i := range s.Wheels {
+		b.addWheel(&s.Wheels[i])
+	}
+	for i := range s.Images {
+		b.addImage(&s.Images[i])
+	}
+	for i := range s.Tasks {
+		if err := b.addTask(ctx, &s.Tasks[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.KnownIssues {
+		b.addKnownIssue(&s.KnownIssues[i])
+	}
+	b.groupBenchmarks()
+	for _, g := range b.groups {
+		b.addGroup(g)
+	}
+	for i := range s.Compares {
+		b.addCompare(&s.Compares[i])
+	}
+	for i := range s.Reports {
+		b.addReport(&s.Reports[i])
+	}
+	return nil
+}
+
+// add makes the node of a block.
+func (b *builder) add(block hclspec.Block, t engine.Task, r refs, order ...hclspec.Address) *engine.Node {
+	return b.addAt(block.Address, block, t, r, order...)
+}
+
+// addAt makes a node of a block at an address of its own. A node that belongs to an excluded candidate is excluded.
+func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r refs, order ...hclspec.Address) *engine.Node {
+	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
+	if gap, out := b.excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
+		n.Exclude = gap.exclude()
+	}
+	b.nodes[at] = n
+	b.list = append(b.list, n)
+	for _, a := range r {
+		b.link(n, &n.Needs, a)
+	}
+	for _, a := range order {
+		b.link(n, &n.Order, a)
+	}
+	return n
+}
+
+func place(block hclspec.Block) string {
+	return fmt.Sprintf("%s:%d", block.Range.Filename, block.Range.Start.Line)
+}
+
+// link notes an edge from n to an address, to be made in one of n's lists.
+func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address) {
+	b.links = append(b.links, link{n, to, list})
+}
+
+// connect makes the edges.
+func (b *builder) connect() error {
+	for _, l := range b.links {
+		target, ok := b.nodes[l.to]
+		if !ok {
+			return fmt.Errorf("%s needs %s, which is no node", l.from.Address, l.to)
+		}
+		if !slices.Contains(*l.list, target) {
+			*l.list = append(*l.list, target)
+		}
+	}
+	return nil
+}
+
+func (b *builder) source(a hclspec.Address) *hclspec.Source { return b.sources[a] }
+
+// absent says whether a member takes no part in its group's blocks, and why.
+func (b *builder) absent(m member) (absence, bool) {
+	if gap, out := b.excluded[m.candidate]; out && m.candidate != "" {
+		return gap, true
+	}
+	gap, out := b.dropped[m.bench.Address.String()]
+	return gap, out
+}
+
+func (b *builder) addRepo(r *hclspec.Repo) {
+	commits := map[string]bool{}
+	for _, s := range b.Spec.Sources {
+		if s.Repo == r.Address {
+			commits[s.Rev] = true
+		}
+	}
+	b.add(r.Block, &repoTask{p: b.Project, repo: r, commits: sortedKeys(commits)}, nil)
+}
+
+func (b *builder) addSource(s *hclspec.Source) error {
+	t, err := b.tree(s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Address, err)
+	}
+	b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	return nil
+}
+
+func blocked(format string, args ...any) engine.Exclude {
+	return engine.Exclude{Action: engine.Blocked, Reason: fmt.Sprintf(format, args...)}
+}
+
+// request is what a node asks of the pool.
+func request(l hclspec.Limits) device.Request {
+	return device.Request{CPUs: l.CPUs, Memory: l.Memory}
+}
+
+// trialRequest is what a block asks for: the most that any of its members needs, since they run one after the other.
+func (b *builder) trialRequest(members []member) device.Request {
+	var q device.Request
+	for _, m := range members {
+		q.CPUs, q.Memory = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory)
+		q.Quiet = q.Quiet || m.bench.Quiet
+		if g := m.bench.GPUs; g != nil {
+			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
+			q.GPUs.Model = b.model(g.Model)
+		}
+	}
+	q.Ports = 1
+	return q
+}
+
+// retry is what the file's failure rule of a name says about trying again.
+func (p *Project) retry(rule string) *engine.Retry {
+	i := slices.IndexFunc(p.Spec.Failures, func(f hclspec.Failure) bool { return f.Address.Name == rule && f.Attempts > 0 })
+	if i < 0 {
+		return nil
+	}
+	return &engine.Retry{Attempts: p.Spec.Failures[i].Attempts, Backoff: p.Spec.Failures[i].Backoff}
+}
+
+func commitOf(candidate string) string {
+	commit, _, _ := strings.Cut(candidate, "/")
+	return commit
+}
+
+// classOf is the class of a failure in terms of outcomes: whose fault it is.
+func classOf(f *cache.Failure) stats.Outcome {
+	switch {
+	case f.Class.Retried():
+		return stats.Infra
+	case f.Rule == knownIssueRule:
+		return stats.Skipped
+	}
+	return stats.BuildFailed
+}

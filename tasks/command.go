@@ -1,0 +1,217 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// errTimeout is the cause with which a phase's context ends when it took too long.
+var errTimeout = errors.New("timeout")
+
+// shell runs the commands of one node in one working directory, with a clean environment.
+type shell struct {
+	p       *Project
+	env     *engine.Env
+	path    func(hclspec.Address) string // of what texts refer to
+	dir     string                       // working directory
+	vars    map[string]string            // what the commands see beside PATH, HOME and LANG
+	secrets []string                     // values to be masked
+	fixes   []hclspec.Address            // what may be learnt from a failure
+	applied []appliedFix
+	log     io.Writer // the attempt's log
+	logs    int
+}
+
+// newShell makes a shell in an empty directory.
+func (p *Project) newShell(env *engine.Env, r refs, dir, out string) (*shell, error) {
+	for _, d := range []string{dir, out} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	s := &shell{p: p, env: env, path: r.paths(env), dir: dir, log: env.Log}
+	s.vars = map[string]string{"OUT": out, "SRC": dir, "SITE": dir, "CUDA_VISIBLE_DEVICES": devices(env)}
+	if env.Lease != nil && len(env.Lease.Ports) > 0 {
+		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])
+	}
+	return s, nil
+}
+
+// devices is the value of CUDA_VISIBLE_DEVICES: empty when none was asked for, so that none can be used unleased.
+func devices(env *engine.Env) string {
+	var uuids []string
+	if env.Lease != nil {
+		for _, d := range env.Lease.GPUs {
+			uuids = append(uuids, d.UUID)
+		}
+	}
+	return strings.Join(uuids, ",")
+}
+
+func (s *shell) setEnv(env map[string]hclspec.Text) {
+	for name, value := range env {
+		s.vars[name] = value.Expand(s.path)
+	}
+}
+
+// setSecrets gives the commands the values of secrets. They are masked wherever the commands print them.
+func (s *shell) setSecrets(names []string) error {
+	for _, name := range names {
+		value, ok := s.p.Secret(name)
+		if !ok {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
+				Message: "secret " + name + " is not set in the environment", Remedy: "export " + name + " and apply again"}}
+		}
+		s.vars[name] = value
+		s.secrets = append(s.secrets, value)
+	}
+	return nil
+}
+
+// expand makes the argv of a command.
+func (s *shell) expand(c hclspec.Command) []string {
+	if c.Argv == nil {
+		return []string{"sh", "-euc", c.Shell.Expand(s.path)}
+	}
+	argv := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		argv[i] = s.variables(word.Expand(s.path))
+	}
+	return argv
+}
+
+// variables replaces $OUT, $PORT and the like in a word that no shell will see.
+func (s *shell) variables(word string) string {
+	return os.Expand(word, func(name string) string {
+		if value, ok := s.vars[name]; ok {
+			return value
+		}
+		return "$" + name
+	})
+}
+
+func (s *shell) environ() []string {
+	environ := slices.Clone(s.p.Environ)
+	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
+		environ = append(environ, name+"="+s.vars[name])
+	}
+	return environ
+}
+
+// captured is the output of a command, kept in a file until it is known whether it succeeded.
+type captured struct {
+	file *os.File
+	out  io.Writer
+}
+
+// capture opens the place for the output of the next command: a file of its own, and the attempt's log.
+func (s *shell) capture() (*captured, error) {
+	s.logs++
+	f, err := os.Create(filepath.Join(s.env.Work, fmt.Sprintf("output-%d.log", s.logs)))
+	if err != nil {
+		return nil, err
+	}
+	return &captured{file: f, out: io.MultiWriter(f, s.log)}, nil
+}
+
+func (s *shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
+	return executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: s.secrets}
+}
+
+// run runs a command to its end. A command that fails is a *engine.Failure of the class that its output tells.
+func (s *shell) run(ctx context.Context, stage string, argv []string, timeout time.Duration, stdout io.Writer) error {
+	c, err := s.capture()
+	if err != nil {
+		return err
+	}
+	defer c.file.Close()
+	fmt.Fprintf(s.log, "$ %s\n", strings.Join(argv, " "))
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
+		defer cancel()
+	}
+	out := c.out
+	if stdout != nil {
+		out = io.MultiWriter(stdout, c.out)
+	}
+	status, err := executor.Run(ctx, s.p.Host, s.command(argv, out, c.out))
+	switch {
+	case errors.Is(err, errTimeout):
+		fmt.Fprintf(c.out, "benchgraph: ended after %s (timeout)\n", timeout)
+		return s.failure(stage, c, "did not end within "+timeout.String())
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	case !status.OK():
+		return s.failure(stage, c, ended(status))
+	}
+	return nil
+}
+
+func ended(s executor.Status) string {
+	if s.Signal != "" {
+		return "ended by " + s.Signal
+	}
+	return fmt.Sprintf("exit status %d", s.Code)
+}
+
+// failure finds out what a failed command's output means: a fix that is registered for it, else the first rule that
+// matches, else nothing that is known.
+func (s *shell) failure(stage string, c *captured, how string) error {
+	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Stage: stage, Message: stage + ": " + how}}
+	if rule, ok, err := s.classify(stage, c, s.detectors()); err != nil {
+		return err
+	} else if ok {
+		f.Class, f.Rule, f.Evidence = cache.Fixable, rule.Rule.Name, rule.Evidence
+		return f
+	}
+	match, ok, err := s.classify(stage, c, s.p.rules)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence, match.Rule.Remedy
+		f.Retry = s.p.retry(match.Rule.Name)
+	default:
+		f.Evidence = lastLine(c.file)
+	}
+	return f
+}
+
+func (s *shell) classify(stage string, c *captured, rules []metrics.Rule) (metrics.Match, bool, error) {
+	if len(rules) == 0 {
+		return metrics.Match{}, false, nil
+	}
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return metrics.Match{}, false, err
+	}
+	return metrics.Classify(rules, stage, c.file)
+}
+
+// lastLine is what a failure that nothing explains said last. Logs may be huge: only their end is read.
+func lastLine(f *os.File) string {
+	const window = 64 << 10
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	size := min(window, info.Size())
+	return metrics.LastLine(io.NewSectionReader(f, info.Size()-size, size))
+}

@@ -1,0 +1,224 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+const findingsFile = "findings.json"
+
+// compareTask judges candidates once their blocks have ended, in whatever way. How they ended is in its key.
+type compareTask struct {
+	p    *Project
+	spec *hclspec.Compare
+}
+
+func (t *compareTask) Describe(d *cache.Description) {
+	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	d.Add("reader", readerVersion)
+	d.Add("compare", t.spec.Address.Name)
+	d.Add("rule", float(t.spec.Tie), float(t.spec.Confidence))
+	d.Add("metrics", t.spec.Metrics...)
+	d.Add("allow", t.p.Allow...)
+	for _, g := range t.p.groupsOf(t.spec) {
+		d.Add("group", g.name, strconv.Itoa(g.design.Samples), strconv.Itoa(g.design.Max), g.design.Pairing)
+		for _, m := range g.members {
+			d.Add("member", m.name, m.candidate, string(g.absent[m.name].outcome), g.absent[m.name].why)
+			(&benchmarkTask{p: t.p, m: m}).Describe(d)
+			for _, f := range m.fixes {
+				d.Add("fix", f.fix.Address.Name, f.fix.Effect, f.fix.Caveat)
+			}
+		}
+	}
+	for _, row := range t.p.uncovered(t.spec, t.p.covered(t.spec)) {
+		d.Add("uncovered", row.Candidate, string(row.Outcome), row.Reason)
+	}
+}
+
+// covered are the candidates that the compare's benchmarks measure.
+func (p *Project) covered(c *hclspec.Compare) map[string]bool {
+	covered := map[string]bool{}
+	for _, g := range p.groupsOf(c) {
+		for _, m := range g.members {
+			covered[m.candidate] = true
+		}
+	}
+	return covered
+}
+
+func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
+	ends := make(map[string]engine.End, len(env.Ends))
+	for _, e := range env.Ends {
+		ends[e.Address] = e
+	}
+	found, err := t.p.judge(t.spec, ends)
+	if err != nil {
+		return err
+	}
+	for _, c := range found.Comparisons {
+		if !c.Primary {
+			continue
+		}
+		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: map[string]any{
+			"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate, "against": c.Against,
+			"metric": c.Metric, "outcome": c.Outcome, "effect": c.Effect, "low": c.Low, "high": c.High, "blocks": c.Blocks,
+		}})
+		fmt.Fprintf(env.Log, "%s: %s: %s\n", c.Candidate, c.Outcome, c.Reason)
+	}
+	return writeJSON(filepath.Join(env.Out, findingsFile), found)
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+func (b *builder) addCompare(c *hclspec.Compare) {
+	n := b.add(c.Block, &compareTask{p: b.Project, spec: c}, nil)
+	for _, g := range b.groupsOf(c) {
+		for _, t := range g.trials {
+			b.link(n, &n.After, t.at)
+		}
+		for _, m := range g.members {
+			b.link(n, &n.After, m.bench.Address)
+		}
+	}
+}
+
+// reportTask renders what compares found.
+type reportTask struct {
+	p    *Project
+	spec *hclspec.Report
+}
+
+// rendererVersion is part of a report's key: another rendering is another report.
+const rendererVersion = "1"
+
+func (t *reportTask) Describe(d *cache.Description) {
+	d.Add("renderer", rendererVersion)
+	d.Add("name", t.spec.Address.Name)
+	d.Add("formats", t.spec.Formats...)
+}
+
+func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
+	var all []Findings
+	for _, in := range env.Inputs {
+		text, err := os.ReadFile(filepath.Join(in.Dir, findingsFile))
+		if err != nil {
+			return err
+		}
+		var f Findings
+		if err := json.Unmarshal(text, &f); err != nil {
+			return fmt.Errorf("%s: %w", in.Address, err)
+		}
+		all = append(all, f)
+	}
+	files, err := t.p.Render(all, t.spec.Address.Name, t.spec.Formats)
+	if err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(files) {
+		if err := os.WriteFile(filepath.Join(env.Out, name), files[name], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) addReport(r *hclspec.Report) {
+	b.add(r.Block, &reportTask{p: b.Project, spec: r}, refs(r.Of))
+}
+
+// Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
+func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]Findings, error) {
+	ends, err := p.ends(ctx, plan, p.groups...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Findings, 0, len(p.Spec.Compares))
+	for i := range p.Spec.Compares {
+		found, err := p.judge(&p.Spec.Compares[i], ends)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// ends tells how the blocks stand by what is stored.
+func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
+	ends := map[string]engine.End{}
+	for _, g := range groups {
+		for _, t := range g.trials {
+			step, ok := plan.Step(t.at.String())
+			if !ok {
+				continue
+			}
+			end, err := plan.End(ctx, p.Store, step)
+			if err != nil {
+				return nil, err
+			}
+			ends[end.Address] = end
+		}
+	}
+	return ends, nil
+}
+
+// Publish copies the reports from the store to their directories, where they differ. It returns the files written.
+func (p *Project) Publish(ctx context.Context, plan *engine.Plan) ([]string, error) {
+	var written []string
+	for i := range p.Spec.Reports {
+		r := &p.Spec.Reports[i]
+		step, ok := plan.Step(r.Address.String())
+		if !ok {
+			continue
+		}
+		end, err := plan.End(ctx, p.Store, step)
+		if err != nil || end.Entry.Dir == "" {
+			return written, err
+		}
+		for _, f := range end.Entry.Files {
+			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))
+			changed, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)))
+			if err != nil {
+				return written, fmt.Errorf("%s: %w", r.Address, err)
+			}
+			if changed {
+				written = append(written, dst)
+			}
+		}
+	}
+	return written, nil
+}
+
+// publish writes one file beside its place and renames it, unless it is there already.
+func publish(dst, src string) (bool, error) {
+	want, err := os.ReadFile(src)
+	if err != nil {
+		return false, err
+	}
+	if have, err := os.ReadFile(dst); err == nil && slices.Equal(have, want) {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		return false, err
+	}
+	beside := dst + ".new"
+	if err := os.WriteFile(beside, want, 0o644); err != nil {
+		return false, err
+	}
+	return true, os.Rename(beside, dst)
+}

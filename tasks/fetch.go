@@ -1,0 +1,85 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/download"
+)
+
+// downloadTask fetches one file. A declared digest is all of its identity; without one the address is.
+type downloadTask struct {
+	p        *Project
+	url      string
+	declared string // SHA-256 from the file; empty: none
+	expected string // declared or pinned by the lock; empty: not known yet
+}
+
+func (t *downloadTask) Describe(d *cache.Description) {
+	if t.declared != "" {
+		d.Add("sha256", t.declared)
+		return
+	}
+	d.Add("url", t.url)
+}
+
+func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
+	if t.p.Offline {
+		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
+			Message: t.url + " is not in the store, and -offline forbids to fetch it"}}
+	}
+	fmt.Fprintf(env.Log, "GET %s\n", t.url)
+	// What has come so far stays where the next attempt, or the next apply, finds it.
+	partial := filepath.Join(t.p.StateDir, "downloads", fmt.Sprintf("%x", sha256.Sum256([]byte(t.url)))[:16])
+	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+		return err
+	}
+	info, err := download.Get(ctx, download.Options{
+		URL: t.url, SHA256: t.expected, Dest: partial, Client: t.p.HTTP, AllowLocal: true,
+		Progress: func(done, total int64) {
+			env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "fetch", Data: map[string]any{"done": done, "total": total}})
+		},
+	})
+	if err != nil {
+		return downloadFailure(err)
+	}
+	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
+	if err := copyFile(filepath.Join(env.Out, fileName(t.url)), partial); err != nil {
+		return err
+	}
+	return os.Remove(partial)
+}
+
+// fileName is the last part of the URL's path.
+func fileName(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
+			return name
+		}
+	}
+	return "download"
+}
+
+func downloadFailure(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	f := cache.Failure{Class: cache.Transient, Rule: "download", Stage: "fetch", Message: err.Error()}
+	var mismatch *download.Mismatch
+	var refused *download.Refused
+	switch {
+	case errors.As(err, &mismatch):
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_mismatch", "the file behind the URL is not the declared one: correct sha256, or the URL"
+	case errors.As(err, &refused):
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_refused", "check the URL; the server does not have the file or does not give it"
+	}
+	return &engine.Failure{Failure: f, Err: err}
+}

@@ -1,0 +1,207 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// fixRule is how a rule is named that is a fix's detect.
+const fixRule = "fix."
+
+// appliedFix is a fix that is to be applied, as evaluated for one candidate.
+type appliedFix struct {
+	fix *hclspec.Fix
+	hclspec.FixCase
+}
+
+// eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that nothing
+// in the file lists.
+func (p *Project) eligible(listed ...[]hclspec.Address) []hclspec.Address {
+	if all := slices.Concat(listed...); len(all) > 0 {
+		return all
+	}
+	return p.unlisted
+}
+
+// indexFixes finds the fixes by address, and those that no block lists.
+func (p *Project) indexFixes() {
+	listed := map[hclspec.Address]bool{}
+	list := func(fixes []hclspec.Address) {
+		for _, a := range fixes {
+			listed[a] = true
+		}
+	}
+	for _, w := range p.Spec.Wheels {
+		list(w.Fixes)
+		if w.Build != nil {
+			list(w.Build.Fixes)
+		}
+	}
+	for _, i := range p.Spec.Images {
+		list(i.Fixes)
+	}
+	for _, b := range p.Spec.Benchmarks {
+		list(b.Fixes)
+	}
+	for _, t := range p.Spec.Tasks {
+		list(t.Fixes)
+	}
+	p.fixes, p.unlisted = map[hclspec.Address]*hclspec.Fix{}, nil
+	for i := range p.Spec.Fixes {
+		f := &p.Spec.Fixes[i]
+		p.fixes[f.Address] = f
+		if !listed[f.Address] {
+			p.unlisted = append(p.unlisted, f.Address)
+		}
+	}
+}
+
+// due are the eligible fixes that are to be applied for a candidate: where the file says when, or where one was learnt
+// from a failure of any variant of its commit. A fix comes after those that it names.
+func (p *Project) due(eligible []hclspec.Address, candidate string) []appliedFix {
+	var due []appliedFix
+	var visit func(a hclspec.Address)
+	seen := map[hclspec.Address]bool{}
+	visit = func(a hclspec.Address) {
+		fix := p.fixes[a]
+		if fix == nil || seen[a] || !slices.Contains(eligible, a) {
+			return
+		}
+		seen[a] = true
+		for _, before := range fix.After {
+			visit(before)
+		}
+		c, ok := fix.Cases[candidate]
+		if !ok {
+			c = fix.Cases[""]
+		}
+		if c.When || p.learnt(a.Name, candidate) {
+			due = append(due, appliedFix{fix, c})
+		}
+	}
+	for _, a := range eligible {
+		visit(a)
+	}
+	return due
+}
+
+func (p *Project) learnt(fix, candidate string) bool {
+	commit, _, _ := strings.Cut(candidate, "/")
+	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit })
+}
+
+// addFixes adds what the recipes refer to.
+func (r *refs) addFixes(fixes []appliedFix) {
+	for _, f := range fixes {
+		r.addText(f.Run...)
+		r.addCommand(f.Verify)
+		r.addEnv(f.Env)
+		for _, file := range f.Files {
+			r.addText(file.From, file.To)
+		}
+	}
+}
+
+// describeFixes writes the recipes, not their names or reasons, into a key.
+func (r refs) describeFixes(d *cache.Description, fixes []appliedFix) {
+	for _, f := range fixes {
+		d.Add("fix", f.fix.Effect)
+		for _, run := range f.Run {
+			d.Add("fix.run", run.Expand(r.label))
+		}
+		for _, file := range f.Files {
+			d.Add("fix.file", file.From.Expand(r.label), file.Content, file.To.Expand(r.label))
+		}
+		r.describeEnv(d, f.Env)
+		d.Add("fix.pip", f.Pip...)
+		r.describeCommand(d, "fix.verify", f.Verify)
+	}
+}
+
+// detectors are rules for the fixes that may still be learnt.
+func (s *shell) detectors() []metrics.Rule {
+	var rules []metrics.Rule
+	for _, a := range s.fixes {
+		fix := s.p.fixes[a]
+		applied := slices.ContainsFunc(s.applied, func(f appliedFix) bool { return f.fix == fix })
+		if fix == nil || fix.Detect == "" || applied {
+			continue
+		}
+		rules = append(rules, metrics.Rule{Name: fixRule + a.Name, Match: regexp.MustCompile(fix.Detect), Class: string(cache.Fixable)})
+	}
+	return rules
+}
+
+// apply applies the fixes to the working directory, each followed by its verify.
+func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
+	for _, f := range fixes {
+		fmt.Fprintf(s.log, "fix %s: %s\n", f.fix.Address.Name, f.fix.Description)
+		if len(f.Pip) > 0 {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image", Stage: "build",
+				Message: f.fix.Address.String() + " pins Python packages, which needs an image: the host's packages are never changed"}}
+		}
+		s.setEnv(f.Env)
+		for _, file := range f.Files {
+			if err := s.place(file); err != nil {
+				return fmt.Errorf("%s: %w", f.fix.Address, err)
+			}
+		}
+		for _, run := range f.Run {
+			if err := s.run(ctx, "build", s.expand(hclspec.Command{Shell: run}), 0, nil); err != nil {
+				return err
+			}
+		}
+		if f.Verify.Shell != nil || f.Verify.Argv != nil {
+			if err := s.run(ctx, "verify", s.expand(f.Verify), 0, nil); err != nil {
+				return err
+			}
+		}
+		s.applied = append(s.applied, f)
+		s.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": f.fix.Address.Name, "effect": f.fix.Effect}})
+	}
+	return nil
+}
+
+// place puts a fix's file into the working directory, and nowhere else.
+func (s *shell) place(file hclspec.FixFile) error {
+	to := s.variables(file.To.Expand(s.path))
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(s.dir, to)
+	}
+	rel, err := filepath.Rel(s.dir, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("file %s: outside the working directory", to)
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	content := []byte(file.Content)
+	if file.From != nil {
+		from := s.variables(file.From.Expand(s.path))
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(s.p.Spec.Dir, from)
+		}
+		if content, err = os.ReadFile(from); err != nil {
+			return err
+		}
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(rel, content, 0o644)
+}
+
+// cutFix is the name of the fix that a failure's rule asks for.
+func cutFix(rule string) (string, bool) { return strings.CutPrefix(rule, fixRule) }

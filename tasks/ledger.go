@@ -1,0 +1,390 @@
+package tasks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Findings are what a compare found and what that rests on: the material of a report.
+type Findings struct {
+	Compare      string             `json:"compare"`
+	Universe     int                `json:"universe"` // outcomes there must be
+	Comparisons  []stats.Comparison `json:"comparisons"`
+	Measurements []Measurement      `json:"measurements"`
+}
+
+// standing is how a member stands after its group's blocks.
+type standing struct {
+	member
+	absence
+	absent  bool
+	failure *cache.Failure // its own, in a block
+	infra   *cache.Failure // of a block as a whole
+	never   string         // why no device can serve the blocks
+	pending string         // why blocks are still missing
+	rows    []Measurement
+	series  map[string]map[int]float64 // metric → block → value
+	units   map[string]string
+}
+
+// measured says that the member has a valid sample of its primary metric.
+func (s *standing) measured() bool { return len(s.series[s.bench.Metrics.Primary]) > 0 }
+
+// standings finds out how the members of a group stand. ends tells how each of its blocks ended.
+func (p *Project) standings(g *group, ends map[string]engine.End) (map[string]*standing, error) {
+	all := map[string]*standing{}
+	for _, m := range g.members {
+		s := &standing{member: m, series: map[string]map[int]float64{}, units: map[string]string{}}
+		s.absence, s.absent = g.absent[m.name]
+		all[m.name] = s
+	}
+	for _, t := range g.trials {
+		end := ends[t.at.String()]
+		if end.Entry.Dir != "" {
+			if err := p.readBlock(end.Entry, all); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.at, err)
+			}
+			continue
+		}
+		for _, name := range t.members {
+			all[name].lacks(t.at, end)
+		}
+	}
+	return all, nil
+}
+
+// lacks notes that a block has no result.
+func (s *standing) lacks(at hclspec.Address, end engine.End) {
+	switch {
+	case s.absent:
+	case end.Never:
+		s.never = end.Reason
+	case end.Failure != nil && end.Failure.Class.Retried():
+		if f := end.Failure; f.Subject == "" || f.Subject == s.candidate {
+			s.infra = f
+		} else {
+			s.pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
+		}
+	case end.Failure != nil && end.Failure.Subject == s.candidate:
+		s.failure = end.Failure
+	case s.pending == "":
+		s.pending = cmp.Or(end.Reason, at.String()+" has not been run")
+	}
+}
+
+// readBlock reads the samples and failures of one block.
+func (p *Project) readBlock(e cache.Entry, all map[string]*standing) error {
+	rec, err := readTrial(e)
+	if err != nil {
+		return err
+	}
+	for name, s := range all {
+		own, ok := rec.Members[name]
+		switch {
+		case !ok || own.Skipped != "":
+			continue
+		case own.Failure != nil:
+			s.failure = own.Failure
+			continue
+		}
+		rows, err := p.measurements(e, rec, s.member)
+		if err != nil {
+			return err
+		}
+		s.rows = append(s.rows, rows...)
+		for _, r := range rows {
+			if s.series[r.Metric] == nil {
+				s.series[r.Metric] = map[int]float64{}
+			}
+			s.series[r.Metric][r.Block] = r.Value
+			s.units[r.Metric] = r.Unit
+		}
+	}
+	return nil
+}
+
+// judge judges the candidates of a compare, given how the blocks ended.
+func (p *Project) judge(c *hclspec.Compare, ends map[string]engine.End) (Findings, error) {
+	found := Findings{Compare: c.Address.Name, Comparisons: []stats.Comparison{}, Measurements: []Measurement{}}
+	covered := map[string]bool{}
+	for _, g := range p.groupsOf(c) {
+		all, err := p.standings(g, ends)
+		if err != nil {
+			return found, err
+		}
+		rows, _ := p.judgeGroup(c, g, all)
+		for _, m := range g.members {
+			covered[m.candidate] = true
+			found.Measurements = append(found.Measurements, all[m.name].rows...)
+			if m.candidate != "" && !m.baseline {
+				found.Universe++
+			}
+		}
+		found.Comparisons = append(found.Comparisons, rows...)
+	}
+	for _, row := range p.uncovered(c, covered) {
+		found.Comparisons = append(found.Comparisons, row)
+		found.Universe++
+	}
+	ledger := stats.Ledger{Universe: found.Universe, Rows: found.Comparisons}
+	return found, ledger.Check()
+}
+
+// groupsOf are the groups with members among the compare's benchmarks.
+func (p *Project) groupsOf(c *hclspec.Compare) []*group {
+	var groups []*group
+	for _, g := range p.groups {
+		if g.isOf(c) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// uncovered gives the candidates that no benchmark of the compare measures their outcome: no candidate of the file is
+// ever dropped in silence.
+func (p *Project) uncovered(c *hclspec.Compare, covered map[string]bool) []stats.Comparison {
+	var rows []stats.Comparison
+	for i := range p.Spec.Candidates {
+		cand := &p.Spec.Candidates[i]
+		if cand.Baseline || covered[cand.Key] {
+			continue
+		}
+		row := stats.Comparison{Compare: c.Address.Name, Commit: cand.Commit, Candidate: cand.Key, Primary: true,
+			Outcome: stats.NotRun, Reason: "no benchmark of " + c.Address.String() + " measures it"}
+		if gap, out := p.excluded[cand.Key]; out {
+			row.Outcome, row.Reason = gap.outcome, gap.why
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// judgeGroup gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others.
+// It returns the rows and how many more blocks the open verdicts ask for.
+func (p *Project) judgeGroup(c *hclspec.Compare, g *group, all map[string]*standing) ([]stats.Comparison, int) {
+	base := baselineOf(g, all)
+	var rows []stats.Comparison
+	var fit []*standing
+	method := map[string]stats.Methodology{}
+	for _, m := range g.members {
+		s := all[m.name]
+		if m.candidate == "" || m.baseline {
+			continue
+		}
+		row := stats.Comparison{Compare: c.Address.Name, Benchmark: m.bench.Address.Name, Commit: g.commit, Candidate: m.candidate,
+			Metric: m.bench.Metrics.Primary, Primary: true, Caveats: caveats(m)}
+		if base != nil {
+			row.Against = base.candidate
+		}
+		var decided bool
+		if row.Outcome, row.Reason, decided = outcome(s, base); !decided {
+			row, decided = p.comparable(row, s, base, method)
+		}
+		if decided {
+			rows = append(rows, row)
+		} else {
+			fit = append(fit, s)
+		}
+	}
+	if len(fit) == 0 {
+		return rows, 0
+	}
+	judged, more := p.verdicts(c, g, fit, base, method)
+	return append(rows, judged...), more
+}
+
+func baselineOf(g *group, all map[string]*standing) *standing {
+	for _, m := range g.members {
+		if m.baseline {
+			return all[m.name]
+		}
+	}
+	return nil
+}
+
+// outcome decides by the first rule that holds whether a candidate has an outcome without any figure.
+func outcome(s, base *standing) (stats.Outcome, string, bool) {
+	switch {
+	case s.absent && (s.outcome == stats.Skipped || s.outcome == stats.NoPatch):
+		return s.outcome, s.why, true
+	case s.never != "":
+		return stats.Infeasible, s.never, true
+	case s.absent && s.outcome == stats.Infeasible:
+		return s.outcome, s.why, true
+	case base == nil:
+		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
+	case base.failure != nil:
+		return stats.NoBaseline, "the baseline failed: " + base.failure.Message, true
+	case base.infra != nil && base.infra.Subject != "":
+		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
+	case s.absent:
+		return s.outcome, s.why, true
+	case s.failure != nil && base.measured():
+		return stats.Failed, explain(s.failure), true
+	case s.infra != nil:
+		return stats.Infra, explain(s.infra), true
+	case s.pending != "" || !s.measured() || !base.measured():
+		return stats.NotRun, cmp.Or(s.pending, "no sample has been taken"), true
+	}
+	return "", "", false
+}
+
+// explain is a failure in one line: the rule that diagnosed it, or that none did, and its evidence.
+func explain(f *cache.Failure) string {
+	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
+	if f.Evidence != "" {
+		text += ": " + f.Evidence
+	}
+	return text
+}
+
+// comparable decides whether a candidate's numbers may be held against the baseline's.
+func (p *Project) comparable(row stats.Comparison, s, base *standing, method map[string]stats.Methodology) (stats.Comparison, bool) {
+	own, other := p.methodology(s), p.methodology(base)
+	diff, labels := stats.Compatible(own, other, p.Allow)
+	method[s.name] = own
+	row.Methodology = own.Digest()
+	row.Caveats = append(row.Caveats, labels...)
+	if err := stats.Refuse(s.candidate, base.candidate, diff); err != nil {
+		row.Outcome, row.Reason = stats.NotComparable, err.Error()
+		return row, true
+	}
+	if why := tokensDiffer(s, base); why != "" {
+		row.Outcome, row.Reason = stats.NotComparable, why
+		return row, true
+	}
+	return row, false
+}
+
+// tokensDiffer holds the total output tokens of both sides against each other: a server that says less is not faster.
+func tokensDiffer(s, base *standing) string {
+	const metric, usual = "total_output_tokens", 0.005
+	tolerance := cmp.Or(s.bench.Metrics.TokenTolerance, usual)
+	x, y := mean(s.series[metric]), mean(base.series[metric])
+	if x == 0 || y == 0 || math.Abs(x-y)/y <= tolerance {
+		return ""
+	}
+	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart", metric, x, y, 100*tolerance)
+}
+
+func mean(values map[int]float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	if len(values) == 0 {
+		return 0
+	}
+	return sum / float64(len(values))
+}
+
+// verdicts judges the candidates that can be judged, together, metric by metric.
+func (p *Project) verdicts(c *hclspec.Compare, g *group, fit []*standing, base *standing, method map[string]stats.Methodology) ([]stats.Comparison, int) {
+	var rows []stats.Comparison
+	more := 0
+	for _, metric := range metricsOf(c, fit, base) {
+		better, known := directionOf(base, metric)
+		primary := metric == base.bench.Metrics.Primary
+		if !known && !primary {
+			continue
+		}
+		rule := ruleOf(c, g, base, metric, better)
+		contrasts := make([][]stats.Pair, len(fit))
+		for i, s := range fit {
+			contrasts[i] = pairs(s.series[metric], base.series[metric])
+		}
+		for i, v := range stats.JudgeTogether(contrasts, rule) {
+			s := fit[i]
+			row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
+				Against: base.candidate, Metric: metric, Primary: primary, Unit: base.units[metric], Methodology: method[s.name].Digest(),
+				Caveats: append(caveats(s.member), p.allowedLabels(s, base)...)}
+			rows = append(rows, v.Into(row))
+			if primary {
+				more = max(more, v.More)
+			}
+		}
+	}
+	return rows, more
+}
+
+func (p *Project) allowedLabels(s, base *standing) []string {
+	_, labels := stats.Compatible(p.methodology(s), p.methodology(base), p.Allow)
+	return labels
+}
+
+// metricsOf are the metrics to judge: the primary first, then those that the compare names or, when it names none, all
+// that every side has.
+func metricsOf(c *hclspec.Compare, fit []*standing, base *standing) []string {
+	primary := base.bench.Metrics.Primary
+	names := []string{primary}
+	for _, metric := range slices.Sorted(maps.Keys(base.series)) {
+		everywhere := !slices.ContainsFunc(fit, func(s *standing) bool { return len(s.series[metric]) == 0 })
+		wanted := len(c.Metrics) == 0 || slices.Contains(c.Metrics, metric)
+		if metric != primary && everywhere && wanted {
+			names = append(names, metric)
+		}
+	}
+	return names
+}
+
+// directionOf is which way the metric is better: as its definition says, else by what it is.
+func directionOf(s *standing, metric string) (string, bool) {
+	for _, def := range s.bench.Metrics.Custom {
+		if def.Name == metric && def.Better != "" {
+			return def.Better, true
+		}
+	}
+	higher, known := metrics.Better(metric, s.units[metric])
+	if higher {
+		return stats.Higher, known
+	}
+	if known {
+		return stats.Lower, true
+	}
+	return "", false
+}
+
+func ruleOf(c *hclspec.Compare, g *group, base *standing, metric, better string) stats.Rule {
+	tie := c.Tie
+	for _, def := range base.bench.Metrics.Custom {
+		if def.Name == metric && def.Tie > 0 {
+			tie = def.Tie
+		}
+	}
+	return stats.Rule{Better: better, Tie: cmp.Or(tie, stats.DefaultTie(metric)), Confidence: c.Confidence,
+		Looks: stats.Looks(g.design.Samples, g.design.Max), Pairing: g.design.Pairing}
+}
+
+// pairs are the blocks in which both sides have a sample.
+func pairs(candidate, against map[int]float64) []stats.Pair {
+	var list []stats.Pair
+	for _, block := range slices.Sorted(maps.Keys(candidate)) {
+		if other, ok := against[block]; ok {
+			list = append(list, stats.Pair{Block: block, Candidate: candidate[block], Against: other})
+		}
+	}
+	return list
+}
+
+// caveats are what every figure of a member must say: the fixes that it ran with.
+func caveats(m member) []string {
+	list := []string{}
+	for _, f := range m.fixes {
+		text := "fix " + f.fix.Address.Name + " (" + f.fix.Effect + ")"
+		if f.fix.Caveat != "" {
+			text += ": " + f.fix.Caveat
+		}
+		list = append(list, text)
+	}
+	return list
+}

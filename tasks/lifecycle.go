@@ -1,0 +1,189 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// What a lifecycle leaves in its member's directory.
+const (
+	stdoutFile = "stdout" // of the measured command
+	serverFile = "server.log"
+	outDir     = "out" // what was written to $OUT
+)
+
+// lifecycle is one sample: lay out, start the server, warm up, run the command, stop.
+type lifecycle struct {
+	t   *trialTask
+	env *engine.Env
+	m   member
+	out string // the member's directory in the result
+}
+
+func (l *lifecycle) run(ctx context.Context) error {
+	b := l.m.bench
+	dir := filepath.Join(l.env.Work, l.m.name)
+	sh, err := l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, outDir))
+	if err != nil {
+		return err
+	}
+	if err := l.layOut(dir); err != nil {
+		return err
+	}
+	sh.fixes = l.m.allowed
+	sh.setEnv(b.Env)
+	if err := sh.setSecrets(b.Secrets); err != nil {
+		return err
+	}
+	if err := sh.apply(ctx, l.m.fixes); err != nil {
+		return err
+	}
+	if b.Server == nil {
+		return l.measure(ctx, sh, nil)
+	}
+	l.progress("start")
+	server, err := startServer(ctx, sh, b.Server, filepath.Join(l.out, serverFile))
+	if err != nil {
+		return err
+	}
+	err = l.measure(ctx, sh, server)
+	return errors.Join(err, server.stop())
+}
+
+func (l *lifecycle) progress(phase string) {
+	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase, Data: map[string]any{"candidate": l.m.candidate, "block": l.t.block}})
+}
+
+// layOut puts the client's tree and the data into the working directory.
+func (l *lifecycle) layOut(dir string) error {
+	if c := l.m.bench.Client; c != (hclspec.Address{}) {
+		if err := copyTree(dir, l.t.refs.input(l.env, c).Dir); err != nil {
+			return err
+		}
+	}
+	return l.t.refs.layData(l.env, dir, l.m.bench.Data)
+}
+
+// measure runs the command, first for warming up, then for the sample, and reads the primary metric: a run that yields
+// none is a failure, whatever its exit status.
+func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
+	b := l.m.bench
+	argv := sh.expand(b.Command)
+	for i := range b.Design.Warmup {
+		l.progress(fmt.Sprintf("warm-up %d", i+1))
+		if err := l.client(ctx, sh, s, argv, nil); err != nil {
+			return err
+		}
+		if err := emptyDir(filepath.Join(l.out, outDir)); err != nil {
+			return err
+		}
+	}
+	l.progress("run")
+	stdout, err := os.Create(filepath.Join(l.out, stdoutFile))
+	if err != nil {
+		return err
+	}
+	err = l.client(ctx, sh, s, argv, stdout)
+	if err = errors.Join(err, stdout.Close()); err != nil {
+		return err
+	}
+	return l.check()
+}
+
+// client runs the measured command. It ends at once when the server dies.
+func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []string, stdout io.Writer) error {
+	if s == nil {
+		return sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.process.Done():
+			cancel(errServerDied)
+		case <-ctx.Done():
+		}
+	}()
+	err := sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
+	if err != nil && s.dead() {
+		return s.died("run")
+	}
+	return err
+}
+
+var errServerDied = errors.New("the server died")
+
+// check reads the sample.
+func (l *lifecycle) check() error {
+	b := l.m.bench
+	result, err := l.t.p.read(b, l.out)
+	primary := b.Metrics.Primary
+	if err == nil {
+		if s, ok := metrics.Find(result.Samples, primary); ok {
+			l.tell(s)
+			return nil
+		}
+	}
+	message := fmt.Sprintf("metric %q not found in the output", primary)
+	if near := metrics.Nearest(primary, labels(result), 5); len(near) > 0 {
+		message += fmt.Sprintf("; nearest labels there: %q", near)
+	} else if err != nil {
+		message += ": " + err.Error()
+	}
+	return &engine.Failure{Err: err, Failure: cache.Failure{
+		Class: cache.Invalid, Rule: "metric_missing", Stage: "parse", Message: message,
+		Remedy: "correct metrics.primary or the metric's match; benchgraph parse FILE shows what is read",
+	}}
+}
+
+func labels(r metrics.Result) []string {
+	all := make([]string, 0, len(r.Samples)+len(r.Labels))
+	for _, s := range r.Samples {
+		all = append(all, s.Metric)
+	}
+	return append(all, r.Labels...)
+}
+
+func (l *lifecycle) tell(s metrics.Sample) {
+	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: map[string]any{
+		"benchmark": l.m.bench.Address.Name, "candidate": l.m.candidate, "block": l.t.block,
+		"metric": s.Metric, "value": s.Value, "unit": s.Unit,
+	}})
+}
+
+// read parses the raw output of one sample.
+func (p *Project) read(b *hclspec.Benchmark, dir string) (metrics.Result, error) {
+	parser, err := parserOf(b)
+	if err != nil {
+		return metrics.Result{}, err
+	}
+	out := metrics.Output{Open: func(name string) (io.ReadCloser, error) { return os.OpenInRoot(filepath.Join(dir, outDir), name) }}
+	var f io.ReadCloser
+	if b.Metrics.File != "" {
+		f, err = out.Open(b.Metrics.File)
+	} else {
+		f, err = os.Open(filepath.Join(dir, stdoutFile))
+	}
+	if err != nil {
+		return metrics.Result{}, err
+	}
+	defer f.Close()
+	out.Stdout = f
+	return parser.Parse(out)
+}
+
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}

@@ -1,0 +1,130 @@
+package tasks
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
+// is measured, the candidate's own artefacts, is no part of it.
+func (p *Project) methodology(s *standing) stats.Methodology {
+	b := s.bench
+	var m stats.Methodology
+	add := func(name, value string) { m.Fields = append(m.Fields, stats.Field{Name: name, Value: value}) }
+	add("benchmark", b.Address.Name)
+	add("command", p.neutralCommand(b.Command))
+	if b.Client != (hclspec.Address{}) {
+		add("client", p.tracesOf(b.Client))
+	}
+	for _, item := range b.Data {
+		add("data "+item.Name, p.neutral(item.Ref))
+	}
+	addEnv := func(prefix string, env map[string]hclspec.Text) {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			add(prefix+name, env[name].Expand(p.neutral))
+		}
+	}
+	addEnv("env ", b.Env)
+	if srv := b.Server; srv != nil {
+		add("server", p.neutralCommand(srv.Command))
+		addEnv("server env ", srv.Env)
+	}
+	add("warmup", strconv.Itoa(b.Design.Warmup))
+	add("pairing", b.Design.Pairing)
+	add("metrics", fmt.Sprint(b.Metrics.Format, " ", b.Metrics.File))
+	for _, c := range b.Metrics.Custom {
+		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
+	}
+	if b.GPUs != nil {
+		add("devices", fmt.Sprintf("%d × %s, %d bytes", b.GPUs.Count, b.GPUs.Model, b.GPUs.Memory))
+	}
+	for _, f := range s.fixes {
+		if f.fix.Effect != "neutral" {
+			add("fix "+f.fix.Address.Name, f.fix.Effect)
+		}
+	}
+	add("hardware", hardwareOf(s.rows))
+	return m
+}
+
+func (p *Project) neutralCommand(c hclspec.Command) string {
+	if c.Argv == nil {
+		return c.Shell.Expand(p.neutral)
+	}
+	words := make([]string, len(c.Argv))
+	for i, w := range c.Argv {
+		words[i] = w.Expand(p.neutral)
+	}
+	return strings.Join(words, " ")
+}
+
+// neutral stands for a reference in a methodology: a candidate's own artefact by its block alone, since it is what is
+// measured; anything else by what identifies its content.
+func (p *Project) neutral(a hclspec.Address) string {
+	if a.Keyed && p.candidates[a.Key] != nil {
+		return "${" + a.Kind + "." + a.Name + "}"
+	}
+	return p.tracesOf(a)
+}
+
+// tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else by
+// its address.
+func (p *Project) tracesOf(a hclspec.Address) string {
+	switch a.Kind {
+	case "fetch":
+		for _, f := range p.Spec.Fetches {
+			if f.Address == a && f.SHA256 != "" {
+				return "sha256:" + f.SHA256
+			}
+		}
+	case "source":
+		for _, s := range p.Spec.Sources {
+			if s.Address == a && s.Patch == "" {
+				return "tree:" + p.trees[s.Rev]
+			}
+		}
+	}
+	return a.String()
+}
+
+// hardwareOf lists the classes of hardware that the samples come from.
+func hardwareOf(rows []Measurement) string {
+	classes := map[string]bool{}
+	for _, r := range rows {
+		classes[r.Hardware] = true
+	}
+	return strings.Join(sortedKeys(classes), "; ")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// parserOf is what reads a benchmark's output.
+func parserOf(b *hclspec.Benchmark) (metrics.Parser, error) {
+	if len(b.Metrics.Custom) == 0 {
+		return metrics.Lookup(b.Metrics.Format)
+	}
+	defs := make([]metrics.Definition, len(b.Metrics.Custom))
+	for i, c := range b.Metrics.Custom {
+		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit, Better: c.Better}
+	}
+	return metrics.NewCustom(defs)
+}
+
+// model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
+func (p *Project) model(pattern string) *regexp.Regexp {
+	if pattern == "" {
+		return nil
+	}
+	if p.models[pattern] == nil {
+		p.models[pattern] = regexp.MustCompile(pattern)
+	}
+	return p.models[pattern]
+}

@@ -1,0 +1,159 @@
+// Package tasks turns a Spec into a graph the engine can run: one file for each kind of node.
+//
+// A Project holds a spec and its lock together. Its graph depends on what is already known: how many blocks the verdicts
+// so far ask for, which members of a block cannot be built, which fixes were learnt. So planning goes in rounds until
+// nothing changes, and applying goes in waves; the graph of a wave is static.
+package tasks
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// Store is what a project needs of the store.
+type Store interface {
+	cache.Store
+	Scratch() (string, error)
+}
+
+// Config is what a project works with. All of it comes from main; nothing else is read from the environment.
+type Config struct {
+	StateDir string // absolute; holds mirrors and logs
+	Store    Store
+	Journal  *cache.Journal
+	Stat     *cache.StatCache
+	Host     executor.Executor
+	Pool     device.Pool
+	HTTP     *http.Client // for downloads
+	Environ  []string     // PATH, HOME and LANG for commands, as NAME=value
+	Secret   func(name string) (value string, ok bool)
+	Rules    []metrics.Rule // built-in failure rules; the file's come before them
+	Load     Loader
+	Render   Renderer
+	Offline  bool      // reach no network
+	Locked   bool      // refuse to change the lock
+	Allow    []string  // methodology fields that may differ; every figure that this lets through is labelled
+	Progress io.Writer // tells of slow preparations, in plain lines
+	Version  string    // of benchgraph, for the records
+}
+
+// Loader evaluates the project's files with a lock.
+type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
+
+// Renderer renders what a report node found, as files by name.
+type Renderer func(found []Findings, name string, formats []string) (map[string][]byte, error)
+
+// Project is a spec with everything that its graph is made from.
+type Project struct {
+	Config
+	Spec *hclspec.Spec
+	Lock *hclspec.Lock
+
+	mirrorsMu  sync.Mutex
+	mirrors    map[string]*git.Mirror // by repo name
+	trees      map[string]string      // by commit: its tree
+	rules      []metrics.Rule
+	fixes      map[hclspec.Address]*hclspec.Fix
+	unlisted   []hclspec.Address             // fixes that no block lists
+	candidates map[string]*hclspec.Candidate // by key
+	groups     []*group
+	excluded   map[string]absence           // by candidate
+	probes     map[string][]hclspec.Address // known issues to be asked about, by candidate
+	models     map[string]*regexp.Regexp
+	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
+	blocks     map[string]int              // by group: how many blocks are asked for
+	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
+}
+
+// Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
+func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diagnostics) {
+	spec, diags := c.Load(lock)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p := &Project{
+		Config: c, Spec: spec, Lock: lock,
+		mirrors: map[string]*git.Mirror{},
+		models:  map[string]*regexp.Regexp{},
+		given:   map[cache.Key]cache.Attempt{},
+		blocks:  map[string]int{},
+		dropped: map[string]absence{},
+	}
+	changed, more := p.resolve(ctx)
+	diags = append(diags, more...)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if changed {
+		diags = append(diags, p.reload()...)
+	}
+	return p, diags
+}
+
+// reload evaluates the files with the lock as it is now.
+func (p *Project) reload() hcl.Diagnostics {
+	spec, diags := p.Load(p.Lock)
+	if diags.HasErrors() {
+		return diags
+	}
+	p.Spec = spec
+	return nil
+}
+
+// PlanOptions say what of the graph is planned, and how.
+type PlanOptions struct {
+	Target      func(address string) bool // nil: everything
+	Exclude     func(address string) bool
+	Replace     func(address string) bool
+	RetryFailed bool
+}
+
+// Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
+// blocks, or blocks without a member that cannot be built.
+func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
+	for {
+		graph, err := p.graph(ctx)
+		if err != nil {
+			return nil, err
+		}
+		whole, err := engine.NewPlan(ctx, graph, p.planOptions(o))
+		if err != nil {
+			return nil, err
+		}
+		changed, err := p.adapt(ctx, whole)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			continue
+		}
+		if o.Target == nil && o.Exclude == nil {
+			return whole, nil
+		}
+		part, err := graph.Subset(o.Target, o.Exclude)
+		if err != nil {
+			return nil, err
+		}
+		return engine.NewPlan(ctx, part, p.planOptions(o))
+	}
+}
+
+func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
+	return engine.PlanOptions{
+		Store: p.Store, Journal: p.Journal, Pool: p.Pool,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, GaveUp: p.given,
+	}
+}

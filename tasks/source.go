@@ -1,0 +1,118 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/git"
+)
+
+// repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.
+type repoTask struct {
+	p       *Project
+	repo    *hclspec.Repo
+	commits []string // sorted
+}
+
+func (t *repoTask) Describe(d *cache.Description) {
+	d.Add("location", t.repo.URL, t.repo.Path)
+	d.Add("commits", t.commits...)
+}
+
+func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
+	mirror, err := t.p.mirror(ctx, t.repo.Address)
+	if err != nil {
+		return gitFailure(err)
+	}
+	found, err := mirror.Resolve(ctx, t.commits)
+	if err != nil {
+		return gitFailure(err)
+	}
+	var list []byte
+	for _, c := range t.commits {
+		list = fmt.Appendf(list, "%s tree %s\n", found[c].Commit, found[c].Tree)
+	}
+	return os.WriteFile(filepath.Join(env.Out, "commits"), list, 0o644)
+}
+
+// tree is the code of a source: what identifies it, and how to lay it out.
+type tree struct {
+	p     *Project
+	repo  hclspec.Address
+	rev   string // 40 digits
+	patch string // path relative to the project's directory; empty: none
+	bytes []byte // of the patch
+}
+
+func (p *Project) tree(s *hclspec.Source) (*tree, error) {
+	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch}
+	if s.Patch == "" {
+		return t, nil
+	}
+	var err error
+	t.bytes, err = os.ReadFile(filepath.Join(p.Spec.Dir, filepath.FromSlash(s.Patch)))
+	return t, err
+}
+
+// Describe names the tree by content: where it comes from and how it is spelt do not matter.
+func (t *tree) Describe(d *cache.Description) {
+	d.Add("tree", t.p.trees[t.rev])
+	if t.patch != "" {
+		d.Add("patch", fmt.Sprintf("%x", sha256.Sum256(t.bytes)))
+	}
+}
+
+// layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
+// identity of the result: its git tree.
+func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
+	mirror, err := t.p.mirror(ctx, t.repo)
+	if err != nil {
+		return "", gitFailure(err)
+	}
+	if t.patch == "" {
+		return t.p.trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
+	}
+	id, err := mirror.Apply(ctx, t.rev, t.bytes, dir)
+	var refused *git.PatchError
+	if errors.As(err, &refused) {
+		return "", &engine.Failure{Err: err, Failure: cache.Failure{
+			Class: cache.Permanent, Rule: "patch_refused", Stage: "checkout",
+			Message: fmt.Sprintf("%s does not apply to %s", t.patch, short(t.rev)), Evidence: refused.Error(),
+			Remedy: "make the patch anew against this revision; nothing of it was applied",
+		}}
+	}
+	return id, gitFailure(err)
+}
+
+// sourceTask is a source: a checked-out, patched tree.
+type sourceTask struct{ *tree }
+
+func (t sourceTask) Run(ctx context.Context, env *engine.Env) error {
+	id, err := t.layOut(ctx, env.Out)
+	if err == nil {
+		fmt.Fprintf(env.Log, "tree %s\n", id)
+	}
+	return err
+}
+
+// gitFailure gives git's errors their class.
+func gitFailure(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	f := cache.Failure{Class: cache.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
+	var fetch *git.FetchError
+	if errors.As(err, &fetch) {
+		f.Class, f.Evidence, f.Remedy = fetch.Class, fetch.Evidence, fetch.Remedy
+	}
+	return &engine.Failure{Err: err, Failure: f}
+}
+
+func short(rev string) string { return rev[:min(len(rev), 12)] }

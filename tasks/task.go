@@ -1,0 +1,173 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// file is one file of the project that a task reads: its path and its content as it was when the graph was built.
+type file struct {
+	path   string // slash-separated, relative to the project's directory
+	sha256 string
+	exec   bool
+}
+
+// commandTask is a task block: anything else one would put in a Makefile.
+type commandTask struct {
+	p       *Project
+	refs    refs
+	spec    *hclspec.Task
+	files   []file
+	allowed []hclspec.Address
+	fixes   []appliedFix
+}
+
+func (t *commandTask) Describe(d *cache.Description) {
+	for _, f := range t.files {
+		d.Add("file", f.path, f.sha256, fmt.Sprint(f.exec))
+	}
+	if t.spec.Source != (hclspec.Address{}) {
+		d.Add("source", t.refs.label(t.spec.Source))
+	}
+	t.refs.describeCommand(d, "command", t.spec.Command)
+	t.refs.describeEnv(d, t.spec.Env)
+	t.refs.describeData(d, t.spec.Data)
+	t.refs.describeFixes(d, t.fixes)
+	d.Add("outputs", t.spec.Outputs...)
+}
+
+func (t *commandTask) Run(ctx context.Context, env *engine.Env) error {
+	dir, made := filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
+	sh, err := t.p.newShell(env, t.refs, dir, made)
+	if err != nil {
+		return err
+	}
+	if t.spec.Source != (hclspec.Address{}) {
+		if err := copyTree(dir, t.refs.input(env, t.spec.Source).Dir); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.files {
+		if err := t.lay(f, dir); err != nil {
+			return err
+		}
+	}
+	if err := t.refs.layData(env, dir, t.spec.Data); err != nil {
+		return err
+	}
+	sh.fixes = t.allowed
+	sh.setEnv(t.spec.Env)
+	if err := sh.setSecrets(t.spec.Secrets); err != nil {
+		return err
+	}
+	if err := sh.apply(ctx, t.fixes); err != nil {
+		return err
+	}
+	if err := sh.run(ctx, "run", sh.expand(t.spec.Command), t.spec.Timeout, nil); err != nil {
+		return err
+	}
+	if len(t.spec.Outputs) == 0 {
+		return copyTree(env.Out, made)
+	}
+	return keepOutputs(env.Out, made, t.spec.Outputs)
+}
+
+// lay copies one input into the working directory and makes sure that it is still what the key says.
+func (t *commandTask) lay(f file, dir string) error {
+	dst := filepath.Join(dir, filepath.FromSlash(f.path))
+	if err := copyFile(dst, filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path))); err != nil {
+		return fmt.Errorf("input %s: %w", f.path, err)
+	}
+	in, err := os.Open(dst)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, in); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != f.sha256 {
+		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+			Message: "input " + f.path + " was changed after the plan was made", Remedy: "apply again"}}
+	}
+	return nil
+}
+
+// addTask adds the node of a task block.
+func (b *builder) addTask(ctx context.Context, s *hclspec.Task) error {
+	t := &commandTask{p: b.Project, spec: s}
+	for _, name := range b.inputs(s) {
+		full := filepath.Join(b.Spec.Dir, filepath.FromSlash(name))
+		info, err := os.Stat(full)
+		if err != nil {
+			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
+		}
+		digest, _, err := b.Stat.Hash(ctx, full)
+		if err != nil {
+			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
+		}
+		t.files = append(t.files, file{name, digest, info.Mode()&0o111 != 0})
+	}
+	t.allowed = b.eligible(s.Fixes)
+	t.fixes = b.due(t.allowed, s.Candidate)
+	t.refs.add(s.Source)
+	t.refs.addCommand(s.Command)
+	t.refs.addEnv(s.Env)
+	for _, item := range s.Data {
+		t.refs.add(item.Ref)
+	}
+	t.refs.add(s.Needs...)
+	t.refs.addFixes(t.fixes)
+	n := b.add(s.Block, t, t.refs)
+	n.Resources = request(s.Limits)
+	n.Resources.Quiet = s.Quiet
+	b.needImage(n, s.Image)
+	return nil
+}
+
+// inputs are the files that a task declares and those that its command names: a script that a command runs is an input
+// although no pattern matches it.
+func (b *builder) inputs(s *hclspec.Task) []string {
+	names := map[string]bool{}
+	for _, name := range s.Inputs {
+		names[name] = true
+	}
+	texts := slices.Concat(s.Command.Argv, []hclspec.Text{s.Command.Shell})
+	for _, t := range texts {
+		for _, part := range t {
+			for word := range strings.FieldsFuncSeq(part.Literal, isShellSpace) {
+				if name := path.Clean(word); filepath.IsLocal(name) && !names[name] && b.isFile(name) {
+					names[name] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func isShellSpace(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) }
+
+// isFile says whether the project has a regular file of that name. The answer is kept: many commands share words.
+func (b *builder) isFile(name string) bool {
+	known, ok := b.words[name]
+	if !ok {
+		info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
+		known = err == nil && info.Mode().IsRegular()
+		b.words[name] = known
+	}
+	return known
+}

@@ -1,0 +1,221 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
+// order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the others,
+// which take the pilot's result as an input.
+
+// member is one variant in a block.
+type member struct {
+	name      string // of the variant; "run" where the benchmark has no candidates
+	candidate string // commit/variant; empty likewise
+	baseline  bool
+	bench     *hclspec.Benchmark
+	allowed   []hclspec.Address // fixes
+	fixes     []appliedFix
+}
+
+// trialTask measures one block.
+type trialTask struct {
+	p       *Project
+	refs    refs
+	block   int      // from 1
+	members []member // by name
+	pilot   hclspec.Address
+}
+
+func (t *trialTask) Describe(d *cache.Description) {
+	d.Add("block", strconv.Itoa(t.block))
+	d.Add("arch", runtime.GOOS, runtime.GOARCH)
+	for _, m := range t.members {
+		d.Add("member", m.name)
+		t.describeMember(d, m)
+	}
+}
+
+func (t *trialTask) describeMember(d *cache.Description, m member) {
+	b := m.bench
+	t.refs.describeCommand(d, "command", b.Command)
+	t.refs.describeEnv(d, b.Env)
+	t.refs.describeData(d, b.Data)
+	if b.Client != (hclspec.Address{}) {
+		d.Add("client", t.refs.label(b.Client))
+	}
+	if b.GPUs != nil {
+		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
+	}
+	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
+	if s := b.Server; s != nil {
+		t.refs.describeCommand(d, "server", s.Command)
+		t.refs.describeEnv(d, s.Env)
+		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
+	}
+	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
+	t.refs.describeFixes(d, m.fixes)
+}
+
+// trialRecord is what a block says of itself, beside the raw output of its members.
+type trialRecord struct {
+	Block    int                     `json:"block"`
+	Seed     uint64                  `json:"seed"`
+	Order    []string                `json:"order"` // members in the order in which they ran
+	Class    device.Class            `json:"hardware_class"`
+	Instance device.Instance         `json:"hardware_instance"`
+	Members  map[string]memberRecord `json:"members"`
+}
+
+// memberRecord is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
+type memberRecord struct {
+	Candidate string         `json:"candidate,omitempty"`
+	Start     time.Time      `json:"start"`
+	Duration  time.Duration  `json:"duration"`
+	Failure   *cache.Failure `json:"failure,omitempty"`
+	Skipped   string         `json:"skipped,omitempty"` // why it was not run
+	Devices   []string       `json:"devices,omitempty"`
+	Artefacts []artefact     `json:"artefacts,omitempty"` // which results of other nodes it ran
+}
+
+// artefact proves what ran: the node and the digest of its verified result.
+type artefact struct {
+	Node   string `json:"node"`
+	Digest string `json:"digest"`
+}
+
+func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
+	rec := trialRecord{Block: t.block, Members: map[string]memberRecord{}}
+	var err error
+	if rec.Class, rec.Instance, err = device.Inventory(env.Lease.GPUs); err != nil {
+		fmt.Fprintf(env.Log, "inventory: %v\n", err)
+	}
+	rec.Seed, rec.Order = t.order()
+	pilot, err := t.pilotRecord(env)
+	if err != nil {
+		return err
+	}
+	for _, name := range rec.Order {
+		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
+		if why := t.leftOut(m, rec, pilot); why != "" {
+			rec.Members[name] = memberRecord{Candidate: m.candidate, Skipped: why}
+			continue
+		}
+		r, err := t.sample(ctx, env, m)
+		if err != nil {
+			return err
+		}
+		rec.Members[name] = r
+	}
+	text, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(env.Out, recordFile), append(text, '\n'), 0o644)
+}
+
+const recordFile = "record.json"
+
+// order draws the random order of the members. The seed comes from what the block is, so a block that is run again
+// keeps its order, and is recorded.
+func (t *trialTask) order() (uint64, []string) {
+	d := cache.Describe("trial")
+	t.Describe(d)
+	sum := sha256.Sum256([]byte(d.Text()))
+	seed := binary.BigEndian.Uint64(sum[:])
+	names := make([]string, len(t.members))
+	for i, m := range t.members {
+		names[i] = m.name
+	}
+	rand.New(rand.NewPCG(seed, uint64(t.block))).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return seed, names
+}
+
+func (t *trialTask) pilotRecord(env *engine.Env) (*trialRecord, error) {
+	if t.pilot == (hclspec.Address{}) {
+		return nil, nil
+	}
+	return readTrial(t.refs.input(env, t.pilot).Entry)
+}
+
+// leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself.
+func (t *trialTask) leftOut(m member, now trialRecord, pilot *trialRecord) string {
+	for _, rec := range []*trialRecord{pilot, &now} {
+		if rec == nil {
+			continue
+		}
+		for _, other := range t.members {
+			if f := rec.Members[other.name].Failure; f != nil && (other.name == m.name || other.baseline) {
+				return fmt.Sprintf("%s failed in block %d", other.name, rec.Block)
+			}
+		}
+	}
+	return ""
+}
+
+// sample runs one lifecycle of a member. A failure of the member's own is part of the record; a transient one, or one
+// that a registered fix would cure, voids the block and is returned.
+func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memberRecord, error) {
+	r := memberRecord{Candidate: m.candidate, Start: time.Now()}
+	for _, d := range env.Lease.GPUs {
+		r.Devices = append(r.Devices, d.UUID)
+	}
+	for _, item := range m.bench.Data {
+		in := t.refs.input(env, item.Ref)
+		r.Artefacts = append(r.Artefacts, artefact{in.Address, in.Digest})
+	}
+	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
+	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
+	err := l.run(ctx)
+	r.Duration = time.Since(r.Start)
+	var f *engine.Failure
+	switch {
+	case err == nil:
+		return r, nil
+	case !errors.As(err, &f) || ctx.Err() != nil:
+		return r, err
+	}
+	f.Subject = m.candidate
+	t.tellInvalid(env, m, f)
+	if f.Class.Retried() || f.Class == cache.Fixable {
+		return r, f
+	}
+	r.Failure = &f.Failure
+	return r, nil
+}
+
+func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
+	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
+		"benchmark": m.bench.Address.Name, "candidate": m.candidate, "block": t.block,
+	}})
+}
+
+// readTrial reads what a block recorded.
+func readTrial(e cache.Entry) (*trialRecord, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, recordFile))
+	if err != nil {
+		return nil, err
+	}
+	rec := &trialRecord{}
+	if err := json.Unmarshal(text, rec); err != nil {
+		return nil, fmt.Errorf("%s: %w", recordFile, err)
+	}
+	return rec, nil
+}

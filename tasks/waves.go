@@ -1,0 +1,204 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// ApplyOptions say what an apply does and whom it tells.
+type ApplyOptions struct {
+	PlanOptions
+	RunID       string
+	Parallelism int
+	FailFast    bool
+	Emit        func(engine.Event)
+	SaveLock    func(*hclspec.Lock) error
+	Expect      map[string]cache.Key // the keys of a plan file; nil: whatever the plan says now
+}
+
+// Applied is what an apply did.
+type Applied struct {
+	Result engine.Result // over all waves
+	Plan   *engine.Plan  // as everything stands afterwards
+	Waves  int
+}
+
+// StalePlanError says that a plan file no longer holds.
+type StalePlanError struct{ Differences []string }
+
+func (e *StalePlanError) Error() string {
+	shown := e.Differences[:min(len(e.Differences), 3)]
+	return fmt.Sprintf("the plan is stale: %s", strings.Join(shown, "; "))
+}
+
+// Apply runs waves until nothing is left to be done: each wave may teach fixes, drop members that cannot be built, or
+// ask for more blocks, and the next one plans again with that.
+func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
+	a := &Applied{}
+	if err := p.save(o); err != nil {
+		return a, err
+	}
+	told := map[string]bool{}
+	for {
+		plan, err := p.Plan(ctx, o.PlanOptions)
+		if err != nil {
+			return a, err
+		}
+		a.Plan = plan
+		if a.Waves == 0 && o.Expect != nil {
+			if err := stale(plan, o.Expect); err != nil {
+				return a, err
+			}
+		}
+		if a.Waves > 0 && plan.Counts()[engine.Run] == 0 {
+			break
+		}
+		a.Waves++
+		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
+		a.Result.Done += result.Done
+		a.Result.Failures = append(a.Result.Failures, result.Failures...)
+		a.Result.NotRun = result.NotRun
+		if err != nil {
+			return a, err
+		}
+		p.remember(plan, result)
+		if err := p.takeOver(ctx, o); err != nil {
+			return a, err
+		}
+		o.Replace, o.RetryFailed = nil, false
+		if o.FailFast && result.Failed > 0 {
+			break
+		}
+	}
+	a.sum()
+	return a, nil
+}
+
+// sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
+func (a *Applied) sum() {
+	a.Result.Cached = -a.Result.Done
+	failures := a.Result.Failures
+	a.Result.Failures = nil
+	for i := range a.Plan.Steps {
+		s := &a.Plan.Steps[i]
+		switch {
+		case s.Action == engine.Cached:
+			a.Result.Cached++
+		case s.Failure != nil:
+			a.Result.Failed++
+			for _, f := range failures {
+				if f.Address == s.Node.Address {
+					a.Result.Failures = append(a.Result.Failures, f)
+					break
+				}
+			}
+		case s.Action == engine.Blocked:
+			a.Result.Blocked++
+		case s.Action == engine.Skip:
+			a.Result.Skipped++
+		}
+	}
+	a.Result.Cached = max(a.Result.Cached, 0)
+}
+
+func (p *Project) save(o ApplyOptions) error {
+	if o.SaveLock == nil || p.Locked {
+		return nil
+	}
+	return o.SaveLock(p.Lock)
+}
+
+// engineOptions passes events on, each node's standing state once: a later wave plans the same nodes again.
+func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
+	emit := func(e engine.Event) {
+		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
+			if told[e.Address] {
+				return
+			}
+		}
+		switch e.Type {
+		case engine.NodeCached, engine.NodeDone, engine.NodeFailed:
+			told[e.Address] = true
+		}
+		if o.Emit != nil {
+			o.Emit(e)
+		}
+	}
+	return engine.ApplyOptions{
+		Store: p.Store, Journal: p.Journal, Pool: p.Pool, Scratch: p.Store.Scratch,
+		LogDir: filepath.Join(p.StateDir, "logs"), RunID: o.RunID,
+		Parallelism: o.Parallelism, FailFast: o.FailFast, Emit: emit,
+	}
+}
+
+// remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are.
+func (p *Project) remember(plan *engine.Plan, result *engine.Result) {
+	for _, f := range result.Failures {
+		attempts := p.Journal.Attempts(f.Address)
+		if len(attempts) == 0 {
+			continue
+		}
+		last := attempts[len(attempts)-1]
+		if last.Failure != nil && last.Failure.Class.Retried() {
+			p.given[last.Key] = last
+		}
+	}
+}
+
+// takeOver learns from a wave what the lock is to keep.
+func (p *Project) takeOver(ctx context.Context, o ApplyOptions) error {
+	plan, err := p.Plan(ctx, PlanOptions{Target: o.Target, Exclude: o.Exclude})
+	if err != nil {
+		return err
+	}
+	news := p.learn(plan)
+	pinned := p.pin(plan)
+	if len(news) == 0 && !pinned {
+		return nil
+	}
+	for _, text := range news {
+		if o.Emit != nil {
+			o.Emit(engine.Event{Type: engine.Note, Reason: text})
+		}
+	}
+	if p.Locked {
+		return fmt.Errorf("the lock file would change, which -locked forbids: %s", strings.Join(news, "; "))
+	}
+	if len(news) > 0 {
+		p.blocks = map[string]int{}
+		p.dropped = map[string]absence{}
+	}
+	return p.save(o)
+}
+
+// stale compares a plan with the keys that were planned before.
+func stale(plan *engine.Plan, expect map[string]cache.Key) error {
+	var diff []string
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		key, ok := expect[s.Node.Address]
+		switch {
+		case !ok:
+			diff = append(diff, s.Node.Address+" is new")
+		case key != s.Key:
+			diff = append(diff, s.Node.Address+" has changed")
+		}
+	}
+	if len(expect) > len(plan.Steps)-len(diff) {
+		for address := range expect {
+			if _, ok := plan.Step(address); !ok {
+				diff = append(diff, address+" is gone")
+			}
+		}
+	}
+	if len(diff) > 0 {
+		return &StalePlanError{Differences: diff}
+	}
+	return nil
+}

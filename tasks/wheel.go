@@ -1,0 +1,191 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/overlay"
+)
+
+// A wheel is one node, or two when it declares an overlay: what is compiled (a build node, shared by all candidates
+// whose trees differ in overlay paths alone) and the wheel, which is that with the candidate's own files laid over it.
+
+// buildTask makes something by running a command in a source tree.
+type buildTask struct {
+	p       *Project
+	refs    refs
+	source  hclspec.Address // its input; zero when tree is set, or there is none
+	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
+	outside string          // digest of the part of tree that is
+	overlay []string        // patterns of the part that is not
+	build   *hclspec.Build
+	outputs []string
+	allowed []hclspec.Address // fixes
+	fixes   []appliedFix
+}
+
+func (t *buildTask) Describe(d *cache.Description) {
+	d.Add("arch", runtime.GOOS, runtime.GOARCH)
+	if t.tree != nil {
+		d.Add("outside", t.outside)
+	}
+	if t.source != (hclspec.Address{}) {
+		d.Add("source", t.refs.label(t.source))
+	}
+	t.refs.describeCommand(d, "command", t.build.Command)
+	t.refs.describeEnv(d, t.build.Env)
+	t.refs.describeFixes(d, t.fixes)
+	d.Add("outputs", t.outputs...)
+}
+
+func (t *buildTask) Run(ctx context.Context, env *engine.Env) error {
+	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
+	sh, err := t.p.newShell(env, t.refs, src, made)
+	if err != nil {
+		return err
+	}
+	if err := t.layOut(ctx, env, src); err != nil {
+		return err
+	}
+	if t.tree != nil {
+		if err := overlay.Record(src, t.overlay, env.Out); err != nil {
+			return err
+		}
+	}
+	sh.fixes = t.allowed
+	sh.setEnv(t.build.Env)
+	if err := sh.setSecrets(t.build.Secrets); err != nil {
+		return err
+	}
+	if err := sh.apply(ctx, t.fixes); err != nil {
+		return err
+	}
+	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "build"})
+	if err := sh.run(ctx, "build", sh.expand(t.build.Command), t.build.Timeout, nil); err != nil {
+		return err
+	}
+	return keepOutputs(env.Out, made, t.outputs)
+}
+
+func (t *buildTask) layOut(ctx context.Context, env *engine.Env, dir string) error {
+	switch {
+	case t.tree != nil:
+		_, err := t.tree.layOut(ctx, dir)
+		return err
+	case t.source != (hclspec.Address{}):
+		return copyTree(dir, t.refs.input(env, t.source).Dir)
+	}
+	return nil
+}
+
+// overlayTask lays a candidate's own files over what was compiled.
+type overlayTask struct {
+	refs     refs
+	built    hclspec.Address
+	source   hclspec.Address
+	patterns []string
+}
+
+func (t *overlayTask) Describe(d *cache.Description) { d.Add("overlay", t.patterns...) }
+
+func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
+	err := overlay.Apply(t.refs.input(env, t.built).Dir, t.refs.input(env, t.source).Dir, t.patterns, env.Out)
+	if err != nil {
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build", Message: err.Error()}}
+	}
+	return nil
+}
+
+// addWheel adds the nodes of one wheel.
+func (b *builder) addWheel(w *hclspec.Wheel) {
+	src := b.source(w.Source)
+	url := b.Lock.Wheels[w.Address.Name][w.Address.Key]
+	if url == builtHere || !b.servesPatched(w, src) {
+		url = ""
+	}
+	base := w.Address
+	if len(w.Overlay) > 0 && src != nil {
+		base.Kind = "build"
+		r := refs{base, w.Source}
+		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r)
+	}
+	switch {
+	case url != "":
+		b.addAt(base, w.Block, &downloadTask{p: b.Project, url: url, expected: b.Lock.Fetches[url].SHA256}, nil)
+	case w.Build != nil:
+		b.addBuild(base, w, src)
+	default:
+		n := b.addAt(base, w.Block, &downloadTask{p: b.Project, url: strings.Join(w.Prebuilt, " ")}, nil)
+		n.Exclude = blocked("none of the prebuilt sources of %s serves %s, and it declares no build", w.Address.Name, w.Address.Key)
+	}
+}
+
+// servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
+// is laid over it.
+func (b *builder) servesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
+	if src == nil || src.Patch == "" {
+		return true
+	}
+	t, err := b.tree(src)
+	return err == nil && onlyTouches(t.bytes, w.Overlay)
+}
+
+// onlyTouches says whether every path that a patch touches matches one of the patterns.
+func onlyTouches(patch []byte, patterns []string) bool {
+	paths, err := git.TouchedPaths(patch)
+	return err == nil && !slices.ContainsFunc(paths, func(path string) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, path) })
+	})
+}
+
+func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) {
+	t := &buildTask{p: b.Project, build: w.Build, outputs: w.Outputs}
+	var order []hclspec.Address
+	problem := ""
+	if at.Kind == "build" {
+		t.overlay = w.Overlay
+		t.tree, t.outside, problem = b.outsideOf(w, src)
+		order = append(order, src.Repo)
+	} else {
+		t.source = w.Source
+		t.refs.add(w.Source)
+	}
+	t.allowed = b.eligible(w.Fixes, w.Build.Fixes)
+	t.fixes = b.due(t.allowed, w.Candidate)
+	t.refs.addCommand(w.Build.Command)
+	t.refs.addEnv(w.Build.Env)
+	t.refs.addFixes(t.fixes)
+	n := b.addAt(at, w.Block, t, t.refs, order...)
+	n.Resources = request(w.Build.Limits)
+	b.needImage(n, w.Build.Image)
+	if problem != "" {
+		n.Exclude = blocked("%s", problem)
+	}
+}
+
+// outsideOf is the tree of a source and the digest of what of it the overlay does not cover.
+func (b *builder) outsideOf(w *hclspec.Wheel, src *hclspec.Source) (*tree, string, string) {
+	t, err := b.tree(src)
+	if err != nil {
+		return nil, "", fmt.Sprintf("%s: %v", src.Patch, err)
+	}
+	digest := b.Lock.Repos[src.Repo.Name].Outside[patterns(w.Overlay)][src.Rev]
+	if t.patch == "" {
+		return t, digest, ""
+	}
+	digest, err = git.OutsidePatched(digest, t.rev, t.bytes, w.Overlay)
+	if err != nil {
+		return t, "", fmt.Sprintf("%s: %v", src.Patch, err)
+	}
+	return t, digest, ""
+}
