@@ -16,7 +16,7 @@ import (
 // metaFile is the file of an entry that holds its Meta, sealed: a line of JSON, the text of the key, the list of files.
 const (
 	metaFile  = "meta"
-	metaMagic = "benchgraph entry 1 "
+	metaMagic = "benchgraph entry 2 "
 	outDir    = "out"
 )
 

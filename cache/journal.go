@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -205,8 +204,6 @@ func decodeRecord(line []byte) (record, error) {
 	err := json.Unmarshal(text, &r)
 	return r, err
 }
-
-func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
 func (j *Journal) catchUp() error {

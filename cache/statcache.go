@@ -1,14 +1,18 @@
 package cache
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +29,7 @@ const statGrain = 2 * time.Second
 const statLife = 30 * 24 * time.Hour
 
 // statMagic begins the file of a StatCache.
-const statMagic = "benchgraph stat cache 1 "
+const statMagic = "benchgraph stat cache 2 "
 
 // StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged when
 // its size, modification time, change time, inode and device are; and only digests of files that had not been changed
@@ -41,13 +45,13 @@ type StatCache struct {
 
 // stat is what the operating system tells of a file, and the digest of its bytes. Times are Unix nanoseconds.
 type stat struct {
-	Size    int64  `json:"size"`
-	Changed int64  `json:"mtime"`
-	Touched int64  `json:"ctime"`
-	Device  uint64 `json:"dev"`
-	Inode   uint64 `json:"ino"`
-	SHA256  string `json:"sha256"`
-	Used    int64  `json:"used"` // Unix seconds, to the day
+	Size    int64
+	Changed int64 // modification time
+	Touched int64 // change time
+	Device  uint64
+	Inode   uint64
+	SHA256  string
+	Used    int64 // when its digest was last asked for: Unix seconds, to some days
 }
 
 // same says whether two stats are of the same file in the same state.
@@ -78,27 +82,57 @@ func OpenStatCache(path string) (*StatCache, error) {
 // Damage says why what was remembered cannot be used; it is empty when it can.
 func (c *StatCache) Damage() string { return c.damage }
 
+// encodeStats writes one record a file: the digest, six numbers (negative ones with 2⁶⁴ added) and the path, between spaces, then a zero byte, which no
+// path holds. The order is that of the paths, so that equal caches are equal files.
 func encodeStats(files map[string]stat) ([]byte, error) {
-	body, err := json.Marshal(files)
-	if err != nil {
-		return nil, err
+	var body []byte
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		s := files[name]
+		if strings.Contains(s.SHA256, " ") || strings.Contains(name, "\x00") {
+			return nil, fmt.Errorf("%q cannot be the name of a file with digest %q", name, s.SHA256)
+		}
+		body = append(body, s.SHA256...)
+		for _, n := range [...]uint64{uint64(s.Size), uint64(s.Changed), uint64(s.Touched), s.Device, s.Inode, uint64(s.Used)} {
+			body = append(body, ' ')
+			body = strconv.AppendUint(body, n, 10)
+		}
+		body = append(body, ' ')
+		body = append(body, name...)
+		body = append(body, 0)
 	}
 	return seal(statMagic, body), nil
 }
 
+// decodeStats reads what encodeStats wrote. Names and digests are parts of one string: a plan reads the whole cache
+// before it does anything else.
 func decodeStats(data []byte) (map[string]stat, error) {
 	body, err := unseal(statMagic, data)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]stat{}
-	if err := json.Unmarshal(body, &files); err != nil {
-		return nil, err
-	}
-	for name, s := range files {
-		if s.SHA256 == "" {
-			return nil, fmt.Errorf("%q has no digest", name)
+	files := make(map[string]stat, bytes.Count(body, []byte{0}))
+	for text := string(body); text != ""; {
+		line, rest, ok := strings.Cut(text, "\x00")
+		if !ok {
+			return nil, fmt.Errorf("it is cut short after %d files", len(files))
 		}
+		text = rest
+		var s stat
+		var numbers [6]uint64
+		s.SHA256, line, _ = strings.Cut(line, " ")
+		for i := range numbers {
+			var digits string
+			digits, line, _ = strings.Cut(line, " ")
+			if numbers[i], err = strconv.ParseUint(digits, 10, 64); err != nil {
+				return nil, fmt.Errorf("record %d: %w", len(files)+1, err)
+			}
+		}
+		s.Size, s.Changed, s.Touched = int64(numbers[0]), int64(numbers[1]), int64(numbers[2])
+		s.Device, s.Inode, s.Used = numbers[3], numbers[4], int64(numbers[5])
+		if s.SHA256 == "" {
+			return nil, fmt.Errorf("%q has no digest", line)
+		}
+		files[line] = s
 	}
 	return files, nil
 }
