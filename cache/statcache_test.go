@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -260,6 +261,22 @@ func TestDigestsThatNobodyAsksForGo(t *testing.T) {
 	}
 	if c := openStats(t, path); len(c.files) != 1 {
 		t.Errorf("saved: %v", c.files)
+	}
+}
+
+// TestOddFilesAreRemembered has what archives and rsync bring: times before 1970, names that are no text.
+func TestOddFilesAreRemembered(t *testing.T) {
+	want := map[string]stat{
+		"/old":             {Size: 1, Changed: -1, Touched: -1 << 63, SHA256: "1", Used: 5},
+		"/new":             {Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1, SHA256: "2"},
+		"/a b\n\"c\"\xff 1 2": {SHA256: "3"},
+	}
+	text, err := encodeStats(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decodeStats(text); err != nil || !maps.Equal(got, want) {
+		t.Errorf("read back %v, %v, want %v", got, err, want)
 	}
 }
 
