@@ -31,7 +31,7 @@ type Options struct {
 	Dir      string    // of the bare mirror, absolute; made when it is missing; emptied when it mirrors another Location
 	Location string    // URL, scp-like address, path of a repository (work tree or bare), or bundle file
 	Env      []string  // the caller's environment: PATH, HOME, proxies, certificates and ssh settings are taken from it
-	Log      io.Writer // gets what git prints; nil: discarded
+	Log      io.Writer // gets what git complains of, perhaps from several goroutines; nil: discarded
 	Offline  bool      // never reach for the network: what is not in the mirror is an error
 }
 

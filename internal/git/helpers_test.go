@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// realExec runs real processes, and remembers their arguments and environments.
+// realExec runs real processes and remembers their arguments and environments.
 type realExec struct {
 	mu   sync.Mutex
 	runs []executor.Command
@@ -23,21 +23,7 @@ func (x *realExec) Start(ctx context.Context, cmd executor.Command) (executor.Pr
 	x.mu.Lock()
 	x.runs = append(x.runs, cmd)
 	x.mu.Unlock()
-	path, err := exec.LookPath(cmd.Argv[0])
-	if err != nil {
-		return nil, err
-	}
-	c := exec.Command(path, cmd.Argv[1:]...)
-	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	p := &realProcess{cmd: c, done: make(chan struct{})}
-	go func() {
-		c.Wait()
-		close(p.done)
-	}()
-	return p, nil
+	return executor.NewHost(executor.HostOptions{Owner: "a test"}).Start(ctx, cmd)
 }
 
 // verbs are the git commands that ran, in order.
@@ -59,34 +45,6 @@ func (x *realExec) count(verb string) int {
 		}
 	}
 	return n
-}
-
-type realProcess struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-}
-
-func (p *realProcess) Done() <-chan struct{} { return p.done }
-
-func (p *realProcess) Wait(ctx context.Context) (executor.Status, error) {
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		p.Stop()
-		return executor.Status{}, context.Cause(ctx)
-	}
-	state := p.cmd.ProcessState
-	s := executor.Status{Code: state.ExitCode()}
-	if s.Code < 0 {
-		s.Signal = state.String()
-	}
-	return s, nil
-}
-
-func (p *realProcess) Stop() (executor.Status, error) {
-	p.cmd.Process.Kill()
-	<-p.done
-	return executor.Status{Code: -1, Signal: "SIGKILL"}, nil
 }
 
 // origin is a repository made for a test.
