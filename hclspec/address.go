@@ -39,7 +39,11 @@ func (a Address) String() string {
 	case !a.Keyed:
 		return a.Kind + "." + a.Name
 	}
-	return a.Kind + "." + a.Name + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Key) + `"]`
+	key := a.Key
+	if strings.ContainsAny(key, `\"`) {
+		key = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key)
+	}
+	return a.Kind + "." + a.Name + `["` + key + `"]`
 }
 
 // Compare orders addresses by kind, name and key.

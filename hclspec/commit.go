@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -234,6 +235,9 @@ type mention struct {
 func (m *mentions) scan(src []byte, filename string) {
 	if *m == nil {
 		*m = mentions{}
+	}
+	if !bytes.Contains(src, []byte("params")) {
+		return
 	}
 	for _, found := range paramUse.FindAllSubmatchIndex(src, -1) {
 		from, to := found[4], found[5]

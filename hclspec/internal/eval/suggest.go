@@ -50,6 +50,9 @@ func improve(d *hcl.Diagnostic) {
 	case "Invalid template interpolation value":
 		if v, diags := d.Expression.Value(d.EvalContext); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().IsObjectType() {
 			d.Detail = "A text cannot hold a whole object. Choose one of its parts: by name, or by key, as in [each.key]."
+		} else if !diags.HasErrors() && v.IsNull() {
+			d.Detail = "The value is null, and a text cannot hold null: a parameter that a commit does not have, perhaps. " +
+				"coalesce(VALUE, \"DEFAULT\") gives a default."
 		}
 	case "Unsupported attribute", "Invalid index":
 		object, name, ok := missing(d.Expression, d.EvalContext)
