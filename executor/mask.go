@@ -18,13 +18,13 @@ type Masker struct {
 	w       io.Writer
 	secrets [][]byte
 	longest int
-	buf     []byte // not yet passed on
+	buf     []byte // held back
 	done    int    // how much of the start of buf belongs to a secret that was already replaced
 	spans   []span
 	out     []byte
 }
 
-// span is where a secret lies in the buffer.
+// span is where a secret lies.
 type span struct{ start, end int }
 
 // NewMasker returns a Masker that writes to w.
@@ -45,8 +45,12 @@ func (m *Masker) Write(b []byte) (int, error) {
 	if len(m.secrets) == 0 {
 		return m.w.Write(b)
 	}
-	m.buf = append(m.buf, b...)
-	if err := m.flush(m.decided()); err != nil {
+	data := b // most writes hold nothing back: they are passed on without a copy
+	if len(m.buf) > 0 {
+		m.buf = append(m.buf, b...)
+		data = m.buf
+	}
+	if err := m.flush(data, m.decided(data)); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -54,50 +58,59 @@ func (m *Masker) Write(b []byte) (int, error) {
 
 // Close passes on what was held back.
 func (m *Masker) Close() error {
-	return m.flush(len(m.buf))
+	return m.flush(m.buf, len(m.buf))
 }
 
-// decided returns where the first secret may start that has not come to its end.
-func (m *Masker) decided() int {
-	for i := max(0, len(m.buf)-m.longest+1); i < len(m.buf); i++ {
+// decided returns where in data the first secret may start that has not come to its end.
+func (m *Masker) decided(data []byte) int {
+	for i := max(0, len(data)-m.longest+1); i < len(data); i++ {
 		for _, s := range m.secrets {
-			if rest := m.buf[i:]; len(rest) < len(s) && bytes.HasPrefix(s, rest) {
+			if rest := data[i:]; len(rest) < len(s) && bytes.HasPrefix(s, rest) {
 				return i
 			}
 		}
 	}
-	return len(m.buf)
+	return len(data)
 }
 
-// flush passes on the first n bytes of buf.
-func (m *Masker) flush(n int) error {
+// flush passes on the first n bytes of data and keeps the others.
+func (m *Masker) flush(data []byte, n int) error {
+	var err error
+	if out := m.replace(data, n); len(out) > 0 {
+		_, err = m.w.Write(out)
+	}
+	m.buf = append(m.buf[:0], data[n:]...)
+	return err
+}
+
+// replace returns the first n bytes of data without the secrets that start there.
+func (m *Masker) replace(data []byte, n int) []byte {
+	spans := m.find(data, n)
+	if len(spans) == 0 && m.done == 0 {
+		return data[:n]
+	}
 	m.out = m.out[:0]
-	for _, s := range m.find(n) {
+	for _, s := range spans {
 		if s.start >= m.done {
-			m.out = append(m.out, m.buf[m.done:s.start]...)
+			m.out = append(m.out, data[m.done:s.start]...)
 			m.out = append(m.out, maskText...)
 		}
 		m.done = max(m.done, s.end)
 	}
 	if m.done < n {
-		m.out = append(m.out, m.buf[m.done:n]...)
+		m.out = append(m.out, data[m.done:n]...)
 		m.done = n
 	}
 	m.done -= n
-	m.buf = append(m.buf[:0], m.buf[n:]...)
-	if len(m.out) == 0 {
-		return nil
-	}
-	_, err := m.w.Write(m.out)
-	return err
+	return m.out
 }
 
-// find returns all secrets that start in the first n bytes of buf, in order.
-func (m *Masker) find(n int) []span {
+// find returns all secrets that start in the first n bytes of data, in order.
+func (m *Masker) find(data []byte, n int) []span {
 	m.spans = m.spans[:0]
 	for _, s := range m.secrets {
 		for at := 0; ; at++ {
-			i := bytes.Index(m.buf[at:], s)
+			i := bytes.Index(data[at:], s)
 			if at += i; i < 0 || at >= n {
 				break
 			}
