@@ -267,8 +267,8 @@ func TestDigestsThatNobodyAsksForGo(t *testing.T) {
 // TestOddFilesAreRemembered has what archives and rsync bring: times before 1970, names that are no text.
 func TestOddFilesAreRemembered(t *testing.T) {
 	want := map[string]stat{
-		"/old":             {Size: 1, Changed: -1, Touched: -1 << 63, SHA256: "1", Used: 5},
-		"/new":             {Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1, SHA256: "2"},
+		"/old":                {Size: 1, Changed: -1, Touched: -1 << 63, SHA256: "1", Used: 5},
+		"/new":                {Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1, SHA256: "2"},
 		"/a b\n\"c\"\xff 1 2": {SHA256: "3"},
 	}
 	text, err := encodeStats(want)
