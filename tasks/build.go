@@ -253,15 +253,6 @@ func (b *builder) trialRequest(members []member) device.Request {
 	return q
 }
 
-// retry is what the file's failure rule of a name says about trying again.
-func (p *Project) retry(rule string) *engine.Retry {
-	i := slices.IndexFunc(p.Spec.Failures, func(f hclspec.Failure) bool { return f.Address.Name == rule && f.Attempts > 0 })
-	if i < 0 {
-		return nil
-	}
-	return &engine.Retry{Attempts: p.Spec.Failures[i].Attempts, Backoff: p.Spec.Failures[i].Backoff}
-}
-
 func commitOf(candidate string) string {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return commit

@@ -20,7 +20,6 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/git"
-	"github.com/benchgraph/benchgraph/metrics"
 )
 
 // Store is what a project needs of the store.
@@ -40,7 +39,6 @@ type Config struct {
 	HTTP     *http.Client // for downloads
 	Environ  []string     // PATH, HOME and LANG for commands, as NAME=value
 	Secret   func(name string) (value string, ok bool)
-	Rules    []metrics.Rule // built-in failure rules; the file's come before them
 	Load     Loader
 	Render   Renderer
 	Offline  bool      // reach no network
@@ -65,7 +63,7 @@ type Project struct {
 	mirrorsMu  sync.Mutex
 	mirrors    map[string]*git.Mirror // by repo name
 	trees      map[string]string      // by commit: its tree
-	rules      []metrics.Rule
+	rules      rules
 	fixes      map[hclspec.Address]*hclspec.Fix
 	unlisted   []hclspec.Address             // fixes that no block lists
 	candidates map[string]*hclspec.Candidate // by key
@@ -100,6 +98,10 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if changed {
 		diags = append(diags, p.reload()...)
 	}
+	var err error
+	if p.rules, err = p.newRules(); err != nil {
+		diags = append(diags, problem(hcl.Range{}, "Failure rules", err.Error()))
+	}
 	return p, diags
 }
 
@@ -119,6 +121,7 @@ type PlanOptions struct {
 	Exclude     func(address string) bool
 	Replace     func(address string) bool
 	RetryFailed bool
+	AsIs        bool // for showing how things stand: failures that an apply would try again count, too
 }
 
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
@@ -154,6 +157,6 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	return engine.PlanOptions{
 		Store: p.Store, Journal: p.Journal, Pool: p.Pool,
-		Replace: o.Replace, RetryFailed: o.RetryFailed, GaveUp: p.given,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given,
 	}
 }

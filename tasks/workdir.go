@@ -1,11 +1,14 @@
 package tasks
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -25,12 +28,30 @@ func onlyFile(e cache.Entry) string {
 // copyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
 // are given, and what is stored is never changed in place.
 func copyTree(dst, src string) error {
-	if err := os.MkdirAll(dst, 0o755); err != nil {
-		return err
-	}
-	return os.CopyFS(dst, os.DirFS(src))
+	return filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(src, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dst, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(to, 0o755)
+		case d.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, to)
+		}
+		return copyFile(to, name)
+	})
 }
 
+// copyFile copies a regular file, which must not be there yet, with its permission to be executed.
 func copyFile(dst, src string) (err error) {
 	in, err := os.Open(src)
 	if err != nil {
@@ -44,15 +65,19 @@ func copyFile(dst, src string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err
 	}
-	out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|info.Mode().Perm()&0o111)
+	executable := info.Mode().Perm() & 0o111
+	if executable != 0 {
+		// A process that is forked while a program is open for writing holds it open until its own exec, and until then
+		// nobody can run the program ("text file busy").
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
+	out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|executable)
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 // layData lays the outputs of nodes into a working directory under the names that the file gives them.

@@ -71,7 +71,7 @@ func sources(t *testing.T, set *token.FileSet) []source {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != root):
+		case d.IsDir() && name != root && (d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._")):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -1,0 +1,58 @@
+package tasks
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/packs"
+)
+
+// rules say what failures mean: the file's first, the built-in ones after them.
+type rules struct {
+	list    []metrics.Rule
+	retries map[string]engine.Retry // of the rules that say how often they are tried again
+}
+
+// newRules compiles the rules of the project and of the packs.
+func (p *Project) newRules() (rules, error) {
+	r := rules{retries: map[string]engine.Retry{}}
+	for _, f := range p.Spec.Failures {
+		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff}
+		if err := r.add(rule); err != nil {
+			return r, err
+		}
+	}
+	builtin, err := packs.Failures()
+	if err != nil {
+		return r, err
+	}
+	for _, f := range builtin {
+		if err := r.add(f); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (r *rules) add(f packs.Failure) error {
+	match, err := regexp.Compile(f.Match)
+	if err != nil {
+		return fmt.Errorf("failure rule %s: %w", f.Name, err)
+	}
+	r.list = append(r.list, metrics.Rule{Name: f.Name, Match: match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Wrapper: f.Wrapper})
+	if _, known := r.retries[f.Name]; f.Attempts > 0 && !known {
+		r.retries[f.Name] = engine.Retry{Attempts: f.Attempts, Backoff: max(f.Backoff, time.Millisecond)}
+	}
+	return nil
+}
+
+// retry is what the rule of a name says about trying again; nil: nothing.
+func (r *rules) retry(name string) *engine.Retry {
+	if retry, ok := r.retries[name]; ok {
+		return &retry
+	}
+	return nil
+}
