@@ -1,0 +1,73 @@
+package metrics
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Rule says what a line of a log means.
+type Rule struct {
+	Name    string
+	Match   *regexp.Regexp // tried on every line by itself
+	Stages  []string       // where it applies: fetch, build, start, run, stop, parse, verify; empty: everywhere
+	Class   string         // transient, permanent, fixable, invalid or infra
+	Remedy  string         // what the user can do
+	Wrapper bool           // it only says that something failed: any rule that is not a wrapper goes before it
+}
+
+// Match is the rule that explains a failure, and the line that says so.
+type Match struct {
+	Rule     Rule
+	Line     int    // 1-based
+	Evidence string // the line, trimmed, without control characters; at most 400 bytes, around the match
+}
+
+const maxEvidence = 400
+
+// Classify finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
+// log, wrappers last. The evidence is the first line that it matches. An empty stage passes every rule. It reads the
+// log once; the error is the reader's.
+func Classify(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
+	return classify(rules, stage, log, 0)
+}
+
+// classify is Classify for the lines after a given one.
+func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool, error) {
+	var order []Rule
+	for _, wrapper := range []bool{false, true} {
+		for _, r := range rules {
+			if r.Wrapper == wrapper && (stage == "" || len(r.Stages) == 0 || slices.Contains(r.Stages, stage)) {
+				order = append(order, r)
+			}
+		}
+	}
+	s := newSieve(order)
+	var match Match
+	best := len(order) // only an earlier rule can decide differently
+	l := newLines(log)
+	for turn := 1; best > 0 && l.next(); turn++ {
+		if l.number <= after {
+			continue
+		}
+		if i, place := s.firstMatch(order, best, l.bytes(), turn); i < best {
+			best, match = i, Match{Rule: order[i], Line: l.number, Evidence: evidence(l.bytes(), place)}
+		}
+	}
+	if err := l.err(); err != nil {
+		return Match{}, false, fmt.Errorf("log: line %d: %w", l.number, err)
+	}
+	return match, best < len(order), nil
+}
+
+// evidence is the part of a line that shows the match at place.
+func evidence(line []byte, place int) string {
+	const before = 100
+	if len(line) > maxEvidence && place > before {
+		line = line[min(place-before, len(line)-maxEvidence):]
+	}
+	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(line), "")), "\t", " ")
+	return clip(text, maxEvidence)
+}

@@ -1,0 +1,211 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bounds on what one output may make a Result hold.
+const (
+	maxSamples  = 10_000
+	maxWarnings = 100
+	maxLabels   = 200
+	maxLabel    = 80 // bytes
+)
+
+// collector gathers a Result.
+type collector struct {
+	Result
+	index   map[string]int    // of a sample, by metric
+	firsts  map[string]Sample // of the metrics that were printed again with another value
+	dropped int               // warnings beyond the bound
+	full    bool              // the bound on samples was met
+	labels  map[string]bool
+	order   []string
+}
+
+func newCollector(format string) *collector {
+	return &collector{Result: Result{Format: format}, index: map[string]int{}, firsts: map[string]Sample{}, labels: map[string]bool{}}
+}
+
+func (c *collector) warn(line int, format string, args ...any) {
+	if len(c.Warnings) >= maxWarnings {
+		c.dropped++
+		return
+	}
+	c.Warnings = append(c.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...)})
+}
+
+// add makes a sample of digits that stand in a line.
+func (c *collector) add(metric, digits, unit string, line int) {
+	v, err := number(digits)
+	if err != nil {
+		c.warn(line, "%s: %q %s", metric, clip(digits, maxLabel), err)
+		return
+	}
+	c.put(Sample{Metric: metric, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: line})
+}
+
+// put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ.
+func (c *collector) put(s Sample) {
+	if i, ok := c.index[s.Metric]; ok {
+		if old := c.Samples[i]; old.Value != s.Value {
+			if _, known := c.firsts[s.Metric]; !known {
+				c.firsts[s.Metric] = old
+			}
+		}
+		c.Samples[i] = s
+		return
+	}
+	if len(c.Samples) >= maxSamples {
+		if !c.full {
+			c.warn(s.Line, "more than %d metrics: the rest is left out", maxSamples)
+		}
+		c.full = true
+		return
+	}
+	c.index[s.Metric] = len(c.Samples)
+	c.Samples = append(c.Samples, s)
+}
+
+// means adds, for every name, the geometric mean over the samples that part assigns to it.
+func (c *collector) means(part func(Sample) string) {
+	type sum struct {
+		logs     float64
+		n        int
+		positive bool
+		last     Sample
+	}
+	sums := map[string]*sum{}
+	var names []string
+	for _, s := range c.Samples {
+		name := part(s)
+		if name == "" {
+			continue
+		}
+		t := sums[name]
+		if t == nil {
+			t = &sum{positive: true}
+			sums[name] = t
+			names = append(names, name)
+		}
+		t.logs, t.n, t.last = t.logs+math.Log(s.Value), t.n+1, s
+		t.positive = t.positive && s.Value > 0
+	}
+	for _, name := range names {
+		t := sums[name]
+		if _, taken := c.index[name]; taken || t.n > 1 && !t.positive {
+			continue
+		}
+		mean := t.last
+		if mean.Metric = name; t.n > 1 {
+			mean = Sample{Metric: name, Value: round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
+		}
+		c.put(mean)
+	}
+}
+
+// round drops the digits that logarithms make up: the mean of equal values is that value.
+func round(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// scan notes the labels that stand before numbers in a line: "label: 1", "label = 1", "label   1 unit".
+func (c *collector) scan(line []byte) {
+	if len(c.order) >= maxLabels || len(line) > 1000 {
+		return
+	}
+	start, found := 0, false
+	for i := 0; i < len(line); i++ {
+		if line[i] != ':' && line[i] != '=' {
+			continue
+		}
+		value := bytes.TrimLeft(line[i+1:], " \t")
+		if !startsNumber(value) || line[i] == ':' && len(value) == len(line)-i-1 && bytes.ContainsAny(line[start:i], " ./0123456789") {
+			continue // 12:34:56, host:8000
+		}
+		c.label(string(line[start:i]))
+		found = true
+		i += len(line[i+1:]) - len(value)
+		for i+1 < len(line) && line[i+1] != ' ' && line[i+1] != ',' && line[i+1] != ';' {
+			i++
+		}
+		start = i + 1
+	}
+	if found {
+		return
+	}
+	at := bytes.IndexAny(line, "0123456789")
+	if at < 2 || line[at-1] != ' ' && line[at-1] != '\t' {
+		return
+	}
+	rest := bytes.Fields(line[at:])
+	if _, err := number(string(rest[0])); err == nil && len(rest) <= 2 {
+		c.label(string(line[:at]))
+	}
+}
+
+// label notes one label; what stands before a separator or a gap belongs to something else.
+func (c *collector) label(text string) {
+	text = strings.TrimRight(text, " \t-+")
+	for _, gap := range []string{",", ";", "|", "\t", "  "} {
+		text = text[strings.LastIndex(text, gap)+1:]
+	}
+	text = strings.TrimRight(strings.TrimLeft(text, " \"'([{*#>"), " \"'")
+	if text == "" || len(text) > maxLabel || c.labels[text] || len(c.order) >= maxLabels || len(tokens(text)) == 0 || tokens(text)[0][0] <= '9' {
+		return
+	}
+	c.labels[text] = true
+	c.order = append(c.order, text)
+}
+
+// ending warns about what was wrong with the lines as such.
+func (c *collector) ending(l *lines) {
+	if l.cut > 0 {
+		c.warn(l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
+	}
+	if l.unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.number {
+		c.warn(l.number, "the output ends inside this line: its last number may be cut off")
+	}
+}
+
+// finish returns the Result.
+func (c *collector) finish() Result {
+	for _, s := range c.Samples {
+		if first, ok := c.firsts[s.Metric]; ok {
+			c.warn(s.Line, "%s was printed more than once, first as %s in line %d: the last value, %s, counts", s.Metric, first.Printed, first.Line, s.Printed)
+		}
+	}
+	if c.dropped > 0 {
+		c.Warnings = append(c.Warnings, Warning{Text: fmt.Sprintf("%d more warnings", c.dropped)})
+	}
+	c.Labels = make([]string, 0, len(c.Samples)+len(c.order))
+	for _, s := range c.Samples {
+		c.Labels = append(c.Labels, s.Metric)
+	}
+	c.Labels = append(c.Labels, c.order...)
+	c.Labels = c.Labels[:min(len(c.Labels), maxLabels)]
+	return c.Result
+}
+
+func startsNumber(b []byte) bool {
+	if len(b) > 1 && (b[0] == '-' || b[0] == '+' || b[0] == '.') {
+		b = b[1:]
+	}
+	return len(b) > 0 && b[0] >= '0' && b[0] <= '9'
+}
+
+// clip shortens a text to n bytes at most.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
+}

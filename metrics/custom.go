@@ -1,0 +1,183 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Definition says where one metric of one's own is printed. Exactly one of Match and JSON is set.
+type Definition struct {
+	Name   string
+	Match  string // RE2, tried on every line; its first group is the number
+	JSON   string // path into the last JSON document, as in results.0.p99
+	File   string // below $OUT; empty: the standard output
+	Unit   string // empty: what follows the number, or what the path says
+	Better string // higher or lower; empty: as Better says. It is not the parser's business, only carried along
+}
+
+// custom reads metrics of one's own.
+type custom struct {
+	definitions []Definition
+	regexps     []*regexp.Regexp // nil where a definition has a path
+}
+
+// NewCustom returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
+// matches the last one counts, with a warning when they differ: a program that prints intermediate results prints
+// the final one last. An expression sees one line at a time.
+func NewCustom(definitions []Definition) (Parser, error) {
+	c := custom{definitions: definitions, regexps: make([]*regexp.Regexp, len(definitions))}
+	if len(definitions) == 0 {
+		return nil, errors.New("metrics: nothing to read: no metric is defined")
+	}
+	for i, d := range definitions {
+		switch {
+		case d.Name == "":
+			return nil, errors.New("metric: it has no name")
+		case (d.Match == "") == (d.JSON == ""):
+			return nil, fmt.Errorf("metric %q: exactly one of match and json is needed", d.Name)
+		case d.Match == "":
+			continue
+		}
+		re, err := regexp.Compile(d.Match)
+		if err != nil {
+			return nil, fmt.Errorf("metric %q: match: %w", d.Name, err)
+		}
+		if re.NumSubexp() == 0 {
+			return nil, fmt.Errorf("metric %q: match: no group says which part is the number: put it in parentheses", d.Name)
+		}
+		c.regexps[i] = re
+	}
+	return c, nil
+}
+
+// Format is json when all definitions are paths, else regex.
+func (c custom) Format() string {
+	if slices.ContainsFunc(c.regexps, func(re *regexp.Regexp) bool { return re != nil }) {
+		return "regex"
+	}
+	return "json"
+}
+
+func (c custom) Parse(out Output) (Result, error) {
+	to := newCollector(c.Format())
+	var files []string
+	for _, d := range c.definitions {
+		if !slices.Contains(files, d.File) {
+			files = append(files, d.File)
+		}
+	}
+	for _, file := range files {
+		if err := c.parse(to, file, out); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", to.Format, err)
+		}
+	}
+	return to.finish(), nil
+}
+
+// parse reads one file, or the standard output. A file that is missing is a warning: its metrics are then missing, too.
+func (c custom) parse(to *collector, file string, out Output) error {
+	r := out.Stdout
+	if file != "" {
+		if out.Open == nil {
+			to.warn(0, "%s: there are no files", file)
+			return nil
+		}
+		f, err := out.Open(file)
+		if err != nil {
+			to.warn(0, "%s: %v", file, err)
+			return nil
+		}
+		defer f.Close()
+		r = f
+	}
+	var t tail
+	paths := slices.ContainsFunc(c.definitions, func(d Definition) bool { return d.File == file && d.JSON != "" })
+	if paths {
+		r = io.TeeReader(r, &t)
+	}
+	l := newLines(r)
+	for l.next() {
+		c.line(to, file, l)
+		to.scan(l.bytes())
+	}
+	if err := l.err(); err != nil {
+		return err
+	}
+	to.ending(l)
+	if paths {
+		c.paths(to, file, t.document(to))
+	}
+	return nil
+}
+
+// line tries the expressions of a file on one line.
+func (c custom) line(to *collector, file string, l *lines) {
+	for i, re := range c.regexps {
+		d := c.definitions[i]
+		if re == nil || d.File != file {
+			continue
+		}
+		for _, m := range re.FindAllSubmatchIndex(l.bytes(), -1) {
+			if m[2] < 0 {
+				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
+				continue
+			}
+			unit := d.Unit
+			if unit == "" {
+				unit = following(string(l.bytes()[m[3]:]))
+			}
+			to.add(d.Name, string(l.bytes()[m[2]:m[3]]), canonicalUnit(unit), l.number)
+		}
+	}
+}
+
+// paths looks the definitions of a file up in its document.
+func (c custom) paths(to *collector, file string, document any) {
+	for _, d := range c.definitions {
+		if d.JSON == "" || d.File != file || document == nil {
+			continue
+		}
+		v, ok := follow(document, pathParts(d.JSON))
+		if !ok {
+			to.warn(0, "%s: nothing at %s", d.Name, d.JSON)
+			for _, l := range leaves(document, "", nil, maxLabels) {
+				to.label(l.path)
+			}
+			continue
+		}
+		text, remark, err := digits(v)
+		if err != nil {
+			to.warn(0, "%s: %s %v", d.Name, d.JSON, err)
+			continue
+		}
+		if remark != "" {
+			to.warn(0, "%s: %s", d.Name, remark)
+		}
+		unit := d.Unit
+		if unit == "" {
+			unit = pathUnit(d.JSON)
+		}
+		to.add(d.Name, text, canonicalUnit(unit), 0)
+	}
+}
+
+// following returns the unit that stands right after a number, empty when the word there is not known to be one.
+func following(rest string) string {
+	fields := strings.Fields(strings.TrimLeft(rest, " \t("))
+	if len(fields) == 0 {
+		return ""
+	}
+	word := strings.TrimRight(fields[0], ".,;:)")
+	if len(fields) >= 3 && fields[1] == "per" {
+		return word + "/" + strings.TrimRight(fields[2], ".,;:)")
+	}
+	unit := canonicalUnit(word)
+	if strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" || unit == "req" || unit == "tok" {
+		return unit
+	}
+	return ""
+}

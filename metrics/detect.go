@@ -1,0 +1,129 @@
+package metrics
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Detect returns the format of an output: gobench, redis, vllm, sglang or json; empty: none of them. The first line that
+// only one format prints decides; a JSON document decides when there is no such line.
+func Detect(r io.Reader) (string, error) {
+	l := newLines(r)
+	document := false
+	for l.next() {
+		if line := l.bytes(); len(line) > 0 {
+			switch {
+			case isBenchLine(line) && isBenchResult(line):
+				return "gobench", nil
+			case isRedis(line):
+				return "redis", nil
+			case bytes.Contains(line, []byte("Serving Benchmark Result =")):
+				return serving(l), l.err()
+			case isVLLM(line):
+				return "vllm", nil
+			}
+			text := bytes.TrimLeft(line, " ")
+			document = document || len(text) > 0 && (text[0] == '{' || text[0] == '[' && len(bytes.TrimRight(text, " ")) < 3)
+		}
+	}
+	if document {
+		return "json", l.err()
+	}
+	return "", l.err()
+}
+
+func isBenchResult(line []byte) bool {
+	fields := strings.Fields(string(line[:min(len(line), 4096)]))
+	if len(fields) < 4 || strings.Trim(fields[1], "0123456789") != "" {
+		return false
+	}
+	_, err := number(fields[2])
+	return err == nil
+}
+
+func isRedis(line []byte) bool {
+	text := bytes.TrimSpace(line)
+	return bytes.Contains(text, []byte(" requests per second")) && (redisRate.Match(text) || redisQuiet.Match(text)) ||
+		bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
+		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
+}
+
+func isVLLM(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("Throughput: ")) && bytes.Contains(line, []byte(" requests/s")) ||
+		bytes.HasPrefix(line, []byte("Avg latency: ")) && bytes.HasSuffix(bytes.TrimSpace(line), []byte(" seconds"))
+}
+
+// serving tells the two clients apart that print the same header: SGLang's table begins with its backend.
+func serving(l *lines) string {
+	for n := 0; n < 4 && l.next(); {
+		line := bytes.TrimSpace(l.bytes())
+		if bytes.HasPrefix(line, []byte("Backend:")) {
+			return "sglang"
+		}
+		if len(line) > 0 {
+			n++
+		}
+	}
+	return "vllm"
+}
+
+// auto reads an output with the parser of the format that Detect finds.
+type auto struct{}
+
+func (auto) Format() string { return "auto" }
+
+func (auto) Parse(out Output) (Result, error) {
+	format, again, err := detectAgain(out.Stdout)
+	if err != nil {
+		return Result{}, fmt.Errorf("auto: %w", err)
+	}
+	out.Stdout = again
+	if format == "" {
+		c := newCollector("")
+		l := newLines(again)
+		for l.next() {
+			c.scan(l.bytes())
+		}
+		c.warn(0, "no known output format recognised")
+		return c.finish(), l.err()
+	}
+	p, err := Lookup(format)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Parse(out)
+}
+
+// detectAgain detects the format of r and returns a reader of the whole output: r itself where it can be rewound,
+// else a copy in memory.
+func detectAgain(r io.Reader) (format string, again io.Reader, err error) {
+	if s, ok := r.(io.ReadSeeker); ok {
+		if start, err := s.Seek(0, io.SeekCurrent); err == nil {
+			if format, err = Detect(s); err == nil {
+				_, err = s.Seek(start, io.SeekStart)
+			}
+			return format, s, err
+		}
+	}
+	var read bytes.Buffer
+	format, err = Detect(io.TeeReader(r, &bounded{&read}))
+	if errors.Is(err, errBounded) {
+		err = fmt.Errorf("no format recognised in the first %d MiB: declare it", maxDocument>>20)
+	}
+	return format, io.MultiReader(&read, r), err
+}
+
+var errBounded = errors.New("too much to keep")
+
+// bounded refuses what would not fit into memory.
+type bounded struct{ buf *bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > maxDocument {
+		return 0, errBounded
+	}
+	return b.buf.Write(p)
+}

@@ -1,0 +1,242 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxDocument is how much of an output is searched for a JSON document: its last 64 MiB.
+const maxDocument = 64 << 20
+
+// tail keeps the last maxDocument bytes of what is written to it.
+type tail struct {
+	buf     []byte
+	dropped bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*maxDocument {
+		t.trim()
+	}
+	return len(p), nil
+}
+
+func (t *tail) trim() {
+	if extra := len(t.buf) - maxDocument; extra > 0 {
+		t.buf = append(t.buf[:0], t.buf[extra:]...)
+		t.dropped = true
+	}
+}
+
+// notFinite stands where a document says NaN or Infinity, which encoding/json refuses although Python writes it.
+// No document holds this control character by accident.
+const notFinite = "\x7f"
+
+// lastDocument returns the last whole JSON object or array in src, which may stand among other text: JSON lines,
+// documents one after the other, a document after a log. Nil: there is none.
+func lastDocument(src []byte) (document any, cut bool) {
+	const maxEnds = 64 // attempts that run to the end; more would let hostile input make this quadratic
+	ends := 0
+	for at := 0; at < len(src); {
+		begin := documentStart(src[at:])
+		if begin < 0 {
+			break
+		}
+		at += begin
+		decoder := json.NewDecoder(&finite{src: src[at:]})
+		decoder.UseNumber()
+		var found any
+		err := decoder.Decode(&found)
+		if err == nil && (src[at] == '{' || restBlank(src[at+int(decoder.InputOffset()):])) {
+			document, cut = found, false
+			at += int(decoder.InputOffset())
+			continue
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			cut = true
+			if ends++; ends > maxEnds {
+				break
+			}
+		}
+		next := bytes.IndexByte(src[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	return document, cut
+}
+
+// documentStart finds where a document may begin: at a bracket that begins a line, or at {" anywhere in it.
+func documentStart(src []byte) int {
+	for at := 0; at < len(src); {
+		end := bytes.IndexByte(src[at:], '\n')
+		line := src[at:]
+		if end >= 0 {
+			line = src[at : at+end]
+		}
+		text := bytes.TrimLeft(line, " \t\r\ufeff")
+		if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+			return at + len(line) - len(text)
+		}
+		if inside := bytes.Index(line, []byte(`{"`)); inside >= 0 {
+			return at + inside
+		}
+		if end < 0 {
+			break
+		}
+		at += end + 1
+	}
+	return -1
+}
+
+// restBlank says whether nothing more follows on the line.
+func restBlank(src []byte) bool {
+	line, _, _ := bytes.Cut(src, []byte("\n"))
+	return len(bytes.TrimSpace(line)) == 0
+}
+
+// finite reads JSON with NaN, Infinity and -Infinity replaced by notFinite, at their length, so that offsets stay.
+type finite struct {
+	src     []byte
+	quoted  bool
+	escaped bool
+}
+
+func (f *finite) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && len(f.src) > 0 {
+		c := f.src[0]
+		if !f.quoted && (c == 'N' || c == 'I' || c == '-') {
+			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+				if !bytes.HasPrefix(f.src, []byte(word)) {
+					continue
+				}
+				if len(p)-n < len(word) {
+					if n > 0 {
+						return n, nil
+					}
+					return 0, io.ErrShortBuffer
+				}
+				n += copy(p[n:], `"`+notFinite+`"`+strings.Repeat(" ", len(word)-3))
+				f.src = f.src[len(word):]
+				c = 0
+				break
+			}
+			if c == 0 {
+				continue
+			}
+		}
+		switch {
+		case f.escaped:
+			f.escaped = false
+		case f.quoted && c == '\\':
+			f.escaped = true
+		case c == '"':
+			f.quoted = !f.quoted
+		}
+		p[n] = c
+		n++
+		f.src = f.src[1:]
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// pathParts splits a path: a.b.0.c, a.b[0].c and $.a["b"] are the same kind of thing.
+func pathParts(path string) []string {
+	path = strings.NewReplacer(`["`, ".", `"]`, "", "['", ".", "']", "", "[", ".", "]", "").Replace(strings.TrimPrefix(path, "$"))
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
+}
+
+// follow returns what stands at a path. A key may itself hold dots: the shortest that leads on is taken. Indices count
+// from 0, negative ones from the end.
+func follow(v any, parts []string) (any, bool) {
+	if len(parts) == 0 {
+		return v, true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for n := 1; n <= len(parts); n++ {
+			if child, ok := v[strings.Join(parts[:n], ".")]; ok {
+				if found, ok := follow(child, parts[n:]); ok {
+					return found, true
+				}
+			}
+		}
+	case []any:
+		i, err := strconv.Atoi(parts[0])
+		if i < 0 {
+			i += len(v)
+		}
+		if err == nil && i >= 0 && i < len(v) {
+			return follow(v[i], parts[1:])
+		}
+	}
+	return nil, false
+}
+
+// leaf is one value that is neither an object nor an array, with its path.
+type leaf struct {
+	path  string
+	value any
+}
+
+// leaves lists the values below v in the order of their paths; of long arrays of values only the first hundred, since
+// those are raw data.
+func leaves(v any, path string, to []leaf, limit int) []leaf {
+	const longest = 100
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if len(to) < limit {
+				to = leaves(v[key], join(key), to, limit)
+			}
+		}
+	case []any:
+		for i, child := range v[:min(len(v), longest)] {
+			if len(to) < limit {
+				to = leaves(child, join(strconv.Itoa(i)), to, limit)
+			}
+		}
+	default:
+		to = append(to, leaf{clip(path, 500), v})
+	}
+	return to
+}
+
+// digits returns the text of a number in a document. A number in quotes is one, with a remark.
+func digits(v any) (text, remark string, err error) {
+	switch v := v.(type) {
+	case json.Number:
+		return v.String(), "", nil
+	case string:
+		if v == notFinite {
+			return "", "", errNotFinite
+		}
+		if _, err := number(v); err != nil {
+			return "", "", fmt.Errorf("%q %w", clip(v, maxLabel), err)
+		}
+		return v, fmt.Sprintf("the number %s stands in quotes", clip(v, maxLabel)), nil
+	case nil:
+		return "", "", errors.New("is null")
+	case bool:
+		return "", "", errors.New("is true or false")
+	}
+	return "", "", errors.New("is an object or an array")
+}

@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBetter(t *testing.T) {
+	for c, want := range map[[2]string]string{
+		{"output_token_throughput", "tok/s"}:   "higher",
+		{"request_throughput", "requests/sec"}: "higher",
+		{"set_requests_per_second", "req/s"}:   "higher",
+		{"items_per_second", ""}:               "higher",
+		{"Decode MB/s", "MB/s"}:                "higher",
+		{"gets_misses_per_second", "misses/s"}: "lower",
+		{"ttft_p99", "ms"}:                     "lower",
+		{"Key ns/op", "ns/op"}:                 "lower",
+		{"Key B/op", "B/op"}:                   "lower",
+		{"Key allocs/op", "allocs/op"}:         "lower",
+		{"Key p99-ns", "p99-ns"}:               "lower",
+		{"elapsed", ""}:                        "lower",
+		{"peak_memory", "MiB"}:                 "lower",
+		{"error_rate", "%"}:                    "lower",
+		{"accuracy", "%"}:                      "higher",
+		{"benchmark_duration", "seconds"}:      "lower",
+		{"successful_requests", "req"}:         "unknown",
+		{"total_output_tokens", "tok"}:         "unknown",
+		{"items", ""}:                          "unknown",
+		{"gemm", "GFLOPS"}:                     "higher",
+	} {
+		got := "unknown"
+		if higher, known := Better(c[0], c[1]); known && higher {
+			got = "higher"
+		} else if known {
+			got = "lower"
+		}
+		if got != want {
+			t.Errorf("%v: %s, want %s", c, got, want)
+		}
+	}
+}
+
+func TestUnitsHaveOneSpelling(t *testing.T) {
+	for unit, want := range map[string]string{
+		"requests per second": "req/s", "requests/sec": "req/s", "tokens/s": "tok/s", "msec": "ms", "seconds": "s", "µs": "us",
+		"Items/second": "Items/s", "ns/op": "ns/op", "B/op": "B/op", "rps": "req/s", "widgets": "widgets", " KB/sec ": "KB/s", "": "",
+	} {
+		if got := canonicalUnit(unit); got != want || canonicalUnit(got) != got {
+			t.Errorf("%q: %q, want %q", unit, got, want)
+		}
+	}
+	for path, want := range map[string]string{
+		"a.latency_ms": "ms", "ms": "", "a.p50": "", "requests_per_second": "req/s", "ALL.Ops/sec": "ops/s", "x.qps": "req/s", "used_bytes": "B", "heads_per_layer": "",
+	} {
+		if got := pathUnit(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	samples := []Sample{{Metric: "Key ns/op"}, {Metric: "ns/op"}, {Metric: "set_requests_per_second"}, {Metric: "a-b"}, {Metric: "a b"}}
+	for want, found := range map[string]string{
+		"Key ns/op": "Key ns/op", "ns/op": "ns/op", "BenchmarkKey ns/op": "Key ns/op", "Key: ns/op": "Key ns/op", "SET requests per second": "set_requests_per_second",
+		"a_b": "", "a b": "a b", "": "", "op": "", "/": "",
+	} {
+		s, ok := Find(samples, want)
+		if s.Metric != found || ok != (found != "") {
+			t.Errorf("%q: %q %v, want %q", want, s.Metric, ok, found)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	have := []string{"Successful requests", "Output token throughput (tok/s)", "Total Token throughput (tok/s)", "Mean TTFT (ms)", "work done", "work done"}
+	for want, first := range map[string]string{
+		"output_token_throughput": "Output token throughput (tok/s)",
+		"token_total_throughput":  "Total Token throughput (tok/s)",
+		"ttft_mean":               "Mean TTFT (ms)",
+		"wrok_done":               "work done",
+		"":                        "",
+	} {
+		got := Nearest(want, have, 3)
+		if len(got) != 3 || first != "" && got[0] != first {
+			t.Errorf("%s: %q", want, got)
+		}
+	}
+	if got := Nearest("a", have, 10); len(got) != 5 {
+		t.Errorf("%q", got)
+	}
+	if got := Nearest("a", nil, 3); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+// What stands before a number is a label; times, addresses and the like are not.
+func TestLabels(t *testing.T) {
+	p := custom1(t, Definition{Name: "missing", Match: "(nowhere)"})
+	text := strings.Join([]string{
+		"work done: 12.5 items/s", "Request throughput (req/s):              1.64", "INFO 05-04 16:48:47 started", "listening on 127.0.0.1:8000",
+		"p50=0.1, p99 = 2 msec", "wall clock   12.5 s", "finished in 3 steps of many kinds", "{\"json_key\": 3}", "work done: 13",
+		"time 12:00:01 rate: -5", strings.Repeat("x", 200) + ": 3", "http://host:80/", "value=x",
+	}, "\n")
+	want := []string{"work done", "Request throughput (req/s)", "p50", "p99", "wall clock", "json_key", "time 12:00:01 rate"}
+	if d := cmp.Diff(want, parse(t, p, text).Labels); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "label%d: 1\n", i)
+	}
+	if n := len(parse(t, p, many.String()).Labels); n != maxLabels {
+		t.Error(n)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"1": "1", " 1.50 ": "1.5", "-1e-3": "-0.001", "1,234": "1234", "1,23": "is not a number", "1_000": "is not a number", "0x1": "is not a number",
+		"": "is not a number", "1.2.3": "is not a number", "nan": "is not finite", "-Inf": "is not finite", "infinity": "is not finite", "1e400": "is too large", "1e-400": "0",
+	} {
+		v, err := number(text)
+		got := fmt.Sprint(v)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

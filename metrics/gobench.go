@@ -1,0 +1,159 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// gobench reads what go test -bench prints.
+type gobench struct{}
+
+func (gobench) Format() string { return "gobench" }
+
+func (gobench) Parse(out Output) (Result, error) {
+	c := newCollector("gobench")
+	feed := &benchLines{lines: newLines(out.Stdout), collector: c}
+	t := benchTable{index: map[benchKey]int{}, packages: map[string]map[string]bool{}}
+	for r := benchfmt.NewReader(feed, "output"); r.Scan(); {
+		switch record := r.Result().(type) {
+		case *benchfmt.SyntaxError:
+			c.warn(feed.lines.number, "benchmark line: %s", record.Msg)
+		case *benchfmt.Result:
+			t.add(c, record, string(feed.line), feed.lines.number)
+		}
+	}
+	if err := feed.lines.err(); err != nil {
+		return Result{}, fmt.Errorf("gobench: %w", err)
+	}
+	t.samples(c)
+	c.ending(feed.lines)
+	c.means(func(s Sample) string { return t.units[s.Metric] })
+	return c.finish(), nil
+}
+
+// benchLines hands benchfmt one cleaned line at a time, only those that may be its own, so that noise is neither an
+// error nor a limit. Since no Read spans two lines, the current line is the one that the record came from.
+type benchLines struct {
+	lines     *lines
+	collector *collector
+	line      []byte
+	pending   []byte
+}
+
+func (b *benchLines) Read(p []byte) (int, error) {
+	for len(b.pending) == 0 {
+		if !b.lines.next() {
+			return 0, io.EOF // an error of the lines is reported by who owns them
+		}
+		b.line = b.lines.bytes()
+		if isBenchLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
+			b.pending = append(append(b.pending[:0], b.line...), '\n')
+		} else {
+			b.collector.scan(b.line)
+		}
+	}
+	n := copy(p, b.pending)
+	b.pending = b.pending[n:]
+	return n, nil
+}
+
+// isBenchLine follows the rule of package testing for names: no lower-case letter after the prefix.
+func isBenchLine(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("Benchmark"))
+	return ok && len(rest) > 0 && rest[0] != ' ' && (rest[0] < 'a' || rest[0] > 'z')
+}
+
+// benchTable sums up the lines of every benchmark.
+type benchTable struct {
+	rows     []benchRow
+	index    map[benchKey]int
+	packages map[string]map[string]bool // those that have a name
+	suffix   string                     // -N at the end of every name so far; empty: there is none, or it differs
+	lines    int
+	units    map[string]string // metric → its unit as printed
+}
+
+type benchKey struct{ pkg, name, unit string }
+
+type benchRow struct {
+	benchKey
+	sum    float64
+	n      int
+	digits string
+	line   int
+}
+
+func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, number int) {
+	name, pkg := string(r.Name), r.GetConfig("pkg")
+	if suffix := procs(name); t.lines == 0 {
+		t.suffix = suffix
+	} else if suffix != t.suffix {
+		t.suffix = ""
+	}
+	t.lines++
+	fields := strings.Fields(line)
+	for i, v := range r.Values {
+		value, unit, digits := v.Value, v.Unit, ""
+		if v.OrigUnit != "" {
+			value, unit = v.OrigValue, v.OrigUnit
+		}
+		if at := 2 + 2*i; at < len(fields) {
+			digits = fields[at]
+		}
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			c.warn(number, "%s %s: %q %s", name, unit, digits, errNotFinite)
+			continue
+		}
+		key := benchKey{pkg, name, unit}
+		at, ok := t.index[key]
+		if !ok {
+			if len(t.rows) >= maxSamples {
+				c.warn(number, "more than %d metrics: %s %s is left out", maxSamples, clip(name, maxLabel), unit)
+				continue
+			}
+			at = len(t.rows)
+			t.index[key] = at
+			t.rows = append(t.rows, benchRow{benchKey: key})
+			if t.packages[name] == nil {
+				t.packages[name] = map[string]bool{}
+			}
+			t.packages[name][pkg] = true
+		}
+		row := &t.rows[at]
+		row.sum, row.n, row.digits, row.line = row.sum+value, row.n+1, digits, number
+	}
+}
+
+func (t *benchTable) samples(c *collector) {
+	t.units = map[string]string{}
+	for _, row := range t.rows {
+		name := strings.TrimSuffix(row.name, t.suffix)
+		if len(t.packages[row.name]) > 1 {
+			name = row.pkg + "." + name
+		}
+		s := Sample{Metric: name + " " + row.unit, Value: row.sum / float64(row.n), Unit: canonicalUnit(row.unit), Printed: row.digits, Line: row.line}
+		if row.n > 1 {
+			s.Printed = ""
+		}
+		if math.IsInf(s.Value, 0) {
+			c.warn(row.line, "%s: the mean %s", s.Metric, errNotFinite)
+			continue
+		}
+		t.units[s.Metric] = row.unit
+		c.put(s)
+	}
+}
+
+// procs returns the -N with which package testing marks GOMAXPROCS.
+func procs(name string) string {
+	digits := strings.TrimRight(name, "0123456789")
+	if len(digits) == len(name) || !strings.HasSuffix(digits, "-") {
+		return ""
+	}
+	return name[len(digits)-1:]
+}

@@ -1,0 +1,193 @@
+package metrics
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxLine is how much of a line is looked at, in bytes. It stays below the 64 KiB that benchfmt's scanner can hold.
+const maxLine = 63 << 10
+
+// lines reads an output line by line in bounded memory. A carriage return ends a line, too, since progress bars
+// overwrite themselves with it, but only a line feed counts for the number.
+type lines struct {
+	number       int  // of the current line, from 1
+	unterminated bool // the current line is the last one and has no end: it may have been cut off
+	cut          int  // the first line that was longer than maxLine; 0: none
+
+	scanner *bufio.Scanner
+	current []byte
+	newline bool // the current line ended with a line feed
+	skip    bool // the rest of an overlong line is being passed over
+	overrun bool // the current line is longer than maxLine
+}
+
+func newLines(r io.Reader) *lines {
+	l := &lines{scanner: bufio.NewScanner(r), newline: true}
+	l.scanner.Buffer(make([]byte, 0, 8<<10), maxLine+1)
+	l.scanner.Split(l.split)
+	return l
+}
+
+// next goes to the next line and reports whether there is one.
+func (l *lines) next() bool {
+	after := l.newline
+	l.newline = false
+	if !l.scanner.Scan() {
+		return false
+	}
+	if after {
+		l.number++
+	}
+	if l.overrun && l.cut == 0 {
+		l.cut = l.number
+	}
+	l.current = clean(l.scanner.Bytes())
+	return true
+}
+
+// bytes is the current line, cleaned, without its end and without a leading RFC 3339 time stamp. It is valid UTF-8,
+// and valid until next is called.
+func (l *lines) bytes() []byte { return l.current }
+
+func (l *lines) text() string { return string(l.current) }
+
+func (l *lines) err() error { return l.scanner.Err() }
+
+func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
+	end := bytes.IndexByte(data, '\n')
+	head := data
+	if end >= 0 {
+		head = data[:end]
+	}
+	if cr := bytes.IndexByte(head, '\r'); cr >= 0 {
+		end = cr
+	}
+	switch {
+	case end >= 0 && l.skip:
+		l.skip = false
+		if data[end] == '\n' {
+			l.number++
+		}
+		return end + 1, nil, nil
+	case end >= 0:
+		l.newline, l.overrun = data[end] == '\n', false
+		return end + 1, data[:end:end], nil
+	case l.skip:
+		return len(data), nil, nil
+	case len(data) > maxLine:
+		l.skip, l.overrun = true, true
+		return len(data), data, nil
+	case atEOF && len(data) > 0:
+		l.unterminated, l.overrun = true, false
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// clean returns a line as a person reads it: without escape sequences, control and format characters, with U+FFFD for
+// bytes that are not UTF-8. Most lines need no copy.
+func clean(b []byte) []byte {
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c >= 0x7f {
+			b = scrub(b, i)
+			break
+		}
+	}
+	if len(b) > maxLine {
+		b = bytes.ToValidUTF8(b[:maxLine], nil)
+	}
+	return withoutStamp(b)
+}
+
+// scrub copies b without what does not belong to the text; the first n bytes are known to be good.
+func scrub(b []byte, n int) []byte {
+	out := append(make([]byte, 0, len(b)), b[:n]...)
+	for i := n; i < len(b); {
+		if b[i] == '\x1b' {
+			i += escape(b[i:])
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		i += size
+		switch {
+		case r == '\t':
+			out = append(out, '\t')
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case unicode.IsSpace(r):
+			out = append(out, ' ')
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
+}
+
+// escape returns the length of the terminal sequence at the start of b. One that does not end hides nothing but its
+// introducer, so that no output can make the rest of a line invisible.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 1
+	}
+	switch b[1] {
+	case '[':
+		for i := 2; i < len(b); i++ {
+			if b[i] >= 0x40 && b[i] <= 0x7e {
+				return i + 1
+			}
+			if b[i] < 0x20 || b[i] > 0x7e {
+				return i
+			}
+		}
+		return 2
+	case ']', 'P', 'X', '^', '_':
+		for i := 2; i < len(b); i++ {
+			if b[i] == '\a' {
+				return i + 1
+			}
+			if b[i] == '\x1b' && i+1 < len(b) && b[i+1] == '\\' {
+				return i + 2
+			}
+		}
+		return 2
+	}
+	if b[1] >= 0x20 && b[1] <= 0x7e {
+		return 2
+	}
+	return 1
+}
+
+// withoutStamp removes the time stamp that container runtimes and CI services put before every line.
+func withoutStamp(b []byte) []byte {
+	const shape = "0000-00-00T00:00:00"
+	rest := bytes.TrimPrefix(b, []byte("["))
+	if len(rest) <= len(shape) {
+		return b
+	}
+	for i, want := range []byte(shape) {
+		c := rest[i]
+		if want == '0' && (c < '0' || c > '9') || want != '0' && c != want {
+			return b
+		}
+	}
+	rest = rest[len(shape):]
+	for len(rest) > 0 && (rest[0] == '.' || rest[0] == ',' || rest[0] >= '0' && rest[0] <= '9') {
+		rest = rest[1:]
+	}
+	if len(rest) > 0 && rest[0] == 'Z' {
+		rest = rest[1:]
+	} else if len(rest) >= 6 && (rest[0] == '+' || rest[0] == '-') && rest[3] == ':' {
+		rest = rest[6:]
+	}
+	rest = bytes.TrimPrefix(rest, []byte("]"))
+	if len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t' {
+		return b
+	}
+	if len(rest) > 0 {
+		rest = rest[1:]
+	}
+	return rest
+}

@@ -1,0 +1,84 @@
+// Package metrics reads numbers and failures from what benchmarks print.
+//
+// A [Parser] turns the output of one run into samples, one for each metric. The names of the metrics are:
+//
+//   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines share,
+//     a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic mean. A name
+//     that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the geometric mean over
+//     the benchmarks that print it, which is the benchmark's own value when there is one.
+//   - redis (redis-benchmark): set_requests_per_second, and set_latency_avg, _min, _p50, _p95, _p99, _max as far as
+//     printed. The remark in "LRANGE_100 (first 100 elements)" is left out, unless two tests would then share a name.
+//     The name without the test, requests_per_second, is again the geometric mean over the tests.
+//   - redis (memtier_benchmark): sets_, gets_, totals_ and so on with ops_per_second, hits_per_second, misses_per_second,
+//     kb_per_second, latency_avg, latency_p50, latency_p99, latency_p99.9. Of several runs, the average counts.
+//   - json: the path of every number in the last document, "results.0.p99".
+//   - metrics of one's own ([NewCustom]): the name that the definition gives.
+//
+// A geometric mean over several benchmarks exists only where all values are positive, and two such means may be compared
+// only when they are over the same benchmarks.
+//
+// Output is hostile: lines are bounded, control characters and escape sequences are removed, a carriage return starts
+// a new line, and a number that is not finite is a warning and not a sample. When a metric is printed twice with
+// different values the last one counts, with a warning.
+package metrics
+
+import (
+	"fmt"
+	"io"
+)
+
+// Sample is one number as it was printed.
+type Sample struct {
+	Metric  string  `json:"metric"` // canonical name: output_token_throughput, ttft_p99, …
+	Value   float64 `json:"value"`  // in Unit; finite
+	Unit    string  `json:"unit"`   // as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output does not say
+	Printed string  `json:"-"`      // the digits as they stand in the output; empty: a mean of several
+	Line    int     `json:"-"`      // 1-based line of the output; 0 when it came from a document, or is a mean
+}
+
+// Warning is something in the output that was passed over or is suspicious.
+type Warning struct {
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+}
+
+// Result is what a Parser read from one run's output.
+type Result struct {
+	Format   string    // format and mode: vllm-serving, gobench, redis-benchmark, …; empty: none was recognised
+	Samples  []Sample  // in the order of the output, means last; one for each metric
+	Warnings []Warning // at most 101
+	Labels   []string  // the metrics, then the labels that stood before numbers; at most 200
+}
+
+// Output is what a run left behind.
+type Output struct {
+	Stdout io.Reader                                // the command's standard output (or a whole log)
+	Open   func(name string) (io.ReadCloser, error) // a file below $OUT; nil: there are none
+}
+
+// Parser reads one output format. A bad line is a Warning with its position; an error means that nothing could be read.
+// Output without any number is a Result without samples.
+type Parser interface {
+	Format() string
+	Parse(out Output) (Result, error)
+}
+
+// Lookup returns the parser of a format: auto, gobench, redis or json. The error of a format that needs definitions
+// (regex), that this build does not read yet, or that does not exist says so.
+func Lookup(format string) (Parser, error) {
+	switch format {
+	case "auto":
+		return auto{}, nil
+	case "gobench":
+		return gobench{}, nil
+	case "redis":
+		return redis{}, nil
+	case "json":
+		return jsonLeaves{}, nil
+	case "regex":
+		return nil, fmt.Errorf("format regex: nothing to read: declare a metric block with match")
+	case "vllm", "sglang":
+		return nil, fmt.Errorf("format %s: this build does not read it yet", format)
+	}
+	return nil, fmt.Errorf("format %q: unknown; one of auto, gobench, redis, json, regex, vllm, sglang", format)
+}

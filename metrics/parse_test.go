@@ -1,0 +1,308 @@
+package metrics
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Captured outputs of the real tools are read as their golden files say, by the declared format and by auto alike.
+func TestCapturedOutput(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/*.[tj]*")
+	if err != nil || len(inputs) < 10 {
+		t.Fatalf("%d inputs, %v", len(inputs), err)
+	}
+	for _, input := range inputs {
+		if strings.HasSuffix(input, ".golden") {
+			continue
+		}
+		t.Run(input, func(t *testing.T) {
+			format := filepath.Base(filepath.Dir(input))
+			p, err := Lookup(format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := render(t, p, input)
+			golden := input + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if d := cmp.Diff(got, render(t, auto{}, input)); d != "" {
+				t.Errorf("auto reads it differently: -declared +auto:\n%s", d)
+			}
+		})
+	}
+}
+
+// render parses a file through a reader that cannot be rewound and gives single bytes, so that chunks never matter.
+func render(t *testing.T, p Parser, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := p.Parse(Output{Stdout: iotest.OneByteReader(f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "format %s\n", r.Format)
+	for _, s := range r.Samples {
+		fmt.Fprintf(&b, "%s = %v %s (%q, line %d)\n", s.Metric, s.Value, s.Unit, s.Printed, s.Line)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "warning %d: %s\n", w.Line, w.Text)
+	}
+	fmt.Fprintf(&b, "labels %q\n", r.Labels)
+	return b.String()
+}
+
+func parse(t *testing.T, p Parser, text string) Result {
+	t.Helper()
+	r, err := p.Parse(Output{Stdout: strings.NewReader(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func custom1(t *testing.T, d ...Definition) Parser {
+	t.Helper()
+	p, err := NewCustom(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestMetricsOfOnesOwn(t *testing.T) {
+	items := Definition{Name: "items", Match: `work done: (\S+)`, Unit: "items/s"}
+	for _, c := range []struct {
+		name, text string
+		d          Definition
+		want       []Sample
+		warning    string
+	}{
+		{"one line", "work done: 12.50 items/s\n", items, []Sample{{"items", 12.5, "items/s", "12.50", 1}}, ""},
+		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "ms", "12.5", 1}}, ""},
+		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "", "12.5", 1}}, ""},
+		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1}}, ""},
+		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3}}, "more than once, first as 1 in line 1"},
+		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items, []Sample{{"items", 2, "items/s", "2.0", 2}}, ""},
+		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1}}, "more than once"},
+		{"not finite", "work done: NaN\n", items, nil, `items: "NaN" is not finite`},
+		{"too large", "work done: 1e400\n", items, nil, `items: "1e400" is too large`},
+		{"no number", "work done: soon\n", items, nil, `items: "soon" is not a number`},
+		{"hexadecimal", "work done: 0x10\n", items, nil, "is not a number"},
+		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1}}, "the output ends inside this line"},
+		{"group left out", "ab\n", Definition{Name: "n", Match: `a(\d)?b`}, nil, "not the group"},
+		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items, []Sample{{"items", 12, "items/s", "12", 1}}, ""},
+		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"}, []Sample{{"d", 7.5, "ms", "7.50", 0}}, ""},
+		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"}, []Sample{{"d", 3, "s", "3", 0}}, ""},
+		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0}}, ""},
+		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0}}, "stands in quotes"},
+		{"path to NaN", `{"a": NaN}`, Definition{Name: "d", JSON: "a"}, nil, "is not finite"},
+		{"path to an object", `{"a": {}}`, Definition{Name: "d", JSON: "a"}, nil, "is an object"},
+		{"path to null", `{"a": null}`, Definition{Name: "d", JSON: "a"}, nil, "is null"},
+		{"path to nothing", `{"a": [1]}`, Definition{Name: "d", JSON: "a.1"}, nil, "nothing at a.1"},
+		{"no document", "hello\n", Definition{Name: "d", JSON: "a"}, nil, "no JSON object"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := parse(t, custom1(t, c.d), c.text)
+			if d := cmp.Diff(c.want, r.Samples); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if all := fmt.Sprint(r.Warnings); c.warning == "" && len(r.Warnings) > 0 || !strings.Contains(all, c.warning) {
+				t.Errorf("warnings %s, want %q", all, c.warning)
+			}
+		})
+	}
+}
+
+// Expressions and paths may be mixed, over the standard output and files.
+func TestMetricsOfSeveralFiles(t *testing.T) {
+	p := custom1(t,
+		Definition{Name: "rate", Match: `rate=(\S+)`},
+		Definition{Name: "p99", JSON: "p99", Unit: "ms"},
+		Definition{Name: "deep", JSON: "x.y", File: "out.json"},
+		Definition{Name: "text", Match: `(\d+) files`, File: "out.json"},
+		Definition{Name: "gone", JSON: "x", File: "missing.json"})
+	out := Output{
+		Stdout: strings.NewReader("rate=3\n{\"p99\": 4}\n"),
+		Open: func(name string) (io.ReadCloser, error) {
+			if name != "out.json" {
+				return nil, os.ErrNotExist
+			}
+			return io.NopCloser(strings.NewReader("7 files\n{\"x\": {\"y\": 5}}")), nil
+		},
+	}
+	r, err := p.Parse(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, s := range r.Samples {
+		got[s.Metric] = s.Value
+	}
+	if d := cmp.Diff(map[string]float64{"rate": 3, "p99": 4, "deep": 5, "text": 7}, got); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(fmt.Sprint(r.Warnings), "missing.json: file does not exist") {
+		t.Error(r.Warnings)
+	}
+}
+
+func TestBadDefinitions(t *testing.T) {
+	for want, d := range map[string]Definition{
+		"no name":                      {Match: "(a)"},
+		"exactly one of match and":     {Name: "a"},
+		"exactly one of match":         {Name: "a", Match: "(a)", JSON: "b"},
+		"missing closing":              {Name: "a", Match: "(a"},
+		"put it in parentheses":        {Name: "a", Match: "a"},
+		`metric "a": match: error par`: {Name: "a", Match: "a**"},
+	} {
+		if _, err := NewCustom([]Definition{d}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", d, err, want)
+		}
+	}
+	if _, err := NewCustom(nil); err == nil {
+		t.Error("nothing to read is accepted")
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for format, want := range map[string]string{"vllm": "does not read it yet", "sglang": "does not read it yet", "regex": "metric block", "xml": "unknown"} {
+		if _, err := Lookup(format); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "",
+		"hello":                   "",
+		"BenchmarkX-2 10 3 ns/op": "gobench",
+		"{\"level\":\"info\"}\nBenchmarkX-2 10 3 ns/op\n":   "gobench",
+		"Benchmark results follow soon here\n{\n \"a\": 1}": "json",
+		"[1] started\n": "",
+		"[\n1]":         "json",
+		"============ Serving Benchmark Result ============\nSuccessful requests: 1\n":          "vllm",
+		"100%|##| 1/1============ Serving Benchmark Result ============\nBackend:     sglang\n": "sglang",
+		"Throughput: 1.5 requests/s, 300.2 tokens/s":                                            "vllm",
+		"Avg latency: 1.5 seconds":             "vllm",
+		"Type         Ops/sec    Avg. Latency": "redis",
+		"\"SET\",\"12\"\nSET: rps=1.0 (overall: 2.0)\rSET: 12.5 requests per second, p50=1 msec\n": "redis",
+		"I served 100 requests per second": "",
+	} {
+		if got, err := Detect(strings.NewReader(text)); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// Auto rewinds what can be rewound, keeps what cannot, and hands on the errors of both.
+func TestAuto(t *testing.T) {
+	text := "noise\nBenchmarkX-2 10 3 ns/op\n"
+	for name, r := range map[string]io.Reader{"seeker": strings.NewReader(text), "pipe": io.MultiReader(strings.NewReader(text))} {
+		got, err := auto{}.Parse(Output{Stdout: r})
+		if err != nil || len(got.Samples) != 2 || got.Samples[0].Line != 2 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if r := parse(t, auto{}, "items: 3\n"); r.Format != "" || len(r.Warnings) != 1 || r.Labels[0] != "items" {
+		t.Errorf("%+v", r)
+	}
+	broken := errors.New("broken")
+	for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, custom1(t, Definition{Name: "a", Match: "(a)"})} {
+		if _, err := p.Parse(Output{Stdout: iotest.ErrReader(broken)}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", p.Format(), err)
+		}
+	}
+}
+
+// A sample is finite, has a place in the labels, and its printed digits are its value.
+func TestSamplesHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[A-Z][a-z]{0,5}(/[a-z]{1,3})?`)
+		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf("Benchmark%s-8\t%d\t%v ns/op\n", name.Draw(t, "name"), rapid.IntRange(1, 9).Draw(t, "n"), rapid.Float64Range(0, 1e6).Draw(t, "v"))
+		}), 1, 20).Draw(t, "rows")
+		r, err := gobench{}.Parse(Output{Stdout: strings.NewReader(strings.Join(rows, ""))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, s := range r.Samples {
+			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+				t.Fatalf("%+v", s)
+			}
+			if v, err := number(s.Printed); s.Printed != "" && (err != nil || v != s.Value) {
+				t.Fatalf("%+v: %v %v", s, v, err)
+			}
+			if s.Metric != "ns/op" {
+				low, high = min(low, s.Value), max(high, s.Value)
+			} else if s.Value < low*(1-1e-9) || s.Value > high*(1+1e-9) {
+				t.Fatalf("geometric mean %v outside %v..%v", s.Value, low, high)
+			}
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
+	for _, input := range inputs {
+		b, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte("\xef\xbb\xbf{\"a\":-Infinity}\n[[[[[[\n{\"b\":\"\\\"NaN\"}\x1b]0;\x1b[3"))
+	own, err := NewCustom([]Definition{{Name: "n", Match: `[:=]\s*(\S*)`}, {Name: "p", JSON: "a.b.0"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own} {
+			r, err := p.Parse(Output{Stdout: strings.NewReader(string(b))})
+			if err != nil && p.Format() != "auto" {
+				t.Fatalf("%s: %v", p.Format(), err)
+			}
+			for _, s := range r.Samples {
+				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" && p.Format() != "json" {
+					t.Fatalf("%s: %+v", p.Format(), s)
+				}
+			}
+			if len(r.Labels) > maxLabels || len(r.Warnings) > maxWarnings+1 || len(r.Samples) > 2*maxSamples {
+				t.Fatalf("%s: bounds exceeded", p.Format())
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"fmt"
+	"io"
+)
+
+// Log is what can be read from one log or result file.
+type Log struct {
+	Detected string    `json:"detected"` // as Result.Format; empty: no known format
+	Samples  []Sample  `json:"samples"`
+	Warnings []Warning `json:"warnings"`
+	Failure  *Failure  `json:"failure"` // nil: no rule explains anything
+}
+
+// Failure is a rule that matched a log.
+type Failure struct {
+	Rule     string `json:"rule"`
+	Class    string `json:"class"`
+	Stage    string `json:"stage"` // the first one of the rule, since a log alone does not say; empty: any
+	Evidence string `json:"evidence"`
+	Line     int    `json:"line"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+// ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
+// opens the file from its beginning, and is called more than once. Where there are samples, only what comes after the
+// last of them counts as a failure: a connection that was refused while a server was starting is none.
+func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (Log, error) {
+	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
+	if format == "auto" {
+		found, err := pass(open, Detect)
+		if err != nil {
+			return log, err
+		}
+		format = found
+	}
+	if format != "" {
+		r, err := pass(open, func(f io.Reader) (Result, error) { return parseAs(format, f) })
+		if err != nil {
+			return log, err
+		}
+		log.Detected = r.Format
+		log.Samples = append(log.Samples, r.Samples...)
+		log.Warnings = append(log.Warnings, r.Warnings...)
+	}
+	if format == "json" && len(log.Samples) > 0 {
+		return log, nil // the strings of a document are data
+	}
+	after := 0
+	for _, s := range log.Samples {
+		after = max(after, s.Line)
+	}
+	_, err := pass(open, func(f io.Reader) (bool, error) {
+		m, ok, err := classify(rules, "", f, after)
+		if ok {
+			log.Failure = &Failure{Rule: m.Rule.Name, Class: m.Rule.Class, Evidence: m.Evidence, Line: m.Line, Remedy: m.Rule.Remedy}
+			if len(m.Rule.Stages) > 0 {
+				log.Failure.Stage = m.Rule.Stages[0]
+			}
+		}
+		return ok, err
+	})
+	return log, err
+}
+
+// parseAs parses one format. One that this build cannot read is named all the same, since a failure may still be found.
+func parseAs(format string, f io.Reader) (Result, error) {
+	p, err := Lookup(format)
+	if err != nil && (format == "vllm" || format == "sglang") {
+		return Result{Format: format, Warnings: []Warning{{Text: err.Error()}}}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return p.Parse(Output{Stdout: f})
+}
+
+// pass reads the file once.
+func pass[T any](open func() (io.ReadCloser, error), read func(io.Reader) (T, error)) (T, error) {
+	f, err := open()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	v, err := read(f)
+	if closed := f.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("close: %w", closed)
+	}
+	return v, err
+}

@@ -1,0 +1,228 @@
+package metrics
+
+import (
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// redis reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
+// memtier_benchmark.
+type redis struct{}
+
+func (redis) Format() string { return "redis" }
+
+func (redis) Parse(out Output) (Result, error) {
+	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{}, parts: map[string]string{}}
+	l := newLines(out.Stdout)
+	for l.next() {
+		r.line(l.text(), l.number)
+		r.scan(l.bytes())
+	}
+	if err := l.err(); err != nil {
+		return Result{}, fmt.Errorf("redis: %w", err)
+	}
+	r.ending(l)
+	if r.memtier {
+		r.Format = "memtier"
+	} else {
+		r.means(func(s Sample) string { return r.parts[s.Metric] })
+	}
+	return r.finish(), nil
+}
+
+// redisReading is what the lines so far mean for the next one.
+type redisReading struct {
+	*collector
+	test    string            // of the report that the line belongs to
+	names   map[string]string // full name of a test → its part of the metrics' names
+	taken   map[string]bool   // values of names
+	parts   map[string]string // metric → its name without the test
+	columns []string          // of the table that comes next, or is being read
+	table   table
+	memtier bool
+	partial bool // the table is of one run among several
+}
+
+type table int
+
+const (
+	none table = iota
+	latencyNames
+	latencyValues
+	csvRows
+	memtierRows
+)
+
+var (
+	redisHeader = regexp.MustCompile(`^====== (.+) ======$`)
+	redisRate   = regexp.MustCompile(`^(?:throughput summary: )?(\S+) requests per second$`)
+	redisQuiet  = regexp.MustCompile(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
+	redisCSV    = regexp.MustCompile(`^"[^"]+"(,"[^"]*")+$`)
+)
+
+func (r *redisReading) line(text string, n int) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		if r.table != csvRows {
+			r.table = none
+		}
+		return
+	}
+	switch {
+	case r.table == latencyNames:
+		r.columns, r.table = strings.Fields(text), latencyValues
+	case r.table == latencyValues:
+		r.latencies(text, n)
+	case strings.HasPrefix(text, "Type ") && strings.Contains(text, "Ops/sec"):
+		r.columns, r.table, r.memtier = memtierColumns(text), memtierRows, true
+	case r.table == memtierRows:
+		r.memtierRow(text, n)
+	case strings.HasSuffix(text, " RESULTS"):
+		r.partial = strings.HasPrefix(text, "BEST ") || strings.HasPrefix(text, "WORST ")
+	case strings.HasPrefix(text, "AGGREGATED AVERAGE RESULTS"), text == "ALL STATS":
+		r.partial = false
+	case redisCSV.MatchString(text):
+		r.csvRow(text, n)
+	case strings.HasPrefix(text, "latency summary"):
+		r.table = latencyNames
+	default:
+		r.report(text, n)
+	}
+}
+
+// report reads the lines around the tables.
+func (r *redisReading) report(text string, n int) {
+	if m := redisHeader.FindStringSubmatch(text); m != nil {
+		r.test = m[1]
+	} else if m := redisRate.FindStringSubmatch(text); m != nil && r.test != "" {
+		r.value(r.test, "requests_per_second", m[1], "req/s", n)
+	} else if m := redisQuiet.FindStringSubmatch(text); m != nil {
+		r.value(m[1], "requests_per_second", m[2], "req/s", n)
+		if m[3] != "" {
+			r.value(m[1], "latency_p50", m[3], "ms", n)
+		}
+	} else if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
+		r.warn(n, "%s", clip(text, 200))
+	}
+}
+
+// value adds one number of a test.
+func (r *redisReading) value(test, part, digits, unit string, n int) {
+	test = clip(test, 200)
+	name, ok := r.names[test]
+	if !ok {
+		short, _, _ := strings.Cut(test, " (")
+		name = slug(short)
+		if r.taken[name] {
+			name = slug(test)
+		}
+		if len(r.names) >= maxSamples {
+			return
+		}
+		r.names[test], r.taken[name] = name, true
+	}
+	metric := name + "_" + part
+	r.parts[metric] = part
+	r.add(metric, digits, unit, n)
+}
+
+// latencies reads the one row of a latency summary.
+func (r *redisReading) latencies(text string, n int) {
+	r.table = none
+	values := strings.Fields(text)
+	if len(values) != len(r.columns) || r.test == "" {
+		r.warn(n, "latency summary: %d numbers under %d names", len(values), len(r.columns))
+		return
+	}
+	for i, column := range r.columns {
+		r.value(r.test, "latency_"+slug(column), values[i], "ms", n)
+	}
+}
+
+// csvRow reads a row of --csv: names first, then one row for each test. Before Redis 6.2 there are no names, and the
+// rate is all that there is.
+func (r *redisReading) csvRow(text string, n int) {
+	row, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil {
+		r.warn(n, "csv: %v", err)
+		return
+	}
+	if row[0] == "test" {
+		r.columns, r.table = row, csvRows
+		return
+	}
+	columns := r.columns
+	if r.table != csvRows {
+		if _, err := number(row[1]); err != nil || len(row) != 2 {
+			return // somebody else's table
+		}
+		columns = []string{"test", "rps"}
+	}
+	if len(row) != len(columns) {
+		r.warn(n, "csv: %d fields under %d names", len(row), len(columns))
+		return
+	}
+	for i, column := range columns[1:] {
+		if column == "rps" {
+			r.value(row[0], "requests_per_second", row[i+1], "req/s", n)
+		} else if stat, ok := strings.CutSuffix(column, "_latency_ms"); ok {
+			r.value(row[0], "latency_"+stat, row[i+1], "ms", n)
+		}
+	}
+}
+
+// memtierColumns returns the columns after Type. Only latencies have names of two words.
+func memtierColumns(text string) []string {
+	var columns []string
+	for _, word := range strings.Fields(text)[1:] {
+		if last := len(columns) - 1; word == "Latency" && last >= 0 && (columns[last] == "Avg." || strings.HasPrefix(columns[last], "p")) {
+			columns[last] += " Latency"
+			continue
+		}
+		columns = append(columns, word)
+	}
+	return columns
+}
+
+// memtierRow reads one row: a type, then a number or --- for every column.
+func (r *redisReading) memtierRow(text string, n int) {
+	if strings.Trim(text, "-") == "" {
+		return
+	}
+	fields := strings.Fields(text)
+	kind := len(fields) - len(r.columns)
+	if kind < 1 {
+		r.warn(n, "table: %d fields under %d columns", len(fields), len(r.columns)+1)
+		return
+	}
+	name := slug(strings.Join(fields[:kind], " "))
+	for i, column := range r.columns {
+		part, unit := memtierMetric(column)
+		if digits := fields[kind+i]; digits != "---" && !r.partial {
+			r.add(name+"_"+part, digits, unit, n)
+		}
+	}
+}
+
+// memtierMetric translates a column: Ops/sec, Hits/sec, KB/sec, Latency, Avg. Latency, p99.900 Latency.
+func memtierMetric(column string) (part, unit string) {
+	if stat, ok := strings.CutSuffix(column, "Latency"); ok {
+		stat = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(stat), "."))
+		if strings.Contains(stat, ".") {
+			stat = strings.TrimRight(strings.TrimRight(stat, "0"), ".")
+		}
+		if stat == "" {
+			stat = "avg"
+		}
+		return "latency_" + stat, "ms"
+	}
+	if amount, ok := strings.CutSuffix(column, "/sec"); ok {
+		if amount != "KB" {
+			amount = strings.ToLower(amount)
+		}
+		return strings.ToLower(amount) + "_per_second", amount + "/s"
+	}
+	return slug(column), ""
+}

@@ -1,0 +1,164 @@
+package metrics
+
+import "regexp/syntax"
+
+// sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every line
+// of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
+type sieve struct {
+	words  [1 << sieveBits][]word // by hash of their heads
+	always []int                  // rules that ask for no word
+	seen   []int                  // by rule: the last turn in which it was a candidate
+	found  []int                  // candidates of the current line
+}
+
+const sieveBits = 12
+
+// word is a text that a rule asks for.
+type word struct {
+	text []byte // in lower case when any case is meant
+	fold bool   // any case is meant
+	head uint32 // the first headSize bytes, in lower case
+	rule int
+}
+
+func (w *word) begins(line []byte) bool {
+	if len(line) < len(w.text) {
+		return false
+	}
+	for i, c := range w.text {
+		if line[i] != c && (!w.fold || lower(line[i]) != c) {
+			return false
+		}
+	}
+	return true
+}
+
+const headSize = 4
+
+func newSieve(rules []Rule) *sieve {
+	s := &sieve{seen: make([]int, len(rules))}
+	for i, r := range rules {
+		words := required(r.Match.String())
+		if len(words) == 0 {
+			s.always = append(s.always, i)
+		}
+		for _, w := range words {
+			w.rule = i
+			for _, c := range w.text[:headSize] {
+				w.head = w.head<<8 | uint32(lower(c))
+			}
+			at := hash(w.head)
+			s.words[at] = append(s.words[at], w)
+		}
+	}
+	return s
+}
+
+// candidates returns the rules, in no order, that may match a line. Turns count the calls from 1; the result is valid
+// until the next one.
+func (s *sieve) candidates(line []byte, turn int) []int {
+	s.found = append(s.found[:0], s.always...)
+	var head uint32
+	for i, c := range line {
+		head = head<<8 | uint32(lower(c))
+		if i < headSize-1 {
+			continue
+		}
+		for _, w := range s.words[hash(head)] {
+			if w.head == head && s.seen[w.rule] != turn && w.begins(line[i-headSize+1:]) {
+				s.seen[w.rule] = turn
+				s.found = append(s.found, w.rule)
+			}
+		}
+	}
+	return s.found
+}
+
+func hash(head uint32) uint32 { return head * 0x9e3779b1 >> (32 - sieveBits) }
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+// required returns words, of headSize bytes at least, of which every match of an expression holds one; none when the
+// expression has no such words.
+func required(expression string) []word {
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	set := literals(re)
+	if shortest(set) < headSize {
+		return nil
+	}
+	return set
+}
+
+// literals returns the set with the longest shortest member that it finds in re.
+func literals(re *syntax.Regexp) []word {
+	switch re.Op {
+	case syntax.OpLiteral:
+		w := word{text: []byte(string(re.Rune)), fold: re.Flags&syntax.FoldCase != 0}
+		for i, c := range w.text {
+			if w.fold && c >= 0x80 {
+				return nil // only ASCII is folded here
+			}
+			if w.fold {
+				w.text[i] = lower(c)
+			}
+		}
+		return []word{w}
+	case syntax.OpCapture, syntax.OpPlus:
+		return literals(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return literals(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []word
+		for _, sub := range re.Sub {
+			if set := literals(sub); shortest(set) > shortest(best) {
+				best = set
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []word
+		for _, sub := range re.Sub {
+			set := literals(sub)
+			if len(set) == 0 {
+				return nil
+			}
+			all = append(all, set...)
+		}
+		return all
+	}
+	return nil
+}
+
+func shortest(set []word) int {
+	if len(set) == 0 {
+		return 0
+	}
+	n := len(set[0].text)
+	for _, w := range set {
+		n = min(n, len(w.text))
+	}
+	return n
+}
+
+// firstMatch returns the lowest rule below limit that matches a line, and where; limit when there is none.
+func (s *sieve) firstMatch(rules []Rule, limit int, line []byte, turn int) (rule, place int) {
+	for _, i := range s.candidates(line, turn) {
+		if i >= limit {
+			continue
+		}
+		if at := rules[i].Match.FindIndex(line); at != nil {
+			limit, place = i, at[0]
+		}
+	}
+	return limit, place
+}
