@@ -56,10 +56,9 @@ const (
 )
 
 var (
-	redisHeader = regexp.MustCompile(`^====== (.+) ======$`)
-	redisRate   = regexp.MustCompile(`^(?:throughput summary: )?(\S+) requests per second$`)
-	redisQuiet  = regexp.MustCompile(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
-	redisCSV    = regexp.MustCompile(`^"[^"]+"(,"[^"]*")+$`)
+	redisRate  = regexp.MustCompile(`^(?:throughput summary: )?(\S+) requests per second$`)
+	redisQuiet = regexp.MustCompile(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
+	redisCSV   = regexp.MustCompile(`^"[^"]+"(,"[^"]*")+$`)
 )
 
 func (r *redisReading) line(text string, n int) {
@@ -83,7 +82,7 @@ func (r *redisReading) line(text string, n int) {
 		r.partial = strings.HasPrefix(text, "BEST ") || strings.HasPrefix(text, "WORST ")
 	case strings.HasPrefix(text, "AGGREGATED AVERAGE RESULTS"), text == "ALL STATS":
 		r.partial = false
-	case redisCSV.MatchString(text):
+	case text[0] == '"' && redisCSV.MatchString(text):
 		r.csvRow(text, n)
 	case strings.HasPrefix(text, "latency summary"):
 		r.table = latencyNames
@@ -94,8 +93,12 @@ func (r *redisReading) line(text string, n int) {
 
 // report reads the lines around the tables.
 func (r *redisReading) report(text string, n int) {
-	if m := redisHeader.FindStringSubmatch(text); m != nil {
-		r.test = m[1]
+	if test, ok := strings.CutPrefix(text, "====== "); ok && strings.HasSuffix(test, " ======") {
+		r.test = strings.TrimSuffix(test, " ======")
+	} else if !strings.Contains(text, " requests per second") {
+		if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
+			r.warn(n, "%s", clip(text, 200))
+		}
 	} else if m := redisRate.FindStringSubmatch(text); m != nil && r.test != "" {
 		r.value(r.test, "requests_per_second", m[1], "req/s", n)
 	} else if m := redisQuiet.FindStringSubmatch(text); m != nil {
@@ -103,8 +106,6 @@ func (r *redisReading) report(text string, n int) {
 		if m[3] != "" {
 			r.value(m[1], "latency_p50", m[3], "ms", n)
 		}
-	} else if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
-		r.warn(n, "%s", clip(text, 200))
 	}
 }
 
