@@ -2,13 +2,13 @@ package hclspec
 
 import (
 	"math/big"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/placeholder"
 )
 
 func benchmarkSchema() *eval.Schema {
@@ -186,7 +186,19 @@ func (r reader) metric() Metric {
 	return m
 }
 
-var (
-	angled    = regexp.MustCompile(`^(?:--?[\w-]+=)?<[A-Za-z][\w-]*>$`)
-	bracketed = regexp.MustCompile(`^\[--?[A-Za-z]`)
-)
+// placeholders refuses a command that still has a placeholder: it would fail, or measure something else, after all that
+// it needs was built.
+func (r reader) placeholders(c Command) {
+	var words []string
+	if c.Argv != nil {
+		for _, arg := range c.Argv {
+			words = append(words, arg.Expand(func(Address) string { return "$" }))
+		}
+	} else {
+		words = placeholder.Words(c.Shell.Expand(func(Address) string { return "$" }))
+	}
+	if word := placeholder.Find(words); word != "" {
+		r.Fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
+			"${each.commit.params.model}; a shell variable is written $NAME.", word)
+	}
+}

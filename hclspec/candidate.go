@@ -38,9 +38,24 @@ func variantEach() eval.Each {
 	}
 }
 
-// variants decodes what every variant is for all commits alike.
-func (l *loader) variants() []variantReader {
-	var all []variantReader
+// variantSet are all variants.
+type variantSet struct {
+	value cty.Value // object by name
+	list  []variantReader
+}
+
+// variants decodes once what every variant is for all commits alike.
+func (l *loader) variants() *variantSet {
+	if l.variant != nil {
+		return l.variant
+	}
+	leave, ok := l.scope.Enter("variant", l.first("variant"))
+	if !ok {
+		return &variantSet{value: cty.DynamicVal}
+	}
+	defer leave()
+	set := &variantSet{}
+	values := map[string]cty.Value{}
 	for _, d := range l.of("variant") {
 		r := reader{Reader: l.scope.Reader(d.Block, d.Expressions(), variantEach()), l: l, owner: d.address}
 		if detail := badName(d.Name); detail != "" {
@@ -53,17 +68,12 @@ func (l *loader) variants() []variantReader {
 		v.value = cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
 		})
-		all = append(all, v)
+		values[d.Name] = v.value
+		set.list = append(set.list, v)
 	}
-	return all
-}
-
-func (l *loader) variantValues() cty.Value {
-	all := map[string]cty.Value{}
-	for _, v := range l.variants() {
-		all[v.Name] = v.value
-	}
-	return cty.ObjectVal(all)
+	set.value = cty.ObjectVal(values)
+	l.variant = set
+	return set
 }
 
 // candidates decodes commit × variant once.
@@ -78,7 +88,7 @@ func (l *loader) candidates() *candidateSet {
 	defer leave()
 	set := &candidateSet{byKey: map[string]int{}}
 	commits := l.allCommits()
-	variants := l.variants()
+	variants := l.variants().list
 	all := map[string]cty.Value{}
 	for _, c := range commits.list {
 		for _, v := range variants {

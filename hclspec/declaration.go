@@ -153,7 +153,7 @@ func (l *loader) defineRoots() {
 		}}
 	}
 	l.scope.Roots["commit"] = eval.Root{What: "commit", All: func() cty.Value { return l.allCommits().value }}
-	l.scope.Roots["variant"] = eval.Root{What: "variant", All: l.variantValues}
+	l.scope.Roots["variant"] = eval.Root{What: "variant", All: func() cty.Value { return l.variants().value }}
 	l.scope.Roots["candidates"] = eval.Root{What: "candidate", All: func() cty.Value { return l.candidates().value }}
 	l.scope.Roots["source"] = eval.Root{
 		What: "source",

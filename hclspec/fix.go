@@ -62,8 +62,8 @@ func (l *loader) decodeFix(d *declaration) {
 		l.shadow = false
 	}
 	if perCandidate {
-		for key, i := range set.byKey {
-			f.Cases[key] = decodeCase(r.with(key, l.each(instance{key, set.values[i]})))
+		for i, c := range l.spec.Candidates {
+			f.Cases[c.Key] = decodeCase(r.with(c.Key, l.each(instance{c.Key, set.values[i]})))
 		}
 	}
 	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {

@@ -66,6 +66,7 @@ type loader struct {
 	params     mentions
 	lock       *lockIndex
 	commits    *commitSet
+	variant    *variantSet
 	set        *candidateSet
 	clientRevs map[Address]string // revisions of the sources made for clients
 	edges      map[Address][]edge
@@ -213,7 +214,7 @@ func (l *loader) included(root string) []string {
 		}
 	}
 	return slices.DeleteFunc(found.Files, func(name string) bool {
-		return name == root || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json")
+		return name == root || strings.HasSuffix(name, ".lock.hcl") || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json")
 	})
 }
 

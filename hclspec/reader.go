@@ -30,6 +30,7 @@ func (r reader) nested(b *eval.Block) reader {
 	return r
 }
 
+// text is a text that may hold references to nodes that have files.
 func (r reader) text(name string) Text {
 	v, ok := r.As(name, cty.String, "a text")
 	if !ok {
@@ -67,20 +68,23 @@ func (r reader) texts(name string) []Text {
 	return out
 }
 
+// textMap is a map of texts, as env; null removes an entry.
 func (r reader) textMap(name string) map[string]Text {
 	v, ok := r.As(name, cty.Map(cty.String), "a map of texts")
 	if !ok {
 		return nil
 	}
 	out := map[string]Text{}
-	for key, v := range v.AsValueMap() {
-		if !v.IsNull() {
-			out[key] = r.parts(name, v)
+	all := v.AsValueMap()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if !all[key].IsNull() {
+			out[key] = r.parts(name, all[key])
 		}
 	}
 	return out
 }
 
+// env is a map of environment variables.
 func (r reader) env() map[string]Text {
 	vars := r.textMap("env")
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -97,6 +101,7 @@ func (r reader) secrets() []string {
 	return names
 }
 
+// command is what a block runs: a text for the shell, or a list as argv.
 func (r reader) command(name string) Command {
 	v, ok := r.Value(name)
 	if !ok {
@@ -116,21 +121,28 @@ func (r reader) command(name string) Command {
 	return c
 }
 
+// ref is a reference to one node of the given kinds; the zero Address when there is none.
 func (r reader) ref(name string, kinds ...string) Address {
 	v, ok := r.Value(name)
 	if !ok {
 		return Address{}
 	}
-	if v.Type().IsObjectType() && v.LengthInt() > 0 {
-		if all := r.flatten(name, v, kinds); len(all) > 0 {
-			r.Fail(r.At(name), "Which instance?", "%s.%s has for_each, so %s must choose one of its instances: %s.%s[each.key].",
-				all[0].Kind, all[0].Name, name, all[0].Kind, all[0].Name)
-		}
-		return Address{}
-	}
-	return r.address(name, v, kinds)
+	return r.only(name, v, kinds)
 }
 
+// only is the one reference that a value must be.
+func (r reader) only(name string, v cty.Value, kinds []string) Address {
+	if v.IsNull() || !v.Type().IsObjectType() || v.LengthInt() == 0 {
+		return r.address(name, v, kinds)
+	}
+	if all := r.flatten(name, v, kinds); len(all) > 0 {
+		r.Fail(r.At(name), "Which instance?", "%s.%s has for_each, so %s must choose one of its instances: %s.%s[each.key].",
+			all[0].Kind, all[0].Name, name, all[0].Kind, all[0].Name)
+	}
+	return Address{}
+}
+
+// refs are references to nodes of the given kinds; a block with for_each stands for all its instances.
 func (r reader) refs(name string, kinds ...string) []Address {
 	v, ok := r.Value(name)
 	if !ok {
@@ -182,6 +194,7 @@ func (r reader) address(name string, v cty.Value, kinds []string) Address {
 	return a
 }
 
+// data are the nodes laid into the working directory, sorted by name.
 func (r reader) data() []Data {
 	v, ok := r.Value("data")
 	if !ok {
@@ -198,13 +211,14 @@ func (r reader) data() []Data {
 			r.Fail(r.At("data"), "Invalid name", "%q is not a name inside the working directory.", name)
 			continue
 		}
-		if a := r.address("data", all[name], withPaths()); a != (Address{}) {
+		if a := r.only("data", all[name], withPaths()); a != (Address{}) {
 			out = append(out, Data{Name: name, Ref: a})
 		}
 	}
 	return out
 }
 
+// limits are what a node may use.
 func (r reader) limits() Limits {
 	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Memory("memory"), Timeout: r.Duration("timeout", 0)}
 }

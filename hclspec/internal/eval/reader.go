@@ -36,10 +36,12 @@ func (r Reader) With(key string, each cty.Value) Reader {
 	return r
 }
 
+// Fail records a mistake in the words of fmt.Sprintf.
 func (r Reader) Fail(at hcl.Range, summary, detail string, args ...any) {
 	r.Scope.Diags.Error(r.Instance, at, summary, fmt.Sprintf(detail, args...))
 }
 
+// At is the place of an attribute's value; of the block where there is none.
 func (r Reader) At(name string) hcl.Range {
 	if attr := r.Block.Attrs[name]; attr != nil {
 		return attr.Expr.Range()
@@ -47,6 +49,7 @@ func (r Reader) At(name string) hcl.Range {
 	return r.Block.Range
 }
 
+// AtItem is the place of one item of a list, where the list is written out.
 func (r Reader) AtItem(name string, i int) hcl.Range {
 	if attr := r.Block.Attrs[name]; attr != nil {
 		if items, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() && i < len(items) {
@@ -56,8 +59,10 @@ func (r Reader) AtItem(name string, i int) hcl.Range {
 	return r.At(name)
 }
 
+// Has says whether the attribute stands in the file, whatever its value.
 func (r Reader) Has(name string) bool { return r.Block.Attrs[name] != nil }
 
+// Need reports an attribute that is missing; what completes the sentence "x needs name: …".
 func (r Reader) Need(name, what string) {
 	if !r.Has(name) && r.Block.Meant(name) {
 		return
@@ -69,6 +74,7 @@ func (r Reader) Need(name, what string) {
 	}
 }
 
+// Title names the block in diagnostics.
 func (r Reader) Title() string {
 	if r.Block.Name == "" {
 		return "A " + r.Block.Schema.Kind + " block"
@@ -76,6 +82,7 @@ func (r Reader) Title() string {
 	return fmt.Sprintf("%s %q", r.Block.Schema.Kind, r.Block.Name)
 }
 
+// Evaluate is the attribute's value: null when it is absent, unknown when it has a mistake.
 func (r Reader) Evaluate(name string) cty.Value {
 	attr := r.Block.Attrs[name]
 	switch {
@@ -89,11 +96,13 @@ func (r Reader) Evaluate(name string) cty.Value {
 	return r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
 }
 
+// Value is the attribute's value; false when it is absent, null or not known because of another mistake.
 func (r Reader) Value(name string) (cty.Value, bool) {
 	v := r.Evaluate(name)
 	return v, v.IsWhollyKnown() && !v.IsNull()
 }
 
+// As converts the attribute's value; want names what is expected, for the diagnostic.
 func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	v, ok := r.Value(name)
 	if !ok {
@@ -107,6 +116,7 @@ func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	return converted, true
 }
 
+// Describe says for a diagnostic what a value is.
 func Describe(v cty.Value) string {
 	if v.Type() == cty.String && !v.IsNull() {
 		if _, rest, ok := strings.Cut(v.AsString(), funcs.Mark); ok {
@@ -131,13 +141,16 @@ func shorten(s string) string {
 	return s
 }
 
+// Bool is true or false; false when it is absent.
 func (r Reader) Bool(name string) bool {
 	v, ok := r.As(name, cty.Bool, "true or false")
 	return ok && v.True()
 }
 
+// When is the condition attribute of the name; a null, as from a parameter that a commit does not have, does not hold.
 func (r Reader) When(name string) bool { return !r.Has(name) || r.Bool(name) }
 
+// Str is a text without references.
 func (r Reader) Str(name string) string {
 	v, ok := r.As(name, cty.String, "a text")
 	if !ok {
@@ -146,6 +159,7 @@ func (r Reader) Str(name string) string {
 	return r.Literal(name, v)
 }
 
+// Literal is the text of a value of the attribute, which holds neither null nor a reference.
 func (r Reader) Literal(name string, v cty.Value) string {
 	if v.IsNull() {
 		r.Fail(r.At(name), "Null value", "%s holds null where a text is expected.", name)
@@ -158,6 +172,7 @@ func (r Reader) Literal(name string, v cty.Value) string {
 	return v.AsString()
 }
 
+// Strs is a list of texts; a single text counts as a list of one.
 func (r Reader) Strs(name string) []string {
 	var out []string
 	for _, v := range r.Elements(name, cty.String, "a list of texts") {
@@ -166,6 +181,7 @@ func (r Reader) Strs(name string) []string {
 	return out
 }
 
+// Elements are the items of a list, converted; a single value counts as a list of one.
 func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	v, ok := r.Value(name)
 	if !ok {
@@ -182,6 +198,7 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	return list.AsValueSlice()
 }
 
+// Choice is a text out of a list.
 func (r Reader) Choice(name, standard string, allowed ...string) string {
 	if _, ok := r.Value(name); !ok {
 		return standard
@@ -191,12 +208,14 @@ func (r Reader) Choice(name, standard string, allowed ...string) string {
 	return given
 }
 
+// OneOf reports a text that is none of those allowed.
 func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string) {
 	if !slices.Contains(allowed, given) {
 		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given, Suggest(given, allowed))
 	}
 }
 
+// EnvName reports what cannot be the name of an environment variable.
 func (r Reader) EnvName(attr, name string) {
 	for i, c := range name {
 		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -60,7 +61,8 @@ func (b *Block) Block(kind string) *Block {
 	return nil
 }
 
-// Expressions are all that the block and the blocks in it say, but for the named attributes of the block itself.
+// Expressions are all that the block and the blocks in it say, but for the named attributes of the block itself, in the
+// order of the file.
 func (b *Block) Expressions(except ...string) []hcl.Expression {
 	var all []hcl.Expression
 	for name, attr := range b.Attrs {
@@ -71,6 +73,7 @@ func (b *Block) Expressions(except ...string) []hcl.Expression {
 	for _, nested := range b.blocks {
 		all = append(all, nested.Expressions()...)
 	}
+	slices.SortFunc(all, func(a, b hcl.Expression) int { return cmp.Compare(a.Range().Start.Byte, b.Range().Start.Byte) })
 	return all
 }
 

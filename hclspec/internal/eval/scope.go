@@ -28,6 +28,7 @@ type Scope struct {
 	Lost    map[string]bool // names of blocks whose kind is misspelt
 
 	running []step
+	active  map[string]bool // the names in running
 	cyclic  map[string]bool // names in a cycle: they have no value
 }
 
@@ -169,26 +170,31 @@ func (s *Scope) Static(expr hcl.Expression) cty.Value {
 // Enter marks a name as being evaluated until the returned function is called. It is false, and the cycle is reported,
 // when the name is being evaluated already.
 func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
-	for i, running := range s.running {
-		if running.name != name {
-			continue
-		}
-		chain := append(slices.Clone(s.running[i:]), running)
+	if s.active[name] {
+		i := slices.IndexFunc(s.running, func(running step) bool { return running.name == name })
+		chain := append(slices.Clone(s.running[i:]), s.running[i])
 		if s.cyclic == nil {
 			s.cyclic = map[string]bool{}
 		}
 		for _, member := range chain {
 			s.cyclic[member.name] = true
 		}
-		s.Diags.Error("", running.place, "Cycle", Chain(chain))
+		s.Diags.Error("", s.running[i].place, "Cycle", tellChain(chain))
 		return nil, false
 	}
+	if s.active == nil {
+		s.active = map[string]bool{}
+	}
+	s.active[name] = true
 	s.running = append(s.running, step{name, place})
-	return func() { s.running = s.running[:len(s.running)-1] }, true
+	return func() {
+		delete(s.active, name)
+		s.running = s.running[:len(s.running)-1]
+	}, true
 }
 
-// Chain tells of a cycle: who needs whom, and where.
-func Chain(steps []step) string {
+// tellChain says who needs whom, and where.
+func tellChain(steps []step) string {
 	names := make([]string, len(steps))
 	for i, s := range steps {
 		names[i] = fmt.Sprintf("%s (%s:%d)", s.name, s.place.Filename, s.place.Start.Line)

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
+// Number is the value of a number attribute.
 func (r Reader) Number(name string, standard float64) float64 {
 	v, ok := r.As(name, cty.Number, "a number")
 	if !ok {
@@ -21,6 +22,7 @@ func (r Reader) Number(name string, standard float64) float64 {
 	return f
 }
 
+// Whole is a whole number of at least low.
 func (r Reader) Whole(name string, low, standard int64) int64 {
 	v, ok := r.As(name, cty.Number, "a whole number")
 	if !ok {
@@ -38,6 +40,7 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 	return n
 }
 
+// Fraction is a number that lies between two others, both excluded.
 func (r Reader) Fraction(name string, high, standard float64) float64 {
 	if _, ok := r.Value(name); !ok {
 		return standard
@@ -49,6 +52,7 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 	return f
 }
 
+// Duration is a text such as "40m", or a number of seconds.
 func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	v, ok := r.As(name, cty.String, "a duration such as \"40m\"")
 	if !ok {
@@ -68,6 +72,7 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	return d
 }
 
+// Memory is a text such as "64GiB" (binary) or "64GB" (decimal), or a number of bytes.
 func (r Reader) Memory(name string) int64 {
 	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
 	if !ok {
@@ -86,6 +91,7 @@ func (r Reader) Memory(name string) int64 {
 	return n
 }
 
+// Pattern is an RE2 regular expression with at least the given number of groups.
 func (r Reader) Pattern(name string, groups int) string {
 	given := r.Str(name)
 	re, err := regexp.Compile(given)
@@ -97,6 +103,7 @@ func (r Reader) Pattern(name string, groups int) string {
 	return given
 }
 
+// Globs are doublestar patterns.
 func (r Reader) Globs(name string, standard ...string) []string {
 	if _, ok := r.Value(name); !ok {
 		return standard
@@ -110,6 +117,7 @@ func (r Reader) Globs(name string, standard ...string) []string {
 	return patterns
 }
 
+// Inside is a path that stays below the directory that it is relative to.
 func (r Reader) Inside(name, standard string) string {
 	if _, ok := r.Value(name); !ok {
 		return standard

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-var anything = function.Parameter{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}
+var anything = function.Parameter{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}
 
 var allTrue = quantifier(func(yes, no int) bool { return no == 0 })
 
@@ -40,11 +40,14 @@ func quantifier(holds func(yes, no int) bool) function.Function {
 
 // coalesce passes over empty strings as well as nulls, as Terraform's does.
 var coalesce = function.New(&function.Spec{
-	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true},
+	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
-		types := make([]cty.Type, len(args))
-		for i, arg := range args {
-			types[i] = arg.Type()
+		var types []cty.Type
+		for _, arg := range args {
+			// A bare null has no type, and no say.
+			if arg.Type() != cty.DynamicPseudoType || !arg.IsKnown() {
+				types = append(types, arg.Type())
+			}
 		}
 		unified, _ := convert.UnifyUnsafe(types)
 		if unified == cty.NilType {
@@ -141,7 +144,7 @@ var length = function.New(&function.Spec{
 // lookup needs no default, as in Terraform; without one a missing key is an error.
 var lookup = function.New(&function.Spec{
 	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType}, {Name: "key", Type: cty.String}},
-	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if len(args) > 3 {
 			return cty.NilType, errors.New("lookup takes two or three arguments")
@@ -217,11 +220,11 @@ var sequence = function.New(&function.Spec{
 		if down != (step.AsBigFloat().Sign() < 0) && !end.RawEquals(start) {
 			return cty.NilVal, function.NewArgErrorf(2, "the step leads away from the end")
 		}
+		if end.Subtract(start).Divide(step).GreaterThan(cty.NumberIntVal(maxElements)).True() {
+			return cty.NilVal, tooMany("range")
+		}
 		var out []cty.Value
 		for v := start; down && v.GreaterThan(end).True() || !down && v.LessThan(end).True(); v = v.Add(step) {
-			if len(out) == maxElements {
-				return cty.NilVal, tooMany("range")
-			}
 			out = append(out, v)
 		}
 		if out == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -158,7 +159,7 @@ func (d *Dir) walk() error {
 	return nil
 }
 
-func clean(pattern string) string { return strings.TrimPrefix(pattern, "./") }
+func clean(pattern string) string { return path.Clean(pattern) }
 
 // private says whether a name leads into what git or benchgraph keep for themselves.
 func private(name string) bool {

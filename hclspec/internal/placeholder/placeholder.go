@@ -1,13 +1,15 @@
-package hclspec
+// Package placeholder finds, in a command, words that stand for a value which its reader was meant to fill in.
+package placeholder
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// placeholders are words that stand in the documentation of benchmarks for a value that its reader fills in. Only known
-// words count: commands are full of upper-case words that mean what they say, as PING, GET or UTF-8.
-func placeholderWords() []string {
+// known are words that stand in the documentation of benchmarks for a value. No others count: commands are full of
+// upper-case words that mean what they say, as PING, GET or UTF-8.
+func known() []string {
 	return []string{
 		"MODEL", "MODEL_NAME", "MODEL_PATH", "MODEL_ID", "BS", "BATCH_SIZE", "INPUT_LEN", "OUTPUT_LEN", "INPUT_LENGTH", "OUTPUT_LENGTH",
 		"NUM_PROMPTS", "NUM_REQUESTS", "TP", "TP_SIZE", "PP_SIZE", "QPS", "RATE", "REQUEST_RATE", "CONCURRENCY", "MAX_CONCURRENCY",
@@ -15,26 +17,9 @@ func placeholderWords() []string {
 	}
 }
 
-// placeholders refuses a command that still has a placeholder: it would fail, or measure something else, after all that
-// it needs was built.
-func (r reader) placeholders(c Command) {
-	var words []string
-	if c.Argv != nil {
-		for _, arg := range c.Argv {
-			words = append(words, arg.Expand(func(Address) string { return "$" }))
-		}
-	} else {
-		words = shellWords(c.Shell.Expand(func(Address) string { return "$" }))
-	}
-	if word := placeholderIn(words); word != "" {
-		r.Fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
-			"${each.commit.params.model}; a shell variable is written $NAME.", word)
-	}
-}
-
-// placeholderIn is the first word that is a placeholder.
-func placeholderIn(words []string) string {
-	known := placeholderWords()
+// Find is the first word of a command that is a placeholder; empty when there is none.
+func Find(words []string) string {
+	known := known()
 	begins, quiet := true, false
 	for i, word := range words {
 		switch {
@@ -64,8 +49,11 @@ func placeholderIn(words []string) string {
 		if _, after, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 			value = after
 		}
-		if angled.MatchString(word) || slices.Contains(known, value) {
+		if angled.MatchString(word) || slices.Contains(known, strings.Trim(value, "{}")) {
 			return word
+		}
+		if opened.MatchString(word) && i+1 < len(words) && closed.MatchString(words[i+1]) {
+			return word + " " + words[i+1]
 		}
 	}
 	return ""
@@ -76,9 +64,9 @@ func separator(word string) bool {
 	return slices.Contains([]string{";", "|", "||", "&&", "&", "\n", "do", "then", "else", "{", "("}, word)
 }
 
-// shellWords divides a command at blanks outside quotes. A quoted text of several words stays one word, so that what is
+// Words divides a command at blanks outside quotes. A quoted text of several words stays one word, so that what is
 // said in it is not mistaken for arguments; quotes around a single word are dropped.
-func shellWords(command string) []string {
+func Words(command string) []string {
 	var words []string
 	var word strings.Builder
 	quote := rune(0)
@@ -108,3 +96,10 @@ func shellWords(command string) []string {
 	flush()
 	return words
 }
+
+var (
+	angled    = regexp.MustCompile(`^(?:--?[\w-]+=)?<[A-Za-z][\w-]*>$`)
+	opened    = regexp.MustCompile(`^<[A-Za-z][\w-]*$`)
+	closed    = regexp.MustCompile(`^[\w-]+>$`)
+	bracketed = regexp.MustCompile(`^\[--?[A-Za-z]`)
+)
