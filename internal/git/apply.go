@@ -14,15 +14,26 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/benchgraph/benchgraph/internal/git/command"
+	"github.com/benchgraph/benchgraph/internal/git/patch"
+	"github.com/benchgraph/benchgraph/internal/git/tree"
 )
+
+// PatchError says why a patch was refused. A refused patch leaves nothing behind.
+type PatchError = patch.Error
+
+// TouchedPaths lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
+// where no patch may is a *PatchError.
+func TouchedPaths(text []byte) ([]string, error) { return patch.Touched(text) }
 
 const scratchPrefix = "benchgraph-scratch-"
 
 // Apply lays out the tree of a commit (40 digits) with a patch on top in dir, as Checkout does, and returns the hash of
 // the patched tree. The patch applies whole, with all its context (lines may have moved), or is refused with a
 // *PatchError; then dir is as it was.
-func (m *Mirror) Apply(ctx context.Context, baseCommit string, patch []byte, dir string) (tree string, err error) {
-	readings, err := readPatch(patch)
+func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir string) (id string, err error) {
+	readings, err := patch.Readings(text)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +57,7 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, patch []byte, dir
 	}
 	var first error
 	for _, r := range readings {
-		if tree, err = m.patchedTree(ctx, baseCommit, r, env); err == nil {
+		if id, err = m.patchedTree(ctx, baseCommit, r, env); err == nil {
 			break
 		}
 		if first == nil {
@@ -56,14 +67,14 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, patch []byte, dir
 	if err != nil {
 		return "", first
 	}
-	err = m.export(ctx, tree, env, dir)
-	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].parts, func(p part) bool { return p.name() == out.Path }) {
+	err = m.export(ctx, id, env, dir)
+	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
 		return "", &PatchError{File: out.Path, Reason: out.Error()}
 	}
 	if err != nil {
 		return "", fmt.Errorf("checkout of %s with a patch: %w", baseCommit[:12], err)
 	}
-	return tree, nil
+	return id, nil
 }
 
 // quoteAlternate writes a path so that git takes a colon in it for a part of it.
@@ -75,32 +86,32 @@ func quoteAlternate(path string) string {
 }
 
 // patchedTree applies a patch to a commit in a scratch index and writes the tree.
-func (m *Mirror) patchedTree(ctx context.Context, commit string, r reading, env []string) (string, error) {
-	if err := m.haveTouched(ctx, commit, r.parts); err != nil {
+func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading, env []string) (string, error) {
+	if err := m.haveTouched(ctx, commit, r.Parts); err != nil {
 		return "", err
 	}
-	if _, err := m.output(ctx, call{args: []string{"read-tree", commit}, env: env}); err != nil {
+	if _, err := m.git.Output(ctx, command.Call{Args: []string{"read-tree", commit}, Env: env}); err != nil {
 		return "", err
 	}
-	_, err := m.output(ctx, call{args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"}, stdin: string(r.text), env: env})
-	if exit, ok := errors.AsType[*exitError](err); ok && exit.status.Signal == "" {
-		return "", m.refusal(ctx, commit, r.parts, exit.stderr)
+	_, err := m.git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"}, Stdin: string(r.Text), Env: env})
+	if exit, ok := errors.AsType[*command.ExitError](err); ok && exit.Status.Signal == "" {
+		return "", m.refusal(ctx, commit, r.Parts, exit.Stderr)
 	}
 	if err != nil {
 		return "", err
 	}
-	if err := m.checkChanges(ctx, commit, r.parts, env); err != nil {
+	if err := m.checkChanges(ctx, commit, r.Parts, env); err != nil {
 		return "", err
 	}
-	tree, err := m.output(ctx, call{args: []string{"write-tree", "--missing-ok"}, env: env})
+	id, err := m.git.Output(ctx, command.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env})
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(tree), nil
+	return strings.TrimSpace(id), nil
 }
 
 // haveTouched fetches, in one go, what the patch changes and a partial mirror lacks.
-func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []part) error {
+func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.Part) error {
 	if m.kind != remote {
 		return nil
 	}
@@ -110,7 +121,7 @@ func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []part) e
 	}
 	wanted := map[string]bool{}
 	for _, p := range parts {
-		wanted[p.file.OldName], wanted[p.file.NewName] = true, true
+		wanted[p.File.OldName], wanted[p.File.NewName] = true, true
 	}
 	var entries []entry
 	err = m.list(ctx, trees, nil, func(_ int, e entry) error {
@@ -127,16 +138,16 @@ func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []part) e
 
 // checkChanges compares what git did with what was read from the patch: the two parsers must agree, or what was decided
 // from the one does not hold for the other.
-func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []part, env []string) error {
+func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.Part, env []string) error {
 	touched := map[string]bool{}
 	for _, p := range parts {
-		for _, path := range p.touches() {
+		for _, path := range p.Touches() {
 			touched[path] = true
 		}
 	}
 	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=40", "--ignore-submodules=none", commit}
 	var refused error
-	err := m.stream(ctx, call{args: args, env: env}, func(r *bufio.Reader) error {
+	err := m.git.Stream(ctx, command.Call{Args: args, Env: env}, func(r *bufio.Reader) error {
 		for {
 			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
 				return nil
@@ -151,7 +162,7 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []part, 
 				refused = &PatchError{File: c.path, Reason: "changed by an ambiguous header"}
 			case c.mode == modeSubmodule || c.oldMode == modeSubmodule:
 				refused = &PatchError{File: c.path, Reason: "changes a submodule"}
-			case !inside(c.path):
+			case !tree.Inside(c.path):
 				refused = &PatchError{File: c.path, Reason: "leads out of the tree, or into .git"}
 			}
 		}
@@ -165,8 +176,8 @@ var (
 )
 
 // refusal tells from git's words which hunk failed, and from the file why.
-func (m *Mirror) refusal(ctx context.Context, commit string, parts []part, stderr string) error {
-	e := &PatchError{Reason: strings.TrimPrefix(firstLine(stderr), "error: ")}
+func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part, stderr string) error {
+	e := &PatchError{Reason: strings.TrimPrefix(command.FirstLine(stderr), "error: ")}
 	failed := patchFailed.FindStringSubmatch(stderr)
 	if failed == nil {
 		if r := patchReason.FindStringSubmatch(stderr); r != nil {
@@ -177,8 +188,8 @@ func (m *Mirror) refusal(ctx context.Context, commit string, parts []part, stder
 				e.Reason = "to be made, but there already in commit " + commit[:12]
 			}
 			for _, p := range parts {
-				if slices.Contains(p.touches(), e.File) {
-					e.Line = p.line
+				if slices.Contains(p.Touches(), e.File) {
+					e.Line = p.Line
 				}
 			}
 		}
@@ -187,18 +198,18 @@ func (m *Mirror) refusal(ctx context.Context, commit string, parts []part, stder
 	e.File, e.Reason = failed[1], "does not apply"
 	at, _ := strconv.ParseInt(failed[2], 10, 64)
 	for _, p := range parts {
-		if p.file.OldName != e.File && p.file.NewName != e.File {
+		if p.File.OldName != e.File && p.File.NewName != e.File {
 			continue
 		}
-		for i, h := range p.file.TextFragments {
+		for i, h := range p.File.TextFragments {
 			if h.OldPosition != at {
 				continue
 			}
 			e.Hunk = i + 1
-			if i < len(p.hunks) {
-				e.Line = p.hunks[i]
+			if i < len(p.Hunks) {
+				e.Line = p.Hunks[i]
 			}
-			if why, err := m.differs(ctx, commit, p.file.OldName, h); err == nil {
+			if why, err := m.differs(ctx, commit, p.File.OldName, h); err == nil {
 				e.Reason += ": " + why
 			}
 			return e
@@ -209,7 +220,7 @@ func (m *Mirror) refusal(ctx context.Context, commit string, parts []part, stder
 
 // differs says where a file first is not what a hunk expects.
 func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.TextFragment) (string, error) {
-	text, err := m.output(ctx, call{args: []string{"cat-file", "blob", commit + ":" + path}})
+	text, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "blob", commit + ":" + path}})
 	if err != nil {
 		return "", err
 	}

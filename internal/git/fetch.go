@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // FetchError says that a repository could not be read, and of which class the failure is: transient ones were tried
@@ -104,11 +105,11 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 	pause := m.backoff
 	for attempt := 1; ; attempt++ {
 		err := m.exclusively(ctx, func() error { return m.fetchOnce(ctx, w, filter) })
-		var exit *exitError
+		var exit *command.ExitError
 		if err == nil || !errors.As(err, &exit) {
 			return err
 		}
-		if filter && filterRefused.MatchString(exit.stderr) {
+		if filter && filterRefused.MatchString(exit.Stderr) {
 			filter = false
 			continue
 		}
@@ -116,7 +117,7 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 		if fe.Class != cache.Transient || attempt >= fetchAttempts {
 			return fe
 		}
-		fmt.Fprintf(m.log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence, attempt+1, fetchAttempts, pause)
+		fmt.Fprintf(m.git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence, attempt+1, fetchAttempts, pause)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("fetch of %s: %w", m.shown, context.Cause(ctx))
@@ -143,10 +144,10 @@ func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 		n := strconv.Itoa(i / 2)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])
 	}
-	_, err := m.output(ctx, call{
-		args:  append(args, "--stdin", "origin"),
-		stdin: strings.Join(w.specs, "\n") + "\n",
-		env:   env,
+	_, err := m.git.Output(ctx, command.Call{
+		Args:  append(args, "--stdin", "origin"),
+		Stdin: strings.Join(w.specs, "\n") + "\n",
+		Env:   env,
 	})
 	return err
 }
@@ -166,10 +167,10 @@ var signatures = []struct {
 }
 
 // classify says what a failed fetch means.
-func (m *Mirror) classify(e *exitError) *FetchError {
+func (m *Mirror) classify(e *command.ExitError) *FetchError {
 	fe := &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: e.Error(), Err: e}
 	for _, s := range signatures {
-		if line := s.match.FindString(e.stderr); line != "" {
+		if line := s.match.FindString(e.Stderr); line != "" {
 			fe.Class, fe.Evidence, fe.Remedy = s.class, strings.TrimSpace(line), s.remedy
 			return fe
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // overHTTP serves a repository as git's own server does; fails may answer in its place.
@@ -143,7 +144,7 @@ func TestGitsWordsAreClassified(t *testing.T) {
 		"fatal: something nobody has seen before":                                                      cache.Permanent,
 		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                     cache.Permanent,
 	} {
-		if got := m.classify(&exitError{verb: "fetch", status: executor.Status{Code: 128}, stderr: stderr}); got.Class != want || got.Evidence == "" {
+		if got := m.classify(&command.ExitError{Verb: "fetch", Status: executor.Status{Code: 128}, Stderr: stderr}); got.Class != want || got.Evidence == "" {
 			t.Errorf("%q is %s (%s), want %s", stderr, got.Class, got.Evidence, want)
 		}
 	}

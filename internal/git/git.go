@@ -16,13 +16,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // Options says which repository is mirrored, and where.
@@ -37,15 +37,12 @@ type Options struct {
 
 // Mirror is the bare copy of one repository. It is safe for concurrent use, also by several processes.
 type Mirror struct {
-	exec     executor.Executor
+	git      command.Git
 	dir      string
 	location string
 	shown    string // location without a password, for people
 	kind     kind
 	local    local // of a repository on this machine
-	env      []string
-	secrets  []string
-	log      io.Writer
 	offline  bool
 	backoff  time.Duration // before the second attempt at a fetch
 
@@ -73,14 +70,14 @@ func Open(ctx context.Context, o Options) (*Mirror, error) {
 		return nil, fmt.Errorf("mirror directory %q: not absolute", o.Dir)
 	}
 	m := &Mirror{
-		exec: o.Exec, dir: filepath.Clean(o.Dir), location: o.Location, log: o.Log, offline: o.Offline,
+		dir: filepath.Clean(o.Dir), location: o.Location, offline: o.Offline,
 		backoff: firstBackoff, fetched: map[string]bool{},
 	}
-	if m.log == nil {
-		m.log = io.Discard
+	m.git = command.Git{Exec: o.Exec, Dir: m.dir, Env: command.Environment(o.Env, m.dir), Log: o.Log}
+	if o.Log == nil {
+		m.git.Log = io.Discard
 	}
-	m.env = environment(o.Env, m.dir)
-	m.shown, m.secrets = redact(o.Location)
+	m.shown, m.git.Secrets = redact(o.Location)
 	var err error
 	if m.kind, err = kindOf(o.Location); err != nil {
 		return nil, fmt.Errorf("repository %s: %w", m.shown, err)
@@ -114,7 +111,7 @@ func (m *Mirror) prepare(ctx context.Context) error {
 		if err := m.empty(); err != nil {
 			return err
 		}
-		if _, err := m.output(ctx, call{args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
+		if _, err := m.git.Output(ctx, command.Call{Args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
 			return err
 		}
 		for name, text := range m.files() {
@@ -132,7 +129,7 @@ func (m *Mirror) prepare(ctx context.Context) error {
 // files is what a new mirror holds beside what git puts there.
 func (m *Mirror) files() map[string]string {
 	f := map[string]string{
-		globalConfig: configText,
+		command.ConfigName: command.Config,
 		// HEAD is a ref like any other, so that a fetch can set it.
 		"HEAD": "ref: " + headRef + "\n",
 		// These win over every .gitattributes in a tree: bytes are laid out and patched as they are stored.
@@ -162,7 +159,10 @@ func (m *Mirror) empty() error {
 	return nil
 }
 
-const lockName = "benchgraph-lock"
+const (
+	headRef  = "refs/benchgraph/HEAD"
+	lockName = "benchgraph-lock"
+)
 
 // exclusively runs f while nobody else, in this process or another, writes to the mirror.
 func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
@@ -226,15 +226,4 @@ func writeAtomic(path string, data []byte) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), path)
-}
-
-// firstLine is the beginning of git's complaint, for people.
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "hint:") && !strings.HasPrefix(line, "warning:") {
-			return line
-		}
-	}
-	return strings.TrimSpace(s)
 }

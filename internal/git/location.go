@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // kind is what a location turned out to be.
@@ -107,11 +109,11 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if _, err := os.Lstat(gitDir); err != nil {
 		gitDir = path // bare
 	}
-	out, err := m.output(ctx, call{
-		args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"},
-		env:  []string{"GIT_DIR=" + gitDir},
+	out, err := m.git.Output(ctx, command.Call{
+		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"},
+		Env:  []string{"GIT_DIR=" + gitDir},
 	})
-	if _, ok := errors.AsType[*exitError](err); ok {
+	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return local{}, fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a bundle): %w", m.shown, err)
 	}
 	if err != nil {
@@ -133,12 +135,12 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 // followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
 func (m *Mirror) followLocal(ctx context.Context) error {
 	env := []string{"GIT_DIR=" + m.local.dir}
-	refs, err := m.output(ctx, call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}, env: env})
+	refs, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}, Env: env})
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
 	}
 	// A repository without a commit has no HEAD; then there is none to take over.
-	head, err := m.output(ctx, call{args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"}, env: env, ok: []int{1, 128}})
+	head, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"}, Env: env, OK: []int{1, 128}})
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // The modes that git stores.
@@ -35,7 +37,7 @@ func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree i
 		fmt.Fprintf(&in, "%s %s\n", emptyTree, tree)
 	}
 	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
-	return m.stream(ctx, call{args: args, stdin: in.String(), env: env}, func(r *bufio.Reader) error {
+	return m.git.Stream(ctx, command.Call{Args: args, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
 		tree := -1
 		for {
 			first, err := r.Peek(1)
@@ -133,7 +135,7 @@ func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string,
 		in.WriteString(e.id)
 		in.WriteByte('\n')
 	}
-	err = m.stream(ctx, call{args: []string{"cat-file", "--batch", "--buffer"}, stdin: in.String(), env: env}, func(r *bufio.Reader) error {
+	err = m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
 		for _, e := range entries {
 			size, err := readHeader(r, e.id)
 			if err != nil {

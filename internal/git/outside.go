@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/benchgraph/benchgraph/internal/git/patch"
 )
 
 // Outside is the digest of the part of a commit's tree that no overlay pattern matches: equal digests are equal files
@@ -66,12 +68,12 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 // tree: the commit's own digest when the patch touches only what the overlay matches, else a digest of that and the
 // parts of the patch that reach outside. Commit is needed when the patch moves a file from inside the overlay to
 // outside: then what it brings is known only by where it comes from. A patch that cannot be read is a *PatchError.
-func OutsidePatched(base, commit string, patch []byte, overlay []string) (string, error) {
+func OutsidePatched(base, commit string, text []byte, overlay []string) (string, error) {
 	in, err := matcher(overlay)
 	if err != nil {
 		return "", err
 	}
-	parts, err := parsePatch(patch)
+	parts, err := patch.Parse(text)
 	if err != nil {
 		return "", err
 	}
@@ -79,40 +81,19 @@ func OutsidePatched(base, commit string, patch []byte, overlay []string) (string
 	fmt.Fprintf(sum, "%s\x00", base)
 	reaches := false
 	for _, p := range parts {
-		if !slices.ContainsFunc(p.touches(), func(path string) bool { return !in(path) }) {
+		if !slices.ContainsFunc(p.Touches(), func(path string) bool { return !in(path) }) {
 			continue
 		}
 		reaches = true
-		if p.file.IsRename || p.file.IsCopy {
-			if in(p.file.OldName) {
-				fmt.Fprintf(sum, "from %s\x00", commit)
-			}
+		if (p.File.IsRename || p.File.IsCopy) && in(p.File.OldName) {
+			fmt.Fprintf(sum, "from %s\x00", commit)
 		}
-		fmt.Fprintf(sum, "%s\x00", p.canonical())
+		fmt.Fprintf(sum, "%s\x00", p.Canonical())
 	}
 	if !reaches {
 		return base, nil
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// canonical is the part without what does not change its effect.
-func (p part) canonical() string {
-	f := *p.file
-	f.OldOIDPrefix, f.NewOIDPrefix, f.Score = "", "", 0
-	f.TextFragments = slices.Clone(f.TextFragments)
-	for i, t := range f.TextFragments {
-		c := *t
-		c.Comment = ""
-		f.TextFragments[i] = &c
-	}
-	f.ReverseBinaryFragment = nil
-	text := f.String()
-	if f.BinaryFragment != nil {
-		// A delta applies to the very blob that the index line names.
-		text = p.file.OldOIDPrefix + "\x00" + text
-	}
-	return text
 }
 
 // matcher says of a path whether one of the patterns matches it.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
 // UnknownRev says that a revision stands for no commit of a repository, or for more than one.
@@ -89,7 +91,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	for _, rev := range revs {
 		fmt.Fprintf(&in, "%s^{commit}\n%s^{tree}\n", rev, rev)
 	}
-	out, err := m.output(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: in.String()})
+	out, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, Stdin: in.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +184,7 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "unknown in"}
 	name := base(rev)
 	if abbreviated.MatchString(name) {
-		out, err := m.output(ctx, call{args: []string{"rev-parse", "--disambiguate=" + name}})
+		out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +210,7 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 			return u, nil
 		}
 	}
-	out, err := m.output(ctx, call{args: []string{"for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"}})
+	out, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package git
+// Package patch reads patches as git writes them and refuses what no patch may do.
+package patch
 
 import (
 	"bytes"
@@ -10,17 +11,19 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/benchgraph/benchgraph/internal/git/tree"
 )
 
-// PatchError says why a patch was refused. A refused patch leaves nothing behind.
-type PatchError struct {
+// Error says why a patch was refused. A refused patch leaves nothing behind.
+type Error struct {
 	File   string // that the patch wants to change; empty: the patch as a whole is at fault
 	Hunk   int    // of the file, from 1; 0: not one hunk is at fault
 	Line   int    // of the patch, from 1: where the hunk, or what cannot be read, begins; 0: unknown
 	Reason string
 }
 
-func (e *PatchError) Error() string {
+func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("patch")
 	if e.Line > 0 {
@@ -40,43 +43,43 @@ const (
 	typeBits = 0o170000
 )
 
-// part is what a patch does to one file.
-type part struct {
-	file  *gitdiff.File
-	line  int   // of the patch where it begins
-	hunks []int // lines of the patch where its hunks begin
+// Part is what a patch does to one file.
+type Part struct {
+	File  *gitdiff.File
+	Line  int   // of the patch where it begins
+	Hunks []int // lines of the patch where its hunks begin
 }
 
-// name is what the part is called in errors.
-func (p part) name() string {
-	if p.file.NewName != "" && p.file.NewName != os.DevNull {
-		return p.file.NewName
+// Name is what the part is called in errors.
+func (p Part) Name() string {
+	if p.File.NewName != "" && p.File.NewName != os.DevNull {
+		return p.File.NewName
 	}
-	return p.file.OldName
+	return p.File.OldName
 }
 
-// touches is what the part changes, makes or removes.
-func (p part) touches() []string {
+// Touches is what the part changes, makes or removes.
+func (p Part) Touches() []string {
 	var paths []string
-	if !p.file.IsNew && !p.file.IsCopy && p.file.OldName != "" {
-		paths = append(paths, p.file.OldName)
+	if !p.File.IsNew && !p.File.IsCopy && p.File.OldName != "" {
+		paths = append(paths, p.File.OldName)
 	}
-	if !p.file.IsDelete && p.file.NewName != "" && !slices.Contains(paths, p.file.NewName) {
-		paths = append(paths, p.file.NewName)
+	if !p.File.IsDelete && p.File.NewName != "" && !slices.Contains(paths, p.File.NewName) {
+		paths = append(paths, p.File.NewName)
 	}
 	return paths
 }
 
-// TouchedPaths lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
-// where no patch may is a *PatchError.
-func TouchedPaths(patch []byte) ([]string, error) {
-	parts, err := parsePatch(patch)
+// Touched lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
+// where no patch may is a *Error.
+func Touched(patch []byte) ([]string, error) {
+	parts, err := Parse(patch)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for _, p := range parts {
-		paths = append(paths, p.touches()...)
+		paths = append(paths, p.Touches()...)
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil
@@ -84,26 +87,26 @@ func TouchedPaths(patch []byte) ([]string, error) {
 
 var parseErrorLine = regexp.MustCompile(`^gitdiff: line (\d+): `)
 
-// parsePatch reads a patch and refuses what no patch may do.
-func parsePatch(patch []byte) ([]part, error) {
-	readings, err := readPatch(patch)
+// Parse reads a patch and refuses what no patch may do.
+func Parse(patch []byte) ([]Part, error) {
+	readings, err := Readings(patch)
 	if err != nil {
 		return nil, err
 	}
-	return readings[0].parts, nil
+	return readings[0].Parts, nil
 }
 
-// reading is one way to take a patch.
-type reading struct {
-	text  []byte
-	parts []part
+// Reading is one way to take a patch.
+type Reading struct {
+	Text  []byte
+	Parts []Part
 }
 
-// readPatch reads a patch in every way that makes sense, at least one. There are two when its headers end in CR LF:
+// Readings reads a patch in every way that makes sense, at least one. There are two when its headers end in CR LF:
 // whoever saved it so either changed all line ends, or only those that are not part of the files.
-func readPatch(patch []byte) ([]reading, error) {
+func Readings(patch []byte) ([]Reading, error) {
 	if len(patch) > maxPatch {
-		return nil, &PatchError{Reason: fmt.Sprintf("over %d MiB", maxPatch>>20)}
+		return nil, &Error{Reason: fmt.Sprintf("over %d MiB", maxPatch>>20)}
 	}
 	if len(patch) > 0 && patch[len(patch)-1] != '\n' {
 		patch = append(patch[:len(patch):len(patch)], '\n') // what programs that trim their output take away
@@ -112,12 +115,12 @@ func readPatch(patch []byte) ([]reading, error) {
 	if clean := headersWithoutCR(patch); !bytes.Equal(clean, patch) {
 		texts = [][]byte{clean, bytes.ReplaceAll(patch, []byte("\r\n"), []byte("\n"))}
 	}
-	var readings []reading
+	var readings []Reading
 	var first error
 	for _, text := range texts {
 		parts, err := parseText(text)
 		if err == nil {
-			readings = append(readings, reading{text, parts})
+			readings = append(readings, Reading{text, parts})
 		} else if first == nil {
 			first = err
 		}
@@ -128,22 +131,22 @@ func readPatch(patch []byte) ([]reading, error) {
 	return readings, nil
 }
 
-func parseText(patch []byte) ([]part, error) {
+func parseText(patch []byte) ([]Part, error) {
 	sections := split(patch)
 	if len(sections) == 0 {
 		if len(bytes.TrimSpace(patch)) == 0 {
-			return nil, &PatchError{Reason: "empty"}
+			return nil, &Error{Reason: "empty"}
 		}
-		return nil, &PatchError{Reason: "no difference in it (wanted: the output of git diff)"}
+		return nil, &Error{Reason: "no difference in it (wanted: the output of git diff)"}
 	}
-	parts := make([]part, 0, len(sections))
+	parts := make([]Part, 0, len(sections))
 	for _, s := range sections {
 		p, err := s.parse()
 		if err != nil {
 			return nil, err
 		}
 		if reason := p.forbidden(); reason != "" {
-			return nil, &PatchError{File: p.name(), Line: p.line, Reason: reason}
+			return nil, &Error{File: p.Name(), Line: p.Line, Reason: reason}
 		}
 		parts = append(parts, p)
 	}
@@ -151,7 +154,7 @@ func parseText(patch []byte) ([]part, error) {
 }
 
 // parse reads one section.
-func (s section) parse() (part, error) {
+func (s section) parse() (Part, error) {
 	files, _, err := gitdiff.Parse(bytes.NewReader(s.text))
 	if err != nil {
 		line, reason := s.line, err.Error()
@@ -159,18 +162,21 @@ func (s section) parse() (part, error) {
 			n, _ := strconv.Atoi(at[1])
 			line, reason = s.line+max(n, 1)-1, strings.TrimPrefix(reason, at[0])
 		}
-		return part{}, &PatchError{Line: line, Reason: reason}
+		if strings.Contains(reason, "miscounts") && len(s.hunks) > 0 {
+			line = s.hunks[len(s.hunks)-1] // the parser counts from where it gave up, which may be the end of the file
+		}
+		return Part{}, &Error{Line: line, Reason: reason}
 	}
 	if len(files) != 1 {
-		return part{}, &PatchError{Line: s.line, Reason: "the header of a file is malformed"}
+		return Part{}, &Error{Line: s.line, Reason: "the header of a file is malformed"}
 	}
-	p := part{file: files[0], line: s.line, hunks: s.hunks}
+	p := Part{File: files[0], Line: s.line, Hunks: s.hunks}
 	if !s.git {
 		// git apply takes off the first component of every name; the parser does so for git's own headers alone.
-		for _, name := range []*string{&p.file.OldName, &p.file.NewName} {
+		for _, name := range []*string{&p.File.OldName, &p.File.NewName} {
 			_, rest, ok := strings.Cut(*name, "/")
 			if *name != "" && !ok {
-				return part{}, &PatchError{File: *name, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
+				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
 			}
 			*name = rest
 		}
@@ -179,15 +185,15 @@ func (s section) parse() (part, error) {
 }
 
 // forbidden says what a part does that no patch may.
-func (p part) forbidden() string {
-	f := p.file
+func (p Part) forbidden() string {
+	f := p.File
 	for _, name := range []string{f.OldName, f.NewName} {
-		if name != "" && !inside(name) {
+		if name != "" && !tree.Inside(name) {
 			return "leads out of the tree, or into .git"
 		}
 	}
 	switch {
-	case len(p.touches()) == 0:
+	case len(p.Touches()) == 0:
 		return "names no file"
 	case f.OldMode&typeBits == 0o160000 || f.NewMode&typeBits == 0o160000:
 		return "changes a submodule"
@@ -315,4 +321,23 @@ func headersWithoutCR(patch []byte) []byte {
 		out = append(out, line...)
 	}
 	return out
+}
+
+// Canonical is the part without what does not change its effect.
+func (p Part) Canonical() string {
+	f := *p.File
+	f.OldOIDPrefix, f.NewOIDPrefix, f.Score = "", "", 0
+	f.TextFragments = slices.Clone(f.TextFragments)
+	for i, t := range f.TextFragments {
+		c := *t
+		c.Comment = ""
+		f.TextFragments[i] = &c
+	}
+	f.ReverseBinaryFragment = nil
+	text := f.String()
+	if f.BinaryFragment != nil {
+		// A delta applies to the very blob that the index line names.
+		text = p.File.OldOIDPrefix + "\x00" + text
+	}
+	return text
 }

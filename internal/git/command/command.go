@@ -1,4 +1,6 @@
-package git
+// Package command runs git for package git: with an environment and a configuration of its own, so that nothing of the
+// user or of a repository has an effect.
+package command
 
 import (
 	"bufio"
@@ -15,15 +17,16 @@ import (
 )
 
 const (
-	globalConfig = "benchgraph-gitconfig"
-	headRef      = "refs/benchgraph/HEAD"
-	maxOutput    = 256 << 20
-	maxStderr    = 64 << 10
+	maxOutput = 256 << 20
+	maxStderr = 64 << 10
 )
 
-// configText stands in for the user's configuration. It is a file and not a list of -c options because a fetch from a
+// ConfigName is the file in a mirror that holds Config.
+const ConfigName = "benchgraph-gitconfig"
+
+// Config stands in for the user's configuration. It is a file and not a list of -c options because a fetch from a
 // path starts a second git, which drops the options but reads the file.
-const configText = `[safe]
+const Config = `[safe]
 	directory = *
 [core]
 	hooksPath = /dev/null
@@ -59,8 +62,8 @@ var passed = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }
 
-// environment is what every git sees.
-func environment(caller []string, dir string) []string {
+// Environment is what every git that works on the repository dir sees: of the caller's, what a fetch may need.
+func Environment(caller []string, dir string) []string {
 	var env []string
 	ssh := "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"
 	for _, kv := range caller {
@@ -78,7 +81,7 @@ func environment(caller []string, dir string) []string {
 	return append(env,
 		"GIT_DIR="+dir,
 		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, globalConfig),
+		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, ConfigName),
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_ASKPASS=true",
@@ -90,35 +93,44 @@ func environment(caller []string, dir string) []string {
 	)
 }
 
-// call is one run of git.
-type call struct {
-	args  []string
-	stdin string
-	env   []string // added to the mirror's
-	ok    []int    // exit statuses that are answers, beside 0
+// Git runs git in one repository.
+type Git struct {
+	Exec    executor.Executor
+	Dir     string   // working directory, absolute
+	Env     []string // the whole environment
+	Secrets []string // values that git must not print
+	Log     io.Writer
 }
 
-// exitError is git ending with a status that is no answer.
-type exitError struct {
-	verb   string
-	status executor.Status
-	stderr string
+// Call is one run of git.
+type Call struct {
+	Args  []string
+	Stdin string
+	Env   []string // added to Git.Env
+	OK    []int    // exit statuses that are answers, beside 0
 }
 
-func (e *exitError) Error() string {
-	if e.status.Signal != "" {
-		return fmt.Sprintf("git %s: ended by %s", e.verb, e.status.Signal)
+// ExitError is git ending with a status that is no answer.
+type ExitError struct {
+	Verb   string
+	Status executor.Status
+	Stderr string // the end of it
+}
+
+func (e *ExitError) Error() string {
+	if e.Status.Signal != "" {
+		return fmt.Sprintf("git %s: ended by %s", e.Verb, e.Status.Signal)
 	}
-	if line := firstLine(e.stderr); line != "" {
-		return fmt.Sprintf("git %s: %s", e.verb, line)
+	if line := FirstLine(e.Stderr); line != "" {
+		return fmt.Sprintf("git %s: %s", e.Verb, line)
 	}
-	return fmt.Sprintf("git %s: exit status %d", e.verb, e.status.Code)
+	return fmt.Sprintf("git %s: exit status %d", e.Verb, e.Status.Code)
 }
 
-// output runs git and returns what it printed.
-func (m *Mirror) output(ctx context.Context, c call) (string, error) {
+// Output runs git and returns what it printed.
+func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 	var out []byte
-	err := m.stream(ctx, c, func(r *bufio.Reader) (err error) {
+	err := g.Stream(ctx, c, func(r *bufio.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(r, maxOutput+1))
 		if err == nil && len(out) > maxOutput {
 			err = fmt.Errorf("output is over %d MiB", maxOutput>>20)
@@ -128,14 +140,14 @@ func (m *Mirror) output(ctx context.Context, c call) (string, error) {
 	return string(out), err
 }
 
-// stream runs git and hands its output to read as it comes. When read returns early, git is stopped.
-func (m *Mirror) stream(ctx context.Context, c call, read func(*bufio.Reader) error) error {
-	verb := c.args[0]
+// Stream runs git and hands its output to read as it comes. When read returns early, git is stopped.
+func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error) error {
+	verb := c.Args[0]
 	outR, outW := io.Pipe()
 	stderr := &tail{}
-	proc, err := m.exec.Start(ctx, executor.Command{
-		Argv: append([]string{"git"}, c.args...), Dir: m.dir, Env: append(m.env[:len(m.env):len(m.env)], c.env...),
-		Stdin: strings.NewReader(c.stdin), Stdout: outW, Stderr: io.MultiWriter(stderr, m.log), Secrets: m.secrets,
+	proc, err := g.Exec.Start(ctx, executor.Command{
+		Argv: append([]string{"git"}, c.Args...), Dir: g.Dir, Env: append(g.Env[:len(g.Env):len(g.Env)], c.Env...),
+		Stdin: strings.NewReader(c.Stdin), Stdout: outW, Stderr: io.MultiWriter(stderr, g.Log), Secrets: g.Secrets,
 	})
 	if err != nil {
 		return fmt.Errorf("git %s: %w", verb, err)
@@ -166,9 +178,9 @@ func (m *Mirror) stream(ctx context.Context, c call, read func(*bufio.Reader) er
 		return fmt.Errorf("git %s: %w", verb, readErr)
 	case e.err != nil:
 		return fmt.Errorf("git %s: %w", verb, e.err)
-	case !e.status.OK() && !(e.status.Signal == "" && slices.Contains(c.ok, e.status.Code)):
+	case !e.status.OK() && !(e.status.Signal == "" && slices.Contains(c.OK, e.status.Code)):
 		// An output that was cut short is told by git's own complaint, not by ours.
-		return &exitError{verb: verb, status: e.status, stderr: stderr.String()}
+		return &ExitError{Verb: verb, Status: e.status, Stderr: stderr.String()}
 	case readErr != nil:
 		return fmt.Errorf("git %s: output is cut short: %w", verb, readErr)
 	}
@@ -191,3 +203,14 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return t.buf.String() }
+
+// FirstLine is the first sentence of git's complaint, for people.
+func FirstLine(s string) string {
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "hint:") && !strings.HasPrefix(line, "warning:") {
+			return line
+		}
+	}
+	return strings.TrimSpace(s)
+}
