@@ -177,6 +177,15 @@ func parseLine(line string) (Line, error) {
 // cutQuoted reads the value that s begins with. It must be quoted as strconv.Quote does it, since another spelling of
 // the same value would be another key.
 func cutQuoted(s string) (value, rest string, err error) {
+	if s != "" && s[0] == '"' {
+		end := 1
+		for end < len(s) && verbatim(s[end]) {
+			end++
+		}
+		if end < len(s) && s[end] == '"' { // no escapes, as in most
+			return s[1:end], s[end+1:], nil
+		}
+	}
 	quoted, err := strconv.QuotedPrefix(s)
 	if err == nil {
 		value, err = strconv.Unquote(quoted)

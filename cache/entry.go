@@ -2,40 +2,36 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// metaFile is the file of an entry that holds its Meta, sealed: a line of JSON, the text of the key, the list of files.
+// metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the list
+// of files. A plan reads one for every node, which in JSON would be most of its work.
 const (
-	metaFile  = "meta"
-	metaMagic = "benchgraph entry 2 "
-	outDir    = "out"
+	metaFile    = "meta"
+	metaMagic   = "benchgraph entry 3 "
+	outDir      = "out"
+	longestMeta = 1 << 28 // bytes; a longer one is damaged
 )
 
-// header is the line of JSON. Text and Files of its Meta are left out: they follow verbatim.
-type header struct {
-	Meta
-	TextBytes int `json:"text_bytes"`
-	FileCount int `json:"file_count"`
-}
-
 func encodeMeta(m Meta) ([]byte, error) {
-	h := header{Meta: m, TextBytes: len(m.Text), FileCount: len(m.Files)}
-	h.Text, h.Files = "", nil
-	line, err := json.Marshal(h)
+	created, err := m.Created.MarshalText()
 	if err != nil {
 		return nil, err
 	}
-	body := string(line) + "\n" + m.Text + listing(m.Files)
-	return seal(metaMagic, []byte(body)), nil
+	body := fmt.Appendf(nil, "key %s\ncontent %s\ndigest %q\naddress %q\nlog %q\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
+		m.Key, m.Content, m.Digest, m.Address, m.Log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
+	body = append(body, m.Text...)
+	body = append(body, listing(m.Files)...)
+	return seal(metaMagic, body), nil
 }
 
 func decodeMeta(data []byte) (Meta, error) {
@@ -43,23 +39,77 @@ func decodeMeta(data []byte) (Meta, error) {
 	if err != nil {
 		return Meta{}, fmt.Errorf("its meta file: %w", err)
 	}
-	line, rest, _ := strings.Cut(string(body), "\n")
-	var h header
-	if err := json.Unmarshal([]byte(line), &h); err != nil {
-		return Meta{}, fmt.Errorf("its meta file: %w", err)
+	r := metaReader{rest: string(body)}
+	m := Meta{
+		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"), Log: r.text("log"),
+		Created: r.time("created"), Duration: time.Duration(r.number("duration")), Bytes: r.number("bytes"),
 	}
-	if h.TextBytes < 0 || h.TextBytes > len(rest) {
-		return Meta{}, errors.New("its meta file is cut short")
+	count, length := r.number("files"), r.number("text")
+	if r.err == nil && (length < 0 || length > int64(len(r.rest))) {
+		r.err = errors.New("the text is cut short")
 	}
-	h.Text = rest[:h.TextBytes]
-	h.Files, err = parseListing(rest[h.TextBytes:])
-	if err == nil && len(h.Files) != h.FileCount {
-		err = fmt.Errorf("%d files are listed instead of %d", len(h.Files), h.FileCount)
+	if r.err == nil {
+		m.Text = r.rest[:length]
+		m.Files, r.err = parseListing(r.rest[length:])
 	}
-	if err != nil {
-		return Meta{}, fmt.Errorf("its meta file: %w", err)
+	if r.err == nil && int64(len(m.Files)) != count {
+		r.err = fmt.Errorf("%d files are listed instead of %d", len(m.Files), count)
 	}
-	return h.Meta, nil
+	if r.err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", r.err)
+	}
+	return m, nil
+}
+
+// metaReader reads labelled lines one after the other. After the first error it reads nothing.
+type metaReader struct {
+	rest string
+	err  error
+}
+
+// line is what follows the label in the next line.
+func (r *metaReader) line(label string) string {
+	line, rest, _ := strings.Cut(r.rest, "\n")
+	name, value, ok := strings.Cut(line, " ")
+	if r.err == nil && (!ok || name != label) {
+		r.err = fmt.Errorf("%.40q is no %s", line, label)
+	}
+	if r.err != nil {
+		return ""
+	}
+	r.rest = rest
+	return value
+}
+
+// note keeps the first error.
+func (r *metaReader) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *metaReader) key(label string) Key {
+	key, err := ParseKey(r.line(label))
+	r.note(err)
+	return key
+}
+
+func (r *metaReader) text(label string) string {
+	value, _, err := cutQuoted(r.line(label))
+	r.note(err)
+	return value
+}
+
+func (r *metaReader) number(label string) int64 {
+	n, err := strconv.ParseInt(r.line(label), 10, 64)
+	r.note(err)
+	return n
+}
+
+func (r *metaReader) time(label string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, r.line(label))
+	r.note(err)
+	return t
 }
 
 // damage is why an entry cannot be served, now or ever. Other errors (no file descriptor left, say) condemn no entry.
@@ -68,8 +118,9 @@ type damage string
 func (d damage) Error() string { return string(d) }
 
 func (d *Disk) entryDir(key Key) string {
+	const sep = string(filepath.Separator)
 	name := key.String()
-	return d.path("entries", name[:2], name)
+	return d.dir + sep + "entries" + sep + name[:2] + sep + name
 }
 
 // Get returns the entry of a key. See Store.
@@ -112,8 +163,11 @@ func (d *Disk) load(key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	data, err := io.ReadAll(f)
-	if err != nil {
+	if info.Size() > longestMeta {
+		return Entry{}, damage("its meta file is too long")
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
 		return Entry{}, err
 	}
 	meta, err := decodeMeta(data)
@@ -136,7 +190,7 @@ func (d *Disk) load(key Key) (Entry, error) {
 // checkSizes compares what the directory tells of the files with what was recorded.
 func checkSizes(e Entry) error {
 	for _, file := range e.Files {
-		info, err := os.Lstat(filepath.Join(e.Dir, filepath.FromSlash(file.Path)))
+		info, err := os.Lstat(e.Dir + string(filepath.Separator) + filepath.FromSlash(file.Path))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && (info.Mode()&fs.ModeSymlink != 0) != (file.Link != ""):
 			return damage(file.Path + " is missing")

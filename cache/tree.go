@@ -302,21 +302,23 @@ func parseFile(line string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	fields := strings.SplitN(rest, " ", 4)
-	if len(fields) != 4 || fields[0] != "" || !filepath.IsLocal(name) {
+	fields, ok := strings.CutPrefix(rest, " ")
+	kind, fields, _ := strings.Cut(fields, " ")
+	size, last, complete := strings.Cut(fields, " ")
+	if !ok || !complete || !filepath.IsLocal(name) {
 		return File{}, fmt.Errorf("%.80q is no file", line)
 	}
-	file := File{Path: name, Mode: modePlain, SHA256: fields[3]}
-	if file.Size, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
+	file := File{Path: name, Mode: modePlain, SHA256: last}
+	if file.Size, err = strconv.ParseInt(size, 10, 64); err != nil {
 		return File{}, err
 	}
-	switch fields[1] {
+	switch kind {
 	case "-":
 	case "x":
 		file.Mode = modeExecutable
 	case "l":
 		file.SHA256 = ""
-		file.Link, _, err = cutQuoted(fields[3])
+		file.Link, _, err = cutQuoted(last)
 	default:
 		err = fmt.Errorf("%.80q is no file", line)
 	}
