@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the list
+// of files. A plan reads one for every node, which in JSON would be most of its work.
+const (
+	metaFile    = "meta"
+	metaMagic   = "benchgraph entry 3 "
+	longestMeta = 1 << 28 // bytes; a longer one is damaged
+)
+
+func encodeMeta(m Meta) ([]byte, error) {
+	created, err := m.Created.MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	body := fmt.Appendf(nil, "key %s\ncontent %s\ndigest %q\naddress %q\nlog %q\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
+		m.Key, m.Content, m.Digest, m.Address, m.Log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
+	body = append(body, m.Text...)
+	body = append(body, listing(m.Files)...)
+	return seal(metaMagic, body), nil
+}
+
+func decodeMeta(data []byte) (Meta, error) {
+	body, err := unseal(metaMagic, data)
+	if err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", err)
+	}
+	r := metaReader{rest: string(body)}
+	m := Meta{
+		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"), Log: r.text("log"),
+		Created: r.time("created"), Duration: time.Duration(r.number("duration")), Bytes: r.number("bytes"),
+	}
+	count, length := r.number("files"), r.number("text")
+	if r.err == nil && (length < 0 || length > int64(len(r.rest))) {
+		r.err = errors.New("the text is cut short")
+	}
+	if r.err == nil {
+		m.Text = r.rest[:length]
+		m.Files, r.err = parseListing(r.rest[length:])
+	}
+	if r.err == nil && int64(len(m.Files)) != count {
+		r.err = fmt.Errorf("%d files are listed instead of %d", len(m.Files), count)
+	}
+	if r.err != nil {
+		return Meta{}, fmt.Errorf("its meta file: %w", r.err)
+	}
+	return m, nil
+}
+
+// metaReader reads labelled lines one after the other. After the first error it reads nothing.
+type metaReader struct {
+	rest string
+	err  error
+}
+
+// line is what follows the label in the next line.
+func (r *metaReader) line(label string) string {
+	line, rest, _ := strings.Cut(r.rest, "\n")
+	name, value, ok := strings.Cut(line, " ")
+	if r.err == nil && (!ok || name != label) {
+		r.err = fmt.Errorf("%.40q is no %s", line, label)
+	}
+	if r.err != nil {
+		return ""
+	}
+	r.rest = rest
+	return value
+}
+
+// note keeps the first error.
+func (r *metaReader) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *metaReader) key(label string) Key {
+	key, err := ParseKey(r.line(label))
+	r.note(err)
+	return key
+}
+
+func (r *metaReader) text(label string) string {
+	value, _, err := cutQuoted(r.line(label))
+	r.note(err)
+	return value
+}
+
+func (r *metaReader) number(label string) int64 {
+	n, err := strconv.ParseInt(r.line(label), 10, 64)
+	r.note(err)
+	return n
+}
+
+func (r *metaReader) time(label string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, r.line(label))
+	r.note(err)
+	return t
+}
