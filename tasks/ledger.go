@@ -323,14 +323,21 @@ func (p *Project) allowedLabels(s, base *standing) []string {
 }
 
 // metricsOf are the metrics to judge: the primary first, then those that the compare names or, when it names none, all
-// that every side has.
+// that every side has, each once: a mean over one benchmark is that benchmark's number under another name.
 func metricsOf(c *hclspec.Compare, fit []*standing, base *standing) []string {
-	primary := base.bench.Metrics.Primary
-	names := []string{primary}
+	names := []string{base.bench.Metrics.Primary}
 	for _, metric := range slices.Sorted(maps.Keys(base.series)) {
 		everywhere := !slices.ContainsFunc(fit, func(s *standing) bool { return len(s.series[metric]) == 0 })
-		wanted := len(c.Metrics) == 0 || slices.Contains(c.Metrics, metric)
-		if metric != primary && everywhere && wanted {
+		twice := slices.ContainsFunc(names, func(name string) bool {
+			return base.units[name] == base.units[metric] && maps.Equal(base.series[name], base.series[metric])
+		})
+		switch {
+		case slices.Contains(c.Metrics, metric):
+			twice = false
+		case len(c.Metrics) > 0:
+			continue
+		}
+		if everywhere && !twice && metric != names[0] {
 			names = append(names, metric)
 		}
 	}

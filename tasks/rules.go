@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/packs"
 )
@@ -55,4 +56,15 @@ func (r *rules) retry(name string) *engine.Retry {
 		return &retry
 	}
 	return nil
+}
+
+// Rules are the failure rules of a spec, then the built-in ones: what a log means, for whoever reads one by itself. A nil
+// spec has none of its own.
+func Rules(spec *hclspec.Spec) ([]metrics.Rule, error) {
+	p := Project{Spec: spec}
+	if spec == nil {
+		p.Spec = &hclspec.Spec{}
+	}
+	r, err := p.newRules()
+	return r.list, err
 }
