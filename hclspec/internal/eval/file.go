@@ -64,6 +64,7 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 		top.Blocks = append(top.Blocks, s.header())
 	}
 	content, diags := f.Syntax.Body.Content(top)
+	(&Schema{Blocks: schemas}).suggest(diags)
 	if f.Broken() {
 		diags = f.intact(diags)
 	}

@@ -20,17 +20,19 @@ type Reader struct {
 	Ctx      *hcl.EvalContext
 	Bad      map[hcl.Expression]bool // expressions that were reported when the names in them were looked up
 	Instance string                  // key of the instance, for diagnostics
+
+	values map[*hcl.Attribute]cty.Value // those that were evaluated, since most are looked at more than once
 }
 
 // Reader prepares the reading of some of a block's expressions.
 func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 	ctx, bad := s.Context(exprs, each)
-	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad}
+	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: map[*hcl.Attribute]cty.Value{}}
 }
 
 // With is the reader for the instance of a key, and its value of each.
 func (r Reader) With(key string, each cty.Value) Reader {
-	r.Instance = key
+	r.Instance, r.values = key, map[*hcl.Attribute]cty.Value{}
 	r.Ctx = r.Ctx.NewChild()
 	r.Ctx.Variables = map[string]cty.Value{"each": each}
 	return r
@@ -85,15 +87,22 @@ func (r Reader) Title() string {
 // Evaluate is the attribute's value: null when it is absent, unknown when it has a mistake.
 func (r Reader) Evaluate(name string) cty.Value {
 	attr := r.Block.Attrs[name]
-	switch {
-	case attr == nil:
+	if attr == nil {
 		return cty.NullVal(cty.DynamicPseudoType)
-	case r.Bad[attr.Expr]:
+	}
+	if v, ok := r.values[attr]; ok {
+		return v
+	}
+	var v cty.Value
+	if r.Bad[attr.Expr] {
 		// There may be other mistakes in it.
 		r.Scope.Value(attr.Expr, r.With("", cty.DynamicVal).Ctx, r.Instance)
-		return cty.DynamicVal
+		v = cty.DynamicVal
+	} else {
+		v = r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
 	}
-	return r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
+	r.values[attr] = v
+	return v
 }
 
 // Value is the attribute's value; false when it is absent, null or not known because of another mistake.

@@ -37,8 +37,42 @@ func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) 
 // Misspelt says whether anything in the block was misspelt.
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
-// meantName finds the name in HCL's own suggestions.
-var meantName = regexp.MustCompile(`Did you mean (?:to define a block of type )?"([^"]+)"`)
+// unknownName finds the name in what HCL says of one that the schema does not have.
+var unknownName = regexp.MustCompile(`^(?:An argument named|Blocks of type|No argument or block type is named) "([^"]+)"`)
+
+// suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does not
+// suggest a block for an attribute, nor a name that stands in the block already.
+func (s *Schema) suggest(diags hcl.Diagnostics) []string {
+	attrs := slices.Concat(s.Key, s.Free)
+	var blocks, meant []string
+	for _, nested := range s.Blocks {
+		blocks = append(blocks, nested.Kind)
+	}
+	for _, d := range diags {
+		m := unknownName.FindStringSubmatch(d.Detail)
+		if m == nil {
+			continue
+		}
+		name := m[1]
+		nearest := nearest(name, slices.Concat(attrs, blocks))
+		switch {
+		case slices.Contains(blocks, name):
+			nearest = name
+			d.Detail = fmt.Sprintf("%s is a block here: write %s { … } without an equals sign.", name, name)
+		case slices.Contains(attrs, name):
+			nearest = name
+			d.Detail = fmt.Sprintf("%s is an argument here: write %s = VALUE.", name, name)
+		case nearest != "":
+			d.Detail = fmt.Sprintf("%q is not expected here. Did you mean %q?", name, nearest)
+		default:
+			d.Detail = fmt.Sprintf("%q is not expected here.%s", name, Choices(name, slices.Concat(attrs, blocks)))
+		}
+		if nearest != "" {
+			meant = append(meant, nearest)
+		}
+	}
+	return meant
+}
 
 // Blocks are the nested blocks of a kind, in the order of the file.
 func (b *Block) Blocks(kind string) []*Block {
@@ -107,11 +141,7 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 		return b, diags
 	}
 	content, diags := raw.Body.Content(s.body())
-	for _, d := range diags {
-		if m := meantName.FindStringSubmatch(d.Detail); m != nil {
-			b.meant = append(b.meant, m[1])
-		}
-	}
+	b.meant = s.suggest(diags)
 	b.Attrs = content.Attributes
 	for _, inner := range content.Blocks {
 		nested := s.nested(inner.Type)

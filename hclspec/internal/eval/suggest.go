@@ -14,6 +14,14 @@ import (
 
 // Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is near.
 func Suggest(given string, candidates []string) string {
+	if best := nearest(given, candidates); best != "" {
+		return fmt.Sprintf(" Did you mean %q?", best)
+	}
+	return ""
+}
+
+// nearest is the candidate that a misspelt name probably means; empty when there is none.
+func nearest(given string, candidates []string) string {
 	best, nearest := "", max(2, len(given)/3)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if d := levenshtein.Distance(given, c, nil); d < nearest {
@@ -23,7 +31,7 @@ func Suggest(given string, candidates []string) string {
 	if best == "" || nearest >= max(len(given), len(best)) {
 		return ""
 	}
-	return fmt.Sprintf(" Did you mean %q?", best)
+	return best
 }
 
 // Choices is a sentence that suggests the nearest candidate, or lists a few when none is near.
