@@ -185,8 +185,12 @@ func (d *Disk) claimScratch() error {
 // sweep removes what dead processes left under tmp. What cannot be removed now is left to a later sweep: it is in
 // nobody's way.
 func (d *Disk) sweep() {
-	locks, _ := filepath.Glob(d.path("tmp", "*.lock"))
-	for _, name := range locks {
+	names, _ := os.ReadDir(d.path("tmp"))
+	for _, entry := range names {
+		name := d.path("tmp", entry.Name())
+		if !strings.HasSuffix(name, ".lock") {
+			continue
+		}
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -33,7 +34,7 @@ func openDisk(t testing.TB, dir string) *cache.Disk {
 // storeDir is a directory for a store, which is removed in spite of what is read-only in it.
 func storeDir(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
+	dir := filepath.Join(t.TempDir(), "a store [*]") // a name that is a pattern, too
 	t.Cleanup(func() {
 		if err := cache.RemoveTree(dir); err != nil {
 			t.Error(err)
@@ -112,10 +113,10 @@ func TestADamagedMetaFileIsAMiss(t *testing.T) {
 			if !errors.Is(err, cache.ErrMiss) || !strings.Contains(err.Error(), "meta file") {
 				t.Errorf("Get: %v, want a miss", err)
 			}
-			if kept, _ := filepath.Glob(filepath.Join(dir, "quarantine", "*", "entry", "out", "f")); len(kept) != 1 {
+			if kept, _ := fs.Glob(os.DirFS(dir), "quarantine/*/entry/out/f"); len(kept) != 1 {
 				t.Errorf("in quarantine: %q, %v", kept, err)
 			}
-			if reason, _ := filepath.Glob(filepath.Join(dir, "quarantine", "*", "reason")); len(reason) != 1 {
+			if reason, _ := fs.Glob(os.DirFS(dir), "quarantine/*/reason"); len(reason) != 1 {
 				t.Errorf("reasons: %q", reason)
 			}
 		})
@@ -186,7 +187,7 @@ func TestPutDoesNotFollowALinkInThePlaceOfTheResult(t *testing.T) {
 
 // TestHelperProcess is no test: it is the other process of TestScratchOfDeadProcesses.
 func TestHelperProcess(t *testing.T) {
-	dir := os.Getenv("CACHE_TEST_STORE")
+	dir := os.Getenv("BENCHGRAPH_TEST_STORE")
 	if dir == "" {
 		t.Skip("not a helper")
 	}
@@ -205,7 +206,7 @@ func TestHelperProcess(t *testing.T) {
 func TestScratchOfDeadProcesses(t *testing.T) {
 	dir := storeDir(t)
 	helper := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
-	helper.Env = append(os.Environ(), "CACHE_TEST_STORE="+dir)
+	helper.Env = append(os.Environ(), "BENCHGRAPH_TEST_STORE="+dir)
 	stdout, err := helper.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
