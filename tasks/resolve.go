@@ -138,13 +138,24 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 	for i, w := range missing {
 		revs[i] = w.rev
 	}
+	fmt.Fprintf(p.Progress, "resolving %d revisions of %s\n", len(revs), repo.Address)
 	found, err := mirror.Resolve(ctx, revs)
 	var diags hcl.Diagnostics
+	unknowns := map[string]bool{}
+	for _, e := range unjoin(err) {
+		var unknown *git.UnknownRev
+		if errors.As(e, &unknown) {
+			unknowns[unknown.Rev] = true
+		}
+	}
 	for _, e := range unjoin(err) {
 		var unknown *git.UnknownRev
 		if !errors.As(e, &unknown) {
 			diags = append(diags, problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, e)))
 			continue
+		}
+		if commit, ok := strings.CutSuffix(unknown.Rev, "^"); ok && unknowns[commit] {
+			continue // the same mistake once more: what is not there has no parent
 		}
 		i := slices.IndexFunc(missing, func(w wantedRev) bool { return w.rev == unknown.Rev })
 		diags = append(diags, problem(missing[max(i, 0)].at, "Unknown revision", unknownText(repo, unknown)))
@@ -155,7 +166,7 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
 	text := fmt.Sprintf("%s has no commit %q.", repo.Address, u.Rev)
 	if commit, ok := strings.CutSuffix(u.Rev, "^"); ok {
-		text = fmt.Sprintf("%s has no commit %q, or it has no parent.", repo.Address, commit)
+		text = fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
 	}
 	if len(u.Near) > 0 {
 		text += " Did you mean " + strings.Join(u.Near, ", ") + "?"
@@ -194,7 +205,7 @@ func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, e
 			location = filepath.Join(p.Spec.Dir, location)
 		}
 	}
-	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Log: p.Progress, Env: p.Environ, Offline: p.Offline})
+	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Env: p.Environ, Offline: p.Offline})
 	if err == nil {
 		p.mirrors[a.Name] = m
 	}

@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -110,7 +111,7 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	defer pool.Close()
 	p, diags := tasks.Open(ctx, tasks.Config{
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: executor.NewHost(executor.HostOptions{}), HTTP: http.DefaultClient, Offline: s.offline,
+		Host: executor.NewHost(executor.HostOptions{}), HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline,
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:  func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
 		Load: func(l *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {

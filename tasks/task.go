@@ -150,6 +150,9 @@ func (b *builder) inputs(s *hclspec.Task) []string {
 	for _, t := range texts {
 		for _, part := range t {
 			for word := range strings.FieldsFuncSeq(part.Literal, isShellSpace) {
+				if strings.Contains(word, "$") {
+					continue // what a variable leads to is not known, and is no file of the project
+				}
 				if name := path.Clean(word); filepath.IsLocal(name) && !names[name] && b.isFile(name) {
 					names[name] = true
 				}

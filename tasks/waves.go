@@ -73,6 +73,9 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		}
 		o.Replace, o.RetryFailed = nil, false
 		if o.FailFast && result.Failed > 0 {
+			if a.Plan, err = p.Plan(ctx, PlanOptions{Target: o.Target, Exclude: o.Exclude}); err != nil {
+				return a, err
+			}
 			break
 		}
 	}

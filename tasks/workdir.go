@@ -87,7 +87,11 @@ func (r refs) layData(env *engine.Env, dir string, data []hclspec.Data) error {
 		if !strings.HasPrefix(dst, dir+string(filepath.Separator)) {
 			return fmt.Errorf("data %q: outside the working directory", item.Name)
 		}
-		src := onlyFile(r.input(env, item.Ref).Entry)
+		in := r.input(env, item.Ref)
+		src := in.Dir
+		if item.Ref.Kind != "source" { // a tree stays a tree, however small
+			src = onlyFile(in.Entry)
+		}
 		info, err := os.Stat(src)
 		if err != nil {
 			return fmt.Errorf("data %q: %w", item.Name, err)
