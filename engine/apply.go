@@ -57,23 +57,23 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		plan:         p,
 		steps:        slices.Clone(p.Steps),
 		ctx:          ctx,
+		interrupted:  ctx.Done(),
 		waits:        make([]int, len(p.Steps)),
 		ends:         make([]end, len(p.Steps)),
 		tries:        make([]int, len(p.Steps)),
 		twins:        map[*Node][]*Step{},
 		messages:     make(chan message),
+		over:         make(chan struct{}),
 		remains:      remaining(p),
 		inputs:       verifiedInputs{store: o.Store},
 	}
+	defer close(r.over)
 	r.begin()
-	for r.fatal == nil {
+	for {
 		r.start()
-		if r.running == 0 && r.asleep == 0 && (r.stopping() || r.ready.length == 0) {
+		if r.running == 0 && (r.stopping() || r.asleep == 0 && r.ready.length == 0) {
 			break
 		}
-		r.listen()
-	}
-	for r.running > 0 {
 		r.listen()
 	}
 	r.result.NotRun = len(p.Steps) - r.ended
@@ -89,23 +89,29 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 // run is an apply under way. Only the goroutine that called Apply touches it; attempts report on messages.
 type run struct {
 	ApplyOptions
-	plan     *Plan
-	steps    []Step // of the plan, with the keys and reasons as they turn out
-	ctx      context.Context
-	waits    []int // by node: how many of those it waits for have not ended
-	ends     []end
-	tries    []int // by node: attempts so far
-	ended    int
-	twins    map[*Node][]*Step // steps that share the result of a node of this plan
-	ready    readyQueue
-	remains  []float64
-	messages chan message
-	running  int
-	asleep   int // nodes that wait for their next attempt
-	failed   bool
-	fatal    error
-	result   Result
-	inputs   verifiedInputs
+	plan    *Plan
+	steps   []Step // of the plan, with the keys and reasons as they turn out
+	ctx     context.Context
+	waits   []int // by node: how many of those it waits for have not ended
+	ends    []end
+	tries   []int // by node: attempts so far
+	ended   int
+	twins   map[*Node][]*Step // steps that share the result of a node of this plan
+	ready   readyQueue
+	remains []float64
+	inputs  verifiedInputs
+	result  Result
+
+	messages    chan message
+	over        chan struct{} // closed at the end: nobody listens to messages any more
+	interrupted <-chan struct{}
+	poll        <-chan time.Time
+	waitsFor    string // what a node was last told to wait for
+	running     int
+	quiet       bool // what runs must have the host for itself
+	asleep      int  // nodes that wait for their next attempt
+	failed      bool
+	fatal       error
 }
 
 // end is how a node ended.
@@ -114,6 +120,7 @@ type end struct {
 	state   state
 	text    string // as it enters the keys of what comes after
 	failure *cache.Failure
+	attempt string // with failure: the ID of the attempt
 	meta    cache.Meta
 	key     cache.Key
 }
@@ -122,12 +129,21 @@ type end struct {
 type message struct {
 	step    *Step
 	event   *Event   // something within an attempt
-	wake    bool     // a pause is over
-	retry   bool     // with wake: step is to be tried again
 	attempt *attempt // an attempt is over
+	// Neither: the pause before step's next attempt is over.
 }
 
-func (r *run) stopping() bool { return r.ctx.Err() != nil || r.FailFast && r.failed }
+// send tells the loop something, unless the apply is over: a pause, or something that a task left behind, may outlast it.
+func (r *run) send(m message) {
+	select {
+	case r.messages <- m:
+	case <-r.over:
+	}
+}
+
+func (r *run) stopping() bool {
+	return r.fatal != nil || r.ctx.Err() != nil || r.FailFast && r.failed
+}
 
 // begin counts what each node waits for and ends those that wait for nothing and need no run.
 func (r *run) begin() {
@@ -182,61 +198,58 @@ func (r *run) finish(s *Step, e end) []*Step {
 
 // start starts ready steps until nothing more is granted.
 func (r *run) start() {
-	if r.stopping() {
-		return
-	}
-	for r.ready.length > 0 && (r.Parallelism == 0 || r.running < r.Parallelism) {
+	for !r.stopping() && !r.quiet && r.ready.length > 0 && (r.Parallelism == 0 || r.running < r.Parallelism) {
 		waitsFor := ""
 		s, lease := r.ready.next(func(q device.Request) *device.Lease {
 			lease, why := r.Pool.TryAcquire(q)
-			if why != "" {
+			if lease == nil {
 				waitsFor = why
 			}
 			return lease
 		})
 		if s == nil {
-			if r.running == 0 && r.asleep == 0 {
-				r.pause(poll, message{wake: true}) // somebody else holds what is missing
-				r.emit(Event{Type: Note, Reason: "waiting: " + waitsFor})
-			}
+			r.wait(waitsFor)
 			return
 		}
+		r.waitsFor = ""
 		r.launch(s, lease)
 	}
 }
 
-// poll is how often a pool that another process shares is asked again.
-const poll = 250 * time.Millisecond
+// pollEvery is how often a pool is asked again: another process may hold what is missing, and does not tell us when it
+// gives it back.
+const pollEvery = 500 * time.Millisecond
 
-// pause sends m after d, or when the context ends.
-func (r *run) pause(d time.Duration, m message) {
-	r.asleep++
-	go func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.ctx.Done():
-		}
-		r.messages <- m
-	}()
+func (r *run) wait(what string) {
+	if r.poll == nil {
+		r.poll = time.After(pollEvery)
+	}
+	if r.running == 0 && what != r.waitsFor {
+		r.waitsFor = what
+		r.emit(Event{Type: Note, Reason: "waiting: " + what})
+	}
 }
 
-// listen takes one message.
+// listen waits until something happens.
 func (r *run) listen() {
-	m := <-r.messages
-	switch {
-	case m.event != nil:
-		r.emit(*m.event)
-	case m.wake:
-		r.asleep--
-		if m.retry {
+	select {
+	case <-r.interrupted:
+		r.interrupted = nil // what runs knows it, too; its end is waited for
+	case <-r.poll:
+		r.poll = nil
+	case m := <-r.messages:
+		switch {
+		case m.event != nil:
+			r.emit(*m.event)
+		case m.attempt != nil:
+			r.running--
+			r.quiet = false
+			m.attempt.lease.Release()
+			r.conclude(m.step, m.attempt)
+		default:
+			r.asleep--
 			r.ready.push(m.step, r.remains)
 		}
-	case m.attempt != nil:
-		r.running--
-		m.attempt.lease.Release()
-		r.conclude(m.step, m.attempt)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,11 +31,11 @@ type attempt struct {
 func (r *run) launch(s *Step, lease *device.Lease) {
 	r.running++
 	n := s.Node
-	a := &attempt{lease: lease, content: r.content(n)}
+	a := &attempt{lease: lease, content: contentKey(n, r)}
 	r.tries[n.id]++
 	a.Number = r.tries[n.id]
 	a.Run, a.Address, a.Key, a.Start = r.RunID, n.Address, s.Key, time.Now()
-	a.ID = fmt.Sprintf("%s-%s-%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), n.id)
+	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), n.id, a.Number)
 	for _, dep := range n.Needs {
 		a.inputs = append(a.inputs, r.ends[dep.id].meta)
 	}
@@ -51,65 +53,113 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 	if len(a.Devices) > 0 || len(lease.Ports) > 0 {
 		r.emit(Event{Type: LeaseGranted, Address: n.Address, Attempt: a.Number, Data: map[string]any{"devices": a.Devices, "ports": lease.Ports, "cpus": lease.CPUs}})
 	}
+	r.quiet = lease.Quiet
 	go func() {
+		a.err = errGone
+		defer func() {
+			a.Duration = time.Since(a.Start)
+			r.send(message{step: s, attempt: a})
+		}()
 		a.entry, a.err = r.try(s, a)
-		a.Duration = time.Since(a.Start)
-		r.messages <- message{step: s, attempt: a}
 	}()
 }
 
+// errGone is the failure of a task that ended its goroutine instead of returning.
+var errGone = errors.New("the task did not return")
+
 // try runs the task once and stores what it made.
 func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
-	n := s.Node
-	out, err := r.Scratch()
-	if err != nil {
-		return entry, fmt.Errorf("%s: scratch directory: %w", n.Address, err)
-	}
-	defer os.RemoveAll(out)
-	work, err := r.Scratch()
-	if err != nil {
-		return entry, fmt.Errorf("%s: scratch directory: %w", n.Address, err)
-	}
-	defer os.RemoveAll(work)
 	log, err := r.openLog(a.ID)
 	if err != nil {
-		return entry, fmt.Errorf("%s: log: %w", n.Address, err)
+		return entry, fmt.Errorf("log: %w", err)
 	}
 	defer log.Close()
-	env := &Env{Out: out, Work: work, Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
-	for i, dep := range n.Needs {
-		entry, err := r.inputs.get(r.ctx, a.inputs[i].Key)
+	defer func() {
 		if err != nil {
-			return entry, fmt.Errorf("input %s: %w", dep.Address, err)
+			fmt.Fprintf(log, "\n%s: %v\n", s.Node.Address, err)
 		}
-		env.Inputs = append(env.Inputs, Input{Address: dep.Address, Entry: entry})
-	}
-	env.Ends = a.ends
-	for i := range env.Ends {
-		if key := env.Ends[i].Entry.Key; !key.IsZero() {
-			if env.Ends[i].Entry, err = r.inputs.get(r.ctx, key); err != nil {
-				return entry, fmt.Errorf("%s: %w", env.Ends[i].Address, err)
-			}
+	}()
+	env := &Env{Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
+	for _, dir := range []*string{&env.Out, &env.Work} {
+		if *dir, err = r.Scratch(); err != nil {
+			return entry, err
 		}
+		defer cache.RemoveTree(*dir) // what is left is removed with the store's other scratch directories
 	}
-	if err := n.Task.Run(r.ctx, env); err != nil {
-		fmt.Fprintf(log, "\n%s: %v\n", n.Address, err)
+	if err := r.supply(env, s.Node, a); err != nil {
+		return entry, err
+	}
+	if err := protect(r.ctx, s.Node.Task, env); err != nil {
 		return entry, err
 	}
 	if r.ctx.Err() != nil {
 		return entry, context.Cause(r.ctx)
 	}
-	return r.Store.Put(r.ctx, out, cache.Meta{
-		Key: s.Key, Content: a.content, Address: n.Address, Text: s.Text,
+	if giver, ok := r.Store.(remover); ok && s.forced {
+		if err := giver.Remove(s.Key); err != nil {
+			return entry, err
+		}
+	}
+	return r.Store.Put(r.ctx, env.Out, cache.Meta{
+		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text,
 		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
 	})
+}
+
+// remover is a store that can give an entry up. In one that cannot, the entry that is there outlives -replace.
+type remover interface{ Remove(cache.Key) error }
+
+// supply gives the task the verified results of what it waited for.
+func (r *run) supply(env *Env, n *Node, a *attempt) error {
+	for i, dep := range n.Needs {
+		entry, err := r.inputs.get(r.ctx, a.inputs[i].Key)
+		if err != nil {
+			return missingInput(dep.Address, err)
+		}
+		env.Inputs = append(env.Inputs, Input{Address: dep.Address, Entry: entry})
+	}
+	env.Ends = a.ends
+	for i := range env.Ends {
+		e := &env.Ends[i]
+		if key := e.Entry.Key; !key.IsZero() {
+			entry, err := r.inputs.get(r.ctx, key)
+			if err != nil {
+				return missingInput(e.Address, err)
+			}
+			e.Entry = entry
+		}
+	}
+	return nil
+}
+
+// missingInput is the failure of a node whose input was damaged or removed since the plan. It does not come back by
+// itself; the next plan finds that it is gone and makes it anew.
+func missingInput(address string, err error) error {
+	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
+		Class: cache.Infra, Rule: "input_gone", Stage: "start", Message: "input " + address + ": " + err.Error(),
+		Remedy: "apply again: the input is then made anew",
+	}}
+}
+
+// protect runs a task. A panic is the failure of that task alone: what others have been at for hours is not lost by it.
+func protect(ctx context.Context, t Task, env *Env) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(env.Log, "\npanic: %v\n\n%s", p, debug.Stack())
+			err = &Failure{Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
+				Class: cache.Infra, Rule: "panic", Stage: "run", Message: fmt.Sprintf("panic: %v", p),
+				Remedy: "this is a defect of benchgraph: report it with the log",
+			}}
+		}
+	}()
+	return t.Run(ctx, env)
 }
 
 // relay passes on what a task tells of its attempt.
 func (r *run) relay(s *Step, number int) func(Event) {
 	return func(e Event) {
 		e.Address, e.Key, e.Attempt = s.Node.Address, s.Key, number
-		r.messages <- message{event: &e}
+		r.send(message{event: &e})
 	}
 }
 
@@ -135,21 +185,26 @@ func (r *run) conclude(s *Step, a *attempt) {
 	}
 	a.Failure = &failure.Failure
 	r.record(a)
+	a.Failure = r.kept(a)
 	again := a.Number < retry.Attempts && failure.Class.Retried() && !r.stopping()
 	event := Event{Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration, Failure: a.Failure, Log: log, Retrying: again}
 	if again {
-		pause := retry.Backoff << (a.Number - 1)
+		pause := retry.Backoff << min(a.Number-1, maxDoublings)
 		event.Reason = "tried again in " + pause.String()
 		r.emit(event)
-		r.pause(pause, message{step: s, wake: true, retry: true})
+		r.asleep++
+		time.AfterFunc(pause, func() { r.send(message{step: s}) })
 		return
 	}
 	r.emit(event)
 	r.failed = true
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *a.Failure, log})
-	r.settleAll(r.finish(s, end{known: true, state: failed, text: endOfFailure(a.Failure), failure: a.Failure, key: s.Key}))
+	r.settleAll(r.finish(s, end{known: true, state: failed, text: endOfFailure(a.Failure), failure: a.Failure, attempt: a.ID, key: s.Key}))
 }
+
+// maxDoublings keeps the pause between many attempts from growing without end.
+const maxDoublings = 10
 
 // record writes the attempt into the journal. A journal that cannot be written ends the apply: what it would forget is
 // GPU time.
@@ -157,6 +212,16 @@ func (r *run) record(a *attempt) {
 	if err := r.Journal.Record(a.Attempt); err != nil && r.fatal == nil {
 		r.fatal = fmt.Errorf("journal: %w", err)
 	}
+}
+
+// kept is an attempt's failure as the journal keeps it, since that is how the next plan will see it.
+func (r *run) kept(a *attempt) *cache.Failure {
+	for _, past := range slices.Backward(r.Journal.Attempts(a.Address)) {
+		if past.ID == a.ID {
+			return past.Failure
+		}
+	}
+	return a.Failure
 }
 
 // asFailure gives every error a class. An error of no class is this machine's or our own fault: infra.

@@ -95,24 +95,22 @@ func (g *Graph) place(n *Node) error {
 		switch {
 		case dep.id == visiting:
 			return cycle(path, dep)
-		case dep.id == unvisited:
-			if g.byName[dep.Address] != dep {
-				return fmt.Errorf("%s needs %s, which is not in the graph", top.node.Address, dep.Address)
-			}
-			dep.id = visiting
-			path = append(path, frame{node: dep})
+		case dep.id >= 0 && dep.id < len(g.nodes) && g.nodes[dep.id] == dep:
+			continue
+		case g.byName[dep.Address] != dep:
+			return fmt.Errorf("%s needs %s, which is not in the graph", top.node.Address, dep.Address)
 		}
+		dep.id = visiting
+		path = append(path, frame{node: dep})
 	}
 	return nil
 }
 
 func cycle(path []frame, again *Node) error {
-	var nodes []*Node
-	for i := len(path) - 1; i >= 0; i-- {
-		nodes = append([]*Node{path[i].node}, nodes...)
-		if path[i].node == again {
-			break
-		}
+	begin := slices.IndexFunc(path, func(f frame) bool { return f.node == again })
+	nodes := make([]*Node, 0, len(path)-begin)
+	for _, f := range path[begin:] {
+		nodes = append(nodes, f.node)
 	}
 	return &CycleError{Nodes: nodes}
 }

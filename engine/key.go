@@ -2,39 +2,73 @@ package engine
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 )
 
+// known is what is known of the nodes that a node waits for. A plan and an apply know it from different sources, but
+// must say the same of the same end: else what comes after it would get another key with every plan.
+type known interface {
+	keyOf(*Node) cache.Key
+	endOf(*Node) string    // how it ended, with all that a task can see of that
+	digestOf(*Node) string // of its result; empty: none
+}
+
 // describe writes the whole description of a node. An address is no part of it: a renamed block is the same work.
-func describe(n *Node, keyOf func(*Node) cache.Key, endOf func(*Node) string) *cache.Description {
+func describe(n *Node, k known) *cache.Description {
 	d := cache.Describe(n.Kind)
 	n.Task.Describe(d)
 	for _, dep := range n.Needs {
-		d.Add("input", dep.Kind, keyOf(dep).String())
+		d.Add("input", dep.Kind, k.keyOf(dep).String())
 	}
 	for _, dep := range n.After {
-		d.Add("after", dep.Kind, keyOf(dep).String(), endOf(dep))
+		key, end := "", k.endOf(dep)
+		if end == string(NodeDone) || end == endUnknown {
+			key = k.keyOf(dep).String() // without a result there is nothing for it to stand for
+		}
+		d.Add("after", dep.Kind, key, end)
 	}
 	return d
 }
 
 // contentKey is the key of a node's own description and what its inputs came out as, whatever made them.
-func contentKey(n *Node, digestOf func(*Node) string, endOf func(*Node) string) cache.Key {
+func contentKey(n *Node, k known) cache.Key {
 	d := cache.Describe(n.Kind)
 	n.Task.Describe(d)
 	for _, dep := range n.Needs {
-		d.Add("content", dep.Kind, digestOf(dep))
+		d.Add("content", dep.Kind, k.digestOf(dep))
 	}
 	for _, dep := range n.After {
-		d.Add("after", dep.Kind, endOf(dep))
+		d.Add("after", dep.Kind, k.digestOf(dep), k.endOf(dep))
 	}
 	return d.Key()
 }
 
+// endUnknown stands in the keys of what comes after a node as long as nobody knows how that will end.
+const endUnknown = "to be run"
+
 // endOfFailure is how a failed node enters the keys of what comes after it.
 func endOfFailure(f *cache.Failure) string {
-	return string(f.Class) + " " + f.Rule + " " + f.Message
+	return strings.Join([]string{string(f.Class), f.Rule, f.Stage, f.Subject, f.Message, f.Evidence, f.Remedy}, "; ")
+}
+
+// endOfHindered is how a node that is skipped or blocked enters the keys of what comes after it.
+func endOfHindered(as Action, reason string, never bool) string {
+	return string(as) + "; " + reason + "; " + strconv.FormatBool(never)
+}
+
+// hindrance is the reason of a node that cannot run because of one that it needs.
+func hindrance(dep *Node, as state) string {
+	how := "is blocked"
+	switch as {
+	case failed:
+		how = "failed"
+	case excluded:
+		how = "is skipped"
+	}
+	return "needs " + dep.Address + ", which " + how
 }
 
 // why says in one sentence what makes a node stale: the difference between the texts of its last key and of this one.

@@ -34,9 +34,12 @@ type Step struct {
 	Failure  *cache.Attempt // Blocked: the remembered failure of the node itself
 	Never    bool           // Blocked: no device of this machine can ever serve it
 
-	entry  cache.Meta // Cached: what is in the store
-	stored bool       // entry is set
-	twin   *Node      // Cached: the node of this plan that makes the same result first
+	entry    cache.Meta // Cached: what is in the store
+	stored   bool       // entry is set
+	twin     *Node      // Cached: the node of this plan that makes the same result first
+	forced   bool       // Run: although its result is there
+	through  bool       // Skip, Blocked: because of a node that it needs
+	unneeded bool       // Cached, Skip: there is no result, and nothing that is to be run would use it
 }
 
 // Stored is the entry that serves a cached step; false when there is none (its result is not needed, or a twin makes it).
@@ -46,6 +49,8 @@ func (s *Step) Stored() (cache.Meta, bool) { return s.entry, s.stored }
 type Plan struct {
 	Graph *Graph
 	Steps []Step // in the order of Graph.Nodes
+
+	options PlanOptions
 }
 
 // Counts counts the steps by action.
@@ -73,7 +78,35 @@ type PlanOptions struct {
 	Pool        device.Pool
 	Replace     func(address string) bool   // run these although they are up to date; nil: none
 	RetryFailed bool                        // run again what is remembered as failed
+	AsIs        bool                        // failures that would be tried again stand, too: for showing, not for applying
 	GaveUp      map[cache.Key]cache.Attempt // failures that are not remembered, but not to be tried again either
+}
+
+// remembered finds the failure because of which a key is not to be run, and says why that is.
+func (o *PlanOptions) remembered(address string, key cache.Key) (attempt cache.Attempt, reason string, ok bool) {
+	if attempt, ok = o.GaveUp[key]; ok {
+		return attempt, "gave up: " + attempt.Failure.Message, true
+	}
+	if o.RetryFailed {
+		return attempt, "", false
+	}
+	if attempt, ok = o.Journal.Failure(key); ok {
+		reason = "failed before: " + attempt.Failure.Message + "; it runs again when an input changes, or with -retry-failed"
+	}
+	if o.AsIs && !ok {
+		return o.lastFailure(address, key)
+	}
+	return attempt, reason, ok
+}
+
+// lastFailure is the last failure of a key, of whatever class.
+func (o *PlanOptions) lastFailure(address string, key cache.Key) (cache.Attempt, string, bool) {
+	for _, a := range slices.Backward(o.Journal.Attempts(address)) {
+		if a.Key == key && a.Failure != nil {
+			return a, "failed: " + a.Failure.Message + "; the next apply tries it again", true
+		}
+	}
+	return cache.Attempt{}, "", false
 }
 
 // planner is a plan in the making. state says, for each node, what is known of its result.
@@ -81,6 +114,7 @@ type planner struct {
 	PlanOptions
 	plan  *Plan
 	state []state
+	idle  []bool              // whether all that uses the node is up to date without it
 	first map[cache.Key]*Node // the node that will run for a key
 }
 
@@ -90,16 +124,18 @@ const (
 	missing  state = iota // no result; nothing against running it
 	present               // in the store, or made by a twin
 	failed                // remembered as failed
+	stuck                 // blocked by a failure
+	hindered              // blocked in any case
 	excluded              // skip
-	hindered              // blocked
 )
 
 // NewPlan decides for every node of the graph. It changes nothing.
 func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 	p := &planner{
 		PlanOptions: o,
-		plan:        &Plan{Graph: g, Steps: make([]Step, len(g.nodes))},
+		plan:        &Plan{Graph: g, Steps: make([]Step, len(g.nodes)), options: o},
 		state:       make([]state, len(g.nodes)),
+		idle:        make([]bool, len(g.nodes)),
 		first:       make(map[cache.Key]*Node),
 	}
 	for i, n := range g.nodes {
@@ -122,25 +158,23 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 // look finds out what is known of a node's result, knowing it of all that the node waits for.
 func (p *planner) look(ctx context.Context, s *Step) error {
 	n := s.Node
-	d := describe(n, p.keyOf, p.endOf)
+	d := describe(n, p)
 	s.Key, s.Text = d.Key(), d.Text()
 	if n.Exclude.Action == Skip {
 		s.Reason = n.Exclude.Reason
 		p.state[n.id] = excluded
 		return nil
 	}
-	forced := p.Replace != nil && p.Replace(n.Address)
-	if !forced && p.settled(n) {
+	s.forced = p.Replace != nil && p.Replace(n.Address)
+	if !s.forced && p.settled(n) {
 		if found, err := p.find(ctx, s); found || err != nil {
 			return err
 		}
 	}
-	if p.hinder(s) {
-		return nil
-	}
-	if forced {
+	if s.forced {
 		s.Reason = "asked for by -replace"
 	}
+	p.hinder(s)
 	return nil
 }
 
@@ -166,93 +200,95 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	if !errors.Is(err, cache.ErrMiss) {
 		return false, fmt.Errorf("%s: %w", n.Address, err)
 	}
-	if content, ok := p.contentKey(n); ok {
-		if entry, err := p.Store.Find(ctx, content); err == nil {
-			s.entry, s.stored = entry.Meta, true
-			s.Reason = "up to date: what it needs was made anew and came out the same"
+	if p.allStored(n) {
+		entry, err := p.Store.Find(ctx, contentKey(n, p))
+		if err == nil {
+			s.entry, s.stored, s.Reason = entry.Meta, true, sameContent
 			p.state[n.id] = present
 			return true, nil
 		}
+		if !errors.Is(err, cache.ErrMiss) {
+			return false, fmt.Errorf("%s: %w", n.Address, err)
+		}
 	}
-	attempt, ok := p.GaveUp[s.Key]
-	if !ok && !p.RetryFailed {
-		attempt, ok = p.Journal.Failure(s.Key)
-	}
-	if ok {
-		s.Failure = &attempt
-		s.Reason = "failed before: " + attempt.Failure.Message + "; it runs again when an input changes, or with -retry-failed"
+	if attempt, reason, ok := p.remembered(n.Address, s.Key); ok {
+		s.Failure, s.Reason = &attempt, reason
 		p.state[n.id] = failed
 		return true, nil
 	}
 	return false, nil
 }
 
-// contentKey is the second way to find a result: its own description and the digests of its inputs' bytes.
-func (p *planner) contentKey(n *Node) (cache.Key, bool) {
+// sameContent is the reason of a node that was found by its content.
+const sameContent = "up to date: what it needs was made anew and came out the same"
+
+// allStored says that the bytes of all inputs of a node are known, and that there are some: without any, its content
+// key says no more than its key.
+func (p *planner) allStored(n *Node) bool {
 	for _, dep := range n.Needs {
-		if _, ok := p.plan.Steps[dep.id].Stored(); !ok {
-			return cache.Key{}, false
+		if p.state[dep.id] != present {
+			return false
 		}
 	}
-	digestOf := func(dep *Node) string { return p.plan.Steps[dep.id].entry.Digest }
-	return contentKey(n, digestOf, p.endOf), len(n.Needs) > 0
+	return len(n.Needs)+len(n.After) > 0
 }
 
-// hinder finds out whether something keeps the node from running.
-func (p *planner) hinder(s *Step) bool {
+// hinder finds out whether something keeps the node from running: itself, this machine, or what it needs.
+func (p *planner) hinder(s *Step) {
 	n := s.Node
 	if n.Exclude.Action == Blocked {
 		s.Reason, s.Never = n.Exclude.Reason, n.Exclude.Never
 		p.state[n.id] = hindered
-		return true
+		return
 	}
-	for _, dep := range slices.Concat(n.Needs, n.Order) {
-		switch p.state[dep.id] {
-		case excluded:
-			s.Reason = fmt.Sprintf("needs %s, which is skipped: %s", dep.Address, p.plan.Steps[dep.id].Reason)
-			p.state[n.id] = excluded
-			return true
-		case failed:
-			s.Reason = fmt.Sprintf("needs %s, which failed before", dep.Address)
+	if p.Pool != nil {
+		if err := p.Pool.Fits(n.Resources); err != nil {
+			s.Reason, s.Never = err.Error(), true
 			p.state[n.id] = hindered
-			return true
-		case hindered:
-			s.Reason = fmt.Sprintf("needs %s, which is blocked", dep.Address)
-			s.Never = p.plan.Steps[dep.id].Never
-			p.state[n.id] = hindered
-			return true
+			return
 		}
 	}
-	if p.Pool == nil {
-		return false
+	dep, as := n.hinderer(func(dep *Node) state { return p.state[dep.id] })
+	if dep != nil {
+		s.Reason, s.Never, s.through = hindrance(dep, as), p.plan.Steps[dep.id].Never, true
+		p.state[n.id] = max(as, stuck)
 	}
-	if err := p.Pool.Fits(n.Resources); err != nil {
-		s.Reason, s.Never = err.Error(), true
-		p.state[n.id] = hindered
-		return true
-	}
-	return false
 }
 
-// prune leaves out what is missing but not needed by anything that is wanted and will run.
+// hinderer finds, of what a node needs, what keeps it from running, and its state; nil when nothing does. What cannot
+// run in any case comes before what failed, so that the reason does not depend on what has been tried so far.
+func (n *Node) hinderer(stateOf func(*Node) state) (by *Node, as state) {
+	for _, dep := range slices.Concat(n.Needs, n.Order) {
+		if st := stateOf(dep); st > present && (by == nil || st > max(as, stuck)) {
+			by, as = dep, st
+		}
+	}
+	return by, as
+}
+
+// prune finds out what is to be run: what is missing, and wanted or used by something that is to be run.
 func (p *planner) prune() {
 	nodes := p.plan.Graph.nodes
 	needed := make([]bool, len(nodes))
+	for i := range nodes {
+		p.idle[i] = !p.plan.Graph.wanted[i]
+	}
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n, s := nodes[i], &p.plan.Steps[i]
-		if p.plan.Graph.wanted[i] || s.Reason != "" && p.state[i] == missing {
-			needed[i] = true
-		}
-		if needed[i] && p.state[i] == missing {
+		needed[i] = needed[i] || p.plan.Graph.wanted[i] || s.forced
+		runs := needed[i] && p.state[i] == missing
+		if runs {
 			s.Action = Run
-			for _, dep := range slices.Concat(n.Needs, n.Order) {
-				needed[dep.id] = true
-			}
 		}
-		if needed[i] {
-			for _, dep := range n.After {
-				needed[dep.id] = true
-			}
+		served := p.idle[i] || p.state[i] == present
+		for _, dep := range slices.Concat(n.Needs, n.Order) {
+			needed[dep.id] = needed[dep.id] || runs
+			p.idle[dep.id] = p.idle[dep.id] && served
+		}
+		for _, dep := range n.After {
+			needed[dep.id] = needed[dep.id] || needed[i]
+			// That it is blocked is what its user is about.
+			p.idle[dep.id] = p.idle[dep.id] && served && p.state[dep.id] != hindered && p.state[dep.id] != stuck
 		}
 	}
 }
@@ -265,7 +301,12 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 		s.Action = Cached
 	case excluded:
 		s.Action = Skip
-	case failed, hindered:
+	case hindered, stuck:
+		s.Action = Blocked
+		if p.idle[n.id] {
+			s.leaveOut(Cached, "not in the store, and not needed: all that uses it is up to date")
+		}
+	case failed:
 		s.Action = Blocked
 	case missing:
 		p.settleMissing(ctx, s)
@@ -278,12 +319,14 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 func (p *planner) settleMissing(ctx context.Context, s *Step) {
 	n := s.Node
 	if s.Action != Run {
-		s.Action, s.Reason = Cached, "not in the store, and not needed: all that uses it is up to date"
-		for _, id := range p.plan.Graph.users[n.id] {
-			if st := p.state[id]; st == hindered || st == excluded || st == failed {
-				s.Action, s.Reason = Skip, "not needed: what uses it cannot run"
-			}
+		if p.idle[n.id] {
+			s.leaveOut(Cached, "not in the store, and not needed: all that uses it is up to date")
+		} else {
+			s.leaveOut(Skip, "not needed: what uses it cannot run")
 		}
+		return
+	}
+	if s.forced {
 		return
 	}
 	if twin, ok := p.first[s.Key]; ok && p.settled(n) {
@@ -292,9 +335,11 @@ func (p *planner) settleMissing(ctx context.Context, s *Step) {
 		return
 	}
 	p.first[s.Key] = n
-	if s.Reason == "" {
-		s.Reason = p.why(ctx, s)
-	}
+	s.Reason = p.why(ctx, s)
+}
+
+func (s *Step) leaveOut(as Action, reason string) {
+	s.Action, s.Reason, s.Never, s.unneeded = as, reason, false, true
 }
 
 func (p *planner) estimate(n *Node) time.Duration {
@@ -305,6 +350,7 @@ func (p *planner) estimate(n *Node) time.Duration {
 }
 
 func (p *planner) keyOf(n *Node) cache.Key { return p.plan.Steps[n.id].Key }
+func (p *planner) digestOf(n *Node) string { return p.plan.Steps[n.id].entry.Digest }
 
 func (p *planner) endOf(n *Node) string {
 	switch s := &p.plan.Steps[n.id]; p.state[n.id] {
@@ -313,23 +359,23 @@ func (p *planner) endOf(n *Node) string {
 	case failed:
 		return endOfFailure(s.Failure.Failure)
 	case excluded:
-		return string(Skip)
-	case hindered:
-		return string(Blocked)
+		return endOfHindered(Skip, s.Reason, s.Never)
+	case hindered, stuck:
+		return endOfHindered(Blocked, s.Reason, s.Never)
 	}
-	return "to be run"
+	return endUnknown
 }
 
 // End says how a node stands by what is stored, without running anything.
 func (p *Plan) End(ctx context.Context, store cache.Store, s *Step) (End, error) {
 	e := End{Address: s.Node.Address, Action: s.Action, Reason: s.Reason, Never: s.Never}
 	if s.Failure != nil {
-		e.Failure = s.Failure.Failure
+		e.Failure, e.Reason = s.Failure.Failure, s.Failure.Failure.Message
 	}
 	if !s.stored {
 		return e, nil
 	}
 	entry, err := store.Get(ctx, s.entry.Key, false)
-	e.Entry = entry
+	e.Entry, e.Reason = entry, ""
 	return e, err
 }

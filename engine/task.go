@@ -69,7 +69,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Retry says how often and how soon a failed attempt is tried again.
 type Retry struct {
 	Attempts int           // in all; at least 1
-	Backoff  time.Duration // before the second attempt, doubled before each further one
+	Backoff  time.Duration // before the second attempt; doubled before each further one, at most ten times
 }
 
 // Node is one piece of work in a graph. It is not changed once the graph is built.

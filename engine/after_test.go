@@ -1,0 +1,158 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+func TestAfter(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "trial.ok", says: "1"},
+		{at: "trial.bad", says: "2"},
+		{at: "trial.none", says: "3", exclude: engine.Exclude{Action: engine.Blocked, Reason: "no GPU", Never: true}},
+		{at: "compare.c", says: "c", then: []string{"trial.ok", "trial.bad", "trial.none"}},
+		{at: "report.r", says: "r", needs: []string{"compare.c"}},
+	}
+	nodes[1].do = fails(cache.Permanent, "crashed")
+	p := w.plan(nodes...)
+	w.wantPlan(p, "trial.ok=run trial.bad=run trial.none=blocked compare.c=run report.r=run")
+	w.wantReason(p, "compare.c", "comes after trial.ok, which is to be run")
+	r := w.apply(nodes...)
+	if r.Done != 3 || r.Failed != 1 || r.Blocked != 1 {
+		t.Errorf("%+v", r)
+	}
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.ok=cached trial.bad=blocked trial.none=blocked compare.c=cached report.r=cached")
+	text := w.content(p, "compare.c")
+	for _, part := range []string{"trial.ok: 1 <nil>", "trial.bad: blocked crashed false", "trial.none: blocked no GPU true"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q does not say %q", text, part)
+		}
+	}
+	w.apply(nodes...)
+	w.wantRan()
+
+	nodes[1].do = nil
+	w.plans.RetryFailed = true
+	w.apply(nodes...)
+	w.wantRan("trial.bad", "compare.c", "report.r")
+	nodes[2].exclude.Never = false
+	w.apply(nodes...)
+	w.wantRan("compare.c", "report.r")
+}
+
+// TestAfterAgain has everything in the key settled by the apply, not by the plan.
+func TestAfterAgain(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "trial.t", says: "1"},
+		{at: "compare.c", says: "c", then: []string{"trial.t"}},
+		{at: "report.r", says: "r", needs: []string{"compare.c"}},
+	}
+	w.apply(nodes...)
+	w.evict("trial.t", nodes...)
+	r := w.apply(nodes...)
+	w.wantRan("trial.t")
+	if r.Done != 1 || r.Cached != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestRememberedFailureIsFoundOnceTheKeyIsKnown(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "trial.t", says: "1"},
+		{at: "compare.c", says: "c", then: []string{"trial.t"}, do: fails(cache.Permanent, "cannot")},
+	}
+	w.apply(nodes...)
+	w.evict("trial.t", nodes...)
+	if r := w.apply(nodes...); r.Done != 1 || r.Failed != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.wantRan("trial.t")
+}
+
+// TestEndsReadTheSame checks that an apply writes the ends of failures into keys as the next plan will: a message longer
+// than the journal keeps, or of odd bytes, must not make what comes after it stale.
+func TestEndsReadTheSame(t *testing.T) {
+	for name, message := range map[string]string{"long": strings.Repeat("é", 5000), "odd": "a\xffb\x00\u2028"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			nodes := []node{
+				{at: "trial.t", says: "1", do: fails(cache.Permanent, message)},
+				{at: "bench.b", says: "b", needs: []string{"trial.t"}},
+				{at: "bench.c", says: "c", needs: []string{"bench.b"}},
+				{at: "compare.c", says: "c", then: []string{"trial.t", "bench.b", "bench.c"}},
+			}
+			w.apply(nodes...)
+			w.wantRan("trial.t", "compare.c")
+			w.apply(nodes...)
+			w.wantRan()
+		})
+	}
+}
+
+// TestBlockedAfterSomethingRun has a node whose key depends on an end, that is blocked all the same, and one after it.
+func TestBlockedAfterSomethingRun(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "trial.t", says: "1"},
+		{at: "image.i", says: "i", exclude: engine.Exclude{Action: engine.Blocked, Reason: "no docker"}},
+		{at: "compare.c", says: "c", then: []string{"trial.t"}, needs: []string{"image.i"}},
+		{at: "report.r", says: "r", then: []string{"compare.c", "trial.t"}},
+	}
+	w.apply(nodes...)
+	w.wantRan("trial.t", "report.r")
+	w.apply(nodes...)
+	w.wantRan()
+}
+
+// TestReasonDoesNotDependOnWhatWasTried has nodes that several things keep from running, of which the first plan knows
+// only some.
+func TestReasonDoesNotDependOnWhatWasTried(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "a.bad", says: "1", do: fails(cache.Permanent, "no")},
+		{at: "b.bad", says: "2", do: fails(cache.Permanent, "no")},
+		{at: "i.i", says: "3", needs: []string{"a.bad"}, asks: device.Request{Memory: 1 << 40}},
+		{at: "s.s", says: "4", exclude: engine.Exclude{Action: engine.Skip, Reason: "known issue"}},
+		{at: "m.m", says: "5", needs: []string{"a.bad", "b.bad", "s.s", "i.i"}},
+		{at: "n.n", says: "6", needs: []string{"a.bad", "b.bad", "i.i"}},
+		{at: "o.o", says: "7", needs: []string{"a.bad", "b.bad"}},
+		{at: "u.u", says: "9", needs: []string{"a.bad"}},
+		{at: "compare.c", says: "8", then: []string{"i.i", "m.m", "n.n", "o.o"}},
+	}
+	w.apply(nodes[1]) // so that this failure is known already
+	w.apply(nodes...)
+	w.wantRan("a.bad", "compare.c")
+	p := w.plan(nodes...)
+	w.wantReason(p, "m.m", "needs s.s, which is skipped")
+	w.wantReason(p, "n.n", "needs i.i, which is blocked")
+	w.wantReason(p, "o.o", "needs a.bad, which failed")
+	w.apply(nodes...)
+	w.wantRan()
+}
+
+func TestOrder(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "image.i", says: "1"},
+		{at: "bench.b", says: "b", order: []string{"image.i"}},
+	}
+	w.apply(nodes...)
+	w.wantRan("image.i", "bench.b")
+	nodes[0].says = "2"
+	w.wantPlan(w.plan(nodes...), "image.i=cached bench.b=cached")
+	nodes[1].says = "c"
+	w.apply(nodes...)
+	w.wantRan("image.i", "bench.b")
+	nodes[0].says, nodes[0].do, nodes[1].says = "3", fails(cache.Permanent, "no"), "d"
+	if r := w.apply(nodes...); r.Failed != 1 || r.Blocked != 1 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,262 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// host watches what runs at the same time.
+type host struct {
+	t tb
+
+	mu                    sync.Mutex
+	running, cpus, quiets int
+	most                  int // may run at once; 0: any number
+}
+
+const hostCPUs = 4 // of a world's pool
+
+func (h *host) occupy(env *engine.Env) (leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running++
+	h.cpus += env.Lease.CPUs
+	if env.Lease.Quiet {
+		h.quiets++
+	}
+	if h.cpus > hostCPUs || h.quiets > 0 && h.running > 1 || h.most > 0 && h.running > h.most {
+		h.t.Errorf("%d run at once on %d cores, %d of them quiet", h.running, h.cpus, h.quiets)
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.running--
+		h.cpus -= env.Lease.CPUs
+		if env.Lease.Quiet {
+			h.quiets--
+		}
+	}
+}
+
+// do makes a node's script: whether and how it fails depends only on what it says, as it does with real work.
+func (h *host) do(says string) func(context.Context, *engine.Env) error {
+	return func(_ context.Context, env *engine.Env) error {
+		defer h.occupy(env)()
+		class, fails := strings.CutPrefix(strings.Trim(says, "0123456789-"), "fails:")
+		if !fails {
+			return nil
+		}
+		return &engine.Failure{
+			Failure: cache.Failure{Class: cache.Class(class), Message: says},
+			Retry:   &engine.Retry{Attempts: 2, Backoff: time.Microsecond},
+		}
+	}
+}
+
+// shape says what a drawn graph may hold beside nodes that need each other and succeed.
+type shape struct{ failures, excludes, order, after, twins, sameOutput bool }
+
+// drawSays draws what determines a node's output.
+func drawSays(t *rapid.T, s shape, i int) string {
+	number := i
+	if s.twins {
+		number = rapid.IntRange(0, 3).Draw(t, "says")
+	}
+	if s.failures && rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
+		class := rapid.SampledFrom([]cache.Class{cache.Permanent, cache.Invalid, cache.Fixable, cache.Transient, cache.Infra}).Draw(t, "class")
+		return fmt.Sprintf("%d-fails:%s", number, class)
+	}
+	return fmt.Sprint(number)
+}
+
+func drawNodes(t *rapid.T, h *host, s shape) []node {
+	count := rapid.IntRange(1, 9).Draw(t, "count")
+	nodes := make([]node, count)
+	for i := range nodes {
+		n := node{at: fmt.Sprintf("n.%d", i), says: drawSays(t, s, i)}
+		for j := range i {
+			links := []*[]string{&n.needs, &n.needs}
+			if s.order {
+				links = append(links, &n.order)
+			}
+			if s.after {
+				links = append(links, &n.then)
+			}
+			if k := rapid.IntRange(0, 5).Draw(t, "link"); k < len(links) {
+				*links[k] = append(*links[k], nodes[j].at)
+			}
+		}
+		if s.sameOutput && rapid.IntRange(0, 3).Draw(t, "makes") == 0 {
+			// Twins make the same, since they are the same work.
+			n.makes = "output of " + strings.TrimLeft(n.says, "0123456789-")
+			n.says += "-1"
+		}
+		if s.excludes {
+			switch rapid.IntRange(0, 9).Draw(t, "exclude") {
+			case 0:
+				n.exclude = engine.Exclude{Action: engine.Skip, Reason: "known issue"}
+			case 1:
+				n.exclude = engine.Exclude{Action: engine.Blocked, Reason: "no docker"}
+			case 2:
+				n.asks.Memory = 1 << 40
+			}
+		}
+		n.asks.CPUs = rapid.IntRange(0, 3).Draw(t, "cpus")
+		n.asks.Quiet = rapid.IntRange(0, 4).Draw(t, "quiet") == 0
+		n.do = h.do(n.says)
+		nodes[i] = n
+	}
+	return nodes
+}
+
+// retried says whether what the node says makes it fail in a way that is not remembered.
+func retried(says string) bool {
+	_, class, _ := strings.Cut(says, "fails:")
+	return cache.Class(strings.Trim(class, "0123456789-")).Retried()
+}
+
+// dependents are the nodes whose key depends on that of a node, and the node itself.
+func dependents(nodes []node, at string) map[string]bool {
+	all := map[string]bool{at: true}
+	for _, n := range nodes {
+		for _, dep := range slices.Concat(n.needs, n.then) {
+			all[n.at] = all[n.at] || all[dep]
+		}
+	}
+	return all
+}
+
+func watched(t *rapid.T) (*world, *host) {
+	w := newWorld(t)
+	h := &host{t: t, most: rapid.IntRange(0, 3).Draw(t, "parallelism")}
+	w.applies.Parallelism = h.most
+	return w, h
+}
+
+// TestApplyTwice: whatever the graph, an apply ends every node once, in order and within the limits (world.check and
+// host), and a second one finds nothing to do but what failed by chance.
+func TestApplyTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := watched(t)
+		s := shape{failures: true, after: true, sameOutput: true}
+		// Together they have the second apply find what the first could not know: a blocked node is up to date once its
+		// twin was run.
+		if s.twins = rapid.Bool().Draw(t, "twins"); !s.twins {
+			s.order, s.excludes = true, true
+		}
+		nodes := drawNodes(t, h, s)
+		first := w.apply(nodes...)
+		if first.NotRun != 0 {
+			t.Errorf("%+v", first)
+		}
+		second := w.apply(nodes...)
+		for _, at := range w.ran {
+			i := slices.IndexFunc(nodes, func(n node) bool { return n.at == at })
+			if !retried(nodes[i].says) {
+				t.Errorf("%s was run again", at)
+			}
+		}
+		if second.Done != 0 || second.Failed > first.Failed {
+			t.Errorf("first %+v, then %+v", first, second)
+		}
+	})
+}
+
+// TestChangeRunsWhatDependsOnIt: after a change of one node exactly those run whose keys depend on it.
+func TestChangeRunsWhatDependsOnIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := watched(t)
+		nodes := drawNodes(t, h, shape{after: true})
+		w.apply(nodes...)
+		i := rapid.IntRange(0, len(nodes)-1).Draw(t, "changed")
+		nodes[i].says += "-2"
+		want := dependents(nodes, nodes[i].at)
+		p := w.plan(nodes...)
+		w.apply(nodes...)
+		for _, n := range nodes {
+			if slices.Contains(w.ran, n.at) != want[n.at] {
+				t.Errorf("%s changed; ran %v", nodes[i].at, w.ran)
+			}
+			if s, _ := p.Step(n.at); want[n.at] != (s.Action == engine.Run) {
+				t.Errorf("%s changed; plan: %s %s", nodes[i].at, n.at, s.Action)
+			}
+		}
+	})
+}
+
+// TestHistoryDoesNotMatter: what changes, evictions and a new plan lead to is what a build from nothing leads to.
+func TestHistoryDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := watched(t)
+		// A result outlives what later keeps its node from running, so graphs with such things do depend on history.
+		s := shape{failures: true, after: true, twins: true, sameOutput: true}
+		nodes := drawNodes(t, h, s)
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			w.apply(nodes...)
+			if p := w.plan(nodes...); rapid.Bool().Draw(t, "evict") {
+				i := rapid.IntRange(0, len(p.Steps)-1).Draw(t, "evicted")
+				if meta, ok := p.Steps[i].Stored(); ok {
+					if err := w.disk.Remove(meta.Key); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			i := rapid.IntRange(0, len(nodes)-1).Draw(t, "changed")
+			if nodes[i].makes == "" {
+				nodes[i].says = drawSays(t, s, i)
+			} else {
+				nodes[i].says += "-2"
+			}
+			nodes[i].do = h.do(nodes[i].says)
+		}
+		fresh := newWorld(t)
+		fresh.applies = w.applies
+		fresh.apply(nodes...)
+		w.apply(nodes...)
+		a, b := fresh.plan(nodes...), w.plan(nodes...)
+		for i := range a.Steps {
+			at := a.Steps[i].Node.Address
+			_, inA := a.Steps[i].Stored()
+			_, inB := b.Steps[i].Stored()
+			if inA && inB && fresh.content(a, at) != w.content(b, at) {
+				t.Errorf("%s: from nothing %q, with a history %q", at, fresh.content(a, at), w.content(b, at))
+			}
+			if len(a.Graph.Users(a.Steps[i].Node)) == 0 && inA != inB {
+				t.Errorf("%s: stored: from nothing %t (%s), with a history %t (%s)", at, inA, a.Steps[i].Reason, inB, b.Steps[i].Reason)
+			}
+		}
+	})
+}
+
+// TestReadyOrder: what the pool grants starts by the longest remaining path, as the journal forecasts it.
+func TestReadyOrder(t *testing.T) {
+	w := newWorld(t)
+	w.applies.Parallelism = 1
+	nodes := []node{
+		{at: "short.a", says: "1"},
+		{at: "long.a", says: "2"},
+		{at: "long.b", says: "3", needs: []string{"long.a"}},
+		{at: "long.c", says: "4", needs: []string{"long.b"}},
+		{at: "slow.a", says: "5"},
+	}
+	if err := w.journal.Record(cache.Attempt{ID: "x", Address: "slow.a", Duration: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(nodes...)
+	if got := strings.Join(w.ran, " "); got != "slow.a long.a long.b short.a long.c" {
+		t.Errorf("ran in the order %s", got)
+	}
+	if s, _ := w.plan(node{at: "slow.a", says: "6"}).Step("slow.a"); s.Estimate < time.Second {
+		t.Errorf("estimate %s", s.Estimate)
+	}
+}

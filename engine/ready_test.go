@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// requests are what nodes ask for in a campaign: a few kinds of builds, and measurements that want quiet.
+func requests() []device.Request {
+	var all []device.Request
+	for cpus := range 8 {
+		all = append(all, device.Request{CPUs: cpus}, device.Request{CPUs: cpus, Memory: 1 << 30},
+			device.Request{CPUs: cpus, Quiet: true}, device.Request{CPUs: cpus, GPUs: device.GPUs{Count: 1}})
+	}
+	return all
+}
+
+// TestReadyQueue: next gives what a search through all waiting steps would find.
+func TestReadyQueue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.IntRange(1, 40).Draw(t, "count")
+		kinds := requests()
+		remains := make([]float64, count)
+		steps := make([]Step, count)
+		var q readyQueue
+		var waiting []*Step
+		for i := range steps {
+			request := rapid.SampledFrom(kinds).Draw(t, "request")
+			steps[i].Node = &Node{id: i, Resources: request}
+			remains[i] = float64(rapid.IntRange(0, 4).Draw(t, "remains"))
+		}
+		for _, i := range rapid.Permutation(indices(count)).Draw(t, "order") {
+			q.push(&steps[i], remains)
+			waiting = append(waiting, &steps[i])
+		}
+		first := func(s, best *Step) bool {
+			a, b := s.Node, best.Node
+			if a.Resources.Quiet != b.Resources.Quiet {
+				return b.Resources.Quiet
+			}
+			if remains[a.id] != remains[b.id] {
+				return remains[a.id] > remains[b.id]
+			}
+			return a.id < b.id
+		}
+		for round := 0; q.length > 0; round++ {
+			limit := rapid.IntRange(0, 7).Draw(t, "limit")
+			grants := func(r device.Request) bool { return r.CPUs <= limit || round > 60 }
+			asked := map[device.Request]int{}
+			got, lease := q.next(func(r device.Request) *device.Lease {
+				if asked[r]++; asked[r] > 1 {
+					t.Errorf("%+v was asked for twice", r)
+				}
+				if grants(r) {
+					return &device.Lease{}
+				}
+				return nil
+			})
+			var want *Step
+			for _, s := range waiting {
+				if grants(s.Node.Resources) && (want == nil || first(s, want)) {
+					want = s
+				}
+			}
+			if got != want || (lease == nil) != (got == nil) {
+				t.Fatalf("next = %v, want %v", got, want)
+			}
+			if got != nil {
+				waiting = slices.DeleteFunc(waiting, func(s *Step) bool { return s == got })
+			}
+			if q.length != len(waiting) {
+				t.Fatalf("length %d, want %d", q.length, len(waiting))
+			}
+		}
+	})
+}
+
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// BenchmarkReadyQueue is one decision of the scheduler: a node that could start is added and the best one is taken, with
+// 10,000 waiting, of 32 different requests of which half are refused.
+func BenchmarkReadyQueue(b *testing.B) {
+	const waiting = 10_000
+	kinds := requests()
+	nodes := make([]Node, waiting)
+	steps := make([]Step, waiting)
+	remains := make([]float64, waiting)
+	var q readyQueue
+	for i := range steps {
+		nodes[i] = Node{id: i, Resources: kinds[i%len(kinds)]}
+		steps[i].Node = &nodes[i]
+		remains[i] = float64(i * 7919 % waiting)
+		q.push(&steps[i], remains)
+	}
+	grant := func(r device.Request) *device.Lease {
+		if r.CPUs%2 == 0 {
+			return nil
+		}
+		return &device.Lease{}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s, _ := q.next(grant)
+		q.push(s, remains)
+	}
+}
