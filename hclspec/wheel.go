@@ -16,7 +16,7 @@ func wheelSchema() *eval.Schema {
 func decodeWheel(r reader, b Block) {
 	w := Wheel{
 		Block: b, Source: r.ref("source", "source"), Prebuilt: r.Strs("prebuilt"), Overlay: r.Globs("overlay"),
-		Outputs: r.Globs("outputs", "*"), Fixes: r.refs("fixes", "fix"),
+		Outputs: r.Globs("outputs", "**"), Fixes: r.refs("fixes", "fix"),
 	}
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)

@@ -125,6 +125,9 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 		}
 		all = append(all, f)
 	}
+	if slices.Contains(t.spec.Formats, "html") {
+		env.Emit(engine.Event{Type: engine.Note, Reason: "this version writes no HTML page; the other formats are written"})
+	}
 	files, err := t.p.Render(all, t.spec.Address.Name, t.spec.Formats)
 	if err != nil {
 		return err

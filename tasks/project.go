@@ -7,6 +7,7 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -70,10 +71,13 @@ type Project struct {
 	groups     []*group
 	excluded   map[string]absence           // by candidate
 	probes     map[string][]hclspec.Address // known issues to be asked about, by candidate
+	hardware   string                       // class of this machine, as samples record it
 	models     map[string]*regexp.Regexp
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
 	blocks     map[string]int              // by group: how many blocks are asked for
 	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
+	known      map[string]file             // files of the project that tasks read, as they were when they were first looked at
+	words      map[string]bool             // words of commands: whether the project had a file of that name
 }
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
@@ -82,13 +86,18 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	class, _, err := device.Inventory(nil)
+	if err != nil {
+		fmt.Fprintf(c.Progress, "inventory: %v\n", err)
+	}
 	p := &Project{
 		Config: c, Spec: spec, Lock: lock,
-		mirrors: map[string]*git.Mirror{},
-		models:  map[string]*regexp.Regexp{},
-		given:   map[cache.Key]cache.Attempt{},
-		blocks:  map[string]int{},
-		dropped: map[string]absence{},
+		mirrors:  map[string]*git.Mirror{},
+		hardware: class.String(),
+		models:   map[string]*regexp.Regexp{},
+		given:    map[cache.Key]cache.Attempt{},
+		blocks:   map[string]int{},
+		dropped:  map[string]absence{},
 	}
 	changed, more := p.resolve(ctx)
 	diags = append(diags, more...)
@@ -98,7 +107,6 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if changed {
 		diags = append(diags, p.reload()...)
 	}
-	var err error
 	if p.rules, err = p.newRules(); err != nil {
 		diags = append(diags, problem(hcl.Range{}, "Failure rules", err.Error()))
 	}

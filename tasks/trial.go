@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -46,7 +45,7 @@ type trialTask struct {
 
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
-	d.Add("arch", runtime.GOOS, runtime.GOARCH)
+	d.Add("hardware", t.p.hardware) // another class of machine is another result, also in a shared store
 	for _, m := range t.members {
 		d.Add("member", m.name)
 		t.describeMember(d, m)
