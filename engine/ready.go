@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/device"
 )
@@ -10,6 +12,7 @@ import (
 // with the same request is worth a try, however many there are.
 type readyQueue struct {
 	buckets map[device.Request]*bucket
+	order   []*bucket // those that hold something, by their first nodes
 	length  int
 }
 
@@ -20,20 +23,19 @@ type bucket struct {
 	remains []float64 // by node: seconds on the longest path from it to the end
 }
 
-func (b *bucket) Len() int { return len(b.steps) }
-func (b *bucket) Less(i, j int) bool {
-	x, y := b.steps[i].Node.id, b.steps[j].Node.id
-	if b.remains[x] != b.remains[y] {
-		return b.remains[x] > b.remains[y]
-	}
-	return x < y
-}
-func (b *bucket) Swap(i, j int) { b.steps[i], b.steps[j] = b.steps[j], b.steps[i] }
-func (b *bucket) Push(s any)    { b.steps = append(b.steps, s.(*Step)) }
+func (b *bucket) Len() int           { return len(b.steps) }
+func (b *bucket) Less(i, j int) bool { return b.compare(b.steps[i], b.steps[j]) < 0 }
+func (b *bucket) Swap(i, j int)      { b.steps[i], b.steps[j] = b.steps[j], b.steps[i] }
+func (b *bucket) Push(s any)         { b.steps = append(b.steps, s.(*Step)) }
 func (b *bucket) Pop() any {
 	last := b.steps[len(b.steps)-1]
 	b.steps = b.steps[:len(b.steps)-1]
 	return last
+}
+
+func (b *bucket) compare(s, t *Step) int {
+	i, j := s.Node.id, t.Node.id
+	return cmp.Or(cmp.Compare(b.remains[j], b.remains[i]), cmp.Compare(i, j))
 }
 
 func (q *readyQueue) push(s *Step, remains []float64) {
@@ -45,39 +47,55 @@ func (q *readyQueue) push(s *Step, remains []float64) {
 		b = &bucket{request: s.Node.Resources, remains: remains}
 		q.buckets[s.Node.Resources] = b
 	}
-	heap.Push(b, s)
 	q.length++
+	if len(b.steps) > 0 && b.compare(b.steps[0], s) < 0 {
+		heap.Push(b, s)
+		return
+	}
+	q.leave(b)
+	heap.Push(b, s)
+	q.enter(b)
 }
 
 // next takes the node with the longest remaining path whose request grant accepts; nil when there is none. Quiet nodes
 // come after all others: the host gets quiet by itself once the rest is done, and no build waits for a measurement.
 func (q *readyQueue) next(grant func(device.Request) *device.Lease) (*Step, *device.Lease) {
-	refused := map[device.Request]bool{}
-	for {
-		var best *bucket
-		for _, b := range q.buckets {
-			if b.Len() > 0 && !refused[b.request] && (best == nil || before(b, best)) {
-				best = b
-			}
-		}
-		if best == nil {
-			return nil, nil
-		}
-		if lease := grant(best.request); lease != nil {
+	for _, b := range q.order {
+		if lease := grant(b.request); lease != nil {
+			q.leave(b)
+			s := heap.Pop(b).(*Step)
+			q.enter(b)
 			q.length--
-			return heap.Pop(best).(*Step), lease
+			return s, lease
 		}
-		refused[best.request] = true
+	}
+	return nil, nil
+}
+
+// leave takes a bucket out of the order, while its first node is still the one by which it was put there.
+func (q *readyQueue) leave(b *bucket) {
+	if i, found := q.place(b); found {
+		q.order = slices.Delete(q.order, i, i+1)
 	}
 }
 
-func before(a, b *bucket) bool {
-	if a.request.Quiet != b.request.Quiet {
-		return b.request.Quiet
+func (q *readyQueue) enter(b *bucket) {
+	if i, found := q.place(b); !found && len(b.steps) > 0 {
+		q.order = slices.Insert(q.order, i, b)
 	}
-	x, y := a.steps[0].Node.id, b.steps[0].Node.id
-	if a.remains[x] != a.remains[y] {
-		return a.remains[x] > a.remains[y]
+}
+
+func (q *readyQueue) place(b *bucket) (int, bool) {
+	if len(b.steps) == 0 {
+		return 0, false
 	}
-	return x < y
+	return slices.BinarySearchFunc(q.order, b, func(a, b *bucket) int {
+		if a.request.Quiet != b.request.Quiet {
+			if b.request.Quiet {
+				return -1
+			}
+			return 1
+		}
+		return a.compare(a.steps[0], b.steps[0])
+	})
 }
