@@ -1,0 +1,248 @@
+// Package applylock lets one apply at a time change a project's state.
+//
+// The lock is a file that its owner holds with flock, so a lock whose owner was killed is free at once. The file also
+// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several hosts share the
+// directory, or its file system has no flock, a lock that has not been renewed for a minute counts as abandoned.
+package applylock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	beat      = 5 * time.Second  // between two heartbeats
+	abandoned = 60 * time.Second // age of a heartbeat at which its owner counts as dead
+	settle    = time.Second      // without flock: how long a claim must stand before it counts
+	size      = 4096             // bytes of the record: always written whole, in one write
+)
+
+// Owner says who holds a lock.
+type Owner struct {
+	PID     int       `json:"pid"`
+	Born    uint64    `json:"born,omitempty"` // when the process started, in the kernel's own unit; 0: unknown
+	Host    string    `json:"host"`
+	User    string    `json:"user"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+	Beat    time.Time `json:"beat"` // last heartbeat
+	Flock   bool      `json:"flock"`
+}
+
+// HeldError says that another process holds the lock.
+type HeldError struct {
+	Path  string
+	Owner Owner // zero when the owner has not written who it is yet
+}
+
+func (e *HeldError) Error() string {
+	if e.Owner.PID == 0 {
+		return fmt.Sprintf("%s is held by another process", e.Path)
+	}
+	o := e.Owner
+	return fmt.Sprintf("%s is held by process %d of %s on %s since %s: %s",
+		e.Path, o.PID, o.User, o.Host, o.Since.Format(time.DateTime), o.Command)
+}
+
+// Lock is held until it is released or its process ends.
+type Lock struct {
+	file  *os.File
+	path  string
+	owner Owner
+	lost  chan struct{}
+	stop  chan struct{}
+	done  sync.WaitGroup
+}
+
+// Acquire takes the lock in the file at path for o, whose process, host and times are filled in. The error is a
+// *HeldError when somebody else has it.
+func Acquire(path string, o Owner) (*Lock, error) {
+	o.PID, o.Since = os.Getpid(), time.Now().Round(time.Second)
+	o.Born, _ = born(o.PID)
+	o.Host, _ = os.Hostname()
+	o.Command = cut(o.Command, size/4)
+	for {
+		l, again, err := acquire(path, o)
+		if err != nil {
+			return nil, err
+		}
+		if again {
+			continue
+		}
+		l.done.Go(l.keepBeating)
+		return l, nil
+	}
+}
+
+// acquire tries once; again says that the file was replaced meanwhile.
+func acquire(path string, o Owner) (l *Lock, again bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	l = &Lock{file: f, path: path, owner: o, lost: make(chan struct{}), stop: make(chan struct{})}
+	defer func() {
+		if err != nil || again {
+			f.Close()
+		}
+	}()
+	err = flock(f)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, false, &HeldError{Path: path, Owner: read(f)}
+	case err == nil:
+		l.owner.Flock = true
+	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, unix.ENOLCK):
+		return nil, false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if !still(f, path) {
+		return nil, true, nil
+	}
+	if other := read(f); other.PID != 0 && !free(other, l.owner) {
+		return nil, false, &HeldError{Path: path, Owner: other}
+	}
+	if err := l.write(); err != nil {
+		return nil, false, err
+	}
+	if !l.owner.Flock {
+		// Two may have found the lock free at the same time; the record that was written last decides.
+		time.Sleep(settle)
+		if now := read(f); !now.same(l.owner) {
+			return nil, false, &HeldError{Path: path, Owner: now}
+		}
+	}
+	return l, false, nil
+}
+
+// free says whether the lock that the record speaks of is free for me.
+func free(other, me Owner) bool {
+	if other.Host == me.Host {
+		return other.Flock && me.Flock || !alive(other)
+	}
+	return time.Since(other.Beat) > abandoned
+}
+
+// Holder says who holds the lock, as far as the record tells: its owner lives and has renewed it. It takes nothing.
+func Holder(path string) (Owner, bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Owner{}, false
+	}
+	defer f.Close()
+	o := read(f)
+	host, _ := os.Hostname()
+	if o.PID == 0 || o.Host == host && !alive(o) {
+		return Owner{}, false
+	}
+	return o, time.Since(o.Beat) <= abandoned
+}
+
+// Lost is closed when somebody else took the lock, or removed its file: what it protects is not protected any more.
+func (l *Lock) Lost() <-chan struct{} { return l.lost }
+
+// Release gives the lock back.
+func (l *Lock) Release() error {
+	close(l.stop)
+	l.done.Wait()
+	select {
+	case <-l.lost:
+		return l.file.Close()
+	default:
+	}
+	// The file stays: removing it would let one process lock the old file and another one a new file.
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
+
+func (l *Lock) keepBeating() {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ticker.C:
+		}
+		if !still(l.file, l.path) || !read(l.file).same(l.owner) {
+			close(l.lost)
+			return
+		}
+		_ = l.write() // a heartbeat that cannot be written is like none: the next one may succeed
+	}
+}
+
+func (l *Lock) write() error {
+	l.owner.Beat = time.Now()
+	text, err := json.Marshal(l.owner)
+	if err != nil {
+		return err
+	}
+	if len(text) >= size {
+		return fmt.Errorf("lock %s: record of %d bytes is too long", l.path, len(text))
+	}
+	padded := string(text) + strings.Repeat(" ", size-1-len(text)) + "\n"
+	if _, err := l.file.WriteAt([]byte(padded), 0); err != nil {
+		return fmt.Errorf("lock %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// read is the zero Owner when the file holds no record.
+func read(f *os.File) Owner {
+	var o Owner
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, size))
+	if err != nil || json.Unmarshal(text, &o) != nil || o.PID <= 0 {
+		return Owner{}
+	}
+	return o
+}
+
+func (o Owner) same(p Owner) bool {
+	return o.PID == p.PID && o.Born == p.Born && o.Host == p.Host && o.Since.Equal(p.Since)
+}
+
+// still says whether path still leads to the file.
+func still(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+func flock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// alive says whether the owner, a process of this host, still runs. A process that was given its number since is another.
+func alive(o Owner) bool {
+	if err := unix.Kill(o.PID, 0); err != nil && !errors.Is(err, unix.EPERM) {
+		return false
+	}
+	now, ok := born(o.PID)
+	return !ok || o.Born == 0 || now == o.Born
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
