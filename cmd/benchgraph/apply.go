@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/applylock"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+type applyFlags struct {
+	planFlags
+	keepGoing   bool
+	failFast    bool
+	parallelism int
+	maxGPUHours float64
+	approve     bool
+}
+
+func (a *app) apply() cli.Command {
+	o := &applyFlags{}
+	return cli.Command{
+		Name: "apply", Args: "[PLANFILE]", Max: 1, Summary: "does what plan shows; with PLANFILE, exactly that plan or nothing",
+		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on where it stopped.",
+		Flags: func(fs *flag.FlagSet) {
+			o.flags(fs)
+			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with what does not need it")
+			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
+			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
+			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
+			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
+	}
+}
+
+func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
+	if o.parallelism < 0 || o.maxGPUHours < 0 {
+		return &cli.UsageError{Message: "-parallelism and -max-gpu-hours are not negative", Remedy: "0 means: no limit"}
+	}
+	var file *planFile
+	if len(args) == 1 {
+		if file, err = a.adopt(o, args[0]); err != nil {
+			return err
+		}
+	}
+	var stream *view.Stream
+	if o.json {
+		stream = view.NewStream(a.stdout, version)
+		defer func() {
+			if err != nil && ctx.Err() == nil {
+				writeDiagnostics(stream, err)
+			}
+			err = errors.Join(err, stream.Err())
+		}()
+	}
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	unlock, err := a.lockState(p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if n, err := executor.Reap(ctx, p.state); err != nil {
+		a.note("Warning: %v", err)
+	} else if n > 0 {
+		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)
+	}
+	o.access.allow = o.allow
+	s, err := a.open(ctx, o.access)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return s.apply(ctx, o, file, stream)
+}
+
+// adopt takes over how a plan file was asked for.
+func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
+	f, err := readPlanFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles) > 0 || o.RetryFailed {
+		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables", Remedy: "give these flags to plan -out"}
+	}
+	if a.file == "" && a.chdir == "" {
+		a.file = f.Project
+	}
+	o.selection, o.allow, a.vars, a.varFiles = f.Select, f.Allow, f.Vars, f.VarFiles
+	return f, nil
+}
+
+// lockState takes the lock that lets one apply at a time change the state.
+func (a *app) lockState(p place) (release func(), err error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	lock, err := applylock.Acquire(p.applyLock(), applylock.Owner{User: name, Command: "benchgraph " + strings.Join(a.args, " ")})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := lock.Release(); err != nil {
+			a.note("Warning: %v", err)
+		}
+	}, nil
+}
+
+// apply plans once for what is shown beforehand, applies, and shows what came of it.
+func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stream *view.Stream) error {
+	p, options, err := s.plan(ctx, &o.selection)
+	if err != nil {
+		return err
+	}
+	if err := o.selection.infeasible(p); err != nil {
+		return err
+	}
+	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing,
+		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
+	if file != nil {
+		if err := file.check(p); err != nil {
+			return err
+		}
+		ao.Expect = file.keys()
+	}
+	forecast := s.forecast(p)
+	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
+		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
+	}
+	s.note("%s", view.Sum(p, forecast))
+	runs, err := s.createRunLog(ao.RunID)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, s.watcher(ctx, o, p, stream)}
+	ao.Emit = watchers.Event
+	begun := time.Now()
+	applied, err := s.project.Apply(inner, ao)
+	watchers.Close()
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, took: time.Since(begun), cause: context.Cause(inner)})
+}
+
+// watcher is what shows the events: JSON, a live table, or lines.
+func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) view.Watcher {
+	if stream != nil {
+		return stream
+	}
+	f, tty := terminal(s.stderr)
+	if !tty || s.env["TERM"] == "dumb" || s.env["TERM"] == "" || s.env["CI"] != "" {
+		return view.NewLines(s.stderr, s.style(s.stderr), o.verbose)
+	}
+	live := view.NewLive(f, s.style(s.stderr), p, func() (int, int) {
+		columns, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 80, 24
+		}
+		return columns, rows
+	})
+	// The cursor comes back at once, also when what runs takes its time to end.
+	context.AfterFunc(ctx, func() {
+		live.Close()
+		s.note("Interrupted: ending what runs. What is finished is kept.")
+	})
+	return live
+}
+
+// budget counts GPU hours and stops the apply when they are used up.
+type budget struct {
+	limit   float64
+	used    float64
+	stop    context.CancelCauseFunc
+	devices map[string]int // by address, of what runs
+}
+
+// Event takes in leases and ends.
+func (b *budget) Event(e engine.Event) {
+	if b.limit == 0 {
+		return
+	}
+	if b.devices == nil {
+		b.devices = map[string]int{}
+	}
+	switch e.Type {
+	case engine.LeaseGranted:
+		if uuids, ok := e.Data["devices"].([]string); ok {
+			b.devices[e.Address] = len(uuids)
+		}
+	case engine.NodeDone, engine.NodeFailed:
+		b.used += e.Duration.Hours() * float64(b.devices[e.Address])
+		delete(b.devices, e.Address)
+	}
+	if b.used > b.limit {
+		b.stop(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is finished is kept", b.limit, b.used)})
+	}
+}
+
+// Close does nothing.
+func (b *budget) Close() {}
+
+// writeDiagnostics tells a reader of the events why there are no more of them.
+func writeDiagnostics(stream *view.Stream, err error) {
+	var failed *failedError
+	if errors.As(err, &failed) {
+		return
+	}
+	line := map[string]any{"type": "diagnostic", "severity": "error", "message": printable(err), "time": time.Now().Format(time.RFC3339Nano)}
+	var diags *diagError
+	if !errors.As(err, &diags) {
+		stream.Write(line)
+		return
+	}
+	for _, d := range diags.diags {
+		line["message"], line["detail"] = d.Summary, d.Detail
+		if d.Subject != nil {
+			line["place"] = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
+		}
+		stream.Write(line)
+	}
+}
+
+// fileExists says whether there is something at the path.
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+)
+
+type cacheFlags struct {
+	json        bool
+	maxSize     string
+	maxAge      string
+	unreachable bool
+	dryRun      bool
+}
+
+func (a *app) cache() cli.Command {
+	o := &cacheFlags{}
+	return cli.Command{
+		Name: "cache", Args: "ls|gc|verify", Min: 1, Max: 1, Summary: "what is stored: lists, removes, checks it",
+		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable (what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of the way.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
+			fs.StringVar(&o.maxAge, "max-age", "", "gc: remove what was not used for `AGE`, such as 30d or 12h")
+			fs.BoolVar(&o.unreachable, "unreachable", false, "gc: keep what a node of the project uses, whatever the limits; without limits, remove the rest")
+			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only say what would go")
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runCache(ctx, o, args[0]) },
+	}
+}
+
+func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
+	switch what {
+	case "ls":
+		return a.withStore(func(d *cache.Disk) error { return a.listCache(ctx, o, d) })
+	case "verify":
+		return a.withStore(func(d *cache.Disk) error { return a.verifyCache(ctx, o, d) })
+	case "gc":
+		return a.collect(ctx, o)
+	}
+	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify"})), Remedy: "name ls, gc or verify"}
+}
+
+// withStore opens the store alone: what is stored can be looked at whatever is wrong with the files.
+func (a *app) withStore(f func(*cache.Disk) error) (err error) {
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	d, err := cache.OpenDisk(p.store)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := d.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return f(d)
+}
+
+// entryDoc is an entry as JSON.
+type entryDoc struct {
+	Key      string    `json:"key"`
+	Address  string    `json:"address"`
+	Bytes    int64     `json:"bytes"`
+	Files    int       `json:"files"`
+	Created  time.Time `json:"created"`
+	Duration float64   `json:"duration_s"`
+}
+
+func (a *app) listCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error {
+	entries := []entryDoc{}
+	var total int64
+	err := d.List(ctx, func(m cache.Meta) error {
+		entries = append(entries, entryDoc{m.Key.String(), m.Address, m.Bytes, len(m.Files), m.Created, m.Duration.Seconds()})
+		total += m.Bytes
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return view.JSON(a.stdout, map[string]any{"format": view.Format, "entries": entries, "bytes": total})
+	}
+	var rows [][]string
+	for _, e := range entries {
+		rows = append(rows, []string{e.Key[:12], view.Bytes(e.Bytes), e.Created.Local().Format(time.DateTime), view.Clean(e.Address)})
+	}
+	view.Table(a.stdout, "", rows)
+	_, err = fmt.Fprintf(a.stdout, "%s entries, %s.\n", view.Number(len(entries)), view.Bytes(total))
+	return err
+}
+
+func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error {
+	whole := 0
+	type damageDoc struct {
+		Key    string `json:"key"`
+		Reason string `json:"reason"`
+	}
+	damaged := []damageDoc{}
+	err := d.Verify(ctx, func(key cache.Key, err error) {
+		if err == nil {
+			whole++
+			return
+		}
+		damaged = append(damaged, damageDoc{key.String(), err.Error()})
+	})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "whole": whole, "damaged": damaged})
+	} else {
+		for _, e := range damaged {
+			fmt.Fprintf(a.stdout, "damaged %s: %s\n", e.Key[:12], view.Clean(e.Reason))
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s entries are whole, %s damaged.\n", view.Number(whole), view.Number(len(damaged)))
+	}
+	if err == nil && len(damaged) > 0 {
+		return hint("They are out of the way; benchgraph apply makes them anew.", "%d damaged entries", len(damaged))
+	}
+	return err
+}
+
+func (a *app) collect(ctx context.Context, o *cacheFlags) error {
+	options := cache.GCOptions{DryRun: o.dryRun}
+	var err error
+	if o.maxSize != "" {
+		if options.MaxBytes, err = units.RAMInBytes(o.maxSize); err != nil || options.MaxBytes <= 0 {
+			return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize), Remedy: "write it like 20GiB"}
+		}
+	}
+	if o.maxAge != "" {
+		if options.MaxAge, err = age(o.maxAge); err != nil {
+			return err
+		}
+	}
+	if o.maxSize == "" && o.maxAge == "" && !o.unreachable {
+		return &cli.UsageError{Message: "cache gc: nothing says what may go", Remedy: "give -max-size, -max-age or -unreachable"}
+	}
+	if o.unreachable {
+		if options.Keep, err = a.reachable(ctx); err != nil {
+			return err
+		}
+	}
+	return a.withStore(func(d *cache.Disk) error {
+		r, err := d.GC(ctx, options)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			return view.JSON(a.stdout, map[string]any{"format": view.Format, "removed": len(r.Removed), "removed_bytes": r.RemovedBytes,
+				"kept": r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
+		}
+		word := "Removed"
+		if o.dryRun {
+			word = "Would remove"
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s %s entries (%s); %s stay (%s).\n", word, view.Number(len(r.Removed)), view.Bytes(r.RemovedBytes), view.Number(r.Kept), view.Bytes(r.KeptBytes))
+		return err
+	})
+}
+
+// reachable says which entries the project's nodes use now.
+func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
+	s, err := a.open(ctx, access{offline: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	p, _, err := s.plan(ctx, &selection{})
+	if err != nil {
+		return nil, err
+	}
+	keep := map[cache.Key]bool{}
+	for i := range p.Steps {
+		if meta, ok := p.Steps[i].Stored(); ok {
+			keep[meta.Key] = true
+		}
+	}
+	return func(k cache.Key) bool { return keep[k] }, nil
+}
+
+// age is a duration that may be given in days.
+func age(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err == nil && n > 0 && n < 1e5 {
+			return time.Duration(n * float64(24*time.Hour)), nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, &cli.UsageError{Message: fmt.Sprintf("-max-age %q is no age", text), Remedy: "write it like 30d or 12h"}
+	}
+	return d, nil
+}

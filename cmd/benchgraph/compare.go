@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+type compareFlags struct {
+	json   bool
+	metric string
+	allow  cli.List
+}
+
+func (a *app) compare() cli.Command {
+	o := &compareFlags{}
+	return cli.Command{
+		Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "holds one candidate against another, by what is stored",
+		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
+			allowFlag(fs, &o.allow)
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runCompare(ctx, o, args[0], args[1]) },
+	}
+}
+
+func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string) error {
+	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var known []string
+	for _, c := range s.project.Spec.Candidates {
+		known = append(known, c.Key)
+	}
+	for _, name := range []string{one, other} {
+		if !slices.Contains(known, name) {
+			return hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
+		}
+	}
+	p, err := s.standing(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := s.project.Pair(ctx, p, one, other)
+	if err != nil {
+		return err
+	}
+	if o.metric != "" {
+		var metrics []string
+		for _, row := range rows {
+			metrics = append(metrics, row.Metric)
+		}
+		if !slices.Contains(metrics, o.metric) {
+			return hint("Without -metric, all are shown.", "no metric %q was measured for both%s", o.metric, cli.Suggest(o.metric, metrics))
+		}
+		rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Metric != o.metric })
+	}
+	if o.json {
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows)})
+	} else {
+		err = a.compareText(rows, one, other)
+	}
+	if err != nil {
+		return err
+	}
+	return refusal(rows)
+}
+
+func (a *app) compareText(rows []stats.Comparison, one, other string) error {
+	fmt.Fprintf(a.stdout, "%s against %s\n", view.Clean(one), view.Clean(other))
+	table := [][]string{{"benchmark", "metric", "A", "B", "effect", "blocks", "p", "outcome"}}
+	for _, r := range rows {
+		p := "-"
+		if r.Blocks > 1 {
+			p = fmt.Sprintf("%.3g", r.P)
+		}
+		outcome := string(r.Outcome)
+		if !r.Outcome.Judged() && r.Reason != "" {
+			outcome += ": " + view.Clean(r.Reason)
+		}
+		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)),
+			fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit)), view.Effect(r), fmt.Sprint(r.Blocks), p, outcome})
+	}
+	view.Table(a.stdout, "  ", table)
+	return nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// conclusion is what is known beside the result when an apply has ended.
+type conclusion struct {
+	stream *view.Stream // nil: text
+	took   time.Duration
+	cause  error // why the context ended
+}
+
+// conclude shows what came of an apply: verdicts, failures, reports, the sum.
+func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err error, c conclusion) error {
+	switch {
+	case ctx.Err() != nil:
+		s.note("What is finished is kept; benchgraph apply goes on from there.")
+		err = context.Cause(ctx)
+	case err != nil && c.cause != nil:
+		err = c.cause
+	}
+	if err != nil {
+		s.sum(ctx, applied, nil, c, err)
+		return err
+	}
+	files, err := s.project.Publish(ctx, applied.Plan)
+	if err != nil {
+		return err
+	}
+	rows, err := s.verdicts(ctx, applied.Plan)
+	if err != nil {
+		return err
+	}
+	if c.stream == nil {
+		s.showResults(applied, rows, files)
+	}
+	err = refusal(rows)
+	if applied.Result.Failed > 0 {
+		err = &failedError{applied.Result.Failed}
+	}
+	s.sum(ctx, applied, files, c, err)
+	return err
+}
+
+// verdicts are what the compares of the plan find.
+func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Comparison, error) {
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var rows []stats.Comparison
+	for _, f := range found {
+		if _, planned := p.Step("compare." + f.Compare); planned {
+			rows = append(rows, f.Comparisons...)
+		}
+	}
+	return rows, nil
+}
+
+// refusal is the error for rows that must not be compared.
+func refusal(rows []stats.Comparison) error {
+	var reasons []string
+	for _, row := range rows {
+		if row.Primary && row.Outcome == stats.NotComparable {
+			reasons = append(reasons, row.Candidate+": "+row.Reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
+}
+
+func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string) {
+	style := s.style(s.stdout)
+	if len(rows) > 0 {
+		view.Verdicts(s.stdout, style, rows, false)
+	}
+	if n := len(applied.Result.Failures); n > 0 {
+		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))
+		var table [][]string
+		for _, f := range applied.Result.Failures[:min(n, 20)] {
+			table = append(table, []string{view.Clean(f.Address), view.Clean(f.Failure.Message)})
+		}
+		view.Table(s.stdout, "  ", table)
+		if n > 20 {
+			fmt.Fprintf(s.stdout, "  and %d more: benchgraph status\n", n-20)
+		}
+	}
+	s.showHindered(applied.Plan)
+	for _, r := range s.project.Spec.Reports {
+		if st, ok := applied.Plan.Step(r.Address.String()); ok && st.Action == engine.Cached {
+			fmt.Fprintf(s.stdout, "%s: %s (%d files written)\n", r.Address, view.Clean(r.Dir), count(files, s.reportDir(r.Dir)))
+		}
+	}
+}
+
+func count(files []string, dir string) int {
+	n := 0
+	for _, f := range files {
+		if strings.HasPrefix(f, dir+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// showHindered lists why nodes could not run, each reason once.
+func (s *session) showHindered(p *engine.Plan) {
+	counts := map[string]int{}
+	first := map[string]string{}
+	var order []string
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		if st.Action != engine.Blocked || st.Failure != nil {
+			continue
+		}
+		if counts[st.Reason] == 0 {
+			order = append(order, st.Reason)
+			first[st.Reason] = st.Node.Address
+		}
+		counts[st.Reason]++
+	}
+	for i, reason := range order {
+		if i == 10 {
+			fmt.Fprintf(s.stdout, "blocked: for %d other reasons: benchgraph plan lists them\n", len(order)-i)
+			return
+		}
+		name := first[reason]
+		if n := counts[reason]; n > 1 {
+			name += fmt.Sprintf(" and %d more", n-1)
+		}
+		fmt.Fprintf(s.stdout, "blocked: %s: %s\n", view.Clean(name), view.Clean(reason))
+	}
+}
+
+// sum writes the last line.
+func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
+	r := applied.Result
+	if c.stream != nil {
+		c.stream.Write(map[string]any{
+			"type": "summary", "time": time.Now().Format(time.RFC3339Nano), "done": r.Done, "cached": r.Cached, "failed": r.Failed,
+			"blocked": r.Blocked, "skipped": r.Skipped, "not_run": r.NotRun, "waves": applied.Waves,
+			"duration_s": c.took.Seconds(), "reports": present(files), "exit_code": exitCode(ctx, err),
+		})
+		return
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{r.Done, "done"}, {r.Cached, "cached"}, {r.Failed, "failed"}, {r.Blocked, "blocked"}, {r.Skipped, "skipped"}, {r.NotRun, "not run"}} {
+		if p.n > 0 || p.word == "done" {
+			parts = append(parts, view.Number(p.n)+" "+p.word)
+		}
+	}
+	line := fmt.Sprintf("Apply: %s; %s.", strings.Join(parts, ", "), view.Duration(c.took))
+	fmt.Fprintln(s.stdout, s.style(s.stdout).Bold(line))
+}
+
+// present makes an empty list of a missing one, for JSON.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+type doctorFlags struct {
+	json    bool
+	network bool
+}
+
+func (a *app) doctor() cli.Command {
+	o := &doctorFlags{}
+	return cli.Command{
+		Name: "doctor", Summary: "what this machine has and lacks for the project, each with the remedy",
+		Long: "The exit code is 1 only when something is missing that the project needs.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			fs.BoolVar(&o.network, "network", false, "also ask the declared URLs whether they can be reached")
+		},
+		Run: func(ctx context.Context, _ []string) error { return a.runDoctor(ctx, o) },
+	}
+}
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warning or missing
+	Needed bool   `json:"needed"` // by the project
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// checkup is doctor at work.
+type checkup struct {
+	*app
+	place
+	spec     *hclspec.Spec // empty when the file has mistakes, or there is none
+	findings []finding
+}
+
+func (c *checkup) ok(name, format string, args ...any) {
+	c.findings = append(c.findings, finding{Name: name, Status: "ok", Detail: fmt.Sprintf(format, args...)})
+}
+
+// lacks notes what is not as it should be: missing when the project needs it, else a warning.
+func (c *checkup) lacks(name string, needed bool, remedy, format string, args ...any) {
+	status := "warning"
+	if needed {
+		status = "missing"
+	}
+	c.findings = append(c.findings, finding{name, status, needed, fmt.Sprintf(format, args...), remedy})
+}
+
+func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	c := &checkup{app: a, place: p, spec: &hclspec.Spec{}}
+	c.project()
+	c.tools(ctx)
+	c.gpus(ctx)
+	c.secrets()
+	c.disk()
+	c.clock()
+	c.health(ctx)
+	if o.network {
+		c.network(ctx)
+	}
+	missing := 0
+	for _, f := range c.findings {
+		if f.Status == "missing" {
+			missing++
+		}
+	}
+	if o.json {
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "missing": missing, "checks": c.findings})
+	} else {
+		for _, f := range c.findings {
+			fmt.Fprintf(a.stdout, "%-8s %-16s %s\n", f.Status, view.Clean(f.Name), view.Clean(f.Detail))
+			if f.Remedy != "" {
+				fmt.Fprintf(a.stdout, "%-8s %-16s %s\n", "", "", view.Clean(f.Remedy))
+			}
+		}
+	}
+	if err == nil && missing > 0 {
+		return hint("The remedies stand beside them.", "the project needs %d things that are missing here", missing)
+	}
+	return err
+}
+
+func (c *checkup) project() {
+	options, err := c.options(c.place, nil)
+	if err != nil {
+		c.lacks("project", true, "Correct the command line.", "%v", err)
+		return
+	}
+	spec, _, diags := hclspec.Load(options)
+	if diags.HasErrors() {
+		c.lacks("project", true, "benchgraph validate shows all mistakes with their places.", "%d mistakes: %s", len(diags.Errs()), diags[0].Summary)
+		return
+	}
+	c.spec = spec
+	c.ok("project", "%s, %d candidates", filepath.Join(c.dir, spec.Files[0]), len(spec.Candidates))
+}
+
+// tools asks the programs that benchgraph itself runs for their versions.
+func (c *checkup) tools(ctx context.Context) {
+	images := len(c.spec.Images) > 0
+	for _, t := range []struct {
+		name   string
+		argv   []string
+		needed bool
+		remedy string
+	}{
+		{"git", []string{"git", "--version"}, len(c.spec.Repos) > 0, "Install git 2.30 or newer."},
+		{"sh", []string{"sh", "-c", "echo a POSIX shell"}, true, "Install a POSIX shell as sh in PATH."},
+		{"docker", []string{"docker", "version", "--format", "server {{.Server.Version}}"}, images, "Install docker and start its daemon, or leave image out: blocks without it run on the host."},
+	} {
+		c.tool(ctx, t.name, t.argv, t.needed, t.remedy)
+	}
+}
+
+func (c *checkup) tool(ctx context.Context, name string, argv []string, needed bool, remedy string) {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var out bytes.Buffer
+	s := session{app: c.app}
+	host := executor.NewHost(executor.HostOptions{Owner: c.state})
+	status, err := executor.Run(ctx, host, executor.Command{Argv: argv, Dir: c.dir, Env: s.environ(), Stdout: &out, Stderr: &out})
+	first, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
+	switch {
+	case err != nil:
+		c.lacks(name, needed, remedy, "%v", err)
+	case !status.OK():
+		c.lacks(name, needed, remedy, "%s: %s", strings.Join(argv, " "), first)
+	default:
+		c.ok(name, "%s", first)
+	}
+}
+
+func (c *checkup) gpus(ctx context.Context) {
+	var wanted []string
+	devices, provider, reason := device.Detect(ctx)
+	cpus, memory, _, _, _ := device.Machine()
+	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: devices})
+	if err != nil {
+		c.lacks("pool", true, "Report this with the output of benchgraph devices -json.", "%v", err)
+		return
+	}
+	defer pool.Close()
+	for _, b := range c.spec.Benchmarks {
+		if g := b.GPUs; g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count, Memory: g.Memory}}) != nil {
+			wanted = append(wanted, b.Address.String())
+		}
+	}
+	switch {
+	case len(wanted) > 0:
+		c.lacks("gpu", true, "Run these elsewhere; the rest goes on without them.", "%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0], reasonOr(reason, "too few devices, or too small"))
+	case len(devices) == 0:
+		c.lacks("gpu", false, "", "none: %s; nothing here needs one", reason)
+	default:
+		c.ok("gpu", "%d devices by %s", len(devices), provider)
+	}
+}
+
+func reasonOr(reason, other string) string {
+	if reason == "" {
+		return other
+	}
+	return reason
+}
+
+func (c *checkup) secrets() {
+	var names []string
+	for _, b := range c.spec.Benchmarks {
+		names = append(names, b.Secrets...)
+	}
+	for _, t := range c.spec.Tasks {
+		names = append(names, t.Secrets...)
+	}
+	for _, w := range c.spec.Wheels {
+		if w.Build != nil {
+			names = append(names, w.Build.Secrets...)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if c.env[name] == "" {
+			c.lacks("secret "+name, true, "export "+name+" before apply.", "is not set in the environment")
+		} else {
+			c.ok("secret "+name, "is set")
+		}
+	}
+}
+
+// lowDisk is the free space below which doctor warns.
+const lowDisk = 5 << 30
+
+func (c *checkup) disk() {
+	dir := c.state
+	for !fileExists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		c.lacks("disk", false, "", "%s: %v", dir, err)
+		return
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	if free < lowDisk {
+		c.lacks("disk", false, "Free some, choose another place with BENCHGRAPH_STATE_DIR, or run benchgraph cache gc.", "%s free for %s", view.Bytes(free), c.state)
+		return
+	}
+	c.ok("disk", "%s free for %s", view.Bytes(free), c.state)
+}
+
+// clock looks for a clock that is behind: files of the project cannot be from the future.
+func (c *checkup) clock() {
+	const tolerance = 2 * time.Minute
+	for _, name := range c.spec.Files {
+		info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(name)))
+		if err == nil && time.Until(info.ModTime()) > tolerance {
+			c.lacks("clock", false, "Set the clock, or touch the file.", "%s was changed in the future: %s", name, info.ModTime().Format(time.DateTime))
+			return
+		}
+	}
+	c.ok("clock", "%s", time.Now().Format(time.RFC3339))
+}
+
+// health opens the store and the journal, if there are any.
+func (c *checkup) health(ctx context.Context) {
+	if !fileExists(c.store) {
+		c.ok("store", "none yet: %s", c.store)
+		return
+	}
+	d, err := cache.OpenDisk(c.store)
+	if err != nil {
+		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
+		return
+	}
+	defer d.Close()
+	entries, total := 0, int64(0)
+	if err := d.List(ctx, func(m cache.Meta) error { entries++; total += m.Bytes; return nil }); err != nil {
+		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
+		return
+	}
+	j, err := cache.OpenJournal(filepath.Join(c.state, "journal"))
+	if err != nil {
+		c.lacks("journal", true, "Choose another place with BENCHGRAPH_STATE_DIR, or mend this one.", "%v", err)
+		return
+	}
+	defer j.Close()
+	if n := j.Damaged(); n > 0 {
+		c.lacks("journal", false, "Nothing is to be done: what they remembered is forgotten.", "%d damaged records", n)
+	}
+	c.ok("store", "%s entries, %s; benchgraph cache verify reads every byte", view.Number(entries), view.Bytes(total))
+}
+
+// network asks every declared URL for its head.
+func (c *checkup) network(ctx context.Context) {
+	needed := map[string]bool{}
+	for _, r := range c.spec.Repos {
+		needed[r.URL] = true
+	}
+	for _, f := range c.spec.Fetches {
+		needed[f.URL] = true
+	}
+	for _, w := range c.spec.Wheels {
+		for _, url := range w.Prebuilt {
+			needed[url] = needed[url] || w.Build == nil && len(w.Prebuilt) == 1
+		}
+	}
+	client := http.Client{Timeout: 20 * time.Second}
+	for _, url := range sortedKeys(needed) {
+		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+			continue
+		}
+		name := "url " + url
+		if err := reach(ctx, &client, url); err != nil {
+			c.lacks(name, needed[url], "Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
+		} else {
+			c.ok(name, "can be reached")
+		}
+	}
+}
+
+// reach says why a URL cannot be reached. Any answer of the server but "not there" counts: a repository's URL alone is no page.
+func reach(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode >= 500 {
+		return errors.New(resp.Status)
+	}
+	return nil
+}

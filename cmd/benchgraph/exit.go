@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"golang.org/x/term"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/internal/applylock"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// diagError is mistakes of the user's files, with their places.
+type diagError struct {
+	diags hcl.Diagnostics
+	files map[string]*hcl.File
+}
+
+func (e *diagError) Error() string { return e.diags.Error() }
+
+// pendingError says that a plan has something to do, to those who asked for it with -detailed-exitcode.
+type pendingError struct{}
+
+func (pendingError) Error() string { return "changes are pending" }
+
+// failedError says that nodes failed. What failed has been shown.
+type failedError struct{ count int }
+
+func (e *failedError) Error() string { return fmt.Sprintf("%d nodes failed", e.count) }
+
+// infeasibleError says that what was asked for can never run on this machine.
+type infeasibleError struct {
+	target string
+	reason string
+}
+
+func (e *infeasibleError) Error() string {
+	return fmt.Sprintf("-target %s: no device of this machine can ever serve it: %s", e.target, e.reason)
+}
+
+// budgetError says that the GPU hours that the user allowed do not suffice.
+type budgetError struct{ message string }
+
+func (e *budgetError) Error() string { return e.message }
+
+// hintError is an error with what to do about it.
+type hintError struct {
+	err    error
+	remedy string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+func hint(remedy, format string, args ...any) error {
+	return &hintError{fmt.Errorf(format, args...), remedy}
+}
+
+// exitCode is the one place where an error becomes an exit code. A failure wins over a refusal: while something failed,
+// the comparisons are not complete anyway.
+func exitCode(ctx context.Context, err error) int {
+	var (
+		failed     *failedError
+		refused    *stats.RefusedError
+		held       *applylock.HeldError
+		budget     *budgetError
+		infeasible *infeasibleError
+	)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return 130
+	case errors.Is(err, pendingError{}):
+		return 2
+	case errors.As(err, &failed):
+		return 3
+	case errors.As(err, &refused):
+		return 4
+	case errors.As(err, &held):
+		return 5
+	case errors.As(err, &budget):
+		return 6
+	case errors.As(err, &infeasible):
+		return 7
+	}
+	return 1
+}
+
+// explain tells the user what went wrong and what to do, on stderr.
+func (a *app) explain(ctx context.Context, err error) {
+	var diags *diagError
+	var failed *failedError
+	switch {
+	case err == nil, errors.Is(err, pendingError{}), errors.As(err, &failed):
+		return
+	case errors.As(err, &diags):
+		a.printDiags(diags.diags, diags.files)
+		return
+	case ctx.Err() != nil:
+		a.note("Interrupted.")
+		return
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", a.style(a.stderr).Error("Error:"), strings.ReplaceAll(printable(err), "\n", "\n  "))
+	if remedy := remedyOf(err); remedy != "" {
+		fmt.Fprintf(a.stderr, "  %s\n", remedy)
+	}
+}
+
+// printable is an error without control characters; its lines stay.
+func printable(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i := range lines {
+		lines[i] = view.Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func remedyOf(err error) string {
+	var (
+		hinted  *hintError
+		usage   *cli.UsageError
+		held    *applylock.HeldError
+		stale   *tasks.StalePlanError
+		refused *stats.RefusedError
+	)
+	switch {
+	case errors.As(err, &hinted):
+		return hinted.remedy
+	case errors.As(err, &usage):
+		return usage.Remedy
+	case errors.As(err, &held):
+		return "Wait for it to end, or end it: what it has finished is kept."
+	case errors.As(err, &stale):
+		return "Make a new one: benchgraph plan -out=FILE."
+	case errors.As(err, &refused):
+		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: every figure is then labelled."
+	case errors.Is(err, cache.ErrBusy):
+		return "Wait until no other benchgraph uses the store."
+	}
+	return ""
+}
+
+// printDiags writes diagnostics with the lines that they are about.
+func (a *app) printDiags(diags hcl.Diagnostics, files map[string]*hcl.File) {
+	if len(diags) == 0 {
+		return
+	}
+	width := uint(0)
+	if f, tty := terminal(a.stderr); tty {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			width = uint(columns)
+		}
+	}
+	w := hcl.NewDiagnosticTextWriter(a.stderr, files, width, a.style(a.stderr).Color)
+	if err := w.WriteDiagnostics(diags); err != nil {
+		fmt.Fprintln(a.stderr, view.Clean(diags.Error()))
+	}
+}

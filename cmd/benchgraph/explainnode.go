@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+type explainFlags struct{ key, json bool }
+
+func (a *app) explainNode() cli.Command {
+	o := &explainFlags{}
+	return cli.Command{
+		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "why a node is or is not up to date: what changed in its key",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.key, "key", false, "print the text that the key is made from")
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runExplain(ctx, o, args[0]) },
+	}
+}
+
+// one plans everything and finds the node that a command is about.
+func (s *session) one(ctx context.Context, text string) (*engine.Plan, *engine.Step, error) {
+	p, _, err := s.plan(ctx, &selection{})
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := node(p, text)
+	return p, st, err
+}
+
+func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) error {
+	s, err := a.open(ctx, access{})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	p, st, err := s.one(ctx, text)
+	if err != nil {
+		return err
+	}
+	changes, since := s.changes(ctx, st)
+	switch {
+	case o.json:
+		return view.JSON(a.stdout, explanation(st, changes, o.key))
+	case o.key:
+		_, err = fmt.Fprint(a.stdout, st.Text)
+		return err
+	}
+	fmt.Fprintf(a.stdout, "%s: %s, %s\n", st.Node.Address, st.Action, view.Clean(st.Reason))
+	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, st.Node.Place)
+	if len(changes) > 0 {
+		fmt.Fprintf(a.stdout, "  changed since the %s:\n", since)
+		for _, c := range changes {
+			fmt.Fprintf(a.stdout, "    %s\n", view.Clean(c.String()))
+		}
+	}
+	for _, dep := range st.Node.Needs {
+		if d, ok := p.Step(dep.Address); ok && d.Action != engine.Cached {
+			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", dep.Address, d.Action, view.Clean(d.Reason))
+		}
+	}
+	return nil
+}
+
+// changes are the differences between a node's key text now and that of its last result.
+func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache.Change, since string) {
+	attempts := s.journal.Attempts(st.Node.Address)
+	for i := len(attempts) - 1; i >= 0; i-- {
+		old, err := s.store.Get(ctx, attempts[i].Key, false)
+		if err != nil {
+			continue
+		}
+		if old.Key == st.Key {
+			return nil, ""
+		}
+		return cache.Diff(old.Text, st.Text), "result of " + attempts[i].Start.Local().Format("2006-01-02 15:04:05")
+	}
+	return nil, ""
+}
+
+func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]any {
+	list := []map[string]any{}
+	for _, c := range changes {
+		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": present(c.Old), "new": present(c.New), "text": c.String()})
+	}
+	doc := map[string]any{
+		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action, "reason": st.Reason,
+		"key": st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
+	}
+	if text {
+		doc["text"] = strings.Split(strings.TrimSuffix(st.Text, "\n"), "\n")
+	}
+	return doc
+}

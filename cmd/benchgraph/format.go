@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+type formatFlags struct{ check, diff bool }
+
+func (a *app) format() cli.Command {
+	o := &formatFlags{}
+	return cli.Command{
+		Name: "fmt", Args: "[FILE...]", Max: -1, Summary: "brings the files into their canonical layout",
+		Long: "Without FILE, the root file and all that it includes. The names of the files that change are printed.\nWith -check, the exit code is 1 when one would change.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.check, "check", false, "change nothing; fail when a file is not in canonical layout")
+			fs.BoolVar(&o.diff, "diff", false, "change nothing; show what would change")
+		},
+		Run: func(_ context.Context, args []string) error { return a.runFormat(o, args) },
+	}
+}
+
+func (a *app) runFormat(o *formatFlags, names []string) error {
+	if len(names) == 0 {
+		var err error
+		if names, err = a.projectFiles(); err != nil {
+			return err
+		}
+	}
+	changed := 0
+	for _, name := range names {
+		differs, err := a.formatFile(o, name)
+		if err != nil {
+			return err
+		}
+		if differs {
+			changed++
+		}
+	}
+	if o.check && changed > 0 {
+		return hint("Run benchgraph fmt.", "%d files are not in canonical layout", changed)
+	}
+	return nil
+}
+
+// projectFiles are the files of the project in native syntax, whatever mistakes are in them.
+func (a *app) projectFiles() ([]string, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	options, err := a.options(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, files, diags := hclspec.Load(options)
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(p.dir, filepath.FromSlash(name))
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && strings.HasSuffix(name, ".hcl") && !slices.Contains(a.varFiles, name) {
+			names = append(names, path)
+		}
+	}
+	if len(names) == 0 && diags.HasErrors() {
+		return nil, &diagError{diags, files}
+	}
+	return names, nil
+}
+
+// formatFile says whether the file was not in canonical layout.
+func (a *app) formatFile(o *formatFlags, path string) (bool, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return false, fmt.Errorf("fmt: %w", err)
+	}
+	if _, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos); diags.HasErrors() {
+		return false, &diagError{diags, map[string]*hcl.File{path: {Bytes: src}}}
+	}
+	want := hclspec.Format(src)
+	if bytes.Equal(src, want) {
+		return false, nil
+	}
+	switch {
+	case o.diff:
+		_, err = a.stdout.Write(diff.Diff(path, src, path+" (formatted)", want))
+	case o.check:
+		_, err = fmt.Fprintln(a.stdout, path)
+	default:
+		if err = writeFile(path, want); err == nil {
+			_, err = fmt.Fprintln(a.stdout, path)
+		}
+	}
+	return true, err
+}

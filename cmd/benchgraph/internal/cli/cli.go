@@ -1,0 +1,220 @@
+// Package cli reads a command line: a table of commands, from which parsing, help and completion come.
+//
+// Flags are written with one dash or two and may stand before or after other arguments; "--" ends them. Words that are
+// not known are answered with the nearest one that is.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// Command is one row of the table.
+type Command struct {
+	Name    string
+	Args    string // what stands after the flags, as help shows it: "ADDR", "[PLANFILE]"
+	Min     int    // positional arguments
+	Max     int    // -1: any number
+	Summary string // one line, as the list of commands shows it
+	Long    string // more, as the command's own help shows it; may be empty
+	Flags   func(*flag.FlagSet)
+	Run     func(ctx context.Context, args []string) error
+}
+
+// Table is a program: its commands and the flags that all of them have.
+type Table struct {
+	Program  string
+	Summary  string
+	Global   func(*flag.FlagSet)
+	Commands []Command // in the order in which help lists them
+	Footer   string    // what help says at the end
+}
+
+// UsageError says what is wrong with a command line, and what to do about it.
+type UsageError struct {
+	Message string
+	Remedy  string
+}
+
+func (e *UsageError) Error() string { return e.Message }
+
+func usage(remedy, format string, args ...any) error {
+	return &UsageError{Message: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// Run runs the command that args name. Help that was asked for goes to help. The error is a *UsageError when the command
+// line is wrong, else the command's own.
+func (t *Table) Run(ctx context.Context, args []string, help io.Writer) error {
+	global := flagSet(t.Global)
+	rest, err := parse(global, args, false)
+	switch {
+	case errors.Is(err, flag.ErrHelp), err == nil && len(rest) == 0:
+		return t.help(help)
+	case err != nil:
+		return t.explain(err, "")
+	}
+	name, rest := rest[0], rest[1:]
+	if name == "help" {
+		return t.runHelp(help, rest)
+	}
+	c, err := t.command(name)
+	if err != nil {
+		return err
+	}
+	positional, err := parse(t.flagsOf(c, global), rest, true)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return t.helpOf(help, c)
+	case err != nil:
+		return t.explain(err, c.Name)
+	case len(positional) < c.Min:
+		return usage(t.try(c.Name), "%s needs %s", c.Name, c.Args)
+	case c.Max >= 0 && len(positional) > c.Max:
+		return usage(t.try(c.Name), "%s: unexpected argument %q", c.Name, positional[c.Max])
+	}
+	return c.Run(ctx, positional)
+}
+
+func (t *Table) runHelp(w io.Writer, args []string) error {
+	if len(args) == 0 {
+		return t.help(w)
+	}
+	c, err := t.command(args[0])
+	if err != nil {
+		return err
+	}
+	return t.helpOf(w, c)
+}
+
+func (t *Table) try(command string) string {
+	if command == "" {
+		return fmt.Sprintf("try %s -help", t.Program)
+	}
+	return fmt.Sprintf("try %s help %s", t.Program, command)
+}
+
+func (t *Table) command(name string) (*Command, error) {
+	names := []string{"help"}
+	for i := range t.Commands {
+		if t.Commands[i].Name == name {
+			return &t.Commands[i], nil
+		}
+		names = append(names, t.Commands[i].Name)
+	}
+	return nil, usage(t.try(""), "there is no command %q%s", name, Suggest(name, names))
+}
+
+// flagsOf are a command's flags and the global ones, as far as the command has no flag of that name itself.
+func (t *Table) flagsOf(c *Command, global *flag.FlagSet) *flag.FlagSet {
+	fs := flagSet(c.Flags)
+	global.VisitAll(func(f *flag.Flag) {
+		if fs.Lookup(f.Name) == nil {
+			fs.Var(f.Value, f.Name, f.Usage)
+		}
+	})
+	return fs
+}
+
+func flagSet(define func(*flag.FlagSet)) *flag.FlagSet {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	if define != nil {
+		define(fs)
+	}
+	return fs
+}
+
+// unknownFlag is the error for a flag that is not defined.
+type unknownFlag struct {
+	name  string
+	known []string
+}
+
+func (e *unknownFlag) Error() string {
+	return fmt.Sprintf("there is no flag -%s%s", e.name, Suggest(e.name, e.known))
+}
+
+// parse reads flags and returns the other arguments. When everywhere is false, flags end at the first argument that is
+// none, and that and the rest are returned.
+func parse(fs *flag.FlagSet, args []string, everywhere bool) ([]string, error) {
+	var positional []string
+	for len(args) > 0 {
+		word := args[0]
+		switch {
+		case word == "--":
+			return append(positional, args[1:]...), nil
+		case len(word) < 2 || word[0] != '-':
+			if !everywhere {
+				return args, nil
+			}
+			positional, args = append(positional, word), args[1:]
+			continue
+		}
+		n, err := parseFlag(fs, args)
+		if err != nil {
+			return nil, err
+		}
+		args = args[n:]
+	}
+	return positional, nil
+}
+
+// parseFlag reads the flag at the beginning of args and returns how many arguments it takes.
+func parseFlag(fs *flag.FlagSet, args []string) (int, error) {
+	name, _, valued := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-"), "=")
+	f := fs.Lookup(name)
+	if f == nil {
+		if name == "h" || name == "help" {
+			return 0, flag.ErrHelp
+		}
+		var known []string
+		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		return 0, &unknownFlag{name, known}
+	}
+	n := 1
+	boolean, ok := f.Value.(interface{ IsBoolFlag() bool })
+	if !valued && !(ok && boolean.IsBoolFlag()) {
+		n = 2
+	}
+	return n, fs.Parse(args[:min(n, len(args))])
+}
+
+func (t *Table) explain(err error, command string) error {
+	prefix := ""
+	if command != "" {
+		prefix = command + ": "
+	}
+	return usage(t.try(command), "%s%v", prefix, err)
+}
+
+// Suggest asks whether the nearest of the known words was meant; it is empty when none is near.
+func Suggest(word string, known []string) string {
+	best, least := "", max(2, len(word)/3)+1
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if d := levenshtein.Distance(word, k, nil); d < least || d == least && best == "" && strings.HasPrefix(k, word) {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// List is a flag that may be given several times.
+type List []string
+
+func (l *List) String() string { return strings.Join(*l, ",") }
+
+// Set appends a value.
+func (l *List) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}

@@ -1,0 +1,248 @@
+// Package repro writes shell scripts that do by hand what a node does: the checkout, the data, the environment and the
+// commands, without benchgraph.
+//
+// What a node needs is copied from the store where it is stored, and made in the same script where it is not. Every text
+// of the project's files is quoted: a script does what the node does and nothing else.
+package repro
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// Project is what scripts are written from.
+type Project struct {
+	Spec   *hclspec.Spec
+	Lock   *hclspec.Lock
+	Stored func(hclspec.Address) (dir string, ok bool) // where a node's result is
+}
+
+// script is a script in the making.
+type script struct {
+	Project
+	out    strings.Builder
+	places map[hclspec.Address]string // shell variable that holds the path of a node's result
+	dirs   int
+}
+
+// Script writes the script of a node. An error means that there is nothing that can be done by hand.
+func (p Project) Script(at hclspec.Address) (string, error) {
+	s := &script{Project: p, places: map[hclspec.Address]string{}}
+	s.line("#!/bin/sh")
+	s.comment("What benchgraph does for %s, by hand.", at)
+	s.line("set -eu")
+	s.line(`work=$(mktemp -d "${TMPDIR:-/tmp}/repro.XXXXXX")`)
+	s.line(`echo "Working in $work" >&2`)
+	s.comment("lay FROM TO: what a node made, under a name: the file itself if there is exactly one.")
+	s.line(`lay() { mkdir -p "$(dirname "$2")"; if [ "$(find "$1" ! -type d | wc -l)" -eq 1 ]; then cp -R "$(find "$1" ! -type d)" "$2"; else mkdir -p "$2"; cp -R "$1/." "$2"; fi; chmod -R u+w "$2"; }`)
+	if err := s.make(at); err != nil {
+		return "", err
+	}
+	if place := s.places[at]; place != "" {
+		s.line(`echo "The result is in $%s" >&2`, place)
+	}
+	return s.out.String(), nil
+}
+
+func (s *script) line(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
+
+func (s *script) comment(format string, args ...any) {
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, fmt.Sprintf(format, args...))
+	s.line("\n# %s", text)
+}
+
+// quote makes one word of a text, whatever is in it.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// dir makes an empty directory and returns the variable that holds its path.
+func (s *script) dir() string {
+	s.dirs++
+	name := fmt.Sprintf("dir%d", s.dirs)
+	s.line(`%s=$work/%d; mkdir -p "$%s"`, name, s.dirs, name)
+	return name
+}
+
+// need makes sure that a node's result is there, by copying or by making it.
+func (s *script) need(at hclspec.Address) error {
+	if at == (hclspec.Address{}) || s.places[at] != "" {
+		return nil
+	}
+	dir, ok := s.Stored(at)
+	if !ok || at.Kind == "source" || at.Kind == "repo" {
+		return s.make(at)
+	}
+	s.comment("%s, as it is stored", at)
+	s.dirs++
+	name := fmt.Sprintf("dir%d", s.dirs)
+	s.line("%s=%s", name, quote(dir))
+	s.places[at] = name
+	return nil
+}
+
+func (s *script) needAll(list ...hclspec.Address) error {
+	for _, at := range list {
+		if err := s.need(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find is the declared instance of an address.
+func find[T any](list []T, address func(*T) hclspec.Address, at hclspec.Address) (*T, bool) {
+	i := slices.IndexFunc(list, func(v T) bool { return address(&v) == at })
+	if i < 0 {
+		return nil, false
+	}
+	return &list[i], true
+}
+
+// make writes how a node is made.
+func (s *script) make(at hclspec.Address) error {
+	spec := s.Spec
+	if v, ok := find(spec.Repos, func(v *hclspec.Repo) hclspec.Address { return v.Address }, at); ok {
+		s.clone(v)
+		return nil
+	}
+	if v, ok := find(spec.Sources, func(v *hclspec.Source) hclspec.Address { return v.Address }, at); ok {
+		return s.checkout(v)
+	}
+	if v, ok := find(spec.Fetches, func(v *hclspec.Fetch) hclspec.Address { return v.Address }, at); ok {
+		s.download(v)
+		return nil
+	}
+	if v, ok := find(spec.Wheels, func(v *hclspec.Wheel) hclspec.Address { return v.Address }, at); ok {
+		return s.wheel(v)
+	}
+	if v, ok := find(spec.Tasks, func(v *hclspec.Task) hclspec.Address { return v.Address }, at); ok {
+		return s.task(v)
+	}
+	if v, ok := find(spec.Benchmarks, func(v *hclspec.Benchmark) hclspec.Address { return v.Address }, at); ok {
+		return s.lifecycle(v)
+	}
+	if at.Kind == "trial" {
+		return s.trial(at)
+	}
+	return fmt.Errorf("%s: nothing is run for a %s, so there is nothing to do by hand", at, at.Kind)
+}
+
+func (s *script) clone(r *hclspec.Repo) {
+	location := r.URL
+	if location == "" {
+		location = r.Path
+		if !filepath.IsAbs(location) {
+			location = filepath.Join(s.Spec.Dir, location)
+		}
+	}
+	s.comment("%s", r.Address)
+	name := s.dir()
+	s.line(`git clone -q --no-checkout %s "$%s"`, quote(location), name)
+	s.places[r.Address] = name
+}
+
+// checkout lays out the tree of a revision, with its patch.
+func (s *script) checkout(v *hclspec.Source) error {
+	if err := s.need(v.Repo); err != nil {
+		return err
+	}
+	s.comment("%s", v.Address)
+	name := s.dir()
+	s.line(`git -C "$%s" archive %s | tar -x -C "$%s"`, s.places[v.Repo], quote(v.Rev), name)
+	if v.Patch != "" {
+		s.line(`(cd "$%s" && git apply %s)`, name, quote(filepath.Join(s.Spec.Dir, filepath.FromSlash(v.Patch))))
+	}
+	s.places[v.Address] = name
+	return nil
+}
+
+func (s *script) download(v *hclspec.Fetch) {
+	s.comment("%s", v.Address)
+	name := s.dir()
+	file := "download"
+	if base := filepath.Base(v.URL); base != "." && base != "/" && !strings.ContainsAny(base, "?#&") {
+		file = base
+	}
+	s.line(`curl -fL -o "$%s/"%s %s`, name, quote(file), quote(v.URL))
+	if v.SHA256 != "" {
+		s.line(`printf '%%s  %%s\n' %s "$%s/"%s | sha256sum -c -`, quote(v.SHA256), name, quote(file))
+	}
+	s.places[v.Address] = name
+}
+
+func (s *script) wheel(v *hclspec.Wheel) error {
+	if served := s.Lock.Wheels[v.Address.Name][v.Address.Key]; slices.Contains(v.Prebuilt, served) {
+		s.comment("%s, which is prebuilt", v.Address)
+		name := s.dir()
+		s.line(`(cd "$%s" && curl -fLO %s)`, name, quote(served))
+		s.places[v.Address] = name
+		return nil
+	}
+	if v.Build == nil {
+		return fmt.Errorf("%s: no prebuilt source of it is known to serve, and it declares no build", v.Address)
+	}
+	b := v.Build
+	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, fixes: s.fixes(v.Candidate, v.Fixes, b.Fixes)}
+	name, err := s.run(v.Address, run, v.Source)
+	s.results(v.Outputs)
+	s.places[v.Address] = name
+	return err
+}
+
+func (s *script) results(patterns []string) {
+	if len(patterns) > 0 {
+		s.line("# Of what is in $OUT, these are the result: %s", quote(strings.Join(patterns, " ")))
+	}
+}
+
+func (s *script) task(v *hclspec.Task) error {
+	if err := s.needAll(v.Needs...); err != nil {
+		return err
+	}
+	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, data: v.Data, files: v.Inputs, fixes: s.fixes(v.Candidate, v.Fixes)}
+	name, err := s.run(v.Address, run, v.Source)
+	s.results(v.Outputs)
+	s.places[v.Address] = name
+	return err
+}
+
+// fixes are those that apply to a candidate: where the file says so, or the lock file has learnt it. A block that lists
+// none may use those that no block lists.
+func (s *script) fixes(candidate string, listed ...[]hclspec.Address) []hclspec.FixCase {
+	eligible := slices.Concat(listed...)
+	commit, _, _ := strings.Cut(candidate, "/")
+	var due []hclspec.FixCase
+	for i := range s.Spec.Fixes {
+		f := &s.Spec.Fixes[i]
+		if !slices.Contains(eligible, f.Address) && (len(eligible) > 0 || s.listed(f.Address)) {
+			continue
+		}
+		c, ok := f.Cases[candidate]
+		if !ok {
+			c = f.Cases[""]
+		}
+		learnt := slices.ContainsFunc(s.Lock.Fixes[f.Address.Name], func(l hclspec.LearntFix) bool { return l.Commit == commit })
+		if c.When || learnt {
+			due = append(due, c)
+		}
+	}
+	return due
+}
+
+func (s *script) listed(fix hclspec.Address) bool {
+	has := func(list []hclspec.Address) bool { return slices.Contains(list, fix) }
+	return slices.ContainsFunc(s.Spec.Wheels, func(w hclspec.Wheel) bool { return has(w.Fixes) || w.Build != nil && has(w.Build.Fixes) }) ||
+		slices.ContainsFunc(s.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return has(b.Fixes) }) ||
+		slices.ContainsFunc(s.Spec.Tasks, func(t hclspec.Task) bool { return has(t.Fixes) })
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

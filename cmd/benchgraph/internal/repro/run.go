@@ -1,0 +1,281 @@
+package repro
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// running is what is needed to run commands as a node does.
+type running struct {
+	env     map[string]hclspec.Text
+	secrets []string
+	data    []hclspec.Data
+	files   []string // of the project, laid into the working directory
+	fixes   []hclspec.FixCase
+	command hclspec.Command
+	image   hclspec.Address
+}
+
+// run writes how a command is run in a working directory of its own, and returns the variable of $OUT.
+func (s *script) run(at hclspec.Address, r *running, source hclspec.Address) (string, error) {
+	if err := s.prepare(r, source); err != nil {
+		return "", err
+	}
+	s.comment("%s", at)
+	if err := s.layOut(r, source); err != nil {
+		return "", err
+	}
+	s.invoke(r, r.command, "")
+	return "OUT_" + fmt.Sprint(s.dirs), nil
+}
+
+// prepare makes all that is referred to.
+func (s *script) prepare(r *running, source hclspec.Address) error {
+	if r.image != (hclspec.Address{}) {
+		s.line("# benchgraph runs this in %s; here it is run on the host.", strings.Map(printable, r.image.String()))
+	}
+	if err := s.need(source); err != nil {
+		return err
+	}
+	texts := append(slices.Clone(r.command.Argv), r.command.Shell)
+	for _, name := range sortedKeys(r.env) {
+		texts = append(texts, r.env[name])
+	}
+	for _, f := range r.fixes {
+		texts = append(texts, f.Run...)
+		texts = append(append(texts, f.Verify.Argv...), f.Verify.Shell)
+		for _, file := range f.Files {
+			texts = append(texts, file.From, file.To)
+		}
+	}
+	for _, t := range texts {
+		if err := s.needAll(t.Refs()...); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.data {
+		if err := s.need(d.Ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
+
+// layOut makes the working directory and $OUT, and goes there.
+func (s *script) layOut(r *running, source hclspec.Address) error {
+	dir := s.dir()
+	if source != (hclspec.Address{}) {
+		s.line(`cp -R "$%s/." "$%s"`, s.places[source], dir)
+	}
+	for _, name := range r.files {
+		s.line(`mkdir -p "$%s/"%s; cp %s "$%s/"%s`, dir, quote(path.Dir(name)), quote(filepath.Join(s.Spec.Dir, filepath.FromSlash(name))), dir, quote(name))
+	}
+	for _, d := range r.data {
+		s.line(`lay "$%s" "$%s/"%s`, s.places[d.Ref], dir, quote(d.Name))
+	}
+	s.line(`SRC=$%s; SITE=$SRC; OUT=$work/out%d; OUT_%d=$OUT; mkdir -p "$OUT"; cd "$SRC"`, dir, s.dirs, s.dirs)
+	for _, f := range r.fixes {
+		s.fix(r, f)
+	}
+	return nil
+}
+
+func (s *script) fix(r *running, f hclspec.FixCase) {
+	for _, file := range f.Files {
+		to := s.words(file.To)
+		s.line(`mkdir -p "$(dirname %s)"`, to)
+		if file.From != nil {
+			s.line("cp %s %s", s.words(file.From), to)
+		} else {
+			s.line("printf %%s %s > %s", quote(file.Content), to)
+		}
+	}
+	if len(f.Env) > 0 {
+		merged := map[string]hclspec.Text{}
+		for name, t := range r.env {
+			merged[name] = t
+		}
+		for name, t := range f.Env {
+			merged[name] = t
+		}
+		r.env = merged
+	}
+	for _, run := range f.Run {
+		s.invoke(r, hclspec.Command{Shell: run}, "")
+	}
+	if f.Verify.Shell != nil || f.Verify.Argv != nil {
+		s.invoke(r, f.Verify, "")
+	}
+}
+
+// own are the variables that benchgraph gives to commands.
+func own() []string { return []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES"} }
+
+// invoke writes one command with its clean environment; suffix is what follows it on the line.
+func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
+	line := `env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C}"`
+	for _, name := range own() {
+		line += fmt.Sprintf(` %s="${%s:-}"`, name, name)
+	}
+	for _, name := range sortedKeys(r.env) {
+		line += " " + quote(name+"=") + s.words(r.env[name])
+	}
+	for _, name := range r.secrets {
+		line += fmt.Sprintf(` %s="${%s:?is a secret: export it first}"`, name, name)
+	}
+	if c.Argv != nil {
+		for _, w := range c.Argv {
+			line += " " + s.words(w)
+		}
+	} else {
+		line += " sh -euc " + s.literal(c.Shell)
+	}
+	s.line("%s%s", line, suffix)
+}
+
+// literal is a text as one word in which no variable is expanded, except the paths of what it refers to.
+func (s *script) literal(t hclspec.Text) string { return s.word(t, quote) }
+
+// words is a text as one word in which $OUT and the like are expanded, as benchgraph itself does where no shell will.
+func (s *script) words(t hclspec.Text) string {
+	return s.word(t, func(text string) string {
+		var b strings.Builder
+		rest := text
+		for {
+			i := strings.IndexByte(rest, '$')
+			if i < 0 {
+				break
+			}
+			name, n := variable(rest[i+1:])
+			if !slices.Contains(own(), name) {
+				b.WriteString(quote(rest[:i+1]))
+				rest = rest[i+1:]
+				continue
+			}
+			b.WriteString(quote(rest[:i]) + `"${` + name + `:-}"`)
+			rest = rest[i+1+n:]
+		}
+		return b.String() + quote(rest)
+	})
+}
+
+// variable reads the name after a $, and how many bytes it takes.
+func variable(text string) (string, int) {
+	name := ""
+	os.Expand("$"+text, func(n string) string {
+		if name == "" {
+			name = n
+		}
+		return ""
+	})
+	if strings.HasPrefix(text, "{") {
+		return name, len(name) + 2
+	}
+	return name, len(name)
+}
+
+func (s *script) word(t hclspec.Text, text func(string) string) string {
+	var b strings.Builder
+	for _, part := range t {
+		if part.Ref == (hclspec.Address{}) {
+			b.WriteString(text(part.Literal))
+			continue
+		}
+		name := s.places[part.Ref]
+		if part.Ref.Kind == "fetch" {
+			fmt.Fprintf(&b, `"$(find "$%s" -type f)"`, name)
+		} else {
+			fmt.Fprintf(&b, `"$%s"`, name)
+		}
+	}
+	if b.Len() == 0 {
+		return "''"
+	}
+	return b.String()
+}
+
+// trial writes one lifecycle of every member of a block.
+func (s *script) trial(at hclspec.Address) error {
+	group, _, _ := strings.Cut(at.Key, "#")
+	found := false
+	for i := range s.Spec.Benchmarks {
+		b := &s.Spec.Benchmarks[i]
+		commit, _, _ := strings.Cut(b.Candidate, "/")
+		if b.Address.Name != at.Name || group != commit && group != b.Candidate && group != b.Address.Key {
+			continue
+		}
+		found = true
+		if err := s.lifecycle(b); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s: no benchmark of the file belongs to it", at)
+	}
+	return nil
+}
+
+// lifecycle writes one sample: start the server, warm up, run the command, stop.
+func (s *script) lifecycle(b *hclspec.Benchmark) error {
+	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, fixes: s.fixes(b.Candidate, b.Fixes)}
+	if err := s.prepare(r, b.Client); err != nil {
+		return err
+	}
+	var server *running
+	if b.Server != nil {
+		merged := map[string]hclspec.Text{}
+		for _, env := range []map[string]hclspec.Text{b.Env, b.Server.Env} {
+			for name, t := range env {
+				merged[name] = t
+			}
+		}
+		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command}
+		if err := s.prepare(server, hclspec.Address{}); err != nil {
+			return err
+		}
+	}
+	s.comment("%s: one sample", b.Address)
+	s.line("PORT=${PORT:-8123}")
+	if err := s.layOut(r, b.Client); err != nil {
+		return err
+	}
+	if server != nil {
+		s.start(server, b.Server)
+	}
+	for range b.Design.Warmup {
+		s.invoke(r, b.Command, " > /dev/null # warm-up")
+	}
+	s.invoke(r, b.Command, "")
+	if server != nil {
+		s.line(`kill "$server"; wait "$server" || true; trap - EXIT`)
+	}
+	s.places[b.Address] = fmt.Sprintf("OUT_%d", s.dirs)
+	return nil
+}
+
+// start writes how a server is started and waited for.
+func (s *script) start(r *running, spec *hclspec.Server) {
+	s.invoke(r, spec.Command, ` > "$OUT/server.log" 2>&1 &`)
+	s.line(`server=$!; trap 'kill "$server" 2>/dev/null || true' EXIT`)
+	ready := `nc -z 127.0.0.1 "$PORT"`
+	switch {
+	case spec.HTTP != "":
+		ready = `curl -fsS -o /dev/null "http://127.0.0.1:$PORT"` + quote(spec.HTTP)
+	case spec.Log != "":
+		ready = `grep -Eq -e ` + quote(spec.Log) + ` "$OUT/server.log"`
+	}
+	s.line(`until %s 2>/dev/null; do kill -0 "$server" || { echo "the server died" >&2; exit 1; }; sleep 0.2; done`, ready)
+}

@@ -1,0 +1,279 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// Watcher is told what happens while a plan is applied. Close ends it: nothing is shown any more.
+type Watcher interface {
+	Event(engine.Event)
+	Close()
+}
+
+// Lines shows events as plain lines. What is up to date is not shown: a line for every node would bury the others.
+type Lines struct {
+	mu      sync.Mutex
+	w       io.Writer
+	style   Style
+	verbose bool
+}
+
+// NewLines returns a Lines that writes to w.
+func NewLines(w io.Writer, s Style, verbose bool) *Lines {
+	return &Lines{w: w, style: s, verbose: verbose}
+}
+
+// Event writes the lines of one event.
+func (l *Lines) Event(e engine.Event) {
+	text := eventText(l.style, e, l.verbose)
+	if text == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprint(l.w, text)
+}
+
+// Close does nothing: lines are not taken back.
+func (l *Lines) Close() {}
+
+// eventText is an event as lines; empty for those that are not worth one.
+func eventText(s Style, e engine.Event, verbose bool) string {
+	address := Clean(e.Address)
+	line := func(color, word, rest string) string {
+		return s.paint(color, pad(word, 8)) + " " + strings.TrimSpace(address+"  "+Clean(rest)) + "\n"
+	}
+	switch e.Type {
+	case engine.NodeStart:
+		return line(blue, "start", e.Reason)
+	case engine.NodeDone:
+		return line(green, "done", Duration(e.Duration))
+	case engine.NodeCached:
+		if !verbose {
+			return ""
+		}
+		return line(dim, "cached", e.Reason)
+	case engine.NodeFailed:
+		return failedText(s, e)
+	case engine.SampleInvalid:
+		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data, "block")+": "+failureLine(e.Failure))
+	case engine.FixApplied:
+		return line(yellow, "fix", dataText(e.Data, "fix")+": "+e.Reason)
+	case engine.VerdictMade:
+		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+dataText(e.Data, "metric")+")")
+	case engine.Note:
+		return line(yellow, "note", e.Reason)
+	}
+	return ""
+}
+
+func dataText(data map[string]any, name string) string {
+	if v, ok := data[name]; ok {
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// failedText is a failure in full: what failed, the line that shows it, where the log is, what to do.
+func failedText(s Style, e engine.Event) string {
+	word, color := "failed", red
+	if e.Retrying {
+		word, color = "retry", yellow
+	}
+	var b strings.Builder
+	f := e.Failure
+	if f == nil {
+		f = &cache.Failure{Message: e.Reason}
+	}
+	fmt.Fprintf(&b, "%s %s  %s", s.paint(color, pad(word, 8)), Clean(e.Address), Clean(f.Message))
+	if class := classText(f); class != "" {
+		b.WriteString(" [" + class + "]")
+	}
+	if e.Retrying {
+		b.WriteString("; " + Clean(e.Reason))
+	}
+	b.WriteByte('\n')
+	detail := func(name, text string) {
+		if text = Clean(text); text != "" {
+			fmt.Fprintf(&b, "         %s %s\n", s.paint(dim, name), text)
+		}
+	}
+	detail("|", f.Evidence)
+	if !e.Retrying {
+		detail("remedy:", f.Remedy)
+		detail("log:", e.Log)
+	}
+	return b.String()
+}
+
+// classText is the class of a failure and the rule that found it.
+func classText(f *cache.Failure) string {
+	switch {
+	case f.Class == "":
+		return ""
+	case f.Rule == "":
+		return string(f.Class) + ", undiagnosed"
+	}
+	return string(f.Class) + ", " + f.Rule
+}
+
+func failureLine(f *cache.Failure) string {
+	if f == nil {
+		return ""
+	}
+	text := f.Message
+	if f.Evidence != "" {
+		text += ": " + f.Evidence
+	}
+	return text
+}
+
+// eventJSON is the shape of an event: what all have in common, then what failed.
+type eventJSON struct {
+	Type     string   `json:"type"`
+	Time     string   `json:"time"`
+	Address  string   `json:"address,omitempty"`
+	Key      string   `json:"key,omitempty"`
+	Attempt  int      `json:"attempt,omitempty"`
+	Phase    string   `json:"phase,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Duration *float64 `json:"duration_s,omitempty"`
+	Class    string   `json:"class,omitempty"`
+	Rule     string   `json:"rule,omitempty"`
+	Stage    string   `json:"stage,omitempty"`
+	Subject  string   `json:"subject,omitempty"`
+	Evidence string   `json:"evidence,omitempty"`
+	Message  string   `json:"message,omitempty"`
+	Remedy   string   `json:"remedy,omitempty"`
+	Retrying bool     `json:"retrying,omitempty"`
+	Log      string   `json:"log,omitempty"`
+}
+
+// MarshalEvent is an event as one JSON object, with the data of the task among its fields.
+func MarshalEvent(e engine.Event) ([]byte, error) {
+	shape := eventJSON{
+		Type: string(e.Type), Time: e.Time.Format(time.RFC3339Nano), Address: e.Address, Attempt: e.Attempt,
+		Phase: e.Phase, Reason: e.Reason, Log: e.Log, Retrying: e.Retrying,
+	}
+	if !e.Key.IsZero() {
+		shape.Key = e.Key.String()
+	}
+	if e.Type == engine.NodeDone || e.Type == engine.NodeFailed {
+		seconds := e.Duration.Seconds()
+		shape.Duration = &seconds
+	}
+	if f := e.Failure; f != nil {
+		shape.Class, shape.Rule, shape.Stage, shape.Subject = string(f.Class), f.Rule, f.Stage, f.Subject
+		shape.Evidence, shape.Message, shape.Remedy = f.Evidence, f.Message, f.Remedy
+	}
+	return join(shape, e.Data)
+}
+
+// join writes the fields of an object and then those of data that it does not have.
+func join(shape any, data map[string]any) ([]byte, error) {
+	own, err := marshal(shape)
+	if err != nil || len(data) == 0 {
+		return own, err
+	}
+	var names map[string]json.RawMessage
+	if err := json.Unmarshal(own, &names); err != nil {
+		return nil, err
+	}
+	rest := map[string]any{}
+	for name, v := range data {
+		if _, taken := names[name]; !taken {
+			rest[name] = v
+		}
+	}
+	if len(rest) == 0 {
+		return own, nil
+	}
+	more, err := marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(own[:len(own)-1], ','), more[1:]...), nil
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// Stream writes events as JSON, one a line: first the version, last a summary.
+type Stream struct {
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+// NewStream returns a Stream and writes its first line.
+func NewStream(w io.Writer, version string) *Stream {
+	s := &Stream{w: w}
+	s.Write(map[string]any{"format": Format, "type": "version", "version": version, "time": time.Now().Format(time.RFC3339Nano)})
+	return s
+}
+
+// Event writes one event.
+func (s *Stream) Event(e engine.Event) {
+	text, err := MarshalEvent(e)
+	s.line(text, err)
+}
+
+// Write writes one object.
+func (s *Stream) Write(v any) {
+	text, err := marshal(v)
+	s.line(text, err)
+}
+
+func (s *Stream) line(text []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		_, err = s.w.Write(append(text, '\n'))
+	}
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Close does nothing: the summary is written by whoever knows it.
+func (s *Stream) Close() {}
+
+// Err is the first error of writing.
+func (s *Stream) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Watchers tells several watchers.
+type Watchers []Watcher
+
+// Event passes an event on.
+func (ws Watchers) Event(e engine.Event) {
+	for _, w := range ws {
+		w.Event(e)
+	}
+}
+
+// Close closes all.
+func (ws Watchers) Close() {
+	for _, w := range ws {
+		w.Close()
+	}
+}

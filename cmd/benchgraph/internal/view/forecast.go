@@ -1,0 +1,127 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// Forecast is what a plan will take, as far as it is known.
+type Forecast struct {
+	Build    int           // nodes to run that make something
+	Measure  int           // nodes to run that measure or judge
+	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
+	Wall     time.Duration // from start to end on this machine
+	GPUHours float64
+	Cost     float64 // 0: no price is declared for the devices
+}
+
+// Prices are what an hour of a device costs, by its name.
+type Prices map[string]float64
+
+// Predict forecasts a plan on a machine with so many cores. The wall time is the longest path, or what all the cores
+// together need if that is more; quiet nodes run alone.
+func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) Forecast {
+	var f Forecast
+	var alone, shared time.Duration
+	path := make(map[*engine.Node]time.Duration, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		var longest time.Duration
+		for _, list := range [][]*engine.Node{s.Node.Needs, s.Node.Order, s.Node.After} {
+			for _, dep := range list {
+				longest = max(longest, path[dep])
+			}
+		}
+		if s.Action != engine.Run {
+			path[s.Node] = longest
+			continue
+		}
+		path[s.Node] = longest + s.Estimate
+		f.Wall = max(f.Wall, path[s.Node])
+		f.count(s)
+		q := s.Node.Resources
+		if q.Quiet {
+			alone += s.Estimate
+		} else {
+			shared += s.Estimate * time.Duration(min(max(q.CPUs, 1), cpus))
+		}
+		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
+		f.GPUHours += hours
+		f.Cost += hours * price(q.GPUs, devices, prices)
+	}
+	f.Wall = max(f.Wall, alone+shared/time.Duration(max(cpus, 1)))
+	return f
+}
+
+func (f *Forecast) count(s *engine.Step) {
+	switch s.Node.Kind {
+	case "trial", "benchmark", "compare", "report":
+		f.Measure++
+	default:
+		f.Build++
+	}
+	if s.Estimate == 0 {
+		f.Unknown++
+	}
+}
+
+// price is what an hour of a device that may serve the request costs: one of this machine's, if there is one, else of
+// any that has a price. Of several, the highest counts.
+func price(q device.GPUs, devices []device.Device, prices Prices) float64 {
+	if q.Count == 0 {
+		return 0
+	}
+	here, anywhere := 0.0, 0.0
+	for name, p := range prices {
+		if q.Model != nil && !q.Model.MatchString(name) {
+			continue
+		}
+		anywhere = max(anywhere, p)
+		for _, d := range devices {
+			if d.Name == name && d.Memory >= q.Memory {
+				here = max(here, p)
+			}
+		}
+	}
+	if here > 0 {
+		return here
+	}
+	return anywhere
+}
+
+// String is the forecast in a few words, empty when nothing is known: about 31 GPU-h, $122.
+func (f Forecast) String() string {
+	var parts []string
+	switch {
+	case f.GPUHours > 0:
+		parts = append(parts, figure(f.GPUHours)+" GPU-h")
+	case f.Wall > 0:
+		parts = append(parts, Duration(roughly(f.Wall)))
+	}
+	if f.Cost > 0 {
+		parts = append(parts, "$"+figure(f.Cost))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	word := "about "
+	if f.Unknown > 0 {
+		word = fmt.Sprintf("at least (%s of unknown duration) ", Number(f.Unknown))
+	}
+	return word + strings.Join(parts, ", ")
+}
+
+// roughly leaves out what no forecast knows.
+func roughly(d time.Duration) time.Duration {
+	switch {
+	case d > time.Hour:
+		return d.Round(time.Minute)
+	case d > time.Second:
+		return d.Round(time.Second)
+	}
+	return d
+}

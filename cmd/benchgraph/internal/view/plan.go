@@ -1,0 +1,258 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// How much a plan may be spread out before its lines are drawn together.
+const (
+	mostInstances = 8  // lines of one block with one action and one reason
+	mostReasons   = 8  // lines of one block with one action
+	mostBlocks    = 40 // lines of one kind with one action
+)
+
+// symbols of the actions: they say the same as the words beside them.
+func symbol(a engine.Action) (sign, color string) {
+	switch a {
+	case engine.Run:
+		return "+", green
+	case engine.Cached:
+		return "=", dim
+	case engine.Skip:
+		return "-", yellow
+	case engine.Blocked:
+		return "!", red
+	}
+	return "?", ""
+}
+
+// line is one line of a plan: one step, or a group of them.
+type line struct {
+	name   string // address, or what stands for several
+	count  int
+	action engine.Action
+	reason string
+	step   *engine.Step // of a single one
+}
+
+// Plan writes a plan as text: a line for each node or group, then the sum.
+func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error {
+	lines := make([]line, len(p.Steps))
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		lines[i] = line{name: step.Node.Address, count: 1, action: step.Action, reason: step.Reason, step: step}
+	}
+	if !verbose {
+		lines = draw(lines, mostInstances, func(l line) string { return block(l.name) + "\x00" + elide(l.reason) })
+		lines = draw(lines, mostReasons, func(l line) string { return block(l.name) })
+		lines = draw(lines, mostBlocks, func(l line) string { kind, _, _ := strings.Cut(l.name, "."); return kind })
+	}
+	var b strings.Builder
+	columns := 0
+	for _, l := range lines {
+		columns = max(columns, min(cells(title(l)), 56))
+	}
+	for _, l := range lines {
+		sign, color := symbol(l.action)
+		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(string(l.action), 7)), pad(title(l), columns))
+		if l.reason != "" {
+			b.WriteString("  " + Clean(l.reason))
+		}
+		if l.step != nil && l.step.Estimate > 0 {
+			b.WriteString(" (about " + Duration(l.step.Estimate) + ")")
+		}
+		b.WriteByte('\n')
+	}
+	if len(lines) > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteString(s.Bold(Sum(p, f)) + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func title(l line) string {
+	if l.count == 1 {
+		return Clean(l.name)
+	}
+	return fmt.Sprintf("%s (%s)", Clean(l.name), Number(l.count))
+}
+
+// block is an address without its instance key.
+func block(address string) string {
+	name, _, _ := strings.Cut(address, "[")
+	return name
+}
+
+// elide leaves the instance keys and the values out of a reason, so that instances of one block have one.
+func elide(reason string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(reason, `"`) {
+		if i%2 == 1 {
+			part = "…"
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// draw draws together the lines of one action for which key is equal, where there are more than most of them. The group
+// stands where its first line stood.
+func draw(lines []line, most int, key func(line) string) []line {
+	type id struct {
+		action engine.Action
+		key    string
+	}
+	ids := make([]id, len(lines))
+	groups := map[id][]int{}
+	for i, l := range lines {
+		ids[i] = id{l.action, key(l)}
+		groups[ids[i]] = append(groups[ids[i]], i)
+	}
+	var kept []line
+	for i, l := range lines {
+		members := groups[ids[i]]
+		switch {
+		case len(members) <= most:
+			kept = append(kept, l)
+		case members[0] == i:
+			kept = append(kept, together(lines, members, ids[i].key))
+		}
+	}
+	return kept
+}
+
+func together(lines []line, members []int, key string) line {
+	name, _, exact := strings.Cut(key, "\x00")
+	sum := line{name: name, action: lines[members[0]].action, reason: lines[members[0]].reason}
+	reasons := map[string]bool{}
+	for _, i := range members {
+		sum.count += lines[i].count
+		reasons[elide(lines[i].reason)] = true
+	}
+	if !strings.Contains(name, ".") {
+		sum.name = name + ".*"
+	}
+	if exact {
+		sum.reason = elide(sum.reason)
+	}
+	if len(reasons) > 1 {
+		sum.reason = fmt.Sprintf("%s; and %d other reasons (-verbose lists all)", sum.reason, len(reasons)-1)
+	}
+	return sum
+}
+
+// Sum is the last line of a plan.
+func Sum(p *engine.Plan, f Forecast) string {
+	counts := p.Counts()
+	parts := []string{Number(counts[engine.Run]) + " to run"}
+	var kinds []string
+	if f.Build > 0 {
+		kinds = append(kinds, Number(f.Build)+" build")
+	}
+	if f.Measure > 0 {
+		kinds = append(kinds, Number(f.Measure)+" measure")
+	}
+	if len(kinds) > 0 {
+		parts[0] += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	for _, c := range []struct {
+		action engine.Action
+		word   string
+	}{{engine.Cached, "cached"}, {engine.Blocked, "blocked"}, {engine.Skip, "skipped"}} {
+		if n := counts[c.action]; n > 0 {
+			parts = append(parts, Number(n)+" "+c.word)
+		}
+	}
+	text := "Plan: " + strings.Join(parts, ", ")
+	if about := f.String(); about != "" {
+		text += "; " + about
+	}
+	return text + "."
+}
+
+// planNode is a node in the JSON of a plan.
+type planNode struct {
+	Address   string    `json:"address"`
+	Kind      string    `json:"kind"`
+	Action    string    `json:"action"`
+	Reason    string    `json:"reason"`
+	Key       string    `json:"key"`
+	Needs     []string  `json:"needs"`
+	Resources Resources `json:"resources"`
+	Estimate  float64   `json:"estimate_s"` // 0: unknown
+	Never     bool      `json:"never,omitempty"`
+	Place     string    `json:"place,omitempty"`
+}
+
+// Resources is what a node needs while it runs.
+type Resources struct {
+	CPUs   int   `json:"cpus"`
+	Memory int64 `json:"memory_bytes,omitempty"`
+	Ports  int   `json:"ports,omitempty"`
+	Quiet  bool  `json:"quiet,omitempty"`
+	GPUs   *GPUs `json:"gpus,omitempty"`
+}
+
+// GPUs is what a node needs of GPUs.
+type GPUs struct {
+	Count  int    `json:"count"`
+	Memory int64  `json:"memory_bytes,omitempty"` // of each
+	Model  string `json:"model,omitempty"`        // regular expression on the name
+}
+
+// ResourcesOf are the resources of a node.
+func ResourcesOf(n *engine.Node) Resources {
+	q := n.Resources
+	r := Resources{CPUs: max(q.CPUs, 1), Memory: q.Memory, Ports: q.Ports, Quiet: q.Quiet}
+	if q.GPUs.Count > 0 {
+		r.GPUs = &GPUs{Count: q.GPUs.Count, Memory: q.GPUs.Memory}
+		if q.GPUs.Model != nil {
+			r.GPUs.Model = q.GPUs.Model.String()
+		}
+	}
+	return r
+}
+
+// Needs are the addresses of all that a node waits for.
+func Needs(n *engine.Node) []string {
+	needs := []string{}
+	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
+		for _, dep := range list {
+			if !slices.Contains(needs, dep.Address) {
+				needs = append(needs, dep.Address)
+			}
+		}
+	}
+	return needs
+}
+
+// PlanJSON writes a plan as one JSON document.
+func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
+	nodes := make([]planNode, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		nodes[i] = planNode{s.Node.Address, s.Node.Kind, string(s.Action), s.Reason, s.Key.String(), Needs(s.Node),
+			ResourcesOf(s.Node), s.Estimate.Seconds(), s.Never, s.Node.Place}
+	}
+	counts := p.Counts()
+	summary := map[string]any{
+		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked], "skipped": counts[engine.Skip],
+		"build": f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost, "unknown": f.Unknown,
+	}
+	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary})
+}
+
+// JSON writes one document.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

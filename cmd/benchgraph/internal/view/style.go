@@ -1,0 +1,192 @@
+// Package view shows plans, events and verdicts: as text for people, on a terminal or elsewhere, and as JSON for programs.
+//
+// Everything that commands, logs or files may have written is shown without control characters. Colour is never the only
+// sign of anything.
+package view
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/docker/go-units"
+	"golang.org/x/text/width"
+)
+
+// Format is the version of all JSON that is written here. Readers ignore fields that they do not know.
+const Format = "1.0"
+
+// Style is how text is written.
+type Style struct {
+	Color bool
+}
+
+// The colours, as their SGR numbers.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+	dim    = "2"
+	bold   = "1"
+)
+
+func (s Style) paint(color, text string) string {
+	if !s.Color || color == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Bold marks a title.
+func (s Style) Bold(text string) string { return s.paint(bold, text) }
+
+// Error marks the word that says that something went wrong.
+func (s Style) Error(text string) string { return s.paint(red, text) }
+
+// Clean is a text without control characters and escape sequences, in one line: tabs and line ends are spaces.
+func Clean(text string) string {
+	var b strings.Builder
+	rest := []rune(strings.ToValidUTF8(text, "\uFFFD"))
+	for i := 0; i < len(rest); i++ {
+		switch r := rest[i]; {
+		case r == '\x1b':
+			i += escape(rest[i+1:])
+		case r == '\t' || r == '\n':
+			b.WriteByte(' ')
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// escape is how many runes after an escape character belong to its sequence.
+func escape(rest []rune) int {
+	if len(rest) == 0 || rest[0] != '[' && rest[0] != ']' {
+		return min(1, len(rest))
+	}
+	for i, r := range rest[1:] {
+		if rest[0] == '[' && r >= 0x40 && r <= 0x7e || rest[0] == ']' && r == '\a' {
+			return i + 2
+		}
+	}
+	return len(rest)
+}
+
+// cells is how many columns of a terminal a text takes.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	if unicode.Is(unicode.Mn, r) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// fit cuts a text to a number of columns.
+func fit(text string, columns int) string {
+	if cells(text) <= columns {
+		return text
+	}
+	n := 0
+	for i, r := range text {
+		if n+runeCells(r) > columns-1 {
+			if columns < 1 {
+				return ""
+			}
+			return text[:i] + "…"
+		}
+		n += runeCells(r)
+	}
+	return text
+}
+
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(0, columns-cells(text)))
+}
+
+// Table writes rows in columns that are as wide as their widest cell, two spaces apart.
+func Table(w io.Writer, indent string, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], cells(cell))
+		}
+	}
+	for _, row := range rows {
+		line := indent
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = pad(cell, widths[i]) + "  "
+			}
+			line += cell
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
+
+// Duration is a duration in two units at most: 3 h 20 min, 12 min 5 s, 4.2 s, 30 ms.
+func Duration(d time.Duration) string {
+	d = d.Round(time.Millisecond)
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	two := func(big, small time.Duration, bigName, smallName string) string {
+		text := fmt.Sprintf("%d %s", d/big, bigName)
+		if rest := d % big / small; rest > 0 {
+			text += fmt.Sprintf(" %d %s", rest, smallName)
+		}
+		return text
+	}
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return two(time.Minute, time.Second, "min", "s")
+	case d < 48*time.Hour:
+		return two(time.Hour, time.Minute, "h", "min")
+	}
+	return two(24*time.Hour, time.Hour, "d", "h")
+}
+
+// Bytes is an amount of bytes.
+func Bytes(n int64) string { return units.BytesSize(float64(n)) }
+
+// Number is a count with its thousands apart.
+func Number(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// figure is an amount with two significant digits, or as a whole number when it has more.
+func figure(v float64) string {
+	if math.Abs(v) >= 10 {
+		return Number(int(math.Round(v)))
+	}
+	return fmt.Sprintf("%.2g", v)
+}

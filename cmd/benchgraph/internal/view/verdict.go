@@ -1,0 +1,71 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Verdicts writes what compares found: a table for each, with its sum.
+func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
+	ledger := stats.Ledger{Rows: rows}
+	for _, totals := range ledger.Totals() {
+		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
+		table := [][]string{{"commit", "candidate", "metric", "effect", "outcome"}}
+		for _, row := range rows {
+			if row.Compare == totals.Compare && (row.Primary || all) {
+				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Metric), Effect(row), outcomeText(row)})
+			}
+		}
+		Table(w, "  ", table)
+	}
+}
+
+// variant is a candidate without its commit, which has a column of its own.
+func variant(row stats.Comparison) string {
+	return strings.TrimPrefix(row.Candidate, row.Commit+"/")
+}
+
+func outcomeText(row stats.Comparison) string {
+	text := string(row.Outcome)
+	if row.Reason != "" && !row.Outcome.Judged() {
+		text += ": " + Clean(row.Reason)
+	}
+	if n := len(row.Caveats); n > 0 && row.Outcome.Judged() {
+		text += " (" + Clean(strings.Join(row.Caveats, "; ")) + ")"
+	}
+	return text
+}
+
+// Effect is an effect with its interval: +5.2 % [+4.1 %, +6.3 %].
+func Effect(row stats.Comparison) string {
+	switch {
+	case row.Blocks == 0:
+		return "-"
+	case row.Blocks == 1:
+		return percent(row.Effect)
+	}
+	return fmt.Sprintf("%s [%s, %s]", percent(row.Effect), percent(row.Low), percent(row.High))
+}
+
+func percent(v float64) string { return fmt.Sprintf("%+.2f %%", 100*v) }
+
+// TotalsText is the sum of outcomes, in which every number can be checked: 6 candidates = 2 win + 4 tie.
+func TotalsText(t stats.Totals) string {
+	var parts []string
+	for _, o := range stats.Outcomes() {
+		if n := t.Counts[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	noun := "candidates"
+	if t.Universe == 1 {
+		noun = "candidate"
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("%d %s", t.Universe, noun)
+	}
+	return fmt.Sprintf("%d %s = %s", t.Universe, noun, strings.Join(parts, " + "))
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+type logsFlags struct {
+	follow  bool
+	list    bool
+	attempt int
+}
+
+func (a *app) logs() cli.Command {
+	o := &logsFlags{}
+	return cli.Command{
+		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "the complete output of any attempt of any node",
+		Long: "Without -attempt, the last one, which may still be running. To read another file than benchmarks.hcl, write -f FILE\nbefore the command.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")
+			fs.BoolVar(&o.list, "list", false, "list the attempts")
+			fs.IntVar(&o.attempt, "attempt", 0, "show attempt `N` of the list")
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runLogs(ctx, o, args[0]) },
+	}
+}
+
+// loggedAttempt is one attempt of which there may be a log.
+type loggedAttempt struct {
+	start   time.Time
+	log     string
+	how     string
+	running bool
+}
+
+func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
+	s, err := a.open(ctx, access{offline: true})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	_, st, err := s.one(ctx, text)
+	if err != nil {
+		return err
+	}
+	attempts := s.attempts(st)
+	switch {
+	case len(attempts) == 0:
+		return hint("Its state: benchgraph explain "+text, "%s has not been run here", st.Node.Address)
+	case o.list:
+		var rows [][]string
+		for i, t := range attempts {
+			rows = append(rows, []string{fmt.Sprint(i + 1), t.start.Local().Format(time.DateTime), view.Clean(t.how), t.log})
+		}
+		view.Table(a.stdout, "", rows)
+		return nil
+	case o.attempt < 0 || o.attempt > len(attempts):
+		return hint("benchgraph logs -list "+text+" lists them.", "%s has attempts 1 to %d", st.Node.Address, len(attempts))
+	}
+	chosen := attempts[len(attempts)-1]
+	if o.attempt > 0 {
+		chosen = attempts[o.attempt-1]
+	}
+	if err := s.copyLog(ctx, st.Node.Address, chosen, o.follow); err != nil {
+		return err
+	}
+	s.pointToTrials(st)
+	return nil
+}
+
+// attempts lists the attempts at a node, the one that made its result first if this machine's journal lacks it.
+func (s *session) attempts(st *engine.Step) []loggedAttempt {
+	var list []loggedAttempt
+	for _, t := range s.journal.Attempts(st.Node.Address) {
+		how := "succeeded in " + view.Duration(t.Duration)
+		if t.Failure != nil {
+			how = "failed: " + t.Failure.Message
+		}
+		list = append(list, loggedAttempt{t.Start, filepath.Join(s.logDir(), t.ID+".log"), how, false})
+	}
+	for _, n := range s.running() {
+		if n.Address == st.Node.Address {
+			list = append(list, loggedAttempt{n.Since, n.Log, "running", true})
+		}
+	}
+	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
+		list = append(list, loggedAttempt{meta.Created, filepath.Join(s.logDir(), meta.Log+".log"), "made by " + meta.Address, false})
+	}
+	return list
+}
+
+// copyLog writes a log to stdout as it is, and follows it as long as its attempt runs.
+func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) error {
+	f, err := os.Open(t.log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address, t.log)
+	}
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer f.Close()
+	for {
+		// Whether it runs is asked first: what is written before it ends is then read below.
+		alive := follow && slices.ContainsFunc(s.running(), func(n runningNode) bool { return n.Log == t.log })
+		if _, err := io.Copy(s.stdout, f); err != nil {
+			return err
+		}
+		if !alive {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// pointToTrials says where the output of a benchmark's runs is: the node itself only gathers from them.
+func (s *session) pointToTrials(st *engine.Step) {
+	if st.Node.Kind != "benchmark" {
+		return
+	}
+	for _, dep := range st.Node.Needs {
+		s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
+	}
+}

@@ -1,0 +1,113 @@
+// Command benchgraph builds, measures and judges many revisions of a program, as one file declares them.
+//
+// Each command has a file of its own here; internal/cli reads the command line, internal/view writes for people and
+// programs. Data goes to stdout, everything else to stderr.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+)
+
+func main() {
+	os.Exit(interruptible(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interruptible runs a command line until it is done or the user interrupts it. A second interrupt ends the process at
+// once, in case the orderly end hangs.
+func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, args, env, stdin, stdout, stderr)
+}
+
+// run runs a command line and returns its exit code.
+func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{args: args, env: variables(env), stdin: stdin, stdout: stdout, stderr: stderr}
+	a.table = a.commands()
+	err := a.table.Run(ctx, args, stdout)
+	a.explain(ctx, err)
+	return exitCode(ctx, err)
+}
+
+// app is one call of benchgraph.
+type app struct {
+	args   []string
+	env    map[string]string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	table  *cli.Table
+
+	chdir, file string
+	noColor     bool
+	vars        cli.List
+	varFiles    cli.List
+}
+
+func variables(env []string) map[string]string {
+	all := map[string]string{}
+	for _, v := range env {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// globals defines the flags that every command has.
+func (a *app) globals(fs *flag.FlagSet) {
+	fs.StringVar(&a.chdir, "chdir", "", "work in `DIR`")
+	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; its directory is the project's")
+	fs.BoolVar(&a.noColor, "no-color", false, "write without colour")
+	fs.Var(&a.vars, "var", "set a variable: `NAME=VALUE`; may be repeated")
+	fs.Var(&a.varFiles, "var-file", "read variables from `FILE`; may be repeated")
+}
+
+// commands is the table of all commands: help and completion come from it, too.
+func (a *app) commands() *cli.Table {
+	return &cli.Table{
+		Program: "benchgraph",
+		Summary: "benchgraph builds, measures and judges many revisions of a program, as benchmarks.hcl declares them.",
+		Global:  a.globals,
+		Commands: []cli.Command{
+			a.validate(), a.format(), a.plan(), a.apply(), a.explainNode(), a.show(), a.logs(), a.status(), a.report(),
+			a.compare(), a.graph(), a.parse(), a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.version(), a.completion(),
+		},
+		Footer: `Environment: BENCHGRAPH_STATE_DIR (default .benchgraph), BENCHGRAPH_CACHE_DIR (results; default below the state),
+BENCHGRAPH_HOST_LOCK, BENCHGRAPH_VAR_NAME (a variable), NO_COLOR.
+
+Exit codes: 0 done · 1 error · 2 changes pending (plan -detailed-exitcode) · 3 nodes failed · 4 refused: not comparable, or
+the accounting does not add up · 5 another process holds the lock · 6 budget reached · 7 no device can ever serve a node ·
+130 interrupted.
+`,
+	}
+}
+
+// terminal says whether w is one, and of what size.
+func terminal(w io.Writer) (*os.File, bool) {
+	f, ok := w.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// style is how text is written to w.
+func (a *app) style(w io.Writer) view.Style {
+	_, tty := terminal(w)
+	return view.Style{Color: tty && !a.noColor && a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
+}
+
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.stderr, view.Clean(fmt.Sprintf(format, args...)))
+}

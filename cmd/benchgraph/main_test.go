@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes benchgraph, and the small programs that the stories measure, commands of the scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"benchgraph": main,
+		"sample":     sample,
+		"serve":      serve,
+		"ask":        ask,
+	})
+}
+
+// TestScript runs the stories below testdata/script.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, ".home")
+			env.Setenv("HOME", home)
+			env.Setenv("BENCHGRAPH_HOST_LOCK", filepath.Join(home, "host.lock"))
+			for _, who := range []string{"AUTHOR", "COMMITTER"} {
+				env.Setenv("GIT_"+who+"_NAME", "Ada")
+				env.Setenv("GIT_"+who+"_EMAIL", "ada@example.org")
+				env.Setenv("GIT_"+who+"_DATE", "2024-01-01T00:00:00Z")
+			}
+			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			return os.MkdirAll(home, 0o755)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"json":  jsonAt,
+			"await": await,
+		},
+	})
+}
+
+// exits runs a command and checks its exit code: exits CODE COMMAND ARG...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// jsonAt checks a value in a JSON file, or in the line N of one with a document a line: json FILE[:N] PATH PATTERN. A PATH
+// is names and indexes separated by dots; name=value picks the element of a list by a field, len is its
+// length. N may be negative: from the end.
+func jsonAt(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: json FILE[:LINE] PATH PATTERN")
+	}
+	file, line, numbered := strings.Cut(args[0], ":")
+	text := ts.ReadFile(file)
+	if numbered {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		n, err := strconv.Atoi(line)
+		ts.Check(err)
+		if n < 0 {
+			n += len(lines) + 1
+		}
+		text = lines[n-1]
+	}
+	var v any
+	ts.Check(json.Unmarshal([]byte(text), &v))
+	for step := range strings.SplitSeq(args[1], ".") {
+		v = descend(v, step)
+	}
+	got := fmt.Sprint(v)
+	if v == nil {
+		got = "null"
+	}
+	if regexp.MustCompile(`^(?:`+args[2]+`)$`).MatchString(got) == neg {
+		ts.Fatalf("%s of %s is %s, want (%v) %s", args[1], args[0], got, !neg, args[2])
+	}
+}
+
+func descend(v any, step string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v[step]
+	case []any:
+		if step == "len" {
+			return len(v)
+		}
+		if name, value, ok := strings.Cut(step, "="); ok {
+			for _, item := range v {
+				if m, ok := item.(map[string]any); ok && fmt.Sprint(m[name]) == value {
+					return item
+				}
+			}
+			return nil
+		}
+		if i, err := strconv.Atoi(step); err == nil && i < len(v) {
+			return v[i]
+		}
+	}
+	return nil
+}
+
+// await waits until a file exists: await FILE.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for range 1000 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not appear", args[0])
+}
+
+// sample prints a number that is near VALUE by a relative NOISE: sample VALUE NOISE.
+func sample() {
+	value, _ := strconv.ParseFloat(os.Args[1], 64)
+	noise, _ := strconv.ParseFloat(os.Args[2], 64)
+	fmt.Printf("work done: %.6f items/s\n", value*(1+noise*(rand.Float64()-0.5)))
+}
+
+// serve answers on the port PORT until it is ended: serve SPEED. The stories ask it for its speed.
+func serve() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("/speed", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, os.Args[1]+"\n") })
+	fmt.Println("serving")
+	fmt.Println(http.ListenAndServe(net.JoinHostPort("127.0.0.1", os.Getenv("PORT")), mux))
+	os.Exit(1)
+}
+
+// ask prints what the server answers: ask PATH.
+func ask() {
+	resp, err := http.Get("http://" + net.JoinHostPort("127.0.0.1", os.Getenv("PORT")) + os.Args[1])
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	defer resp.Body.Close()
+	io.Copy(os.Stdout, resp.Body)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+type parseFlags struct {
+	format string
+	json   bool
+}
+
+func (a *app) parse() cli.Command {
+	o := &parseFlags{}
+	return cli.Command{
+		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "what benchgraph reads from a log or result file; - is standard input",
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: auto, vllm, sglang, gobench, redis or json")
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+		},
+		Run: func(_ context.Context, args []string) error { return a.runParse(o, args[0]) },
+	}
+}
+
+// mostStdin is how much of standard input is read: it is held in memory, since it is read more than once.
+const mostStdin = 1 << 30
+
+func (a *app) runParse(o *parseFlags, name string) error {
+	open := func() (io.ReadCloser, error) { return os.Open(name) }
+	if name == "-" {
+		text, err := io.ReadAll(io.LimitReader(a.stdin, mostStdin))
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	}
+	rules, err := a.rules()
+	if err != nil {
+		return err
+	}
+	log, err := metrics.ParseLog(o.format, open, rules)
+	if err != nil {
+		return hint("benchgraph help parse lists the formats.", "parse %s: %w", name, err)
+	}
+	if o.json {
+		return view.JSON(a.stdout, struct {
+			Format string `json:"format"`
+			metrics.Log
+		}{view.Format, log})
+	}
+	a.parseText(log)
+	return nil
+}
+
+// rules are the failure rules: those of the project, if there is a valid one here, and then the built-in ones.
+func (a *app) rules() ([]metrics.Rule, error) {
+	p, err := a.place()
+	if err != nil {
+		return tasks.Rules(nil)
+	}
+	options, err := a.options(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	spec, _, _ := hclspec.Load(options)
+	return tasks.Rules(spec)
+}
+
+func (a *app) parseText(log metrics.Log) {
+	detected := log.Detected
+	if detected == "" {
+		detected = "no format that is known"
+	}
+	fmt.Fprintf(a.stdout, "%s, %d samples\n", detected, len(log.Samples))
+	var rows [][]string
+	for _, s := range log.Samples {
+		rows = append(rows, []string{view.Clean(s.Metric), fmt.Sprint(s.Value), view.Clean(s.Unit)})
+	}
+	view.Table(a.stdout, "  ", rows)
+	for _, w := range log.Warnings {
+		if w.Line > 0 {
+			fmt.Fprintf(a.stdout, "warning: line %d: %s\n", w.Line, view.Clean(w.Text))
+		} else {
+			fmt.Fprintf(a.stdout, "warning: %s\n", view.Clean(w.Text))
+		}
+	}
+	if f := log.Failure; f != nil {
+		fmt.Fprintf(a.stdout, "failure: %s (%s), line %d: %s\n", f.Rule, f.Class, f.Line, view.Clean(f.Evidence))
+		if f.Remedy != "" {
+			fmt.Fprintf(a.stdout, "remedy: %s\n", view.Clean(f.Remedy))
+		}
+	}
+}

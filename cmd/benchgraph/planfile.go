@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
+type planFile struct {
+	Format   string        `json:"format"`
+	Type     string        `json:"type"`
+	Version  string        `json:"version"`
+	Project  string        `json:"project"` // root file, absolute
+	Select   selection     `json:"select"`
+	Allow    cli.List      `json:"allow_mismatch,omitempty"`
+	Vars     cli.List      `json:"vars,omitempty"`
+	VarFiles cli.List      `json:"var_files,omitempty"`
+	Nodes    []plannedNode `json:"nodes"`
+}
+
+type plannedNode struct {
+	Address string        `json:"address"`
+	Action  engine.Action `json:"action"`
+	Key     cache.Key     `json:"key"`
+}
+
+const planFileType = "plan"
+
+func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec.Files[0]) }
+
+func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan) error {
+	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Vars: s.vars}
+	for _, name := range s.varFiles {
+		full, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		f.VarFiles = append(f.VarFiles, full)
+	}
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		f.Nodes = append(f.Nodes, plannedNode{st.Node.Address, st.Action, st.Key})
+	}
+	var b bytes.Buffer
+	if err := view.JSON(&b, f); err != nil {
+		return err
+	}
+	if err := writeFile(path, b.Bytes()); err != nil {
+		return fmt.Errorf("plan file: %w", err)
+	}
+	return nil
+}
+
+func readPlanFile(path string) (*planFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file: %w", err)
+	}
+	f := &planFile{}
+	if err := json.Unmarshal(text, f); err != nil || f.Type != planFileType {
+		return nil, hint("Make one with benchgraph plan -out=FILE.", "%s is not a plan file", path)
+	}
+	if f.Format != view.Format {
+		return nil, hint("Make a new one with benchgraph plan -out=FILE.", "plan file %s has format %q, this is format %q", path, f.Format, view.Format)
+	}
+	return f, nil
+}
+
+// check makes sure that a plan made now is the one in the file.
+func (f *planFile) check(p *engine.Plan) error {
+	planned := make(map[string]plannedNode, len(f.Nodes))
+	for _, n := range f.Nodes {
+		planned[n.Address] = n
+	}
+	var differences []string
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		n, ok := planned[s.Node.Address]
+		switch {
+		case !ok:
+			differences = append(differences, s.Node.Address+" is new")
+		case n.Key != s.Key:
+			differences = append(differences, fmt.Sprintf("%s has changed: key %s → %s (%s)", s.Node.Address, n.Key.Short(), s.Key.Short(), s.Reason))
+		case n.Action != s.Action:
+			differences = append(differences, fmt.Sprintf("%s is %s now, and was %s (%s)", s.Node.Address, s.Action, n.Action, s.Reason))
+		}
+		delete(planned, s.Node.Address)
+	}
+	for _, name := range sortedKeys(planned) {
+		differences = append(differences, name+" is gone")
+	}
+	if len(differences) > 0 {
+		return &tasks.StalePlanError{Differences: differences}
+	}
+	return nil
+}
+
+// keys are what Apply is to find.
+func (f *planFile) keys() map[string]cache.Key {
+	keys := make(map[string]cache.Key, len(f.Nodes))
+	for _, n := range f.Nodes {
+		keys[n.Address] = n.Key
+	}
+	return keys
+}

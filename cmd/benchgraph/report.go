@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/report"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+type reportFlags struct {
+	json    bool
+	formats string
+	dir     string
+	allow   cli.List
+}
+
+func (a *app) report() cli.Command {
+	o := &reportFlags{}
+	return cli.Command{
+		Name: "report", Args: "[NAME...]", Max: -1, Summary: "writes the reports from what is stored: parses anew, runs nothing",
+		Long: "Without NAME, all reports of the file; one of all compares when the file declares none.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write one JSON document to stdout, and no file")
+			fs.StringVar(&o.formats, "format", "", "write these `FORMATS` instead of those of the file: "+strings.Join(report.Formats(), ","))
+			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of where the file says")
+			allowFlag(fs, &o.allow)
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runReport(ctx, o, args) },
+	}
+}
+
+func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) error {
+	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	reports, err := s.reports(o, names)
+	if err != nil {
+		return err
+	}
+	p, err := s.standing(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return err
+	}
+	var rows []stats.Comparison
+	if o.json {
+		var all []hclspec.Address
+		for _, r := range reports {
+			all = append(all, r.Of...)
+		}
+		chosen := of(found, all)
+		files, err := render(chosen, reports[0].Address.Name, []string{"json"})
+		if err != nil {
+			return err
+		}
+		if _, err := a.stdout.Write(files["report.json"]); err != nil {
+			return err
+		}
+		return refusal(rowsOf(chosen))
+	}
+	for _, r := range reports {
+		chosen := of(found, r.Of)
+		rows = append(rows, rowsOf(chosen)...)
+		if err := s.write(r, chosen); err != nil {
+			return err
+		}
+	}
+	view.Verdicts(a.stderr, a.style(a.stderr), rows, false)
+	return refusal(rows)
+}
+
+// reports are the reports that are meant, with what the flags change about them.
+func (s *session) reports(o *reportFlags, names []string) ([]hclspec.Report, error) {
+	declared := slices.Clone(s.project.Spec.Reports)
+	if len(declared) == 0 {
+		all := hclspec.Report{Formats: []string{"markdown", "json"}, Dir: "report"}
+		all.Address = hclspec.Address{Kind: "report", Name: "report"}
+		for _, c := range s.project.Spec.Compares {
+			all.Of = append(all.Of, c.Address)
+		}
+		declared = append(declared, all)
+	}
+	var known []string
+	for i := range declared {
+		r := &declared[i]
+		known = append(known, r.Address.Name)
+		if o.formats != "" {
+			r.Formats = strings.Split(o.formats, ",")
+		}
+		if o.dir != "" {
+			r.Dir = o.dir
+		}
+	}
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, "report.")
+		if !slices.Contains(known, names[i]) {
+			return nil, hint("The file's report blocks have these names.", "there is no report %q%s", name, cli.Suggest(names[i], known))
+		}
+	}
+	if len(names) > 0 {
+		declared = slices.DeleteFunc(declared, func(r hclspec.Report) bool { return !slices.Contains(names, r.Address.Name) })
+	}
+	return declared, nil
+}
+
+// of are the findings of some compares.
+func of(found []tasks.Findings, compares []hclspec.Address) []tasks.Findings {
+	var chosen []tasks.Findings
+	for _, f := range found {
+		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Name == f.Compare }) {
+			chosen = append(chosen, f)
+		}
+	}
+	return chosen
+}
+
+func rowsOf(found []tasks.Findings) []stats.Comparison {
+	var rows []stats.Comparison
+	for _, f := range found {
+		rows = append(rows, f.Comparisons...)
+	}
+	return rows
+}
+
+func (s *session) reportDir(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(s.dir, filepath.FromSlash(dir))
+}
+
+// write writes the files of one report, and prints their names.
+func (s *session) write(r hclspec.Report, found []tasks.Findings) error {
+	for _, name := range r.Formats {
+		if name != "html" && !slices.Contains(report.Formats(), name) {
+			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name, cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}
+		}
+		if name == "html" {
+			s.note("%s: html comes with a later release; the other formats hold the same content.", r.Address)
+		}
+	}
+	files, err := render(found, r.Address.Name, r.Formats)
+	if err != nil {
+		return err
+	}
+	dir := s.reportDir(r.Dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%s: %w", r.Address, err)
+	}
+	for _, name := range sortedKeys(files) {
+		path := filepath.Join(dir, name)
+		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, files[name]) {
+			if err := writeFile(path, files[name]); err != nil {
+				return fmt.Errorf("%s: %w", r.Address, err)
+			}
+		}
+		fmt.Fprintln(s.stdout, path)
+	}
+	return nil
+}

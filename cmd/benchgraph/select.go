@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// selection is the flags that say which nodes are meant.
+type selection struct {
+	Targets     cli.List `json:"target,omitempty"`
+	Excludes    cli.List `json:"exclude,omitempty"`
+	Replaces    cli.List `json:"replace,omitempty"`
+	RetryFailed bool     `json:"retry_failed,omitempty"`
+
+	hits map[string]bool // patterns that match something
+	seen []string        // addresses that patterns were held against
+}
+
+func (s *selection) flags(fs *flag.FlagSet) {
+	fs.Var(&s.Targets, "target", "only `ADDRESS` and what it needs; globs and repetition are allowed")
+	fs.Var(&s.Excludes, "exclude", "everything but `ADDRESS` and what needs it")
+	fs.Var(&s.Replaces, "replace", "run `ADDRESS` although it is up to date")
+	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+}
+
+// address puts the quotes around an instance key that shells like to take away.
+func address(pattern string) string {
+	name, key, ok := strings.Cut(pattern, "[")
+	if !ok || strings.HasPrefix(key, `"`) || !strings.HasSuffix(key, "]") || strings.ContainsAny(key, `"`) {
+		return pattern
+	}
+	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
+}
+
+// options checks the patterns and makes them into what a plan wants.
+func (s *selection) options() (tasks.PlanOptions, error) {
+	o := tasks.PlanOptions{RetryFailed: s.RetryFailed}
+	s.hits = map[string]bool{}
+	for _, list := range []struct {
+		flag     string
+		patterns cli.List
+		match    *func(string) bool
+	}{{"target", s.Targets, &o.Target}, {"exclude", s.Excludes, &o.Exclude}, {"replace", s.Replaces, &o.Replace}} {
+		if len(list.patterns) == 0 {
+			continue
+		}
+		for i, p := range list.patterns {
+			list.patterns[i] = address(p)
+			if _, err := hclspec.MatchAddress(list.patterns[i], "kind.name"); err != nil {
+				return o, &cli.UsageError{Message: fmt.Sprintf("-%s: %v", list.flag, err), Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
+			}
+		}
+		*list.match = s.matcher(list.patterns)
+	}
+	return o, nil
+}
+
+func (s *selection) matcher(patterns cli.List) func(string) bool {
+	return func(address string) bool {
+		s.seen = append(s.seen, address)
+		found := false
+		for _, p := range patterns {
+			if ok, _ := hclspec.MatchAddress(p, address); ok {
+				s.hits[p] = true
+				found = true
+			}
+		}
+		return found
+	}
+}
+
+// plan plans what is selected, and makes sure that every pattern selects something.
+func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, tasks.PlanOptions, error) {
+	o, err := sel.options()
+	if err != nil {
+		return nil, o, err
+	}
+	p, err := s.project.Plan(ctx, o)
+	if err != nil {
+		return nil, o, err
+	}
+	for _, list := range []cli.List{sel.Targets, sel.Excludes, sel.Replaces} {
+		for _, pattern := range list {
+			if !sel.hits[pattern] {
+				return nil, o, noSuchNode(pattern, sel.seen)
+			}
+		}
+	}
+	sel.seen = nil
+	return p, o, nil
+}
+
+// standing is how everything stands: failures count also where the next apply would try again.
+func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
+	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
+}
+
+func noSuchNode(pattern string, known []string) error {
+	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern, cli.Suggest(pattern, known))
+}
+
+// infeasible refuses targets of which no node can ever run here.
+func (sel *selection) infeasible(p *engine.Plan) error {
+	for _, pattern := range sel.Targets {
+		never, other := "", false
+		for i := range p.Steps {
+			if ok, _ := hclspec.MatchAddress(pattern, p.Steps[i].Node.Address); !ok {
+				continue
+			}
+			if p.Steps[i].Never {
+				never = p.Steps[i].Reason
+			} else {
+				other = true
+			}
+		}
+		if never != "" && !other {
+			return &infeasibleError{pattern, never}
+		}
+	}
+	return nil
+}
+
+// node finds the one node that a command is about. A pattern that matches exactly one will do.
+func node(p *engine.Plan, text string) (*engine.Step, error) {
+	pattern := address(text)
+	if step, ok := p.Step(pattern); ok {
+		return step, nil
+	}
+	var found []*engine.Step
+	var known []string
+	for i := range p.Steps {
+		known = append(known, p.Steps[i].Node.Address)
+		ok, err := hclspec.MatchAddress(pattern, p.Steps[i].Node.Address)
+		if err != nil {
+			return nil, &cli.UsageError{Message: err.Error(), Remedy: `an address is kind.name or kind.name["key"]`}
+		}
+		if ok {
+			found = append(found, &p.Steps[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, noSuchNode(text, known)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, s := range found[:min(len(found), 5)] {
+		names = append(names, s.Node.Address)
+	}
+	more := ""
+	if len(found) > 5 {
+		more = fmt.Sprintf(" and %d more", len(found)-5)
+	}
+	return nil, hint("Name one of them.", "%s means %d nodes: %s%s", text, len(found), strings.Join(names, ", "), more)
+}

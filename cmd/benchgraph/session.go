@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// place says where a project's files are.
+type place struct {
+	dir   string // absolute
+	file  string // root file below dir; empty: the default
+	lock  string // path of the lock file
+	state string // directory
+	store string // directory
+}
+
+// place finds the project that the command line names.
+func (a *app) place() (place, error) {
+	dir, file := a.chdir, ""
+	if a.file != "" {
+		path := a.file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.chdir, path)
+		}
+		dir, file = filepath.Split(path)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return place{}, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return place{}, hint("Name the project's directory with -chdir=DIR.", "project directory: %w", err)
+	}
+	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"), state: filepath.Join(dir, ".benchgraph")}
+	if own := a.env["BENCHGRAPH_STATE_DIR"]; own != "" {
+		if p.state, err = filepath.Abs(own); err != nil {
+			return p, err
+		}
+	}
+	p.store = filepath.Join(p.state, "store")
+	if own := a.env["BENCHGRAPH_CACHE_DIR"]; own != "" {
+		if p.store, err = filepath.Abs(own); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// prepare makes the state directory. What is in it belongs to this machine, so git is told to leave it alone.
+func (p place) prepare() error {
+	if err := os.MkdirAll(p.state, 0o755); err != nil {
+		return hint("Choose another directory with BENCHGRAPH_STATE_DIR.", "state directory: %w", err)
+	}
+	ignore := filepath.Join(p.state, ".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+			return hint("Choose another directory with BENCHGRAPH_STATE_DIR.", "state directory: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
+
+// options are what the project's files are read with.
+func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
+	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles, EnvVars: map[string]string{}, Lock: lock, Version: version}
+	for _, v := range a.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return o, &cli.UsageError{Message: fmt.Sprintf("-var %q is not NAME=VALUE", v), Remedy: "write -var NAME=VALUE"}
+		}
+		o.Vars[name] = value
+	}
+	for name, value := range a.env {
+		if v, ok := strings.CutPrefix(name, "BENCHGRAPH_VAR_"); ok {
+			o.EnvVars[v] = value
+		}
+	}
+	return o, nil
+}
+
+// readLock reads the lock file; the empty Lock when there is none.
+func (p place) readLock() (*hclspec.Lock, error) {
+	src, err := os.ReadFile(p.lock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &hclspec.Lock{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	name := filepath.Base(p.lock)
+	lock, diags := hclspec.ParseLock(src, name)
+	if diags.HasErrors() {
+		return nil, &diagError{diags, map[string]*hcl.File{name: {Bytes: src}}}
+	}
+	return lock, nil
+}
+
+// saveLock writes the lock file beside its place and renames it, if it has changed.
+func (p place) saveLock(lock *hclspec.Lock) error {
+	text := lock.Bytes()
+	have, err := os.ReadFile(p.lock)
+	if err == nil && string(have) == string(text) || errors.Is(err, fs.ErrNotExist) && string((&hclspec.Lock{}).Bytes()) == string(text) {
+		return nil
+	}
+	if err := writeFile(p.lock, text); err != nil {
+		return fmt.Errorf("lock file: %w", err)
+	}
+	return nil
+}
+
+// writeFile writes a file beside its place, syncs and renames it: a crash leaves the old one or the new one.
+func writeFile(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// session is a project with its state, as most commands need it.
+type session struct {
+	*app
+	place
+	store   *cache.Disk
+	journal *cache.Journal
+	stat    *cache.StatCache
+	pool    *device.LocalPool
+	devices []device.Device
+	cpus    int
+	files   map[string]*hcl.File // of the last reading, for diagnostics
+	project *tasks.Project
+}
+
+// access says what a command may do.
+type access struct {
+	offline bool
+	locked  bool
+	allow   []string
+}
+
+// open reads the project and opens its state. What it returns is to be closed.
+func (a *app) open(ctx context.Context, o access) (*session, error) {
+	p, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{app: a, place: p}
+	if err := s.openAll(ctx, o); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) openAll(ctx context.Context, o access) error {
+	// The files are read once before anything is made: a mistake in them leaves no trace.
+	lock, err := s.readLock()
+	if err != nil {
+		return err
+	}
+	options, err := s.options(s.place, lock)
+	if err != nil {
+		return err
+	}
+	if _, files, diags := hclspec.Load(options); diags.HasErrors() {
+		return &diagError{diags, files}
+	}
+	if err := s.openState(ctx); err != nil {
+		return err
+	}
+	project, diags := tasks.Open(ctx, s.config(o, options), lock)
+	if diags.HasErrors() {
+		return &diagError{diags, s.files}
+	}
+	s.printDiags(diags, s.files)
+	s.project = project
+	return nil
+}
+
+// openState opens the store and what is remembered beside it.
+func (s *session) openState(ctx context.Context) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	var err error
+	if s.store, err = cache.OpenDisk(s.place.store); err != nil {
+		return err
+	}
+	if s.journal, err = cache.OpenJournal(filepath.Join(s.state, "journal")); err != nil {
+		return err
+	}
+	if n := s.journal.Damaged(); n > 0 {
+		s.note("Warning: %d damaged records of the journal were passed over; what they remembered is lost.", n)
+	}
+	if s.stat, err = cache.OpenStatCache(filepath.Join(s.state, "stat")); err != nil {
+		return err
+	}
+	if damage := s.stat.Damage(); damage != "" {
+		s.note("Warning: %s", damage)
+	}
+	var memory int64
+	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
+	s.devices, _, _ = device.Detect(ctx)
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, HostLock: s.hostLock()})
+	return err
+}
+
+// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have their
+// own: a file that one user made could keep all others from working.
+func (s *session) hostLock() string {
+	if own := s.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
+		return own
+	}
+	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
+}
+
+// config is what the project works with.
+func (s *session) config(o access, options hclspec.Options) tasks.Config {
+	return tasks.Config{
+		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
+		Host: executor.NewHost(executor.HostOptions{Owner: s.state}),
+		HTTP: &http.Client{Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
+		}},
+		Environ: s.environ(),
+		Secret:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		Load: func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+			options.Lock = lock
+			spec, files, diags := hclspec.Load(options)
+			s.files = files
+			return spec, diags
+		},
+		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
+	}
+}
+
+// environ is what commands see of the environment, beside what the file declares.
+func (s *session) environ() []string {
+	var list []string
+	for _, name := range []string{"HOME", "LANG", "PATH"} {
+		if value, ok := s.env[name]; ok {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// close saves what was learnt about files and closes what is open.
+func (s *session) close() {
+	if s.stat != nil {
+		if err := s.stat.Save(); err != nil {
+			s.note("Warning: %v", err)
+		}
+	}
+	for _, c := range s.closers() {
+		if err := c.Close(); err != nil {
+			s.note("Warning: %v", err)
+		}
+	}
+}
+
+func (s *session) closers() []io.Closer {
+	var list []io.Closer
+	if s.journal != nil {
+		list = append(list, s.journal)
+	}
+	if s.pool != nil {
+		list = append(list, s.pool)
+	}
+	if s.store != nil {
+		list = append(list, s.store)
+	}
+	return list
+}
+
+// logDir is where the complete logs of attempts are.
+func (p place) logDir() string { return filepath.Join(p.state, "logs") }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+func (a *app) show() cli.Command {
+	asJSON := false
+	return cli.Command{
+		Name: "show", Args: "ADDR", Min: 1, Max: 1, Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from",
+		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "write JSON to stdout") },
+		Run:   func(ctx context.Context, args []string) error { return a.runShow(ctx, args[0], asJSON) },
+	}
+}
+
+// nodeView is all that show tells.
+type nodeView struct {
+	Format    string              `json:"format"`
+	Address   string              `json:"address"`
+	Kind      string              `json:"kind"`
+	Action    engine.Action       `json:"action"`
+	Reason    string              `json:"reason"`
+	Key       string              `json:"key"`
+	Place     string              `json:"place"`
+	Needs     []string            `json:"needs"`
+	Users     []string            `json:"users"`
+	Resources view.Resources      `json:"resources"`
+	Estimate  float64             `json:"estimate_s"`
+	Result    *resultView         `json:"result"`
+	Attempts  []attemptView       `json:"attempts"`
+	Samples   []tasks.Measurement `json:"samples"`
+}
+
+// resultView is what is stored of a node.
+type resultView struct {
+	Digest   string       `json:"digest"`
+	MadeBy   string       `json:"made_by"` // the node that made it first
+	Created  time.Time    `json:"created"`
+	Duration float64      `json:"duration_s"`
+	Bytes    int64        `json:"bytes"`
+	Dir      string       `json:"dir"`
+	Files    []cache.File `json:"files"`
+}
+
+type attemptView struct {
+	cache.Attempt
+	Duration float64 `json:"duration_s"`
+	Log      string  `json:"log"`
+}
+
+func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
+	s, err := a.open(ctx, access{})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	p, st, err := s.one(ctx, text)
+	if err != nil {
+		return err
+	}
+	v, err := s.view(ctx, p, st)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return view.JSON(a.stdout, v)
+	}
+	s.showNode(v)
+	return nil
+}
+
+func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*nodeView, error) {
+	v := &nodeView{
+		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason, Key: st.Key.String(),
+		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
+		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []tasks.Measurement{},
+	}
+	for _, u := range p.Graph.Users(st.Node) {
+		v.Users = append(v.Users, u.Address)
+	}
+	for _, t := range s.journal.Attempts(st.Node.Address) {
+		v.Attempts = append(v.Attempts, attemptView{t, t.Duration.Seconds(), filepath.Join(s.logDir(), t.ID+".log")})
+	}
+	if meta, ok := st.Stored(); ok {
+		e, err := s.store.Get(ctx, meta.Key, false)
+		if err != nil {
+			return nil, err
+		}
+		v.Result = &resultView{e.Digest, e.Address, e.Created, e.Duration.Seconds(), e.Bytes, e.Dir, present(e.Files)}
+	}
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[tasks.Measurement]bool{}
+	for _, f := range found {
+		for _, m := range f.Measurements {
+			if !seen[m] && concerns(m, st.Node) {
+				v.Samples = append(v.Samples, m)
+			}
+			seen[m] = true
+		}
+	}
+	return v, nil
+}
+
+// concerns says whether a sample was taken in a trial, or is of a benchmark's candidate.
+func concerns(m tasks.Measurement, n *engine.Node) bool {
+	at, err := hclspec.ParseAddress(n.Address)
+	if err != nil || at.Name != m.Benchmark {
+		return false
+	}
+	switch at.Kind {
+	case "benchmark":
+		return at.Key == m.Candidate
+	case "trial":
+		return at.Key == fmt.Sprintf("%s#%d", m.Commit, m.Block) || at.Key == fmt.Sprintf("%s#%d", m.Candidate, m.Block)
+	}
+	return false
+}
+
+func (s *session) showNode(v *nodeView) {
+	w := s.stdout
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-10s %s\n", name, view.Clean(fmt.Sprintf(format, args...)))
+	}
+	fmt.Fprintf(w, "%s\n", s.style(w).Bold(v.Address))
+	line("declared", "%s", v.Place)
+	line("state", "%s: %s", v.Action, v.Reason)
+	line("key", "%s", v.Key)
+	for _, n := range v.Needs {
+		line("needs", "%s", n)
+	}
+	for _, n := range v.Users[:min(len(v.Users), 10)] {
+		line("used by", "%s", n)
+	}
+	if rest := len(v.Users) - 10; rest > 0 {
+		line("used by", "%d more", rest)
+	}
+	if r := v.Result; r != nil {
+		line("result", "%s, %d files, %s, made by %s in %s", r.Created.Local().Format(time.DateTime), len(r.Files), view.Bytes(r.Bytes),
+			r.MadeBy, view.Duration(time.Duration(r.Duration*float64(time.Second))))
+		line("digest", "%s", r.Digest)
+		line("files", "%s", r.Dir)
+	}
+	for i, t := range v.Attempts {
+		how := "succeeded"
+		if t.Failure != nil {
+			how = "failed: " + t.Failure.Message
+		}
+		if len(t.Devices) > 0 {
+			how += " on " + strings.Join(t.Devices, ", ")
+		}
+		line(fmt.Sprintf("attempt %d", i+1), "%s, %s, %s", t.Start.Local().Format(time.DateTime), view.Duration(t.Attempt.Duration), how)
+	}
+	for _, m := range v.Samples {
+		line("sample", "block %d, %s: %s = %g %s (%s)", m.Block, m.Candidate, m.Metric, m.Value, m.Unit, m.Hardware)
+	}
+}

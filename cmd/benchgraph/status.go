@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/applylock"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+type statusFlags struct {
+	json  bool
+	watch bool
+	allow cli.List
+}
+
+func (a *app) status() cli.Command {
+	o := &statusFlags{}
+	return cli.Command{
+		Name: "status", Summary: "what runs, waits and failed; every commit in exactly one status, with the sum",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			fs.BoolVar(&o.watch, "watch", false, "show it again and again while an apply runs")
+			allowFlag(fs, &o.allow)
+		},
+		Run: func(ctx context.Context, _ []string) error { return a.runStatus(ctx, o) },
+	}
+}
+
+const watchEvery = 2 * time.Second
+
+func (a *app) runStatus(ctx context.Context, o *statusFlags) error {
+	for {
+		p, err := a.place()
+		if err != nil {
+			return err
+		}
+		// Asked before, so that the last time shows how it ended.
+		_, busy := applylock.Holder(p.applyLock())
+		if err := a.showStatus(ctx, o); err != nil || !o.watch || !busy {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(watchEvery):
+		}
+		if _, tty := terminal(a.stdout); tty && !o.json {
+			fmt.Fprint(a.stdout, "\x1b[H\x1b[2J")
+		}
+	}
+}
+
+// statusDoc is status as JSON.
+type statusDoc struct {
+	Format   string                `json:"format"`
+	Universe int                   `json:"universe"`
+	Counts   map[stats.Outcome]int `json:"counts"`
+	Commits  []commitStatus        `json:"commits"`
+	Nodes    []nodeStatus          `json:"nodes"`
+	Applying *applylock.Owner      `json:"applying,omitempty"`
+}
+
+type commitStatus struct {
+	Compare   string        `json:"compare"`
+	Commit    string        `json:"commit"`
+	Benchmark string        `json:"benchmark"`
+	Candidate string        `json:"candidate"`
+	Outcome   stats.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`
+}
+
+type nodeStatus struct {
+	Address string `json:"address"`
+	State   string `json:"state"` // running, waiting, done, failed, blocked or skipped
+	Class   string `json:"class,omitempty"`
+	Reason  string `json:"reason"`
+	Log     string `json:"log,omitempty"`
+}
+
+func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
+	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	p, err := s.standing(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return err
+	}
+	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p)}
+	ledger := stats.Ledger{}
+	for _, f := range found {
+		ledger.Universe += f.Universe
+		ledger.Rows = append(ledger.Rows, f.Comparisons...)
+	}
+	if err := ledger.Check(); err != nil {
+		return err
+	}
+	doc.Universe, doc.Counts = ledger.Universe, ledger.Total().Counts
+	for _, row := range ledger.Rows {
+		if row.Primary {
+			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate, row.Outcome, row.Reason})
+		}
+	}
+	if owner, held := applylock.Holder(s.applyLock()); held {
+		doc.Applying = &owner
+	}
+	if o.json {
+		err = view.JSON(a.stdout, doc)
+	} else {
+		s.statusText(doc, ledger.Rows)
+	}
+	if err != nil {
+		return err
+	}
+	return refusal(ledger.Rows)
+}
+
+// states says how each node of a plan stands, with what another process runs now.
+func (s *session) states(p *engine.Plan) []nodeStatus {
+	running := map[string]runningNode{}
+	for _, n := range s.running() {
+		running[n.Address] = n
+	}
+	nodes := make([]nodeStatus, len(p.Steps))
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		n := nodeStatus{Address: st.Node.Address, Reason: st.Reason}
+		switch {
+		case st.Action == engine.Run:
+			n.State = "waiting"
+		case st.Action == engine.Cached:
+			n.State = "done"
+		case st.Action == engine.Skip:
+			n.State = "skipped"
+		case st.Failure != nil:
+			n.State, n.Class, n.Reason = "failed", string(st.Failure.Failure.Class), st.Failure.Failure.Message
+		default:
+			n.State = "blocked"
+		}
+		if r, ok := running[st.Node.Address]; ok {
+			n.State, n.Reason, n.Log = "running", r.Phase, r.Log
+		}
+		nodes[i] = n
+	}
+	return nodes
+}
+
+func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
+	w := s.stdout
+	if o := doc.Applying; o != nil {
+		fmt.Fprintf(w, "Process %d of %s on %s applies since %s.\n", o.PID, view.Clean(o.User), view.Clean(o.Host), o.Since.Local().Format(time.DateTime))
+	}
+	counts := map[string]int{}
+	for _, n := range doc.Nodes {
+		counts[n.State]++
+	}
+	for _, state := range []string{"running", "failed"} {
+		shown := 0
+		for _, n := range doc.Nodes {
+			if n.State != state {
+				continue
+			}
+			if shown++; shown > 20 {
+				fmt.Fprintf(w, "%-8s and %d more\n", state, counts[state]-20)
+				break
+			}
+			fmt.Fprintf(w, "%-8s %s  %s\n", state, view.Clean(n.Address), view.Clean(n.Reason))
+		}
+	}
+	if len(rows) > 0 {
+		view.Verdicts(w, s.style(w), rows, false)
+	}
+	fmt.Fprint(w, "Nodes: ", view.Number(len(doc.Nodes)))
+	sign := " = "
+	for _, state := range []string{"done", "running", "waiting", "failed", "blocked", "skipped"} {
+		if counts[state] > 0 {
+			fmt.Fprintf(w, "%s%s %s", sign, view.Number(counts[state]), state)
+			sign = " + "
+		}
+	}
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+)
+
+// version is the release that this is, or comes before.
+const version = "0.1.0"
+
+func (a *app) version() cli.Command {
+	asJSON := false
+	return cli.Command{
+		Name: "version", Summary: "the version of benchgraph",
+		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "write JSON to stdout") },
+		Run: func(context.Context, []string) error {
+			revision := "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						revision = s.Value
+					}
+				}
+			}
+			platform := runtime.GOOS + "/" + runtime.GOARCH
+			if asJSON {
+				return view.JSON(a.stdout, map[string]any{"format": view.Format, "version": version, "revision": revision, "go": runtime.Version(), "platform": platform})
+			}
+			_, err := fmt.Fprintf(a.stdout, "benchgraph %s (revision %s, %s, %s)\n", version, revision, runtime.Version(), platform)
+			return err
+		},
+	}
+}
+
+func (a *app) completion() cli.Command {
+	return cli.Command{
+		Name: "completion", Args: "bash|zsh|fish", Min: 1, Max: 1, Summary: "a script that completes commands and flags in a shell",
+		Long: "For bash: source <(benchgraph completion bash)",
+		Run:  func(_ context.Context, args []string) error { return a.table.Complete(a.stdout, args[0]) },
+	}
+}
