@@ -150,7 +150,7 @@ func (r *run) begin() {
 	var free []*Step
 	for i := range r.steps {
 		s := &r.steps[i]
-		r.waits[i] = len(s.Node.waits())
+		r.waits[i] = len(s.Node.Needs) + len(s.Node.Order) + len(s.Node.After)
 		if s.twin != nil {
 			r.waits[i]++
 			r.twins[s.twin] = append(r.twins[s.twin], s)

@@ -36,74 +36,102 @@ func (e *CycleError) Error() string {
 // NewGraph orders the nodes. Nodes that do not wait for each other keep the order in which they are given. It is the
 // only place where duplicates and cycles are errors (*DuplicateError, *CycleError).
 func NewGraph(nodes []*Node) (*Graph, error) {
-	g := &Graph{byName: make(map[string]*Node, len(nodes))}
-	for _, n := range nodes {
+	g := &Graph{
+		nodes:  make([]*Node, 0, len(nodes)),
+		byName: make(map[string]*Node, len(nodes)),
+		wanted: make([]bool, len(nodes)),
+	}
+	for i, n := range nodes {
 		if first, dup := g.byName[n.Address]; dup {
 			return nil, &DuplicateError{First: first, Second: n}
 		}
 		g.byName[n.Address] = n
-		n.id = unvisited
+		n.id = ^i
 	}
-	g.nodes = make([]*Node, 0, len(nodes))
+	o := ordering{Graph: g, given: nodes, open: make([]bool, len(nodes))}
 	for _, n := range nodes {
-		if err := g.place(n); err != nil {
+		if err := o.place(n); err != nil {
 			return nil, err
 		}
 	}
-	g.users = make([][]int32, len(g.nodes))
-	g.wanted = make([]bool, len(g.nodes))
-	for _, n := range g.nodes {
-		for _, dep := range n.waits() {
-			g.users[dep.id] = append(g.users[dep.id], int32(n.id))
-		}
-	}
+	g.listUsers()
 	for i := range g.nodes {
 		g.wanted[i] = len(g.users[i]) == 0
 	}
 	return g, nil
 }
 
-const (
-	unvisited = -1
-	visiting  = -2
-)
+// listUsers fills users. All lists lie in one array, since most are short.
+func (g *Graph) listUsers() {
+	counts := make([]int32, len(g.nodes))
+	sum := 0
+	for _, n := range g.nodes {
+		for dep := range n.waits {
+			counts[dep.id]++
+			sum++
+		}
+	}
+	all := make([]int32, 0, sum)
+	g.users = make([][]int32, len(g.nodes))
+	for i, count := range counts {
+		end := len(all) + int(count)
+		g.users[i] = all[len(all):len(all):end]
+		all = all[:end]
+	}
+	for i, n := range g.nodes {
+		for dep := range n.waits {
+			g.users[dep.id] = append(g.users[dep.id], int32(i))
+		}
+	}
+}
+
+// ordering is a graph in the making. The id of a node that has no place yet is the complement of its index in given.
+type ordering struct {
+	*Graph
+	given []*Node
+	open  []bool // by index in given: on the path from the node that is being placed
+}
 
 // frame is one node on the path from a root, and how many of its dependencies have been placed.
 type frame struct {
-	node *Node
-	next int
+	node  *Node
+	index int // in given
+	next  int
 }
 
 // place appends n after all that it waits for. It keeps its own stack: a chain of 100,000 nodes is a legal graph.
-func (g *Graph) place(n *Node) error {
+func (o *ordering) place(n *Node) error {
 	if n.id >= 0 {
 		return nil
 	}
-	n.id = visiting
-	path := []frame{{node: n}}
+	path := o.enter(nil, n)
 	for len(path) > 0 {
 		top := &path[len(path)-1]
-		deps := top.node.waits()
-		if top.next == len(deps) {
-			top.node.id = len(g.nodes)
-			g.nodes = append(g.nodes, top.node)
+		dep := top.node.wait(top.next)
+		if dep == nil {
+			top.node.id = len(o.nodes)
+			o.nodes = append(o.nodes, top.node)
+			o.open[top.index] = false
 			path = path[:len(path)-1]
 			continue
 		}
-		dep := deps[top.next]
 		top.next++
 		switch {
-		case dep.id == visiting:
-			return cycle(path, dep)
-		case dep.id >= 0 && dep.id < len(g.nodes) && g.nodes[dep.id] == dep:
-			continue
-		case g.byName[dep.Address] != dep:
+		case dep.id >= 0 && dep.id < len(o.nodes) && o.nodes[dep.id] == dep:
+		case dep.id >= 0 || ^dep.id >= len(o.given) || o.given[^dep.id] != dep:
 			return fmt.Errorf("%s needs %s, which is not in the graph", top.node.Address, dep.Address)
+		case o.open[^dep.id]:
+			return cycle(path, dep)
+		default:
+			path = o.enter(path, dep)
 		}
-		dep.id = visiting
-		path = append(path, frame{node: dep})
 	}
 	return nil
+}
+
+func (o *ordering) enter(path []frame, n *Node) []frame {
+	o.open[^n.id] = true
+	return append(path, frame{node: n, index: ^n.id})
 }
 
 func cycle(path []frame, again *Node) error {
@@ -115,12 +143,37 @@ func cycle(path []frame, again *Node) error {
 	return &CycleError{Nodes: nodes}
 }
 
-// waits lists all that the node waits for.
-func (n *Node) waits() []*Node {
-	if len(n.After) == 0 && len(n.Order) == 0 {
-		return n.Needs
+// wait is the i-th of the nodes that n waits for; nil after the last.
+func (n *Node) wait(i int) *Node {
+	for _, list := range [...][]*Node{n.Needs, n.Order, n.After} {
+		if i < len(list) {
+			return list[i]
+		}
+		i -= len(list)
 	}
-	return slices.Concat(n.Needs, n.Order, n.After)
+	return nil
+}
+
+// waits goes through all that the node waits for.
+func (n *Node) waits(yield func(*Node) bool) {
+	for _, list := range [...][]*Node{n.Needs, n.Order, n.After} {
+		for _, dep := range list {
+			if !yield(dep) {
+				return
+			}
+		}
+	}
+}
+
+// musts goes through all that must succeed before the node can run.
+func (n *Node) musts(yield func(*Node) bool) {
+	for _, list := range [...][]*Node{n.Needs, n.Order} {
+		for _, dep := range list {
+			if !yield(dep) {
+				return
+			}
+		}
+	}
 }
 
 // Nodes lists the nodes, each after all that it waits for. The caller does not change it.
@@ -147,7 +200,7 @@ func (g *Graph) Subset(target, exclude func(address string) bool) (*Graph, error
 	out := make([]bool, len(g.nodes))
 	for i, n := range g.nodes {
 		out[i] = exclude != nil && exclude(n.Address)
-		for _, dep := range slices.Concat(n.Needs, n.Order) {
+		for dep := range n.musts {
 			out[i] = out[i] || out[dep.id]
 		}
 	}
@@ -161,7 +214,7 @@ func (g *Graph) Subset(target, exclude func(address string) bool) (*Graph, error
 		picked[i] = target == nil && g.wanted[i] || target != nil && target(n.Address)
 		in[i] = in[i] || picked[i] || target == nil
 		if in[i] {
-			for _, dep := range n.waits() {
+			for dep := range n.waits {
 				in[dep.id] = true
 			}
 		}

@@ -258,7 +258,7 @@ func (p *planner) hinder(s *Step) {
 // hinderer finds, of what a node needs, what keeps it from running, and its state; nil when nothing does. What cannot
 // run in any case comes before what failed, so that the reason does not depend on what has been tried so far.
 func (n *Node) hinderer(stateOf func(*Node) state) (by *Node, as state) {
-	for _, dep := range slices.Concat(n.Needs, n.Order) {
+	for dep := range n.musts {
 		if st := stateOf(dep); st > present && (by == nil || st > max(as, stuck)) {
 			by, as = dep, st
 		}
@@ -281,7 +281,7 @@ func (p *planner) prune() {
 			s.Action = Run
 		}
 		served := p.idle[i] || p.state[i] == present
-		for _, dep := range slices.Concat(n.Needs, n.Order) {
+		for dep := range n.musts {
 			needed[dep.id] = needed[dep.id] || runs
 			p.idle[dep.id] = p.idle[dep.id] && served
 		}
