@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -44,7 +45,7 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 		out = io.MultiWriter(out, s.watch)
 	}
 	argv := sh.expand(spec.Command)
-	fmt.Fprintf(sh.log, "$ %s &\n", argv)
+	fmt.Fprintf(sh.log, "$ %s &\n", strings.Join(argv, " "))
 	s.process, err = sh.p.Host.Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		s.close()

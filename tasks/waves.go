@@ -14,6 +14,7 @@ import (
 // ApplyOptions say what an apply does and whom it tells.
 type ApplyOptions struct {
 	PlanOptions
+	First       *engine.Plan // the first wave's, if it was made just now with the same options; nil: it is made
 	RunID       string
 	Parallelism int
 	FailFast    bool
@@ -46,11 +47,14 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	}
 	told := map[string]bool{}
 	for {
-		plan, err := p.Plan(ctx, o.PlanOptions)
+		plan, err := o.First, error(nil)
+		if plan == nil {
+			plan, err = p.Plan(ctx, o.PlanOptions)
+		}
 		if err != nil {
 			return a, err
 		}
-		a.Plan = plan
+		a.Plan, o.First = plan, nil
 		if a.Waves == 0 && o.Expect != nil {
 			if err := stale(plan, o.Expect); err != nil {
 				return a, err
@@ -117,13 +121,21 @@ func (p *Project) save(o ApplyOptions) error {
 	return o.SaveLock(p.Lock)
 }
 
-// engineOptions passes events on, each node's standing state once: a later wave plans the same nodes again.
+// engineOptions passes events on, each node's standing state and each verdict once: a later wave plans the same nodes and
+// judges the same blocks again.
 func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
 			if told[e.Address] {
 				return
 			}
+		}
+		if e.Type == engine.VerdictMade {
+			verdict := fmt.Sprint(e.Data["compare"], e.Data["benchmark"], e.Data["candidate"], e.Data["outcome"], e.Data["blocks"])
+			if told[verdict] {
+				return
+			}
+			told[verdict] = true
 		}
 		switch e.Type {
 		case engine.NodeCached, engine.NodeDone, engine.NodeFailed:
