@@ -61,8 +61,8 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	if o.json {
 		stream = view.NewStream(a.stdout, version)
 		defer func() {
-			if err != nil && ctx.Err() == nil {
-				writeDiagnostics(stream, err)
+			if err != nil && !a.summed {
+				a.sumJSON(ctx, stream, &tasks.Applied{}, nil, 0, err) // it ended before anything was applied
 			}
 			err = errors.Join(err, stream.Err())
 		}()
@@ -218,27 +218,6 @@ func (b *budget) Event(e engine.Event) {
 
 // Close does nothing.
 func (b *budget) Close() {}
-
-// writeDiagnostics tells a reader of the events why there are no more of them.
-func writeDiagnostics(stream *view.Stream, err error) {
-	var failed *failedError
-	if errors.As(err, &failed) {
-		return
-	}
-	line := map[string]any{"type": "diagnostic", "severity": "error", "message": printable(err), "time": time.Now().Format(time.RFC3339Nano)}
-	var diags *diagError
-	if !errors.As(err, &diags) {
-		stream.Write(line)
-		return
-	}
-	for _, d := range diags.diags {
-		line["message"], line["detail"] = d.Summary, d.Detail
-		if d.Subject != nil {
-			line["place"] = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
-		}
-		stream.Write(line)
-	}
-}
 
 // fileExists says whether there is something at the path.
 func fileExists(path string) bool {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -147,11 +150,7 @@ func (s *session) showHindered(p *engine.Plan) {
 func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
 	r := applied.Result
 	if c.stream != nil {
-		c.stream.Write(map[string]any{
-			"type": "summary", "time": time.Now().Format(time.RFC3339Nano), "done": r.Done, "cached": r.Cached, "failed": r.Failed,
-			"blocked": r.Blocked, "skipped": r.Skipped, "not_run": r.NotRun, "waves": applied.Waves,
-			"duration_s": c.took.Seconds(), "reports": present(files), "exit_code": exitCode(ctx, err),
-		})
+		s.sumJSON(ctx, c.stream, applied, files, c.took, err)
 		return
 	}
 	var parts []string
@@ -165,6 +164,64 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 	}
 	line := fmt.Sprintf("Apply: %s; %s.", strings.Join(parts, ", "), view.Duration(c.took))
 	fmt.Fprintln(s.stdout, s.style(s.stdout).Bold(line))
+}
+
+// sumJSON writes the last line of apply -json and, before it, what went wrong.
+func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.Applied, files []string, took time.Duration, err error) {
+	if err != nil && ctx.Err() == nil {
+		writeDiagnostics(stream, err)
+	}
+	r := applied.Result
+	stream.Write(struct {
+		Type     string   `json:"type"`
+		Time     string   `json:"time"`
+		Done     int      `json:"done"`
+		Cached   int      `json:"cached"`
+		Failed   int      `json:"failed"`
+		Blocked  int      `json:"blocked"`
+		Skipped  int      `json:"skipped"`
+		NotRun   int      `json:"not_run"`
+		Waves    int      `json:"waves"`
+		Duration float64  `json:"duration_s"`
+		Reports  []string `json:"reports"` // files that were written
+		Exit     int      `json:"exit_code"`
+	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked, r.Skipped, r.NotRun, applied.Waves,
+		took.Seconds(), present(files), exitCode(ctx, err)})
+	a.summed = true
+}
+
+// diagnosticLine is a diagnostic in the stream of events.
+type diagnosticLine struct {
+	Type     string `json:"type"`
+	Time     string `json:"time"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+	Detail   string `json:"detail,omitempty"`
+	Place    string `json:"place,omitempty"`
+}
+
+// writeDiagnostics tells a reader of the events why there are no more of them.
+func writeDiagnostics(stream *view.Stream, err error) {
+	var failed *failedError
+	var diags *diagError
+	line := diagnosticLine{Type: string(engine.Note), Time: time.Now().Format(time.RFC3339Nano), Severity: "error"}
+	switch {
+	case errors.As(err, &failed):
+	case errors.As(err, &diags):
+		for _, d := range diags.diags {
+			line.Message, line.Detail, line.Place = d.Summary, d.Detail, ""
+			if d.Severity == hcl.DiagWarning {
+				line.Severity = "warning"
+			}
+			if d.Subject != nil {
+				line.Place = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
+			}
+			stream.Write(line)
+		}
+	default:
+		line.Message, line.Detail = printable(err), remedyOf(err)
+		stream.Write(line)
+	}
 }
 
 // present makes an empty list of a missing one, for JSON.

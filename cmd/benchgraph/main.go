@@ -50,6 +50,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	table  *cli.Table
+	summed bool // apply -json has written its last line
 
 	chdir, file string
 	noColor     bool
