@@ -120,8 +120,8 @@ type end struct {
 	state   state
 	text    string // as it enters the keys of what comes after
 	failure *cache.Failure
-	attempt string // with failure: the ID of the attempt
-	meta    cache.Meta
+	attempt string      // with failure: the ID of the attempt
+	meta    *cache.Meta // with a result
 	key     cache.Key
 }
 

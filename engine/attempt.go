@@ -21,7 +21,7 @@ type attempt struct {
 	cache.Attempt
 	lease   *device.Lease
 	content cache.Key
-	inputs  []cache.Meta
+	inputs  []cache.Key
 	ends    []End
 	entry   cache.Entry // of a success
 	err     error       // of a failure
@@ -37,7 +37,7 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 	a.Run, a.Address, a.Key, a.Start = r.RunID, n.Address, s.Key, time.Now()
 	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), n.id, a.Number)
 	for _, dep := range n.Needs {
-		a.inputs = append(a.inputs, r.ends[dep.id].meta)
+		a.inputs = append(a.inputs, r.ends[dep.id].meta.Key)
 	}
 	for _, dep := range n.After {
 		a.ends = append(a.ends, r.told(dep))
@@ -112,7 +112,7 @@ type remover interface{ Remove(cache.Key) error }
 // supply gives the task the verified results of what it waited for.
 func (r *run) supply(env *Env, n *Node, a *attempt) error {
 	for i, dep := range n.Needs {
-		entry, err := r.inputs.get(r.ctx, a.inputs[i].Key)
+		entry, err := r.inputs.get(r.ctx, a.inputs[i])
 		if err != nil {
 			return missingInput(dep.Address, err)
 		}
@@ -170,7 +170,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 		r.record(a)
 		r.result.Done++
 		r.emit(Event{Type: NodeDone, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration, Log: log})
-		r.settleAll(r.finish(s, end{known: true, state: present, text: string(NodeDone), meta: a.entry.Meta, key: s.Key}))
+		r.settleAll(r.finish(s, end{known: true, state: present, text: string(NodeDone), meta: &a.entry.Meta, key: s.Key}))
 		return
 	}
 	if r.ctx.Err() != nil {

@@ -16,6 +16,13 @@ type known interface {
 	digestOf(*Node) string // of its result; empty: none
 }
 
+func digestOf(m *cache.Meta) string {
+	if m == nil {
+		return ""
+	}
+	return m.Digest
+}
+
 // describe writes the whole description of a node. An address is no part of it: a renamed block is the same work.
 func describe(n *Node, k known) *cache.Description {
 	d := cache.Describe(n.Kind)

@@ -34,16 +34,20 @@ type Step struct {
 	Failure  *cache.Attempt // Blocked: the remembered failure of the node itself
 	Never    bool           // Blocked: no device of this machine can ever serve it
 
-	entry    cache.Meta // Cached: what is in the store
-	stored   bool       // entry is set
-	twin     *Node      // Cached: the node of this plan that makes the same result first
-	forced   bool       // Run: although its result is there
-	through  bool       // Skip, Blocked: because of a node that it needs
-	unneeded bool       // Cached, Skip: there is no result, and nothing that is to be run would use it
+	entry    *cache.Meta // Cached: what is in the store; nil: nothing
+	twin     *Node       // Cached: the node of this plan that makes the same result first
+	forced   bool        // Run: although its result is there
+	through  bool        // Skip, Blocked: because of a node that it needs
+	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 }
 
 // Stored is the entry that serves a cached step; false when there is none (its result is not needed, or a twin makes it).
-func (s *Step) Stored() (cache.Meta, bool) { return s.entry, s.stored }
+func (s *Step) Stored() (cache.Meta, bool) {
+	if s.entry == nil {
+		return cache.Meta{}, false
+	}
+	return *s.entry, true
+}
 
 // Plan says for every node of a graph what is to be done and why: plain data that printing, JSON, tests and Apply read.
 type Plan struct {
@@ -193,7 +197,7 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	n := s.Node
 	entry, err := p.Store.Get(ctx, s.Key, false)
 	if err == nil {
-		s.entry, s.stored, s.Reason = entry.Meta, true, "up to date"
+		s.entry, s.Reason = &entry.Meta, "up to date"
 		p.state[n.id] = present
 		return true, nil
 	}
@@ -203,7 +207,7 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	if p.allStored(n) {
 		entry, err := p.Store.Find(ctx, contentKey(n, p))
 		if err == nil {
-			s.entry, s.stored, s.Reason = entry.Meta, true, sameContent
+			s.entry, s.Reason = &entry.Meta, sameContent
 			p.state[n.id] = present
 			return true, nil
 		}
@@ -350,7 +354,7 @@ func (p *planner) estimate(n *Node) time.Duration {
 }
 
 func (p *planner) keyOf(n *Node) cache.Key { return p.plan.Steps[n.id].Key }
-func (p *planner) digestOf(n *Node) string { return p.plan.Steps[n.id].entry.Digest }
+func (p *planner) digestOf(n *Node) string { return digestOf(p.plan.Steps[n.id].entry) }
 
 func (p *planner) endOf(n *Node) string {
 	switch s := &p.plan.Steps[n.id]; p.state[n.id] {
@@ -372,7 +376,7 @@ func (p *Plan) End(ctx context.Context, store cache.Store, s *Step) (End, error)
 	if s.Failure != nil {
 		e.Failure, e.Reason = s.Failure.Failure, s.Failure.Failure.Message
 	}
-	if !s.stored {
+	if s.entry == nil {
 		return e, nil
 	}
 	entry, err := store.Get(ctx, s.entry.Key, false)

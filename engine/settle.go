@@ -47,7 +47,7 @@ func (r *run) settle(s *Step) end {
 // not know how what the step comes after, itself or through an input, would end. A step that is up to date waits for
 // nothing of that kind.
 func (r *run) rekey(s *Step) (moved bool) {
-	if s.stored {
+	if s.entry != nil {
 		return false
 	}
 	stale := len(s.Node.After) > 0
@@ -67,12 +67,12 @@ func (r *run) rekey(s *Step) (moved bool) {
 func (r *run) secondChance(s *Step, moved bool) end {
 	if moved {
 		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
-			return r.cached(s, entry.Meta, "up to date: what it comes after ended as before")
+			return r.cached(s, &entry.Meta, "up to date: what it comes after ended as before")
 		}
 	}
 	if r.newContent(s.Node) {
 		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Find(r.ctx, contentKey(s.Node, r)) }); ok {
-			return r.cached(s, entry.Meta, sameContent)
+			return r.cached(s, &entry.Meta, sameContent)
 		}
 	}
 	if moved {
@@ -95,7 +95,7 @@ func (r *run) look(s *Step, ask func() (cache.Entry, error)) (cache.Entry, bool)
 
 func (r *run) keyOf(n *Node) cache.Key { return r.ends[n.id].key }
 func (r *run) endOf(n *Node) string    { return r.ends[n.id].text }
-func (r *run) digestOf(n *Node) string { return r.ends[n.id].meta.Digest }
+func (r *run) digestOf(n *Node) string { return digestOf(r.ends[n.id].meta) }
 
 // newContent says whether the bytes of all inputs of a node are known now, and were not when it was planned.
 func (r *run) newContent(n *Node) bool {
@@ -126,7 +126,7 @@ func (r *run) settleTwin(s *Step) end {
 	return end{}
 }
 
-func (r *run) cached(s *Step, meta cache.Meta, reason string) end {
+func (r *run) cached(s *Step, meta *cache.Meta, reason string) end {
 	r.result.Cached++
 	r.emit(Event{Type: NodeCached, Address: s.Node.Address, Key: s.Key, Reason: reason})
 	return end{known: true, state: present, text: string(NodeDone), meta: meta, key: s.Key}
@@ -172,7 +172,9 @@ func (r *run) rememberedFailure(s *Step) end {
 func (r *run) told(n *Node) End {
 	s, e := &r.steps[n.id], &r.ends[n.id]
 	t := End{Address: n.Address, Action: s.Action, Reason: s.Reason, Never: s.Never, Failure: e.failure}
-	t.Entry.Meta = e.meta
+	if e.meta != nil {
+		t.Entry.Meta = *e.meta
+	}
 	switch {
 	case e.state == present:
 		t.Reason = ""
