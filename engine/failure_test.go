@@ -71,7 +71,18 @@ func TestGaveUp(t *testing.T) {
 	w.wantReason(w.plan(nodes...), "fetch.f", "gave up: connection reset")
 	w.apply(nodes...)
 	w.wantRan()
-	w.plans.GaveUp = nil
+	w.plans.GaveUp, w.plans.RetryFailed = nil, false
+	w.wantPlan(w.plan(nodes...), "fetch.f=run task.t=run")
+	w.plans.AsIs = true
+	p := w.plan(nodes...)
+	w.wantPlan(p, "fetch.f=blocked task.t=blocked")
+	w.wantReason(p, "fetch.f", "failed: connection reset; the next apply tries it again")
+	w.plans.AsIs = false
+	nodes[0].do, nodes[1].says = nil, "u"
+	w.apply(nodes...)
+	w.evict("fetch.f", nodes...)
+	nodes[1].says = "v"
+	w.plans.AsIs = true
 	w.wantPlan(w.plan(nodes...), "fetch.f=run task.t=run")
 }
 

@@ -106,7 +106,10 @@ func (o *PlanOptions) remembered(address string, key cache.Key) (attempt cache.A
 // lastFailure is the last failure of a key, of whatever class.
 func (o *PlanOptions) lastFailure(address string, key cache.Key) (cache.Attempt, string, bool) {
 	for _, a := range slices.Backward(o.Journal.Attempts(address)) {
-		if a.Key == key && a.Failure != nil {
+		if a.Key == key {
+			if a.Failure == nil {
+				break // it succeeded since; its result was evicted
+			}
 			return a, "failed: " + a.Failure.Message + "; the next apply tries it again", true
 		}
 	}
