@@ -26,5 +26,18 @@ lint:
 examples: build
 	./examples/run $(BENCHGRAPH)
 
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+# Every fuzz target for FUZZTIME.
+FUZZTIME ?= 30s
+fuzz:
+	@for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+		done; \
+	done
+
 clean:
 	rm -rf bin examples/*/.benchgraph examples/*/report
