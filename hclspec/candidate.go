@@ -14,7 +14,7 @@ import (
 )
 
 func variantSchema() *eval.Schema {
-	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch"}, Free: []string{"baseline", "optional", "params"}}
+	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline"}, Free: []string{"optional", "params"}}
 }
 
 // candidateSet is commit × variant.

@@ -45,7 +45,7 @@ func leaves(v cty.Value) int {
 }
 
 func reportSchema() *eval.Schema {
-	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats", "dir"}, Free: []string{"for_each"}}
+	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats"}, Free: []string{"for_each", "dir"}}
 }
 
 func decodeReport(r reader, b Block) {

@@ -11,8 +11,8 @@ import (
 
 func fixSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "fix", Label: true, Key: []string{"when", "detect", "run", "env", "pip", "verify", "effect", "after"},
-		Free:   []string{"description", "caveat"},
+		Kind: "fix", Label: true, Key: []string{"when", "run", "env", "pip", "verify", "effect", "after"},
+		Free:   []string{"detect", "description", "caveat"},
 		Blocks: []*eval.Schema{{Kind: "file", Many: true, Key: []string{"from", "content", "to"}}},
 	}
 }
@@ -53,9 +53,7 @@ func (l *loader) decodeFix(d *declaration) {
 		for key := range set.byKey {
 			f.Cases[key] = same
 		}
-		if len(set.byKey) == 0 {
-			f.Cases[""] = same
-		}
+		f.Cases[""] = same
 	case len(set.byKey) == 0:
 		l.shadow = true
 		decodeCase(r.with("", cty.DynamicVal))

@@ -486,7 +486,7 @@ fix "never" {
 		t.Errorf("client sources (-want +got):\n%s", diff)
 	}
 	keys := slices.Sorted(maps.Keys(spec.Fixes[0].Cases))
-	if len(keys) != 6 || !spec.Fixes[0].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].Run[0].String() != "echo c1/base" {
+	if len(keys) != 7 || !spec.Fixes[0].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].Run[0].String() != "echo c1/base" {
 		t.Errorf("got %+v", spec.Fixes)
 	}
 }

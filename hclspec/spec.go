@@ -169,7 +169,7 @@ type Fix struct {
 	Effect      string // neutral, perf or unknown
 	Caveat      string
 	After       []Address
-	Cases       map[string]FixCase // by candidate key; "" when the file declares no candidates
+	Cases       map[string]FixCase // by candidate key; "" for what belongs to no candidate
 	DetectRange hcl.Range
 }
 

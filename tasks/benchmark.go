@@ -40,9 +40,8 @@ type Measurement struct {
 
 // benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.
 type benchmarkTask struct {
-	p    *Project
-	refs refs // the blocks
-	m    member
+	p *Project
+	m member
 }
 
 func (t *benchmarkTask) Describe(d *cache.Description) {

@@ -19,7 +19,6 @@ type builder struct {
 	nodes   map[hclspec.Address]*engine.Node
 	list    []*engine.Node
 	links   []link
-	words   map[string]bool // words of commands: whether the project has a file of that name
 	sources map[hclspec.Address]*hclspec.Source
 }
 
@@ -50,11 +49,13 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 	b := &builder{
 		Project: p,
 		nodes:   map[hclspec.Address]*engine.Node{},
-		words:   map[string]bool{},
 		sources: map[hclspec.Address]*hclspec.Source{},
 	}
 	p.candidates = map[string]*hclspec.Candidate{}
 	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
+	if err := b.readFixFiles(ctx); err != nil {
+		return nil, err
+	}
 	b.index()
 	if err := b.addAll(ctx); err != nil {
 		return nil, err

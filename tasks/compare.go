@@ -32,8 +32,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 	for _, g := range t.p.groupsOf(t.spec) {
 		d.Add("group", g.name, strconv.Itoa(g.design.Samples), strconv.Itoa(g.design.Max), g.design.Pairing)
 		for _, m := range g.members {
-			d.Add("member", m.name, m.candidate, string(g.absent[m.name].outcome), g.absent[m.name].why)
+			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{p: t.p, m: m}).Describe(d)
+			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			for _, f := range m.fixes {
 				d.Add("fix", f.fix.Address.Name, f.fix.Effect, f.fix.Caveat)
 			}

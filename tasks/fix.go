@@ -2,8 +2,12 @@ package tasks
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,6 +26,7 @@ const fixRule = "fix."
 type appliedFix struct {
 	fix *hclspec.Fix
 	hclspec.FixCase
+	digests []string // of the project's files that Files come from; empty: not one, or not there
 }
 
 // eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that nothing
@@ -64,6 +69,8 @@ func (p *Project) indexFixes() {
 			p.unlisted = append(p.unlisted, f.Address)
 		}
 	}
+	// Nothing says which comes first, and the order of blocks must not.
+	slices.SortFunc(p.unlisted, func(a, b hclspec.Address) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // due are the eligible fixes that are to be applied for a candidate: where the file says when, or where one was learnt
@@ -86,13 +93,44 @@ func (p *Project) due(eligible []hclspec.Address, candidate string) []appliedFix
 			c = fix.Cases[""]
 		}
 		if c.When || p.learnt(a.Name, candidate) {
-			due = append(due, appliedFix{fix, c})
+			applied := appliedFix{fix: fix, FixCase: c}
+			for _, file := range c.Files {
+				applied.digests = append(applied.digests, p.known[sourceOf(file)].sha256)
+			}
+			due = append(due, applied)
 		}
 	}
 	for _, a := range eligible {
 		visit(a)
 	}
 	return due
+}
+
+// sourceOf is the project's file that a fix puts in place; empty when it comes from somewhere else.
+func sourceOf(file hclspec.FixFile) string {
+	if len(file.From) != 1 || strings.Contains(file.From[0].Literal, "$") || !filepath.IsLocal(file.From[0].Literal) {
+		return ""
+	}
+	return path.Clean(file.From[0].Literal)
+}
+
+// readFixFiles looks at the project's files that fixes put in place: what is in them is part of a key. One that is not
+// there is found out where it is needed.
+func (b *builder) readFixFiles(ctx context.Context) error {
+	for i := range b.Spec.Fixes {
+		for _, c := range b.Spec.Fixes[i].Cases {
+			for _, file := range c.Files {
+				name := sourceOf(file)
+				if name == "" {
+					continue
+				}
+				if _, err := b.inputFile(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("%s: file %s: %w", b.Spec.Fixes[i].Address, name, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (p *Project) learnt(fix, candidate string) bool {
@@ -119,8 +157,8 @@ func (r refs) describeFixes(d *cache.Description, fixes []appliedFix) {
 		for _, run := range f.Run {
 			d.Add("fix.run", run.Expand(r.label))
 		}
-		for _, file := range f.Files {
-			d.Add("fix.file", file.From.Expand(r.label), file.Content, file.To.Expand(r.label))
+		for i, file := range f.Files {
+			d.Add("fix.file", file.From.Expand(r.label), f.digests[i], file.Content, file.To.Expand(r.label))
 		}
 		r.describeEnv(d, f.Env)
 		d.Add("fix.pip", f.Pip...)
@@ -151,8 +189,8 @@ func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
 				Message: f.fix.Address.String() + " pins Python packages, which needs an image: the host's packages are never changed"}}
 		}
 		s.setEnv(f.Env)
-		for _, file := range f.Files {
-			if err := s.place(file); err != nil {
+		for i, file := range f.Files {
+			if err := s.place(file, f.digests[i]); err != nil {
 				return fmt.Errorf("%s: %w", f.fix.Address, err)
 			}
 		}
@@ -173,7 +211,7 @@ func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
 }
 
 // place puts a fix's file into the working directory, and nowhere else.
-func (s *shell) place(file hclspec.FixFile) error {
+func (s *shell) place(file hclspec.FixFile, digest string) error {
 	to := s.variables(file.To.Expand(s.path))
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(s.dir, to)
@@ -195,6 +233,9 @@ func (s *shell) place(file hclspec.FixFile) error {
 		}
 		if content, err = os.ReadFile(from); err != nil {
 			return err
+		}
+		if sourceOf(file) != "" && digest != fmt.Sprintf("%x", sha256.Sum256(content)) {
+			return inputChanged(sourceOf(file))
 		}
 	}
 	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {

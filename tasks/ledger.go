@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -139,7 +140,7 @@ func (p *Project) judge(c *hclspec.Compare, ends map[string]engine.End) (Finding
 	return found, ledger.Check()
 }
 
-// groupsOf are the groups with members among the compare's benchmarks.
+// groupsOf are the groups with members among the compare's benchmarks, by name.
 func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 	var groups []*group
 	for _, g := range p.groups {
@@ -147,6 +148,7 @@ func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 			groups = append(groups, g)
 		}
 	}
+	slices.SortFunc(groups, func(a, b *group) int { return strings.Compare(a.name, b.name) })
 	return groups
 }
 
@@ -166,6 +168,7 @@ func (p *Project) uncovered(c *hclspec.Compare, covered map[string]bool) []stats
 		}
 		rows = append(rows, row)
 	}
+	slices.SortFunc(rows, func(a, b stats.Comparison) int { return strings.Compare(a.Candidate, b.Candidate) })
 	return rows
 }
 

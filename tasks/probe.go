@@ -58,8 +58,9 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 
 // imageTask is a container image. This version plans images and cannot make them.
 type imageTask struct {
-	refs refs
-	spec *hclspec.Image
+	refs  refs
+	spec  *hclspec.Image
+	fixes []appliedFix
 }
 
 func (t *imageTask) Describe(d *cache.Description) {
@@ -70,6 +71,8 @@ func (t *imageTask) Describe(d *cache.Description) {
 	}
 	t.refs.describeCommand(d, "verify", t.spec.Verify)
 	t.refs.describeEnv(d, t.spec.Args)
+	t.refs.describeFixes(d, t.fixes)
+	d.Add("push", t.spec.Push)
 }
 
 func (t *imageTask) Run(context.Context, *engine.Env) error { return errors.New(noEngine) }
@@ -77,10 +80,11 @@ func (t *imageTask) Run(context.Context, *engine.Env) error { return errors.New(
 const noEngine = "needs a container engine, which this version of benchgraph cannot drive; blocks without image run on the host"
 
 func (b *builder) addImage(s *hclspec.Image) {
-	t := &imageTask{spec: s}
+	t := &imageTask{spec: s, fixes: b.due(b.eligible(s.Fixes), s.Candidate)}
 	t.refs.add(s.Install...)
 	t.refs.addCommand(s.Verify)
 	t.refs.addEnv(s.Args)
+	t.refs.addFixes(t.fixes)
 	b.add(s.Block, t, t.refs).Exclude = engine.Exclude{Action: engine.Blocked, Reason: noEngine}
 }
 

@@ -98,6 +98,8 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 		given:    map[cache.Key]cache.Attempt{},
 		blocks:   map[string]int{},
 		dropped:  map[string]absence{},
+		known:    map[string]file{},
+		words:    map[string]bool{},
 	}
 	changed, more := p.resolve(ctx)
 	diags = append(diags, more...)

@@ -24,6 +24,11 @@ const builtHere = "build"
 // resolve pins what the lock does not pin yet: revisions, the parts of trees outside overlays, the sources of wheels.
 // It returns whether the lock changed.
 func (p *Project) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
+	if p.forgetMoved() { // what was read has the old pins in it
+		if diags := p.reload(); diags.HasErrors() {
+			return false, diags
+		}
+	}
 	revs, diags := p.resolveRevisions(ctx)
 	if diags.HasErrors() {
 		return false, diags
@@ -50,7 +55,6 @@ func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) 
 	changed := false
 	for i := range p.Spec.Repos {
 		repo := &p.Spec.Repos[i]
-		p.forgetMoved(repo)
 		missing := p.missingRevisions(repo)
 		if len(missing) == 0 {
 			continue
@@ -71,16 +75,23 @@ func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) 
 	return changed, diags
 }
 
-// forgetMoved drops the pins of a repo that is now taken from somewhere else.
-func (p *Project) forgetMoved(repo *hclspec.Repo) {
-	location := repo.URL + repo.Path
+// forgetMoved drops the pins of repos that are now taken from somewhere else. It returns whether there were any.
+func (p *Project) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]hclspec.RepoLock{}
 	}
-	if l, ok := p.Lock.Repos[repo.Address.Name]; !ok || l.Location != location {
-		p.Lock.Repos[repo.Address.Name] = hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: map[string]map[string]string{}}
+	moved := false
+	for i := range p.Spec.Repos {
+		name, location := p.Spec.Repos[i].Address.Name, p.Spec.Repos[i].URL+p.Spec.Repos[i].Path
+		l, ok := p.Lock.Repos[name]
+		if ok && l.Location == location {
+			continue
+		}
+		moved = moved || len(l.Revs) > 0
+		p.Lock.Repos[name] = hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: map[string]map[string]string{}}
 	}
 	p.indexTrees()
+	return moved
 }
 
 func (p *Project) lockOf(repo string) hclspec.RepoLock {
@@ -239,6 +250,10 @@ func (p *Project) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
 	}
 	for key, commits := range wanted {
 		w := first[key]
+		if p.Locked {
+			return false, hcl.Diagnostics{problem(w.Range, "Lock file is incomplete",
+				fmt.Sprintf("The lock file does not have what the overlay of %s leaves of %s, and -locked forbids to add it. Run without -locked once and commit the lock file.", w.Address, short(commits[0])))}
+		}
 		mirror, err := p.mirror(ctx, key.repo)
 		if err != nil {
 			return false, hcl.Diagnostics{problem(w.Range, "Repository cannot be read", err.Error())}
@@ -264,12 +279,16 @@ func (p *Project) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	var open []*hclspec.Wheel
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
-		if len(w.Prebuilt) > 0 && p.Lock.Wheels[w.Address.Name][w.Address.Key] == "" {
+		if len(w.Prebuilt) > 0 && p.servedBy(w) == "" {
 			open = append(open, w)
 		}
 	}
 	if len(open) == 0 || p.Offline {
 		return false, nil
+	}
+	if p.Locked {
+		return false, hcl.Diagnostics{problem(open[0].Range, "Lock file is incomplete",
+			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. Run without -locked once and commit the lock file.", open[0].Address))}
 	}
 	var mu sync.Mutex
 	var diags hcl.Diagnostics
@@ -297,6 +316,16 @@ func (p *Project) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	}
 	slices.SortFunc(diags, func(a, b *hcl.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
 	return changed, diags
+}
+
+// servedBy is what the lock says of a wheel: the URL that serves it, builtHere, or nothing. A URL that the file no longer
+// names says nothing: it may be that of another revision.
+func (p *Project) servedBy(w *hclspec.Wheel) string {
+	url := p.Lock.Wheels[w.Address.Name][w.Address.Key]
+	if url != builtHere && !slices.Contains(w.Prebuilt, url) {
+		return ""
+	}
+	return url
 }
 
 func (p *Project) pinWheel(w *hclspec.Wheel, url string) {

@@ -101,26 +101,25 @@ func (t *commandTask) lay(f file, dir string) error {
 		return err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != f.sha256 {
-		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
-			Message: "input " + f.path + " was changed after the plan was made", Remedy: "apply again"}}
+		return inputChanged(f.path)
 	}
 	return nil
+}
+
+func inputChanged(name string) error {
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
 // addTask adds the node of a task block.
 func (b *builder) addTask(ctx context.Context, s *hclspec.Task) error {
 	t := &commandTask{p: b.Project, spec: s}
 	for _, name := range b.inputs(s) {
-		full := filepath.Join(b.Spec.Dir, filepath.FromSlash(name))
-		info, err := os.Stat(full)
+		f, err := b.inputFile(ctx, name)
 		if err != nil {
 			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
 		}
-		digest, _, err := b.Stat.Hash(ctx, full)
-		if err != nil {
-			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
-		}
-		t.files = append(t.files, file{name, digest, info.Mode()&0o111 != 0})
+		t.files = append(t.files, f)
 	}
 	t.allowed = b.eligible(s.Fixes)
 	t.fixes = b.due(t.allowed, s.Candidate)
@@ -160,6 +159,26 @@ func (b *builder) inputs(s *hclspec.Task) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// inputFile is an input as it was when this project was first planned: a command that changes its own inputs would
+// otherwise be stale again after every wave, for ever.
+func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
+	if f, ok := b.known[name]; ok {
+		return f, nil
+	}
+	full := filepath.Join(b.Spec.Dir, filepath.FromSlash(name))
+	info, err := os.Stat(full)
+	if err != nil {
+		return file{}, err
+	}
+	digest, _, err := b.Stat.Hash(ctx, full)
+	if err != nil {
+		return file{}, err
+	}
+	f := file{name, digest, info.Mode()&0o111 != 0}
+	b.known[name] = f
+	return f, nil
 }
 
 func isShellSpace(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) }

@@ -47,7 +47,7 @@ func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
 	d.Add("hardware", t.p.hardware) // another class of machine is another result, also in a shared store
 	for _, m := range t.members {
-		d.Add("member", m.name)
+		d.Add("member", m.name, strconv.FormatBool(m.baseline)) // without its baseline, nothing of a block is measured
 		t.describeMember(d, m)
 	}
 }
@@ -64,6 +64,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
+	d.Add("network", strconv.FormatBool(b.Network))
 	if s := b.Server; s != nil {
 		t.refs.describeCommand(d, "server", s.Command)
 		t.refs.describeEnv(d, s.Env)

@@ -109,7 +109,7 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 // addWheel adds the nodes of one wheel.
 func (b *builder) addWheel(w *hclspec.Wheel) {
 	src := b.source(w.Source)
-	url := b.Lock.Wheels[w.Address.Name][w.Address.Key]
+	url := b.servedBy(w)
 	if url == builtHere || !b.servesPatched(w, src) {
 		url = ""
 	}
