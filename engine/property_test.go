@@ -198,8 +198,10 @@ func TestChangeRunsWhatDependsOnIt(t *testing.T) {
 func TestHistoryDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
-		// A result outlives what later keeps its node from running, so graphs with such things do depend on history.
+		// A result outlives what later keeps its node from running, so graphs with such things do depend on history; and
+		// of two failures that keep a node from running, the second is not tried when the first is known.
 		s := shape{failures: true, after: true, twins: true, sameOutput: true}
+		w.terse = true
 		nodes := drawNodes(t, h, s)
 		for range rapid.IntRange(1, 3).Draw(t, "changes") {
 			w.apply(nodes...)
@@ -220,7 +222,7 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 			nodes[i].do = h.do(nodes[i].says)
 		}
 		fresh := newWorld(t)
-		fresh.applies = w.applies
+		fresh.applies, fresh.terse = w.applies, true
 		fresh.apply(nodes...)
 		w.apply(nodes...)
 		a, b := fresh.plan(nodes...), w.plan(nodes...)

@@ -38,6 +38,7 @@ type world struct {
 	pool    device.Pool
 	plans   engine.PlanOptions  // beside the store, the journal and the pool
 	applies engine.ApplyOptions // likewise
+	terse   bool                // tasks make nothing of the reasons they are told
 
 	mu     sync.Mutex
 	ran    []string // addresses, in the order in which attempts started
@@ -120,6 +121,9 @@ func (s scripted) Run(ctx context.Context, env *engine.Env) error {
 			text += "(" + string(bytes) + ")"
 		}
 		for _, end := range env.Ends {
+			if s.w.terse {
+				end.Reason = ""
+			}
 			text += "[" + endText(end) + "]"
 		}
 	}
