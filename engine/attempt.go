@@ -95,7 +95,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if r.ctx.Err() != nil {
 		return entry, context.Cause(r.ctx)
 	}
-	if giver, ok := r.Store.(remover); ok && s.forced {
+	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows) {
 		if err := giver.Remove(s.Key); err != nil {
 			return entry, err
 		}

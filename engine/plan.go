@@ -37,6 +37,7 @@ type Step struct {
 	entry    *cache.Meta // Cached: what is in the store; nil: nothing
 	twin     *Node       // Cached: the node of this plan that makes the same result first
 	forced   bool        // Run: although its result is there
+	follows  bool        // Run: although its result is there, since something that went into it is run anew
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 }
@@ -173,7 +174,8 @@ func (p *planner) look(ctx context.Context, s *Step) error {
 		return nil
 	}
 	s.forced = p.Replace != nil && p.Replace(n.Address)
-	if !s.forced && p.settled(n) {
+	s.follows = p.replaced(n)
+	if !s.forced && !s.follows && p.settled(n) {
 		if found, err := p.find(ctx, s); found || err != nil {
 			return err
 		}
@@ -183,6 +185,19 @@ func (p *planner) look(ctx context.Context, s *Step) error {
 	}
 	p.hinder(s)
 	return nil
+}
+
+// replaced says whether something that went into the node's result is run anew although it is up to date: its key stays,
+// and what comes of it may be another result.
+func (p *planner) replaced(n *Node) bool {
+	for _, list := range [...][]*Node{n.Needs, n.After} {
+		for _, dep := range list {
+			if s := &p.plan.Steps[dep.id]; s.forced || s.follows {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settled says that all the ends that are part of the node's key are known.

@@ -65,7 +65,7 @@ func (r *run) rekey(s *Step) (moved bool) {
 // secondChance looks once more before a step is run: now that the ends and the digests of what it waited for are known,
 // its result or its failure may turn out to be there.
 func (r *run) secondChance(s *Step, moved bool) end {
-	if moved {
+	if moved && !s.follows {
 		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
 			return r.cached(s, &entry.Meta, "up to date: what it comes after ended as before")
 		}
