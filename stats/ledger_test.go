@@ -140,6 +140,10 @@ func TestMethodology(t *testing.T) {
 	if want := `c/human and c/baseline are not comparable: model: "meta-llama/Llama-3.1-8B-Instruct" against "meta-llama/Llama-3.1-8B"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	env := Methodology{append([]Field{{"env MODE", "fast"}, {"environment", "x"}}, a.Fields...)}
+	if diff, labels := Compatible(env, a, []string{"env"}); len(diff) != 1 || diff[0].Name != "environment" || len(labels) != 1 {
+		t.Errorf("env allowed: diff %v, labels %q", diff, labels)
+	}
 	if diff, _ := Compatible(a, reordered, nil); Refuse("a", "b", diff) != nil {
 		t.Errorf("equal methodologies refused: %v", diff)
 	}

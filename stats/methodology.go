@@ -89,10 +89,12 @@ func Diff(a, b Methodology) []FieldDiff {
 }
 
 // Compatible says whether numbers of two methodologies may be compared. diff lists the fields that forbid it; labels are
-// the caveats that every figure must carry for the differing fields that were explicitly allowed.
+// the caveats that every figure must carry for the differing fields that were explicitly allowed: by their name, or by the
+// first word of a name, which stands for all fields of that sort (env for "env MODE").
 func Compatible(a, b Methodology, allowed []string) (diff []FieldDiff, labels []string) {
 	for _, d := range Diff(a, b) {
-		if slices.Contains(allowed, d.Name) {
+		sort, _, _ := strings.Cut(d.Name, " ")
+		if slices.Contains(allowed, d.Name) || slices.Contains(allowed, sort) {
 			labels = append(labels, "compared in spite of a different "+d.String())
 		} else {
 			diff = append(diff, d)

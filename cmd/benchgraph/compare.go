@@ -79,16 +79,14 @@ func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 	fmt.Fprintf(a.stdout, "%s against %s\n", view.Clean(one), view.Clean(other))
 	table := [][]string{{"benchmark", "metric", "A", "B", "effect", "blocks", "p", "outcome"}}
 	for _, r := range rows {
-		p := "-"
+		p, value, against := "-", "-", "-"
 		if r.Blocks > 1 {
 			p = fmt.Sprintf("%.3g", r.P)
 		}
-		outcome := string(r.Outcome)
-		if !r.Outcome.Judged() && r.Reason != "" {
-			outcome += ": " + view.Clean(r.Reason)
+		if r.Blocks > 0 {
+			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)), fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))
 		}
-		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)),
-			fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit)), view.Effect(r), fmt.Sprint(r.Blocks), p, outcome})
+		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), value, against, view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})
 	}
 	view.Table(a.stdout, "  ", table)
 	return nil

@@ -16,7 +16,7 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 		table := [][]string{{"commit", "candidate", "metric", "effect", "outcome"}}
 		for _, row := range rows {
 			if row.Compare == totals.Compare && (row.Primary || all) {
-				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Metric), Effect(row), outcomeText(row)})
+				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Metric), Effect(row), Outcome(row)})
 			}
 		}
 		Table(w, "  ", table)
@@ -28,7 +28,8 @@ func variant(row stats.Comparison) string {
 	return strings.TrimPrefix(row.Candidate, row.Commit+"/")
 }
 
-func outcomeText(row stats.Comparison) string {
+// Outcome is an outcome with why there is no verdict, or with the caveats that its figure carries.
+func Outcome(row stats.Comparison) string {
 	text := string(row.Outcome)
 	if row.Reason != "" && !row.Outcome.Judged() {
 		text += ": " + Clean(row.Reason)
