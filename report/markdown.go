@@ -273,7 +273,15 @@ func cost(out *strings.Builder, p *prepared) {
 	for _, h := range p.Hardware {
 		fmt.Fprintf(out, "- %s\n", prose(h))
 	}
-	fmt.Fprintf(out, "- %d values from valid runs; %d runs voided and kept with their reasons\n", valid, len(voided))
+	fmt.Fprintf(out, "- %d values from valid runs", valid)
+	if len(voided) > 0 {
+		fmt.Fprintf(out, "; %d runs voided and kept with their reasons", len(voided))
+	}
+	fmt.Fprintln(out)
+	// Unknown is not zero: what was not recorded is not told.
+	if p.Cost == (Cost{}) {
+		return
+	}
 	how := "from records"
 	if p.Cost.Estimated {
 		how = "estimated"

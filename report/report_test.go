@@ -235,3 +235,19 @@ func TestMarkdownTotals(t *testing.T) {
 		}
 	})
 }
+
+// What no record says is left out: a figure of zero would be a claim.
+func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
+	doc := campaign()
+	doc.Cost = Cost{}
+	doc.Measurements = slices.DeleteFunc(doc.Measurements, func(m Measurement) bool { return m.Void != "" })
+	files, err := Render(doc, "markdown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range files {
+		if strings.Contains(string(text), "of work") || strings.Contains(string(text), "voided") {
+			t.Errorf("a figure that nobody recorded:\n%s", text)
+		}
+	}
+}
