@@ -173,7 +173,7 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 	}
 	live := view.NewLive(f, s.style(s.stderr), p, func() (int, int) {
 		columns, rows, err := term.GetSize(int(f.Fd()))
-		if err != nil {
+		if err != nil || columns <= 0 || rows <= 0 {
 			return 80, 24
 		}
 		return columns, rows

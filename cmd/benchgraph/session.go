@@ -192,13 +192,16 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if err != nil {
 		return err
 	}
-	if _, files, diags := hclspec.Load(options); diags.HasErrors() {
+	spec, files, diags := hclspec.Load(options)
+	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
+	s.files = files
 	if err := s.openState(ctx); err != nil {
 		return err
 	}
-	project, diags := tasks.Open(ctx, s.config(o, options), lock)
+	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
+	project, diags := tasks.Open(ctx, s.config(o, s.loader(options, first)), lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}
@@ -245,7 +248,7 @@ func (s *session) hostLock() string {
 }
 
 // config is what the project works with.
-func (s *session) config(o access, options hclspec.Options) tasks.Config {
+func (s *session) config(o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
 		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
 		Host: executor.NewHost(executor.HostOptions{Owner: s.state}),
@@ -254,13 +257,24 @@ func (s *session) config(o access, options hclspec.Options) tasks.Config {
 		}},
 		Environ: s.environ(),
 		Secret:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		Load: func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
-			options.Lock = lock
-			spec, files, diags := hclspec.Load(options)
-			s.files = files
+		Load:    load,
+		Render:  render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
+	}
+}
+
+// loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first: reading
+// takes most of the time of a large plan.
+func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) tasks.Loader {
+	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+		if first != nil {
+			spec, diags := first()
+			first = nil
 			return spec, diags
-		},
-		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
+		}
+		options.Lock = lock
+		spec, files, diags := hclspec.Load(options)
+		s.files = files
+		return spec, diags
 	}
 }
 

@@ -1,0 +1,324 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// steps makes a plan by hand: n steps of each line, an address with %d in it.
+func steps(t *testing.T, list ...engine.Step) *engine.Plan {
+	t.Helper()
+	var nodes []*engine.Node
+	for i := range list {
+		if list[i].Node.Kind == "" {
+			list[i].Node.Kind, _, _ = strings.Cut(list[i].Node.Address, ".")
+		}
+		nodes = append(nodes, list[i].Node)
+	}
+	g, err := engine.NewGraph(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &engine.Plan{Graph: g, Steps: list}
+}
+
+func step(address string, a engine.Action, reason string) engine.Step {
+	return engine.Step{Node: &engine.Node{Address: address}, Action: a, Reason: reason}
+}
+
+func text(t *testing.T, p *engine.Plan, verbose bool) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Plan(&b, Style{}, p, Predict(p, 2, nil, nil), verbose); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAPlanIsShort(t *testing.T) {
+	var list []engine.Step
+	for i := range 9 {
+		list = append(list, step(fmt.Sprintf("wheel.w[\"c%d/human\"]", i), engine.Run, fmt.Sprintf("needs source.s[\"c%d/human\"], which is to be run", i)))
+	}
+	for i := range 8 {
+		list = append(list, step(fmt.Sprintf("source.s[\"c%d\"]", i), engine.Cached, "up to date"))
+	}
+	got := text(t, steps(t, list...), false)
+	if !strings.Contains(got, "wheel.w (9)") || strings.Contains(got, "c3/human") || !strings.Contains(got, `source.s["c7"]`) {
+		t.Errorf("nine are one line, eight are not:\n%s", got)
+	}
+	if !strings.HasSuffix(got, "\nPlan: 9 to run (9 build), 8 cached.\n") {
+		t.Errorf("the last line sums up:\n%s", got)
+	}
+	if got := text(t, steps(t, list...), true); strings.Count(got, "\n") != 17+2 {
+		t.Errorf("-verbose shows all:\n%s", got)
+	}
+}
+
+func TestAPlanOfManyNodesIsShortAndFast(t *testing.T) {
+	var list []engine.Step
+	for i := range 100_000 {
+		list = append(list, step(fmt.Sprintf("task.block%d[\"k\"]", i), engine.Run, fmt.Sprintf("reason %d", i)))
+	}
+	begun := time.Now()
+	got := text(t, steps(t, list...), false)
+	if n := strings.Count(got, "\n"); n > 60 {
+		t.Errorf("%d lines", n)
+	}
+	if !strings.Contains(got, "task.* (100,000)") {
+		t.Errorf("got\n%s", got)
+	}
+	t.Logf("%v", time.Since(begun))
+}
+
+func TestSum(t *testing.T) {
+	gpus := engine.Step{Action: engine.Run, Estimate: 31 * time.Hour / 8, Node: &engine.Node{Address: `trial.t["c#1"]`, Resources: device.Request{GPUs: device.GPUs{Count: 8}}}}
+	tests := []struct {
+		list []engine.Step
+		want string
+	}{
+		{nil, "Plan: 0 to run."},
+		{[]engine.Step{step("task.a", engine.Cached, "")}, "Plan: 0 to run, 1 cached."},
+		{[]engine.Step{gpus, step("wheel.w", engine.Blocked, ""), step("wheel.v", engine.Skip, "")}, "Plan: 1 to run (1 measure), 1 blocked, 1 skipped; about 31 GPU-h, $122."},
+		{[]engine.Step{gpus, step("task.a", engine.Run, "")}, "Plan: 2 to run (1 build, 1 measure); at least (1 of unknown duration) 31 GPU-h, $122."},
+	}
+	for _, test := range tests {
+		p := steps(t, test.list...)
+		if got := Sum(p, Predict(p, 4, nil, Prices{"NVIDIA H100 80GB HBM3": 3.95})); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+func TestPrediction(t *testing.T) {
+	a := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.a"}}
+	b := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.b"}}
+	c := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.c", Needs: []*engine.Node{a.Node, b.Node}}}
+	p := steps(t, a, b, c)
+	if f := Predict(p, 2, nil, nil); f.Wall != 2*time.Minute {
+		t.Errorf("on two cores: %v, want the longest path, 2m", f.Wall)
+	}
+	if f := Predict(p, 1, nil, nil); f.Wall != 3*time.Minute {
+		t.Errorf("on one core: %v, want the sum, 3m", f.Wall)
+	}
+	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
+	prices := Prices{"A": 1, "B": 5}
+	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A"}}, prices); f.Cost != 2 {
+		t.Errorf("with the device that is here: %v, want 2", f.Cost)
+	}
+	if f := Predict(steps(t, gpu), 1, nil, prices); f.Cost != 10 {
+		t.Errorf("with any device: %v, want 10", f.Cost)
+	}
+}
+
+func TestPlanJSON(t *testing.T) {
+	n := step("task.a", engine.Run, "no result yet")
+	n.Key = cache.Key{1}
+	p := steps(t, n)
+	var b bytes.Buffer
+	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Format string
+		Nodes  []struct {
+			Address, Kind, Action, Reason, Key string
+			Needs                              []string
+			Resources                          map[string]any
+			Estimate                           *float64 `json:"estimate_s"`
+		}
+		Summary map[string]float64
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	got := doc.Nodes[0]
+	if doc.Format != "1.0" || got.Address != "task.a" || got.Kind != "task" || got.Action != "run" || len(got.Key) != 64 ||
+		got.Needs == nil || got.Resources["cpus"] != 1.0 || got.Estimate == nil || doc.Summary["run"] != 1 {
+		t.Errorf("%s", &b)
+	}
+}
+
+func TestEventJSON(t *testing.T) {
+	e := engine.Event{Type: engine.NodeFailed, Time: time.Unix(1, 5), Address: "task.a", Attempt: 2, Duration: 1500 * time.Millisecond, Log: "/l",
+		Failure: &cache.Failure{Class: cache.Permanent, Rule: "r", Stage: "run", Evidence: "<e>", Message: "m"},
+		Data:    map[string]any{"block": 3, "type": "spoofed", "class": "spoofed"}}
+	line, err := MarshalEvent(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(line, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"type": "node_failed", "address": "task.a", "attempt": 2.0, "duration_s": 1.5, "log": "/l", "class": "permanent",
+		"rule": "r", "stage": "run", "evidence": "<e>", "message": "m", "block": 3.0}
+	for name, v := range want {
+		if got[name] != v {
+			t.Errorf("%s = %v, want %v", name, got[name], v)
+		}
+	}
+	if bytes.Count(line, []byte(`"type"`)) != 1 || bytes.Contains(line, []byte("\n")) {
+		t.Errorf("%s", line)
+	}
+}
+
+// screen is a terminal in memory that knows the few sequences that Live uses.
+type screen struct {
+	lines  []string
+	hidden bool
+	bad    string
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	rest := string(p)
+	if s.lines == nil {
+		s.lines = []string{""}
+	}
+	up := regexp.MustCompile(`^\x1b\[([0-9]+)A`)
+	for rest != "" {
+		switch {
+		case strings.HasPrefix(rest, hideCursor):
+			s.hidden, rest = true, rest[len(hideCursor):]
+		case strings.HasPrefix(rest, showCursor):
+			s.hidden, rest = false, rest[len(showCursor):]
+		case strings.HasPrefix(rest, clearBelow):
+			rest = rest[len(clearBelow):]
+		case up.MatchString(rest):
+			m := up.FindStringSubmatch(rest)
+			var n int
+			fmt.Sscan(m[1], &n)
+			if n >= len(s.lines) {
+				s.bad = "above the screen"
+				n = len(s.lines) - 1
+			}
+			s.lines = s.lines[:len(s.lines)-n]
+			s.lines[len(s.lines)-1] = ""
+			rest = rest[len(m[0]):]
+		case rest[0] == '\n':
+			s.lines, rest = append(s.lines, ""), rest[1:]
+		case rest[0] == '\x1b' || rest[0] < ' ':
+			s.bad, rest = fmt.Sprintf("control character %q", rest[0]), rest[1:]
+		default:
+			_, n := utf8.DecodeRuneInString(rest)
+			s.lines[len(s.lines)-1] += rest[:n]
+			rest = rest[n:]
+		}
+	}
+	return len(p), nil
+}
+
+func TestLive(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "a.log")
+	if err := os.WriteFile(log, []byte("first\n\x1b[2J10%\r20%\x07 évil\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a, b := step("task.a", engine.Run, ""), step("task.b", engine.Run, "")
+	a.Estimate, b.Estimate = time.Minute, time.Minute
+	for _, columns := range []int{200, 40, 12, 1} {
+		s := &screen{}
+		l := NewLive(s, Style{}, steps(t, a, b), func() (int, int) { return columns, 24 })
+		l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: "task.a", Log: log})
+		l.Event(engine.Event{Type: engine.NodeProgress, Address: "task.a", Phase: "build"})
+		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.b", Failure: &cache.Failure{Class: cache.Permanent, Message: "it\x1b[31m broke", Evidence: "here"}, Log: "/b.log"})
+		l.mu.Lock()
+		shown := strings.Join(s.lines, "\n")
+		for _, line := range s.lines[len(s.lines)-3:] {
+			if cells(line) > max(columns-1, 10) {
+				t.Errorf("%d columns: %q is too wide", columns, line)
+			}
+		}
+		l.mu.Unlock()
+		if !s.hidden || s.bad != "" {
+			t.Errorf("%d columns: hidden %v, %s", columns, s.hidden, s.bad)
+		}
+		for _, want := range []string{"it broke [permanent, undiagnosed]", "| here", "log: /b.log"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
+			}
+		}
+		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20% évil\n\[#{12}-{12}\] 1/2  1 running .* about .* left`).MatchString(shown) {
+			t.Errorf("the table is\n%s", shown)
+		}
+		l.Close()
+		l.Close()
+		if s.hidden || strings.Contains(strings.Join(s.lines, "\n"), "running") || s.bad != "" {
+			t.Errorf("%d columns: after Close %v: %s\n%s", columns, s.hidden, s.bad, strings.Join(s.lines, "\n"))
+		}
+		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.a", Failure: &cache.Failure{Message: "interrupted"}})
+		if !strings.Contains(strings.Join(s.lines, "\n"), "interrupted") {
+			t.Error("what happens after Close is not shown")
+		}
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	var b bytes.Buffer
+	Verdicts(&b, Style{}, []stats.Comparison{
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []string{"fix f"}},
+		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true, Outcome: stats.Failed, Reason: "run: \x1b[31mexit status 1"},
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n", Outcome: stats.Tie, Blocks: 7},
+	}, false)
+	for _, want := range []string{
+		"compare.x: 2 candidates = 1 failed + 1 win\n", "c1      human      m       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), " n ") {
+		t.Errorf("a secondary metric is shown:\n%s", &b)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 30 * time.Millisecond: "30 ms", 4200 * time.Millisecond: "4.2 s", 12 * time.Second: "12 s", 65 * time.Second: "1 min 5 s",
+		2 * time.Hour: "2 h", 50 * time.Hour: "2 d 2 h", 90 * time.Minute: "1 h 30 min",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%v: %q, want %q", time.Duration(d), got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		if got := Number(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestCleanedTextHasNoControlCharacters(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b]0;title\atext": "text", "\x1b[1;31mred\x1b[0m": "red", "a\tb\nc": "a b c", "\x1b": "", "ok\u202egnp": "okgnp", "\x9b31m": "\uFFFD31m",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+		got := Clean(in)
+		if strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
+			t.Fatalf("Clean(%q) = %q", in, got)
+		}
+		n := rapid.IntRange(0, 50).Draw(t, "columns")
+		if short := fit(got, n); cells(short) > n {
+			t.Fatalf("fit(%q, %d) = %q", got, n, short)
+		}
+	})
+}
