@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -102,8 +103,19 @@ func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
 	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
 }
 
+// noSuchNode suggests the nearest address or, where the pattern stands for all instances of a name, the nearest name.
 func noSuchNode(pattern string, known []string) error {
-	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern, cli.Suggest(pattern, known))
+	meant := pattern
+	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") && (!keyed || strings.Contains(key, "*")) {
+		names := make([]string, len(known))
+		for i, address := range known {
+			names[i], _, _ = strings.Cut(address, "[")
+		}
+		if !slices.Contains(names, name) {
+			meant, known = name, names
+		}
+	}
+	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern, cli.Suggest(meant, known))
 }
 
 // infeasible refuses targets of which no node can ever run here.

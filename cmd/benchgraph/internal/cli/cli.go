@@ -138,7 +138,7 @@ type unknownFlag struct {
 }
 
 func (e *unknownFlag) Error() string {
-	return fmt.Sprintf("there is no flag -%s%s", e.name, Suggest(e.name, e.known))
+	return fmt.Sprintf("there is no flag -%s%s", e.name, Suggest("-"+e.name, e.known))
 }
 
 // parse reads flags and returns the other arguments. When everywhere is false, flags end at the first argument that is
@@ -175,7 +175,7 @@ func parseFlag(fs *flag.FlagSet, args []string) (int, error) {
 			return 0, flag.ErrHelp
 		}
 		var known []string
-		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		fs.VisitAll(func(f *flag.Flag) { known = append(known, "-"+f.Name) })
 		return 0, &unknownFlag{name, known}
 	}
 	n := 1
@@ -204,6 +204,9 @@ func Suggest(word string, known []string) string {
 	}
 	if best == "" {
 		return ""
+	}
+	if strings.Contains(best, `"`) {
+		return "; did you mean " + best + "?" // an address: quoted once more, it could not be copied
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }

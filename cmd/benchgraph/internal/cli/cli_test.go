@@ -83,8 +83,8 @@ func TestMistakes(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{"paln", `there is no command "paln"; did you mean "plan"?`},
 		{"frobnicate", `there is no command "frobnicate"`},
-		{"plan -tagret=x", `plan: there is no flag -tagret; did you mean "target"?`},
-		{"-chdri=x plan", `there is no flag -chdri; did you mean "chdir"?`},
+		{"plan -tagret=x", `plan: there is no flag -tagret; did you mean "-target"?`},
+		{"-chdri=x plan", `there is no flag -chdri; did you mean "-chdir"?`},
 		{"plan -target", "plan: flag needs an argument: -target"},
 		{"logs", "logs needs ADDR"},
 		{"compare a", "compare needs A B"},
