@@ -3,6 +3,7 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -53,6 +54,37 @@ func (g *group) complete(plan *engine.Plan) bool {
 	return len(g.trials) > 0
 }
 
+// failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store, for
+// the samples of the others are good; so they are to be replaced.
+func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOptions) (map[string]bool, error) {
+	if !o.RetryFailed {
+		return nil, nil
+	}
+	failed := map[string]bool{}
+	ends, err := p.ends(ctx, plan, p.groups...)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range p.groups {
+		for _, t := range g.trials {
+			end := ends[t.at.String()]
+			if end.Entry.Dir == "" {
+				continue
+			}
+			rec, err := readTrial(end.Entry)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.at, err)
+			}
+			for _, m := range rec.Members {
+				if m.Failure != nil || m.Skipped != "" {
+					failed[end.Address] = true
+				}
+			}
+		}
+	}
+	return failed, nil
+}
+
 // more is how many further blocks the verdicts on the group ask for.
 func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, error) {
 	if g.design.Max <= g.count() {
@@ -68,7 +100,7 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	}
 	most := 0
 	for i := range p.Spec.Compares {
-		if c := &p.Spec.Compares[i]; g.isOf(c) {
+		if c := &p.Spec.Compares[i]; p.isAbout(c, g) {
 			_, more := p.judgeGroup(c, g, all)
 			most = max(most, more)
 		}

@@ -65,6 +65,7 @@ benchmark "speed" {
 `
 
 func TestALearntFixIsAppliedToAllVariantsInTheNextWave(t *testing.T) {
+	t.Parallel()
 	needsKey := "test -f key || { echo 'aimv2 is already used'; exit 1; }; " + claims(1100)
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
 fix "aimv2" {
@@ -108,6 +109,7 @@ fix "aimv2" {
 }
 
 func TestATransientFailureVoidsTheBlockAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	flaky := fmt.Sprintf("test -f %s || { touch %s; echo 'Broken pipe'; exit 1; }; %s", flag, flag, claims(1100))
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
@@ -137,6 +139,7 @@ failure "broken_pipe" {
 }
 
 func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
+	t.Parallel()
 	differs := strings.Replace(measured, `"./prog"`, `"./prog # ${each.variant.name}"`, 1)
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(differs, claims(1000), claims(1100))})
 	s.apply()
@@ -147,6 +150,7 @@ func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
 }
 
 func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
+	t.Parallel()
 	noisy := "awk -v n=$(date +%N) 'BEGIN { srand(n); printf \"work done: %.3f items/s\\n\", 1000 * (1 + 0.6 * (rand() - 0.5)) }'"
 	adaptive := strings.Replace(measured, "samples = 7", "samples = 4\n max = 8", 1)
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(adaptive, noisy, noisy+" # too")})
@@ -167,6 +171,7 @@ func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 }
 
 func TestIndependentSamplesGiveNumbersAndNoVerdict(t *testing.T) {
+	t.Parallel()
 	independent := strings.Replace(measured, "samples = 7", "samples = 4\n pairing = \"independent\"", 1)
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(independent, claims(1000), claims(1100))})
 	s.apply()
@@ -177,6 +182,7 @@ func TestIndependentSamplesGiveNumbersAndNoVerdict(t *testing.T) {
 }
 
 func TestAServerLivesForOneSample(t *testing.T) {
+	t.Parallel()
 	served := `
 benchmark "speed" {
   for_each = candidates
@@ -208,6 +214,7 @@ benchmark "speed" {
 }
 
 func TestASecretIsGivenAndNeverTold(t *testing.T) {
+	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": `
 task "login" {
   secrets = ["TOKEN"]
@@ -238,6 +245,7 @@ task "login" {
 }
 
 func TestAnOverlayIsNotCompiledAgain(t *testing.T) {
+	t.Parallel()
 	s := tell(t, nil)
 	s.commit(map[string]string{"pkg/a.py": "one\n", "pkg/core.c": "int x;\n", "setup.sh": "#!"})
 	s.commit(map[string]string{"pkg/a.py": "two\n", "pkg/b.py": "new\n"})
@@ -301,6 +309,7 @@ func unzip(t *testing.T, e cache.Entry, name string) string {
 }
 
 func TestAPrebuiltWheelServesAndIsPinned(t *testing.T) {
+	t.Parallel()
 	heads := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
@@ -334,6 +343,7 @@ wheel "w" {
 }
 
 func TestAKnownIssueIsProbedBeforeAnythingIsSpent(t *testing.T) {
+	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
 known_issue "present" {
   for_each = candidates
@@ -353,6 +363,7 @@ known_issue "gone" {
 }
 
 func TestWhatCannotRunHereSaysSoAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(`
 image "runtime" { from = "example.org/image:1" }
 benchmark "speed" {

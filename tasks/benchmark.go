@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -71,6 +71,10 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
 		rows, err := t.p.measurements(in.Entry, rec, t.m)
+		var missing *engine.Failure
+		if errors.As(err, &missing) {
+			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
+		}
 		if err != nil {
 			return err
 		}
@@ -81,17 +85,33 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		return err
 	}
 	fmt.Fprintf(env.Log, "%d samples in %d blocks\n", len(all), len(env.Inputs))
-	return os.WriteFile(filepath.Join(env.Out, "samples.json"), append(text, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(env.Out, samplesFile), append(text, '\n'), 0o644)
 }
 
-// measurements reads all numbers of one member of one block anew from its raw output.
+const samplesFile = "samples.json"
+
+// gathered reads what a benchmark node gathered from all blocks of its member.
+func gathered(e cache.Entry) ([]Measurement, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, samplesFile))
+	if err != nil {
+		return nil, err
+	}
+	var rows []Measurement
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, fmt.Errorf("%s: %w", samplesFile, err)
+	}
+	return rows, nil
+}
+
+// measurements reads all numbers of one member of one block anew from its raw output. Without the primary one they are a
+// *engine.Failure.
 func (p *Project) measurements(e cache.Entry, rec *trialRecord, m member) ([]Measurement, error) {
 	result, err := p.read(m.bench, filepath.Join(e.Dir, m.name))
+	primary, err := primaryOf(m.bench, result, err)
 	if err != nil {
-		return nil, fmt.Errorf("%s block %d: %w", m.candidate, rec.Block, err)
+		return nil, err
 	}
 	own := rec.Members[m.name]
-	primary, _ := metrics.Find(result.Samples, m.bench.Metrics.Primary)
 	rows := make([]Measurement, 0, len(result.Samples))
 	for _, s := range result.Samples {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
@@ -136,9 +156,10 @@ func (g *group) count() int {
 	return n
 }
 
-// isOf says whether the compare is about the group.
-func (g *group) isOf(c *hclspec.Compare) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return slices.Contains(c.Of, m.bench.Address) })
+// isAbout says whether a compare names one of the group's benchmarks.
+func (p *Project) isAbout(c *hclspec.Compare, g *group) bool {
+	of := p.of[c.Address]
+	return slices.ContainsFunc(g.members, func(m member) bool { return of[m.bench.Address] })
 }
 
 // groupBenchmarks forms the groups of a benchmark's instances: those of one commit together, each other one alone.

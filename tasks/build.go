@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -69,6 +68,13 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 // index prepares what nodes look up while they are made.
 func (b *builder) index() {
 	b.indexFixes()
+	b.of = map[hclspec.Address]map[hclspec.Address]bool{}
+	for _, c := range b.Spec.Compares {
+		b.of[c.Address] = map[hclspec.Address]bool{}
+		for _, a := range c.Of {
+			b.of[c.Address][a] = true
+		}
+	}
 	for i := range b.Spec.Sources {
 		b.sources[b.Spec.Sources[i].Address] = &b.Spec.Sources[i]
 	}
@@ -186,14 +192,20 @@ func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address)
 	b.links = append(b.links, link{n, to, list})
 }
 
-// connect makes the edges.
+// connect makes the edges, each once.
 func (b *builder) connect() error {
+	type edge struct {
+		list *[]*engine.Node
+		to   *engine.Node
+	}
+	made := make(map[edge]bool, len(b.links))
 	for _, l := range b.links {
 		target, ok := b.nodes[l.to]
 		if !ok {
 			return fmt.Errorf("%s needs %s, which is no node", l.from.Address, l.to)
 		}
-		if !slices.Contains(*l.list, target) {
+		if e := (edge{l.list, target}); !made[e] {
+			made[e] = true
 			*l.list = append(*l.list, target)
 		}
 	}

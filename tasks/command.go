@@ -182,13 +182,17 @@ func (s *shell) failure(stage string, c *captured, how string) error {
 		f.Class, f.Rule, f.Evidence = cache.Fixable, rule.Rule.Name, rule.Evidence
 		return f
 	}
-	match, ok, err := s.classify(stage, c, s.p.rules.list)
+	rules, err := s.p.rules()
+	if err != nil {
+		return err
+	}
+	match, ok, err := s.classify(stage, c, rules.list)
 	switch {
 	case err != nil:
 		return err
 	case ok:
 		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence, match.Rule.Remedy
-		f.Retry = s.p.rules.retry(match.Rule.Name)
+		f.Retry = rules.retry(match.Rule.Name)
 	default:
 		f.Evidence = lastLine(c.file)
 	}

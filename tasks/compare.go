@@ -29,10 +29,11 @@ func (t *compareTask) Describe(d *cache.Description) {
 	d.Add("rule", float(t.spec.Tie), float(t.spec.Confidence))
 	d.Add("metrics", t.spec.Metrics...)
 	d.Add("allow", t.p.Allow...)
-	for _, g := range t.p.groupsOf(t.spec) {
+	groups := t.p.groupsOf(t.spec)
+	for _, g := range groups {
 		d.Add("group", g.name, strconv.Itoa(g.design.Samples), strconv.Itoa(g.design.Max), g.design.Pairing)
 		for _, m := range g.members {
-			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), string(g.absent[m.name].outcome), g.absent[m.name].why)
+			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{p: t.p, m: m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			for _, f := range m.fixes {
@@ -40,20 +41,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 			}
 		}
 	}
-	for _, row := range t.p.uncovered(t.spec, t.p.covered(t.spec)) {
+	for _, row := range t.p.uncovered(t.spec, groups) {
 		d.Add("uncovered", row.Candidate, string(row.Outcome), row.Reason)
 	}
-}
-
-// covered are the candidates that the compare's benchmarks measure.
-func (p *Project) covered(c *hclspec.Compare) map[string]bool {
-	covered := map[string]bool{}
-	for _, g := range p.groupsOf(c) {
-		for _, m := range g.members {
-			covered[m.candidate] = true
-		}
-	}
-	return covered
 }
 
 func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
@@ -162,12 +152,19 @@ func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]Findings, 
 	return all, nil
 }
 
-// ends tells how the blocks stand by what is stored.
+// ends tells how the blocks of groups, and what gathers from them, stand by what is stored.
 func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
 	for _, g := range groups {
+		addresses := make([]string, 0, len(g.trials)+len(g.members))
 		for _, t := range g.trials {
-			step, ok := plan.Step(t.at.String())
+			addresses = append(addresses, t.at.String())
+		}
+		for _, m := range g.members {
+			addresses = append(addresses, m.bench.Address.String())
+		}
+		for _, address := range addresses {
+			step, ok := plan.Step(address)
 			if !ok {
 				continue
 			}

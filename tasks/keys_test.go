@@ -470,6 +470,7 @@ func changed(before, after map[string]string, gone bool) []string {
 func reads(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
 func TestEveryAttributeIsOnItsSideOfTheKey(t *testing.T) {
+	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)
 	pinned := s.lock.Bytes()
@@ -528,6 +529,7 @@ func blocksOf(text string) []string {
 }
 
 func TestCosmeticEditsChangeNoKey(t *testing.T) {
+	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)
 	blocks := blocksOf(text)
@@ -567,6 +569,7 @@ func TestCosmeticEditsChangeNoKey(t *testing.T) {
 }
 
 func TestANameIsNoPartOfAKey(t *testing.T) {
+	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)
 	after := s.keys(strings.NewReplacer(`wheel "w"`, `wheel "renamed"`, "wheel.w", "wheel.renamed").Replace(text))
@@ -580,6 +583,7 @@ func TestANameIsNoPartOfAKey(t *testing.T) {
 }
 
 func TestWhatAFixPutsInPlaceIsInTheKey(t *testing.T) {
+	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)
 	s.write("files/one", "another content")

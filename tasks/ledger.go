@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -32,6 +33,7 @@ type standing struct {
 	infra   *cache.Failure // of a block as a whole
 	never   string         // why no device can serve the blocks
 	pending string         // why blocks are still missing
+	whole   bool           // its numbers were gathered from all its blocks
 	rows    []Measurement
 	series  map[string]map[int]float64 // metric → block → value
 	units   map[string]string
@@ -48,19 +50,46 @@ func (p *Project) standings(g *group, ends map[string]engine.End) (map[string]*s
 		s.absence, s.absent = g.absent[m.name]
 		all[m.name] = s
 	}
-	for _, t := range g.trials {
-		end := ends[t.at.String()]
-		if end.Entry.Dir != "" {
-			if err := p.readBlock(end.Entry, all); err != nil {
-				return nil, fmt.Errorf("%s: %w", t.at, err)
-			}
+	for _, s := range all {
+		end := ends[s.bench.Address.String()]
+		if end.Entry.Dir == "" {
 			continue
 		}
-		for _, name := range t.members {
-			all[name].lacks(t.at, end)
+		rows, err := gathered(end.Entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.bench.Address, err)
+		}
+		s.take(rows)
+		s.whole = true
+	}
+	for _, t := range g.trials {
+		open := slices.DeleteFunc(slices.Clone(t.members), func(name string) bool { return all[name].whole })
+		end := ends[t.at.String()]
+		switch {
+		case len(open) == 0:
+		case end.Entry.Dir == "":
+			for _, name := range open {
+				all[name].lacks(t.at, end)
+			}
+		default:
+			if err := p.readBlock(end.Entry, open, all); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.at, err)
+			}
 		}
 	}
 	return all, nil
+}
+
+// take takes over numbers.
+func (s *standing) take(rows []Measurement) {
+	s.rows = append(s.rows, rows...)
+	for _, r := range rows {
+		if s.series[r.Metric] == nil {
+			s.series[r.Metric] = map[int]float64{}
+		}
+		s.series[r.Metric][r.Block] = r.Value
+		s.units[r.Metric] = r.Unit
+	}
 }
 
 // lacks notes that a block has no result.
@@ -82,13 +111,14 @@ func (s *standing) lacks(at hclspec.Address, end engine.End) {
 	}
 }
 
-// readBlock reads the samples and failures of one block.
-func (p *Project) readBlock(e cache.Entry, all map[string]*standing) error {
+// readBlock reads the samples and failures that the named members have in one block.
+func (p *Project) readBlock(e cache.Entry, names []string, all map[string]*standing) error {
 	rec, err := readTrial(e)
 	if err != nil {
 		return err
 	}
-	for name, s := range all {
+	for _, name := range names {
+		s := all[name]
 		own, ok := rec.Members[name]
 		switch {
 		case !ok || own.Skipped != "":
@@ -98,17 +128,14 @@ func (p *Project) readBlock(e cache.Entry, all map[string]*standing) error {
 			continue
 		}
 		rows, err := p.measurements(e, rec, s.member)
-		if err != nil {
+		var missing *engine.Failure
+		switch {
+		case errors.As(err, &missing):
+			s.failure = &missing.Failure
+		case err != nil:
 			return err
 		}
-		s.rows = append(s.rows, rows...)
-		for _, r := range rows {
-			if s.series[r.Metric] == nil {
-				s.series[r.Metric] = map[int]float64{}
-			}
-			s.series[r.Metric][r.Block] = r.Value
-			s.units[r.Metric] = r.Unit
-		}
+		s.take(rows)
 	}
 	return nil
 }
@@ -116,23 +143,22 @@ func (p *Project) readBlock(e cache.Entry, all map[string]*standing) error {
 // judge judges the candidates of a compare, given how the blocks ended.
 func (p *Project) judge(c *hclspec.Compare, ends map[string]engine.End) (Findings, error) {
 	found := Findings{Compare: c.Address.Name, Comparisons: []stats.Comparison{}, Measurements: []Measurement{}}
-	covered := map[string]bool{}
-	for _, g := range p.groupsOf(c) {
+	groups := p.groupsOf(c)
+	for _, g := range groups {
 		all, err := p.standings(g, ends)
 		if err != nil {
 			return found, err
 		}
 		rows, _ := p.judgeGroup(c, g, all)
 		for _, m := range g.members {
-			covered[m.candidate] = true
 			found.Measurements = append(found.Measurements, all[m.name].rows...)
-			if m.candidate != "" && !m.baseline {
+			if p.judges(c, m) {
 				found.Universe++
 			}
 		}
 		found.Comparisons = append(found.Comparisons, rows...)
 	}
-	for _, row := range p.uncovered(c, covered) {
+	for _, row := range p.uncovered(c, groups) {
 		found.Comparisons = append(found.Comparisons, row)
 		found.Universe++
 	}
@@ -144,7 +170,7 @@ func (p *Project) judge(c *hclspec.Compare, ends map[string]engine.End) (Finding
 func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 	var groups []*group
 	for _, g := range p.groups {
-		if g.isOf(c) {
+		if p.isAbout(c, g) {
 			groups = append(groups, g)
 		}
 	}
@@ -154,7 +180,13 @@ func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 
 // uncovered gives the candidates that no benchmark of the compare measures their outcome: no candidate of the file is
 // ever dropped in silence.
-func (p *Project) uncovered(c *hclspec.Compare, covered map[string]bool) []stats.Comparison {
+func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Comparison {
+	covered := map[string]bool{}
+	for _, g := range groups {
+		for _, m := range g.members {
+			covered[m.candidate] = covered[m.candidate] || p.judges(c, m)
+		}
+	}
 	var rows []stats.Comparison
 	for i := range p.Spec.Candidates {
 		cand := &p.Spec.Candidates[i]
@@ -172,6 +204,12 @@ func (p *Project) uncovered(c *hclspec.Compare, covered map[string]bool) []stats
 	return rows
 }
 
+// judges says whether a compare is to give a member an outcome: it names the benchmark that measures the candidate. The
+// baseline is what the others are held against, named or not.
+func (p *Project) judges(c *hclspec.Compare, m member) bool {
+	return m.candidate != "" && !m.baseline && p.of[c.Address][m.bench.Address]
+}
+
 // judgeGroup gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others.
 // It returns the rows and how many more blocks the open verdicts ask for.
 func (p *Project) judgeGroup(c *hclspec.Compare, g *group, all map[string]*standing) ([]stats.Comparison, int) {
@@ -181,7 +219,7 @@ func (p *Project) judgeGroup(c *hclspec.Compare, g *group, all map[string]*stand
 	method := map[string]stats.Methodology{}
 	for _, m := range g.members {
 		s := all[m.name]
-		if m.candidate == "" || m.baseline {
+		if !p.judges(c, m) {
 			continue
 		}
 		row := stats.Comparison{Compare: c.Address.Name, Benchmark: m.bench.Address.Name, Commit: g.commit, Candidate: m.candidate,

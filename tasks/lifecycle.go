@@ -74,7 +74,8 @@ func (l *lifecycle) layOut(dir string) error {
 }
 
 // measure runs the command, first for warming up, then for the sample, and reads the primary metric: a run that yields
-// none is a failure, whatever its exit status.
+// none is a failure, whatever its exit status. Its output is kept all the same, since it may be the definition of the
+// metric that is wrong.
 func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 	b := l.m.bench
 	argv := sh.expand(b.Command)
@@ -96,7 +97,11 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 	if err = errors.Join(err, stdout.Close()); err != nil {
 		return err
 	}
-	return l.check()
+	sample, err := l.t.p.primary(b, l.out)
+	if err == nil {
+		l.tell(sample)
+	}
+	return err
 }
 
 // client runs the measured command. It ends at once when the server dies.
@@ -122,15 +127,22 @@ func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []str
 
 var errServerDied = errors.New("the server died")
 
-// check reads the sample.
-func (l *lifecycle) check() error {
-	b := l.m.bench
-	result, err := l.t.p.read(b, l.out)
+// metricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of a
+// block has it: it is found out whenever the output is read.
+const metricMissing = "metric_missing"
+
+// primary reads the number that decides from the raw output of one sample.
+func (p *Project) primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
+	result, err := p.read(b, dir)
+	return primaryOf(b, result, err)
+}
+
+// primaryOf finds the primary metric in what was read.
+func primaryOf(b *hclspec.Benchmark, result metrics.Result, err error) (metrics.Sample, error) {
 	primary := b.Metrics.Primary
 	if err == nil {
 		if s, ok := metrics.Find(result.Samples, primary); ok {
-			l.tell(s)
-			return nil
+			return s, nil
 		}
 	}
 	message := fmt.Sprintf("metric %q not found in the output", primary)
@@ -139,10 +151,19 @@ func (l *lifecycle) check() error {
 	} else if err != nil {
 		message += ": " + err.Error()
 	}
-	return &engine.Failure{Err: err, Failure: cache.Failure{
-		Class: cache.Invalid, Rule: "metric_missing", Stage: "parse", Message: message,
+	return metrics.Sample{}, &engine.Failure{Err: err, Failure: cache.Failure{
+		Class: cache.Invalid, Rule: metricMissing, Stage: "parse", Message: message,
 		Remedy: "correct metrics.primary or the metric's match; benchgraph parse FILE shows what is read",
 	}}
+}
+
+// silent says that a run left no output at all: then it is not the definition of the metric that is wrong.
+func (l *lifecycle) silent() bool {
+	if info, err := os.Stat(filepath.Join(l.out, stdoutFile)); err != nil || info.Size() > 0 {
+		return false
+	}
+	files, err := os.ReadDir(filepath.Join(l.out, outDir))
+	return err == nil && len(files) == 0
 }
 
 func labels(r metrics.Result) []string {

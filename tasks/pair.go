@@ -53,7 +53,7 @@ func (p *Project) judgePair(c *hclspec.Compare, g *group, s, base *standing) []s
 // rulesFor is the first compare that covers the group; one without a name and with the defaults when there is none.
 func (p *Project) rulesFor(g *group) *hclspec.Compare {
 	for i := range p.Spec.Compares {
-		if g.isOf(&p.Spec.Compares[i]) {
+		if p.isAbout(&p.Spec.Compares[i], g) {
 			return &p.Spec.Compares[i]
 		}
 	}

@@ -64,14 +64,15 @@ type Project struct {
 	mirrorsMu  sync.Mutex
 	mirrors    map[string]*git.Mirror // by repo name
 	trees      map[string]string      // by commit: its tree
-	rules      rules
+	rules      func() (rules, error)  // compiled when a command fails
 	fixes      map[hclspec.Address]*hclspec.Fix
 	unlisted   []hclspec.Address             // fixes that no block lists
 	candidates map[string]*hclspec.Candidate // by key
 	groups     []*group
-	excluded   map[string]absence           // by candidate
-	probes     map[string][]hclspec.Address // known issues to be asked about, by candidate
-	hardware   string                       // class of this machine, as samples record it
+	of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
+	excluded   map[string]absence                           // by candidate
+	probes     map[string][]hclspec.Address                 // known issues to be asked about, by candidate
+	hardware   string                                       // class of this machine, as samples record it
 	models     map[string]*regexp.Regexp
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
 	blocks     map[string]int              // by group: how many blocks are asked for
@@ -109,9 +110,7 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if changed {
 		diags = append(diags, p.reload()...)
 	}
-	if p.rules, err = p.newRules(); err != nil {
-		diags = append(diags, problem(hcl.Range{}, "Failure rules", err.Error()))
-	}
+	p.rules = sync.OnceValues(p.newRules)
 	return p, diags
 }
 
@@ -153,12 +152,19 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 		if changed {
 			continue
 		}
-		if o.Target == nil && o.Exclude == nil {
+		failed, err := p.failedBlocks(ctx, whole, o)
+		if err != nil {
+			return nil, err
+		}
+		if o.Target == nil && o.Exclude == nil && len(failed) == 0 {
 			return whole, nil
 		}
 		part, err := graph.Subset(o.Target, o.Exclude)
 		if err != nil {
 			return nil, err
+		}
+		if replace := o.Replace; len(failed) > 0 {
+			o.Replace = func(address string) bool { return failed[address] || replace != nil && replace(address) }
 		}
 		return engine.NewPlan(ctx, part, p.planOptions(o))
 	}

@@ -15,8 +15,29 @@ type refs []hclspec.Address
 
 // add appends the addresses that are not there yet. The zero Address is none.
 func (r *refs) add(addresses ...hclspec.Address) {
+	if len(addresses) > fewRefs {
+		r.addMany(addresses)
+		return
+	}
 	for _, a := range addresses {
 		if a != (hclspec.Address{}) && !slices.Contains(*r, a) {
+			*r = append(*r, a)
+		}
+	}
+}
+
+// fewRefs is how many addresses are looked for one by one.
+const fewRefs = 32
+
+// addMany is add for a node that needs thousands of others.
+func (r *refs) addMany(addresses []hclspec.Address) {
+	there := make(map[hclspec.Address]bool, len(*r)+len(addresses))
+	for _, a := range *r {
+		there[a] = true
+	}
+	for _, a := range addresses {
+		if a != (hclspec.Address{}) && !there[a] {
+			there[a] = true
 			*r = append(*r, a)
 		}
 	}

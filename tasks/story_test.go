@@ -27,16 +27,20 @@ import (
 
 // story is a project on disk, with its state, that a test tells about.
 type story struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	lock    *hclspec.Lock
 	secrets map[string]string
 	events  []engine.Event
 	offline bool
+	locked  bool
+	allow   []string
+	host    executor.Executor // nil: this machine
+	store   tasks.Store       // nil: one on disk
 }
 
 // tell begins a story with the files of a project.
-func tell(t *testing.T, files map[string]string) *story {
+func tell(t testing.TB, files map[string]string) *story {
 	t.Helper()
 	s := &story{t: t, dir: t.TempDir(), lock: &hclspec.Lock{}, secrets: map[string]string{}}
 	for name, text := range files {
@@ -98,9 +102,17 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	ctx := t.Context()
 	state := filepath.Join(s.dir, ".benchgraph")
 	must(t, os.MkdirAll(state, 0o755))
-	store, err := cache.OpenDisk(filepath.Join(state, "store"))
-	must(t, err)
-	defer store.Close()
+	store := s.store
+	if store == nil {
+		disk, err := cache.OpenDisk(filepath.Join(state, "store"))
+		must(t, err)
+		defer disk.Close()
+		store = disk
+	}
+	host := s.host
+	if host == nil {
+		host = executor.NewHost(executor.HostOptions{})
+	}
 	journal, err := cache.OpenJournal(filepath.Join(state, "journal"))
 	must(t, err)
 	defer journal.Close()
@@ -111,7 +123,7 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	defer pool.Close()
 	p, diags := tasks.Open(ctx, tasks.Config{
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: executor.NewHost(executor.HostOptions{}), HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline,
+		Host: host, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:  func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
 		Load: func(l *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
@@ -124,11 +136,12 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	}, s.lock)
 	if !diags.HasErrors() {
 		use(ctx, p)
+		must(t, stat.Save())
 	}
 	return diags
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +176,20 @@ func (s *story) apply() *tasks.Applied {
 		s.t.Fatal(diags)
 	}
 	return applied
+}
+
+// expectation is what a plan file would say.
+func (s *story) expectation() map[string]cache.Key {
+	s.t.Helper()
+	keys := map[string]cache.Key{}
+	s.open(func(ctx context.Context, p *tasks.Project) {
+		plan, err := p.Plan(ctx, tasks.PlanOptions{})
+		must(s.t, err)
+		for i := range plan.Steps {
+			keys[plan.Steps[i].Node.Address] = plan.Steps[i].Key
+		}
+	})
+	return keys
 }
 
 // ran lists the nodes that were run, by address.
@@ -278,6 +305,7 @@ func (s *story) patched(from, text string) string {
 }
 
 func TestThreeVariantsAreMeasuredToTheirVerdicts(t *testing.T) {
+	t.Parallel()
 	s := tell(t, nil)
 	parent := s.commit(map[string]string{"prog.sh": claims(1000), "build.sh": buildScript})
 	s.commit(map[string]string{"prog.sh": claims(1100)})
@@ -311,6 +339,7 @@ func TestThreeVariantsAreMeasuredToTheirVerdicts(t *testing.T) {
 }
 
 func TestAMissingOptionalPatchIsNoPatch(t *testing.T) {
+	t.Parallel()
 	s := tell(t, nil)
 	s.commit(map[string]string{"prog.sh": claims(1000), "build.sh": buildScript})
 	s.commit(map[string]string{"prog.sh": claims(900)})
@@ -320,6 +349,7 @@ func TestAMissingOptionalPatchIsNoPatch(t *testing.T) {
 }
 
 func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
+	t.Parallel()
 	broken := "echo 'Segmentation fault' >&2; exit 139\n"
 	tests := []struct {
 		name                   string

@@ -197,7 +197,9 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	if f.Class.Retried() || f.Class == cache.Fixable {
 		return r, f
 	}
-	r.Failure = &f.Failure
+	if f.Rule != metricMissing || l.silent() {
+		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
+	}
 	return r, nil
 }
 
