@@ -20,6 +20,9 @@ type damage string
 
 func (d damage) Error() string { return string(d) }
 
+// Is makes a damage an ErrDamaged.
+func (d damage) Is(target error) bool { return target == ErrDamaged }
+
 func (d *Disk) entryDir(key Key) string {
 	const sep = string(filepath.Separator)
 	name := key.String()
@@ -37,7 +40,7 @@ func (d *Disk) Get(ctx context.Context, key Key, verify bool) (Entry, error) {
 	}
 	var broken damage
 	if errors.As(err, &broken) {
-		return Entry{}, fmt.Errorf("entry %s: %w: %s; %s", key.Short(), ErrMiss, broken, d.quarantine(key, broken))
+		return Entry{}, fmt.Errorf("entry %s: %w: %w; %s", key.Short(), ErrMiss, broken, d.quarantine(key, broken))
 	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("entry %s: %w", key.Short(), err)

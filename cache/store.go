@@ -42,6 +42,9 @@ type Entry struct {
 // ErrMiss is wrapped by every error that means: there is no such entry. Its text says why.
 var ErrMiss = errors.New("not in the store")
 
+// ErrDamaged is wrapped, beside ErrMiss, by the error for an entry that was there and cannot be served.
+var ErrDamaged = errors.New("damaged")
+
 // Store keeps entries.
 //
 // Get returns the whole entry of a key, or an error that wraps ErrMiss and says why (never stored, damaged, truncated);

@@ -40,6 +40,7 @@ type Step struct {
 	follows  bool        // Run: although its result is there, since something that went into it is run anew
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
+	damage   string      // what is wrong with the result that was there; empty: nothing
 }
 
 // Stored is the entry that serves a cached step; false when there is none (its result is not needed, or a twin makes it).
@@ -221,6 +222,9 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	}
 	if !errors.Is(err, cache.ErrMiss) {
 		return false, fmt.Errorf("%s: %w", n.Address, err)
+	}
+	if errors.Is(err, cache.ErrDamaged) {
+		s.damage = err.Error() // the store tells it once: the entry is out of the way now
 	}
 	if p.allStored(n) {
 		entry, err := p.Store.Find(ctx, contentKey(n, p))

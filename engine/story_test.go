@@ -89,6 +89,25 @@ func TestEvictedIntermediate(t *testing.T) {
 	w.wantRan("source.a", "wheel.w", "bench.serve")
 }
 
+func TestDamagedResultIsToldAndMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.apply(chain()...)
+	s, _ := w.plan(chain()...).Step("bench.serve")
+	meta, _ := s.Stored()
+	entry, err := w.disk.Get(t.Context(), meta.Key, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(entry.Dir); err != nil {
+		t.Fatal(err)
+	}
+	p := w.plan(chain()...)
+	w.wantPlan(p, "source.a=cached source.b=cached wheel.w=cached bench.serve=run")
+	w.wantReason(p, "bench.serve", "its result is damaged")
+	w.apply(chain()...)
+	w.wantRan("bench.serve")
+}
+
 func TestEvictedAndImpossibleIsNotNeeded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(chain()...)
