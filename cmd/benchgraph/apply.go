@@ -154,22 +154,26 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, s.watcher(ctx, o, p, stream)}
+	shown, finished := s.watcher(ctx, o, p, stream)
+	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, shown}
 	ao.Emit = watchers.Event
 	begun := time.Now()
 	applied, err := s.project.Apply(inner, ao)
+	finished()
 	watchers.Close()
 	return s.conclude(ctx, applied, err, conclusion{stream: stream, took: time.Since(begun), cause: context.Cause(inner)})
 }
 
-// watcher is what shows the events: JSON, a live table, or lines.
-func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) view.Watcher {
+// watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:
+// the context also ends where the program does, and that is no interrupt.
+func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) (w view.Watcher, finished func() bool) {
+	finished = func() bool { return true }
 	if stream != nil {
-		return stream
+		return stream, finished
 	}
 	f, tty := terminal(s.stderr)
 	if !tty || s.env["TERM"] == "dumb" || s.env["TERM"] == "" || s.env["CI"] != "" {
-		return view.NewLines(s.stderr, s.style(s.stderr), o.verbose)
+		return view.NewLines(s.stderr, s.style(s.stderr), o.verbose), finished
 	}
 	live := view.NewLive(f, s.style(s.stderr), p, func() (int, int) {
 		columns, rows, err := term.GetSize(int(f.Fd()))
@@ -179,11 +183,11 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 		return columns, rows
 	})
 	// The cursor comes back at once, also when what runs takes its time to end.
-	context.AfterFunc(ctx, func() {
+	finished = context.AfterFunc(ctx, func() {
 		live.Close()
 		s.note("Interrupted: ending what runs. What is finished is kept.")
 	})
-	return live
+	return live, finished
 }
 
 // budget counts GPU hours and stops the apply when they are used up.
