@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,14 @@ type shell struct {
 	fixes   []hclspec.Address            // what may be learnt from a failure
 	applied []appliedFix
 	log     io.Writer // the attempt's log
-	logs    int
+}
+
+// with is a shell in the same place whose commands see further variables.
+func (s *shell) with(env map[string]hclspec.Text) *shell {
+	other := *s
+	other.vars = maps.Clone(s.vars)
+	other.setEnv(env)
+	return &other
 }
 
 // newShell makes a shell in an empty directory.
@@ -121,8 +127,7 @@ type captured struct {
 
 // capture opens the place for the output of the next command: a file of its own, and the attempt's log.
 func (s *shell) capture() (*captured, error) {
-	s.logs++
-	f, err := os.Create(filepath.Join(s.env.Work, fmt.Sprintf("output-%d.log", s.logs)))
+	f, err := os.CreateTemp(s.env.Work, "output-*.log")
 	if err != nil {
 		return nil, err
 	}

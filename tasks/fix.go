@@ -191,7 +191,7 @@ func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
 		s.setEnv(f.Env)
 		for i, file := range f.Files {
 			if err := s.place(file, f.digests[i]); err != nil {
-				return fmt.Errorf("%s: %w", f.fix.Address, err)
+				return fixFailure(f.fix, err)
 			}
 		}
 		for _, run := range f.Run {
@@ -208,6 +208,15 @@ func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
 		s.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": f.fix.Address.Name, "effect": f.fix.Effect}})
 	}
 	return nil
+}
+
+// fixFailure is the failure of a fix whose file cannot be put in place.
+func fixFailure(fix *hclspec.Fix, err error) error {
+	var f *engine.Failure
+	if errors.As(err, &f) {
+		return err
+	}
+	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_file", Stage: "build", Message: fix.Address.String() + ": " + err.Error()}}
 }
 
 // place puts a fix's file into the working directory, and nowhere else.

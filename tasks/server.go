@@ -30,7 +30,7 @@ type server struct {
 
 // startServer starts a server and waits until it is ready. It notices at once when the server dies instead.
 func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile string) (*server, error) {
-	sh.setEnv(spec.Env)
+	sh = sh.with(spec.Env)
 	log, err := os.Create(logFile)
 	if err != nil {
 		return nil, err

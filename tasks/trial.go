@@ -194,8 +194,8 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	}
 	f.Subject = m.candidate
 	t.tellInvalid(env, m, f)
-	if f.Class.Retried() || f.Class == cache.Fixable {
-		return r, f
+	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
+		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
 	if f.Rule != metricMissing || l.silent() {
 		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out

@@ -101,6 +101,12 @@ func (r refs) layData(env *engine.Env, dir string, data []hclspec.Data) error {
 		} else {
 			err = copyFile(dst, src)
 		}
+		if errors.Is(err, fs.ErrExist) {
+			return &engine.Failure{Err: err, Failure: cache.Failure{
+				Class: cache.Permanent, Rule: "data_conflict", Stage: "start", Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),
+				Remedy: "give it another name in data",
+			}}
+		}
 		if err != nil {
 			return fmt.Errorf("data %q: %w", item.Name, err)
 		}
