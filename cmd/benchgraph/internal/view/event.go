@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,7 +70,8 @@ func eventText(s Style, e engine.Event, verbose bool) string {
 	case engine.FixApplied:
 		return line(yellow, "fix", dataText(e.Data, "fix")+": "+e.Reason)
 	case engine.VerdictMade:
-		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+dataText(e.Data, "metric")+")")
+		of := strings.TrimSpace(dataText(e.Data, "benchmark") + " " + dataText(e.Data, "metric"))
+		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+cmp.Or(of, "in no benchmark")+")")
 	case engine.Note:
 		return line(yellow, "note", e.Reason)
 	}

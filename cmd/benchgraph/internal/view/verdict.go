@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/stats"
@@ -13,10 +14,18 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
 		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
-		table := [][]string{{"commit", "candidate", "metric", "effect", "outcome"}}
+		table := [][]string{{"commit", "candidate", "benchmark", "metric", "effect", "outcome"}}
+		benchmarks := map[string]bool{}
 		for _, row := range rows {
 			if row.Compare == totals.Compare && (row.Primary || all) {
-				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Metric), Effect(row), Outcome(row)})
+				benchmarks[row.Benchmark] = true
+				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Benchmark), Clean(row.Metric), Effect(row), Outcome(row)})
+			}
+		}
+		delete(benchmarks, "") // of a candidate that no benchmark measures
+		if len(benchmarks) < 2 {
+			for i, row := range table {
+				table[i] = slices.Delete(row, 2, 3) // it would say the same in every line
 			}
 		}
 		Table(w, "  ", table)

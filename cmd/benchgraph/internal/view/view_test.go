@@ -286,6 +286,25 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
+	rows := []stats.Comparison{
+		{Compare: "x", Benchmark: "latency", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.05, Blocks: 1},
+		{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true, Outcome: stats.NotRun, Reason: "nobody measures it"},
+		{Compare: "x", Benchmark: "load", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Tie, Effect: 0.01, Blocks: 1},
+	}
+	var one, two bytes.Buffer
+	Verdicts(&one, Style{}, rows[:2], false)
+	Verdicts(&two, Style{}, rows, false)
+	if strings.Contains(one.String(), "latency") {
+		t.Errorf("the only benchmark takes a column:\n%s", &one)
+	}
+	for _, want := range []string{"human      latency    m       +5.00 %  win\n", "human      load       m       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
+		if !strings.Contains(two.String(), want) {
+			t.Errorf("no %q in\n%s", want, &two)
+		}
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 ms", 30 * time.Millisecond: "30 ms", 4200 * time.Millisecond: "4.2 s", 12 * time.Second: "12 s", 65 * time.Second: "1 min 5 s",
