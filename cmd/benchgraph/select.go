@@ -127,7 +127,7 @@ func (sel *selection) infeasible(p *engine.Plan) error {
 				continue
 			}
 			if p.Steps[i].Never {
-				never = p.Steps[i].Reason
+				never = cause(p, &p.Steps[i]).Reason
 			} else {
 				other = true
 			}
@@ -137,6 +137,16 @@ func (sel *selection) infeasible(p *engine.Plan) error {
 		}
 	}
 	return nil
+}
+
+// cause follows what can never run to where that begins.
+func cause(p *engine.Plan, step *engine.Step) *engine.Step {
+	for _, dep := range step.Node.Needs {
+		if s, ok := p.Step(dep.Address); ok && s.Never {
+			return cause(p, s)
+		}
+	}
+	return step
 }
 
 // node finds the one node that a command is about. A pattern that matches exactly one will do.
