@@ -76,6 +76,9 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", gitFailure(err)
 	}
+	if err := t.checkPin(ctx, mirror); err != nil {
+		return "", err
+	}
 	if t.patch == "" {
 		return t.p.trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
 	}
@@ -89,6 +92,24 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 		}}
 	}
 	return id, gitFailure(err)
+}
+
+// checkPin says that the revision has the tree that the lock file gives it. The tree is what keys are made from, and a lock
+// file can be edited: without this, one revision's code would be stored and measured under another's name.
+func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
+	found, err := mirror.Resolve(ctx, []string{t.rev})
+	if err != nil {
+		return gitFailure(err)
+	}
+	has, pinned := found[t.rev].Tree, t.p.trees[t.rev]
+	if has == pinned {
+		return nil
+	}
+	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", short(t.rev), has, pinned), Failure: cache.Failure{
+		Class: cache.Permanent, Rule: "pin_refused", Stage: "checkout",
+		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", short(t.rev), short(has), short(pinned)),
+		Remedy:  "delete the revision's block in the lock file: the next apply resolves it again",
+	}}
 }
 
 // sourceTask is a source: a checked-out, patched tree.

@@ -96,16 +96,21 @@ func Open(ctx context.Context, o Options) (*Mirror, error) {
 	return m, nil
 }
 
-// prepare makes the bare repository unless it is there.
+// prepare makes the bare repository unless it is there. One that lost a part that git cannot do without is made anew: it
+// holds nothing that cannot be fetched again.
 func (m *Mirror) prepare(ctx context.Context) error {
 	sum := sha256.Sum256([]byte(m.location + "\x00" + m.local.objects))
 	id := hex.EncodeToString(sum[:])
 	ready := filepath.Join(m.dir, "benchgraph-ready")
-	if have, err := os.ReadFile(ready); err == nil && string(have) == id {
+	there := func() bool {
+		have, err := os.ReadFile(ready)
+		return err == nil && string(have) == id && m.whole()
+	}
+	if there() {
 		return nil
 	}
 	return m.exclusively(ctx, func() error {
-		if have, err := os.ReadFile(ready); err == nil && string(have) == id {
+		if there() {
 			return nil
 		}
 		if err := m.empty(); err != nil {
@@ -124,6 +129,16 @@ func (m *Mirror) prepare(ctx context.Context) error {
 		}
 		return writeAtomic(ready, []byte(id))
 	})
+}
+
+// whole says that the mirror has what makes a directory a repository for git.
+func (m *Mirror) whole() bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(m.dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // files is what a new mirror holds beside what git puts there.
