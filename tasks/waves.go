@@ -83,21 +83,32 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 	}
-	a.sum()
+	a.sum(func(s *engine.Step) bool { return p.failedAnew(s, o.RunID) })
 	return a, nil
 }
 
+// failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
+// asked with Replace for another.
+func (p *Project) failedAnew(s *engine.Step, run string) bool {
+	attempts := p.Journal.Attempts(s.Node.Address)
+	if len(attempts) == 0 {
+		return false
+	}
+	last := attempts[len(attempts)-1]
+	return last.Run == run && last.Key == s.Key && last.Failure != nil
+}
+
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
-func (a *Applied) sum() {
+func (a *Applied) sum(failedAnew func(*engine.Step) bool) {
 	a.Result.Cached = -a.Result.Done
 	failures := a.Result.Failures
 	a.Result.Failures = nil
 	for i := range a.Plan.Steps {
 		s := &a.Plan.Steps[i]
 		switch {
-		case s.Action == engine.Cached:
+		case s.Action == engine.Cached && !failedAnew(s):
 			a.Result.Cached++
-		case s.Failure != nil:
+		case s.Action == engine.Cached, s.Failure != nil:
 			a.Result.Failed++
 			for _, f := range failures {
 				if f.Address == s.Node.Address {
