@@ -152,27 +152,37 @@ func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]Findings, 
 	return all, nil
 }
 
-// ends tells how the blocks of groups, and what gathers from them, stand by what is stored.
+// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do, where
+// not all was gathered.
 func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
+	find := func(at hclspec.Address) (stored bool, err error) {
+		step, ok := plan.Step(at.String())
+		if !ok {
+			return false, nil
+		}
+		end, err := plan.End(ctx, p.Store, step)
+		if err == nil {
+			ends[end.Address] = end
+		}
+		return end.Entry.Dir != "", err
+	}
 	for _, g := range groups {
-		addresses := make([]string, 0, len(g.trials)+len(g.members))
-		for _, t := range g.trials {
-			addresses = append(addresses, t.at.String())
-		}
+		whole := true
 		for _, m := range g.members {
-			addresses = append(addresses, m.bench.Address.String())
-		}
-		for _, address := range addresses {
-			step, ok := plan.Step(address)
-			if !ok {
-				continue
-			}
-			end, err := plan.End(ctx, p.Store, step)
+			stored, err := find(m.bench.Address)
 			if err != nil {
 				return nil, err
 			}
-			ends[end.Address] = end
+			whole = whole && stored
+		}
+		if whole {
+			continue
+		}
+		for _, t := range g.trials {
+			if _, err := find(t.at); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return ends, nil
