@@ -390,3 +390,22 @@ task "other" { command = "echo ok > $OUT/ok" }
 	}
 	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Infeasible})
 }
+
+// A command that succeeds without its metric may have said why.
+func TestSuccessWithoutTheMetricIsExcusedByWhatTheOutputSays(t *testing.T) {
+	t.Parallel()
+	flag := filepath.Join(t.TempDir(), "flag")
+	flaky := fmt.Sprintf("test -f %s || { touch %s; echo 'Broken pipe' >&2; exit 0; }; %s", flag, flag, claims(1100))
+	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
+failure "broken_pipe" {
+  match = "Broken pipe"
+  class = "transient"
+  retry {
+    attempts = 2
+    backoff  = "10ms"
+  }
+}
+`, claims(1000), flaky)})
+	s.apply()
+	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Win})
+}

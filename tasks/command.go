@@ -33,6 +33,7 @@ type shell struct {
 	fixes   []hclspec.Address            // what may be learnt from a failure
 	applied []appliedFix
 	log     io.Writer // the attempt's log
+	last    string    // file with the output of the command that was started last
 }
 
 // with is a shell in the same place whose commands see further variables.
@@ -131,6 +132,7 @@ func (s *shell) capture() (*captured, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.last = f.Name()
 	return &captured{file: f, out: io.MultiWriter(f, s.log)}, nil
 }
 
@@ -202,6 +204,24 @@ func (s *shell) failure(stage string, c *captured, how string) error {
 		f.Evidence = lastLine(c.file)
 	}
 	return f
+}
+
+// excused is the failure of a command that succeeded without doing what it should: what its output says of a fix, of
+// something transient or of this machine goes before that.
+func (s *shell) excused(missing error) error {
+	file, err := os.Open(s.last)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var f *engine.Failure
+	if err := s.failure("run", &captured{file: file}, "succeeded without its metric"); !errors.As(err, &f) {
+		return err
+	}
+	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
+		return f
+	}
+	return missing
 }
 
 func (s *shell) classify(stage string, c *captured, rules []metrics.Rule) (metrics.Match, bool, error) {

@@ -98,10 +98,11 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 		return err
 	}
 	sample, err := l.t.p.primary(b, l.out)
-	if err == nil {
-		l.tell(sample)
+	if err != nil {
+		return sh.excused(err)
 	}
-	return err
+	l.tell(sample)
+	return nil
 }
 
 // client runs the measured command. It ends at once when the server dies.
