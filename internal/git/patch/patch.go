@@ -174,6 +174,9 @@ func (s section) parse() (Part, error) {
 	if !s.git {
 		// git apply takes off the first component of every name; the parser does so for git's own headers alone.
 		for _, name := range []*string{&p.File.OldName, &p.File.NewName} {
+			if strings.HasPrefix(*name, "/") {
+				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name is absolute: it leads out of the tree"}
+			}
 			_, rest, ok := strings.Cut(*name, "/")
 			if *name != "" && !ok {
 				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
