@@ -355,8 +355,11 @@ known_issue "gone" {
   reason   = "was mended meanwhile"
 }
 `, claims(1000), claims(1100), claims(1200))})
-	s.apply()
+	applied := s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Skipped, "c/v2": stats.Win})
+	if applied.Result.Failed != 0 {
+		t.Errorf("a known issue counts as a failure: %+v", applied.Result)
+	}
 }
 
 func TestWhatCannotRunHereSaysSoAndTheRestGoesOn(t *testing.T) {

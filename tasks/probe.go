@@ -13,6 +13,9 @@ import (
 // knownIssueRule is the rule of a probe that found its known issue.
 const knownIssueRule = "known_issue"
 
+// KnownIssue says that a failure is a probe's answer: the issue is there, and the candidate is skipped for it.
+func KnownIssue(f *cache.Failure) bool { return f != nil && f.Rule == knownIssueRule }
+
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {
 	p    *Project

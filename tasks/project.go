@@ -31,22 +31,23 @@ type Store interface {
 
 // Config is what a project works with. All of it comes from main; nothing else is read from the environment.
 type Config struct {
-	StateDir string // absolute; holds mirrors and logs
-	Store    Store
-	Journal  *cache.Journal
-	Stat     *cache.StatCache
-	Host     executor.Executor
-	Pool     device.Pool
-	HTTP     *http.Client // for downloads
-	Environ  []string     // PATH, HOME and LANG for commands, as NAME=value
-	Secret   func(name string) (value string, ok bool)
-	Load     Loader
-	Render   Renderer
-	Offline  bool      // reach no network
-	Locked   bool      // refuse to change the lock
-	Allow    []string  // methodology fields that may differ; every figure that this lets through is labelled
-	Progress io.Writer // tells of slow preparations, in plain lines
-	Version  string    // of benchgraph, for the records
+	StateDir   string // absolute; holds mirrors and logs
+	Store      Store
+	Journal    *cache.Journal
+	Stat       *cache.StatCache
+	Host       executor.Executor
+	Pool       device.Pool
+	HTTP       *http.Client // for downloads
+	Environ    []string     // PATH, HOME and LANG for commands, as NAME=value
+	GitEnviron []string     // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	Secret     func(name string) (value string, ok bool)
+	Load       Loader
+	Render     Renderer
+	Offline    bool      // reach no network
+	Locked     bool      // refuse to change the lock
+	Allow      []string  // methodology fields that may differ; every figure that this lets through is labelled
+	Progress   io.Writer // tells of slow preparations, in plain lines
+	Version    string    // of benchgraph, for the records
 }
 
 // Loader evaluates the project's files with a lock.

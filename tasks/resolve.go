@@ -175,7 +175,7 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 }
 
 func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
-	text := fmt.Sprintf("%s has no commit %q.", repo.Address, u.Rev)
+	text := fmt.Sprintf("%s has no commit %q: write a commit, branch or tag that is there.", repo.Address, u.Rev)
 	if commit, ok := strings.CutSuffix(u.Rev, "^"); ok {
 		text = fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
 	}
@@ -216,7 +216,7 @@ func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, e
 			location = filepath.Join(p.Spec.Dir, location)
 		}
 	}
-	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Env: p.Environ, Offline: p.Offline})
+	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Env: p.GitEnviron, Offline: p.Offline})
 	if err == nil {
 		p.mirrors[a.Name] = m
 	}

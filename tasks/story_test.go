@@ -124,8 +124,9 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	p, diags := tasks.Open(ctx, tasks.Config{
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
 		Host: host, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
-		Secret:  func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
+		GitEnviron: os.Environ(),
+		Environ:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
+		Secret:     func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
 		Load: func(l *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 			spec, _, diags := hclspec.Load(hclspec.Options{Dir: s.dir, Lock: l})
 			return spec, diags

@@ -108,6 +108,8 @@ func (a *Applied) sum(failedAnew func(*engine.Step) bool) {
 		switch {
 		case s.Action == engine.Cached && !failedAnew(s):
 			a.Result.Cached++
+		case s.Failure != nil && KnownIssue(s.Failure.Failure):
+			a.Result.Skipped++
 		case s.Action == engine.Cached, s.Failure != nil:
 			a.Result.Failed++
 			for _, f := range failures {
@@ -136,6 +138,9 @@ func (p *Project) save(o ApplyOptions) error {
 // judges the same blocks again.
 func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
+		if e.Type == engine.NodeFailed && KnownIssue(e.Failure) {
+			e.Type, e.Reason, e.Failure = engine.NodeSkipped, explain(e.Failure), nil
+		}
 		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
 			if told[e.Address] {
 				return

@@ -255,10 +255,10 @@ func (s *session) config(o access, load tasks.Loader) tasks.Config {
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
 		}},
-		Environ: s.environ(),
-		Secret:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		Load:    load,
-		Render:  render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
+		Environ: s.environ(), GitEnviron: s.gitEnviron(),
+		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		Load:   load,
+		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
 	}
 }
 
@@ -285,6 +285,15 @@ func (s *session) environ() []string {
 		if value, ok := s.env[name]; ok {
 			list = append(list, name+"="+value)
 		}
+	}
+	return list
+}
+
+// gitEnviron is everything that was given, since only git knows what its transports need. It takes what it knows.
+func (s *session) gitEnviron() []string {
+	list := make([]string, 0, len(s.env))
+	for _, name := range slices.Sorted(maps.Keys(s.env)) {
+		list = append(list, name+"="+s.env[name])
 	}
 	return list
 }

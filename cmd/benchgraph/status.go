@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type statusFlags struct {
@@ -143,6 +144,8 @@ func (s *session) states(p *engine.Plan) []nodeStatus {
 			n.State = "done"
 		case st.Action == engine.Skip:
 			n.State = "skipped"
+		case st.Failure != nil && tasks.KnownIssue(st.Failure.Failure):
+			n.State, n.Reason = "skipped", st.Failure.Failure.Message
 		case st.Failure != nil:
 			n.State, n.Class, n.Reason = "failed", string(st.Failure.Failure.Class), st.Failure.Failure.Message
 		default:

@@ -52,6 +52,9 @@ func usage(remedy, format string, args ...any) error {
 // Run runs the command that args name. Help that was asked for goes to help. The error is a *UsageError when the command
 // line is wrong, else the command's own.
 func (t *Table) Run(ctx context.Context, args []string, help io.Writer) error {
+	if len(args) == 1 && (args[0] == "-version" || args[0] == "--version") {
+		args = []string{"version"}
+	}
 	global := flagSet(t.Global)
 	rest, err := parse(global, args, false)
 	switch {
