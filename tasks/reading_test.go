@@ -330,30 +330,6 @@ task "fine" { command = "true" }
 	}
 }
 
-func TestAPlanOfAnotherTimeIsRefused(t *testing.T) {
-	t.Parallel()
-	s, m := onMachine(t, threeOnAMachine, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
-	expect := s.expectation()
-	s.write("benchmarks.hcl", strings.Replace(threeOnAMachine, "./prog", "./prog -x", 1))
-	s.open(func(ctx context.Context, p *tasks.Project) {
-		_, err := p.Apply(ctx, tasks.ApplyOptions{RunID: "x", Expect: expect})
-		if _, ok := err.(*tasks.StalePlanError); !ok {
-			t.Errorf("the error is %v", err)
-		}
-	})
-	if m.ran("base") > 0 {
-		t.Error("the stale plan was run")
-	}
-	s.write("benchmarks.hcl", threeOnAMachine)
-	s.open(func(ctx context.Context, p *tasks.Project) {
-		applied, err := p.Apply(ctx, tasks.ApplyOptions{RunID: "x", Expect: expect})
-		must(t, err)
-		if applied.Result.Failed > 0 {
-			t.Errorf("%+v", applied.Result)
-		}
-	})
-}
-
 func TestAnInterruptedBlockIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	stop := func() {}

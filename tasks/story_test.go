@@ -179,20 +179,6 @@ func (s *story) apply() *tasks.Applied {
 	return applied
 }
 
-// expectation is what a plan file would say.
-func (s *story) expectation() map[string]cache.Key {
-	s.t.Helper()
-	keys := map[string]cache.Key{}
-	s.open(func(ctx context.Context, p *tasks.Project) {
-		plan, err := p.Plan(ctx, tasks.PlanOptions{})
-		must(s.t, err)
-		for i := range plan.Steps {
-			keys[plan.Steps[i].Node.Address] = plan.Steps[i].Key
-		}
-	})
-	return keys
-}
-
 // ran lists the nodes that were run, by address.
 func (s *story) ran() []string {
 	var list []string

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
@@ -14,13 +13,12 @@ import (
 // ApplyOptions say what an apply does and whom it tells.
 type ApplyOptions struct {
 	PlanOptions
-	First       *engine.Plan // the first wave's, if it was made just now with the same options; nil: it is made
+	First       *engine.Plan // the first wave's plan, made just now with the same options; nil: it is made
 	RunID       string
 	Parallelism int
 	FailFast    bool
 	Emit        func(engine.Event)
 	SaveLock    func(*hclspec.Lock) error
-	Expect      map[string]cache.Key // the keys of a plan file; nil: whatever the plan says now
 }
 
 // Applied is what an apply did.
@@ -28,14 +26,6 @@ type Applied struct {
 	Result engine.Result // over all waves
 	Plan   *engine.Plan  // as everything stands afterwards
 	Waves  int
-}
-
-// StalePlanError says that a plan file no longer holds.
-type StalePlanError struct{ Differences []string }
-
-func (e *StalePlanError) Error() string {
-	shown := e.Differences[:min(len(e.Differences), 3)]
-	return fmt.Sprintf("the plan is stale: %s", strings.Join(shown, "; "))
 }
 
 // Apply runs waves until nothing is left to be done: each wave may teach fixes, drop members that cannot be built, or
@@ -55,11 +45,6 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			return a, err
 		}
 		a.Plan, o.First = plan, nil
-		if a.Waves == 0 && o.Expect != nil {
-			if err := stale(plan, o.Expect); err != nil {
-				return a, err
-			}
-		}
 		if a.Waves > 0 && plan.Counts()[engine.Run] == 0 {
 			break
 		}
@@ -206,30 +191,4 @@ func (p *Project) takeOver(ctx context.Context, o ApplyOptions) error {
 		p.dropped = map[string]absence{}
 	}
 	return p.save(o)
-}
-
-// stale compares a plan with the keys that were planned before.
-func stale(plan *engine.Plan, expect map[string]cache.Key) error {
-	var diff []string
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		key, ok := expect[s.Node.Address]
-		switch {
-		case !ok:
-			diff = append(diff, s.Node.Address+" is new")
-		case key != s.Key:
-			diff = append(diff, s.Node.Address+" has changed")
-		}
-	}
-	if len(expect) > len(plan.Steps)-len(diff) {
-		for address := range expect {
-			if _, ok := plan.Step(address); !ok {
-				diff = append(diff, address+" is gone")
-			}
-		}
-	}
-	if len(diff) > 0 {
-		return &StalePlanError{Differences: diff}
-	}
-	return nil
 }

@@ -141,7 +141,6 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		if err := file.check(p); err != nil {
 			return err
 		}
-		ao.Expect = file.keys()
 	}
 	forecast := s.forecast(p)
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {

@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // diagError is mistakes of the user's files, with their places.
@@ -128,7 +127,7 @@ func remedyOf(err error) string {
 		hinted  *hintError
 		usage   *cli.UsageError
 		held    *applylock.HeldError
-		stale   *tasks.StalePlanError
+		stale   *stalePlanError
 		refused *stats.RefusedError
 	)
 	switch {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
@@ -99,16 +99,15 @@ func (f *planFile) check(p *engine.Plan) error {
 		differences = append(differences, name+" is gone")
 	}
 	if len(differences) > 0 {
-		return &tasks.StalePlanError{Differences: differences}
+		return &stalePlanError{Differences: differences}
 	}
 	return nil
 }
 
-// keys are what Apply is to find.
-func (f *planFile) keys() map[string]cache.Key {
-	keys := make(map[string]cache.Key, len(f.Nodes))
-	for _, n := range f.Nodes {
-		keys[n.Address] = n.Key
-	}
-	return keys
+// stalePlanError says that a plan file no longer holds.
+type stalePlanError struct{ Differences []string }
+
+func (e *stalePlanError) Error() string {
+	shown := e.Differences[:min(len(e.Differences), 3)]
+	return fmt.Sprintf("the plan is stale: %s", strings.Join(shown, "; "))
 }
