@@ -35,6 +35,25 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 	return rows, nil
 }
 
+// Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
+func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]Measurement, error) {
+	var rows []Measurement
+	for _, g := range p.groups {
+		ends, err := p.ends(ctx, plan, g)
+		if err != nil {
+			return nil, err
+		}
+		all, err := p.standings(g, ends)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range g.members {
+			rows = append(rows, all[m.name].rows...)
+		}
+	}
+	return rows, nil
+}
+
 func (p *Project) judgePair(c *hclspec.Compare, g *group, s, base *standing) []stats.Comparison {
 	row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
 		Against: base.candidate, Metric: s.bench.Metrics.Primary, Primary: true, Caveats: caveats(s.member)}

@@ -100,17 +100,13 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		}
 		v.Result = &resultView{e.Digest, e.Address, e.Created, e.Duration.Seconds(), e.Bytes, e.Dir, present(e.Files)}
 	}
-	found, err := s.project.Findings(ctx, p)
+	samples, err := s.project.Samples(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[tasks.Measurement]bool{}
-	for _, f := range found {
-		for _, m := range f.Measurements {
-			if !seen[m] && concerns(m, st.Node) {
-				v.Samples = append(v.Samples, m)
-			}
-			seen[m] = true
+	for _, m := range samples {
+		if concerns(m, st.Node) {
+			v.Samples = append(v.Samples, m)
 		}
 	}
 	return v, nil
@@ -166,6 +162,10 @@ func (s *session) showNode(v *nodeView) {
 		line(fmt.Sprintf("attempt %d", i+1), "%s, %s, %s", t.Start.Local().Format(time.DateTime), view.Duration(t.Attempt.Duration), how)
 	}
 	for _, m := range v.Samples {
-		line("sample", "block %d, %s: %s = %g %s (%s)", m.Block, m.Candidate, m.Metric, m.Value, m.Unit, m.Hardware)
+		block := fmt.Sprintf("block %d", m.Block)
+		if m.Candidate != "" {
+			block += ", " + m.Candidate
+		}
+		line("sample", "%s: %s = %g %s (%s)", block, m.Metric, m.Value, m.Unit, m.Hardware)
 	}
 }
