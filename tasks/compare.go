@@ -36,7 +36,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{p: t.p, m: m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
-			for _, f := range m.fixes {
+			for _, f := range m.allFixes() {
 				d.Add("fix", f.fix.Address.Name, f.fix.Effect, f.fix.Caveat)
 			}
 		}

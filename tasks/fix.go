@@ -255,3 +255,57 @@ func (s *shell) place(file hclspec.FixFile, digest string) error {
 
 // cutFix is the name of the fix that a failure's rule asks for.
 func cutFix(rule string) (string, bool) { return strings.CutPrefix(rule, fixRule) }
+
+// gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's fix
+// made faster must not be held against a build without it.
+func (b *builder) gatherFixes() {
+	if len(b.fixes) == 0 {
+		return
+	}
+	under := map[*engine.Node][]appliedFix{}
+	var visit func(n *engine.Node) []appliedFix
+	visit = func(n *engine.Node) []appliedFix {
+		if known, ok := under[n]; ok {
+			return known
+		}
+		under[n] = nil // a cycle is told when the graph is made
+		var list []appliedFix
+		if t, ok := n.Task.(interface{ applied() []appliedFix }); ok {
+			list = slices.Clone(t.applied())
+		}
+		for _, dep := range n.Needs {
+			list = addFixes(list, visit(dep))
+		}
+		under[n] = list
+		return list
+	}
+	for _, g := range b.groups {
+		for i := range g.members {
+			m := &g.members[i]
+			var r refs
+			r.addMember(*m)
+			r.add(m.bench.Image)
+			all := slices.Clone(m.fixes)
+			for _, a := range r {
+				if n := b.nodes[a]; n != nil {
+					all = addFixes(all, visit(n))
+				}
+			}
+			m.under = all[len(m.fixes):]
+		}
+	}
+}
+
+// addFixes appends the fixes that are not there yet.
+func addFixes(list, more []appliedFix) []appliedFix {
+	for _, f := range more {
+		if !slices.ContainsFunc(list, func(have appliedFix) bool { return have.fix == f.fix }) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (t *buildTask) applied() []appliedFix   { return t.fixes }
+func (t *commandTask) applied() []appliedFix { return t.fixes }
+func (t *imageTask) applied() []appliedFix   { return t.fixes }

@@ -307,10 +307,10 @@ func pairs(candidate, against map[int]float64) []stats.Pair {
 	return list
 }
 
-// caveats are what every figure of a member must say: the fixes that it ran with.
+// caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.
 func caveats(m member) []string {
 	list := []string{}
-	for _, f := range m.fixes {
+	for _, f := range m.allFixes() {
 		text := "fix " + f.fix.Address.Name + " (" + f.fix.Effect + ")"
 		if f.fix.Caveat != "" {
 			text += ": " + f.fix.Caveat

@@ -46,7 +46,7 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 	if b.GPUs != nil {
 		add("devices", fmt.Sprintf("%d × %s, %d bytes", b.GPUs.Count, b.GPUs.Model, b.GPUs.Memory))
 	}
-	for _, f := range s.fixes {
+	for _, f := range s.allFixes() {
 		if f.fix.Effect != "neutral" {
 			add("fix "+f.fix.Address.Name, f.fix.Effect)
 		}

@@ -32,7 +32,12 @@ type member struct {
 	bench     *hclspec.Benchmark
 	allowed   []hclspec.Address // fixes
 	fixes     []appliedFix
+	under     []appliedFix // that what it measures was made with; they are in the keys of its inputs
 }
+
+// allFixes are the fixes that the member's numbers rest on.
+func (m member) allFixes() []appliedFix { return append(slices.Clip(m.fixes), m.under...) }
+
 
 // trialTask measures one block.
 type trialTask struct {
