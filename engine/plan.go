@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -86,36 +85,6 @@ type PlanOptions struct {
 	RetryFailed bool                        // run again what is remembered as failed
 	AsIs        bool                        // failures that would be tried again stand, too: for showing, not for applying
 	GaveUp      map[cache.Key]cache.Attempt // failures that are not remembered, but not to be tried again either
-}
-
-// remembered finds the failure because of which a key is not to be run, and says why that is.
-func (o *PlanOptions) remembered(address string, key cache.Key) (attempt cache.Attempt, reason string, ok bool) {
-	if attempt, ok = o.GaveUp[key]; ok {
-		return attempt, "gave up: " + attempt.Failure.Message, true
-	}
-	if o.RetryFailed {
-		return attempt, "", false
-	}
-	if attempt, ok = o.Journal.Failure(key); ok {
-		reason = "failed before: " + attempt.Failure.Message + "; it runs again when an input changes, or with -retry-failed"
-	}
-	if o.AsIs && !ok {
-		return o.lastFailure(address, key)
-	}
-	return attempt, reason, ok
-}
-
-// lastFailure is the last failure of a key, of whatever class.
-func (o *PlanOptions) lastFailure(address string, key cache.Key) (cache.Attempt, string, bool) {
-	for _, a := range slices.Backward(o.Journal.Attempts(address)) {
-		if a.Key == key {
-			if a.Failure == nil {
-				break // it succeeded since; its result was evicted
-			}
-			return a, "failed: " + a.Failure.Message + "; the next apply tries it again", true
-		}
-	}
-	return cache.Attempt{}, "", false
 }
 
 // planner is a plan in the making. state says, for each node, what is known of its result.

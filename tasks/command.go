@@ -81,7 +81,7 @@ func (s *shell) setSecrets(names []string) error {
 	for _, name := range names {
 		value, ok := s.p.Secret(name)
 		if !ok {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
+			return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
 				Message: "secret " + name + " is not set in the environment", Remedy: "export " + name + " and apply again"}}
 		}
 		s.vars[name] = value

@@ -38,7 +38,6 @@ type member struct {
 // allFixes are the fixes that the member's numbers rest on.
 func (m member) allFixes() []appliedFix { return append(slices.Clip(m.fixes), m.under...) }
 
-
 // trialTask measures one block.
 type trialTask struct {
 	p       *Project
