@@ -367,8 +367,11 @@ func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
 				patch = s.patched(parent, tt.agent)
 			}
 			s.write("patches/c.diff", patch)
-			s.apply()
+			applied := s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": tt.wantHuman, "c/agent": tt.wantAgent})
+			if r := applied.Result; r.Failed == 0 || r.Failed != len(r.Failures) {
+				t.Errorf("%d nodes failed, and %d failures are told", r.Failed, len(r.Failures))
+			}
 		})
 	}
 }

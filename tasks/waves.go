@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 // ApplyOptions say what an apply does and whom it tells.
@@ -68,7 +70,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 	}
-	a.sum(func(s *engine.Step) bool { return p.failedAnew(s, o.RunID) })
+	p.sum(a, o.RunID)
 	return a, nil
 }
 
@@ -84,32 +86,58 @@ func (p *Project) failedAnew(s *engine.Step, run string) bool {
 }
 
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
-func (a *Applied) sum(failedAnew func(*engine.Step) bool) {
-	a.Result.Cached = -a.Result.Done
-	failures := a.Result.Failures
-	a.Result.Failures = nil
+func (p *Project) sum(a *Applied, run string) {
+	r := &a.Result
+	r.Cached = -r.Done
+	failures := r.Failures
+	r.Failures = nil
+	tell := func(s *engine.Step, of func(engine.Failed) bool) bool {
+		i := slices.IndexFunc(failures, of)
+		if i >= 0 {
+			f := failures[i]
+			f.Address = s.Node.Address
+			r.Failures = append(r.Failures, f)
+		}
+		return i >= 0
+	}
 	for i := range a.Plan.Steps {
 		s := &a.Plan.Steps[i]
+		itself := func(f engine.Failed) bool { return f.Address == s.Node.Address }
 		switch {
-		case s.Action == engine.Cached && !failedAnew(s):
-			a.Result.Cached++
+		case s.Action == engine.Cached && p.failedAnew(s, run):
+			r.Failed++
+			tell(s, itself)
+		case s.Action == engine.Cached:
+			r.Cached++
 		case s.Failure != nil && KnownIssue(s.Failure.Failure):
-			a.Result.Skipped++
-		case s.Action == engine.Cached, s.Failure != nil:
-			a.Result.Failed++
-			for _, f := range failures {
-				if f.Address == s.Node.Address {
-					a.Result.Failures = append(a.Result.Failures, f)
-					break
-				}
-			}
+			r.Skipped++
+		case s.Failure != nil:
+			r.Failed++
+			tell(s, itself)
+		case p.gaveUp(s) && tell(s, p.gaveUpBy(s)):
+			r.Failed++
 		case s.Action == engine.Blocked:
-			a.Result.Blocked++
+			r.Blocked++
 		case s.Action == engine.Skip:
-			a.Result.Skipped++
+			r.Skipped++
 		}
 	}
-	a.Result.Cached = max(a.Result.Cached, 0)
+	r.Cached = max(r.Cached, 0)
+}
+
+// gaveUp says that a candidate was left out of its blocks because this machine failed it in every attempt. The blocks were
+// then measured without it, so that no block stands as failed.
+func (p *Project) gaveUp(s *engine.Step) bool {
+	gap, out := p.dropped[s.Node.Address]
+	return out && gap.outcome == stats.Infra
+}
+
+// gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out.
+func (p *Project) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
+	i := slices.IndexFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.Address.String() == s.Node.Address })
+	return func(f engine.Failed) bool {
+		return i >= 0 && f.Failure.Class.Retried() && f.Failure.Subject == p.Spec.Benchmarks[i].Candidate
+	}
 }
 
 func (p *Project) save(o ApplyOptions) error {

@@ -47,8 +47,8 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 		s.showResults(applied, rows, files)
 	}
 	err = refusal(rows)
-	if n := applied.Result.Failed + givenUp(rows); n > 0 {
-		err = &failedError{n}
+	if applied.Result.Failed > 0 {
+		err = &failedError{applied.Result.Failed}
 	}
 	s.sum(ctx, applied, files, c, err)
 	return err
@@ -67,18 +67,6 @@ func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Compari
 		}
 	}
 	return rows, nil
-}
-
-// givenUp counts the candidates that were left out of their blocks because the machine failed them in every attempt: the
-// blocks were then measured without them, so that no node stands as failed.
-func givenUp(rows []stats.Comparison) int {
-	n := 0
-	for _, row := range rows {
-		if row.Primary && row.Outcome == stats.Infra {
-			n++
-		}
-	}
-	return n
 }
 
 // refusal is the error for rows that must not be compared.
