@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -58,16 +59,21 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		if err != nil {
 			return a, err
 		}
-		p.remember(plan, result)
-		if err := p.takeOver(ctx, o); err != nil {
+		p.remember(result)
+		o.Replace, o.RetryFailed = nil, false
+		if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
 			return a, err
 		}
-		o.Replace, o.RetryFailed = nil, false
+		taught, err := p.takeOver(o)
+		if err != nil {
+			return a, err
+		}
 		if o.FailFast && result.Failed > 0 {
-			if a.Plan, err = p.Plan(ctx, PlanOptions{Target: o.Target, Exclude: o.Exclude}); err != nil {
-				return a, err
-			}
+			a.Plan = o.First
 			break
+		}
+		if taught {
+			o.First = nil // what was learnt asks for another plan
 		}
 	}
 	p.sum(a, o.RunID)
@@ -77,12 +83,16 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 // failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
 // asked with Replace for another.
 func (p *Project) failedAnew(s *engine.Step, run string) bool {
-	attempts := p.Journal.Attempts(s.Node.Address)
-	if len(attempts) == 0 {
-		return false
+	last, ok := p.lastAttempt(s.Node.Address)
+	return ok && last.Run == run && last.Key == s.Key && last.Failure != nil
+}
+
+func (p *Project) lastAttempt(address string) (last cache.Attempt, ok bool) {
+	attempts := p.Journal.Attempts(address)
+	if ok = len(attempts) > 0; ok {
+		last = attempts[len(attempts)-1]
 	}
-	last := attempts[len(attempts)-1]
-	return last.Run == run && last.Key == s.Key && last.Failure != nil
+	return last, ok
 }
 
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
@@ -182,29 +192,21 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 }
 
 // remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are.
-func (p *Project) remember(plan *engine.Plan, result *engine.Result) {
+func (p *Project) remember(result *engine.Result) {
 	for _, f := range result.Failures {
-		attempts := p.Journal.Attempts(f.Address)
-		if len(attempts) == 0 {
-			continue
-		}
-		last := attempts[len(attempts)-1]
-		if last.Failure != nil && last.Failure.Class.Retried() {
+		if last, ok := p.lastAttempt(f.Address); ok && last.Failure != nil && last.Failure.Class.Retried() {
 			p.given[last.Key] = last
 		}
 	}
 }
 
-// takeOver learns from a wave what the lock is to keep.
-func (p *Project) takeOver(ctx context.Context, o ApplyOptions) error {
-	plan, err := p.Plan(ctx, PlanOptions{Target: o.Target, Exclude: o.Exclude})
-	if err != nil {
-		return err
-	}
-	news := p.learn(plan)
-	pinned := p.pin(plan)
+// takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
+// whether fixes are among it.
+func (p *Project) takeOver(o ApplyOptions) (taught bool, err error) {
+	news := p.learn(o.First)
+	pinned := p.pin(o.First)
 	if len(news) == 0 && !pinned {
-		return nil
+		return false, nil
 	}
 	for _, text := range news {
 		if o.Emit != nil {
@@ -212,11 +214,11 @@ func (p *Project) takeOver(ctx context.Context, o ApplyOptions) error {
 		}
 	}
 	if p.Locked {
-		return fmt.Errorf("the lock file would change, which -locked forbids: %s", strings.Join(news, "; "))
+		return false, fmt.Errorf("the lock file would change, which -locked forbids: %s", strings.Join(news, "; "))
 	}
 	if len(news) > 0 {
 		p.blocks = map[string]int{}
 		p.dropped = map[string]absence{}
 	}
-	return p.save(o)
+	return len(news) > 0, p.save(o)
 }
