@@ -90,11 +90,7 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	if g.design.Max <= g.count() {
 		return 0, nil
 	}
-	ends, err := p.ends(ctx, plan, g)
-	if err != nil {
-		return 0, err
-	}
-	all, err := p.standings(g, ends)
+	all, err := p.stand(ctx, g, plan)
 	if err != nil {
 		return 0, err
 	}

@@ -105,16 +105,7 @@ func (p *Project) judgeGroup(c *hclspec.Compare, g *group, all map[string]*stand
 		if !p.judges(c, m) {
 			continue
 		}
-		row := stats.Comparison{Compare: c.Address.Name, Benchmark: m.bench.Address.Name, Commit: g.commit, Candidate: m.candidate,
-			Metric: m.bench.Metrics.Primary, Primary: true, Caveats: caveats(m)}
-		if base != nil {
-			row.Against = base.candidate
-		}
-		var decided bool
-		if row.Outcome, row.Reason, decided = outcome(s, base); !decided {
-			row, decided = p.comparable(row, s, base, method)
-		}
-		if decided {
+		if row, decided := p.withoutFigures(c, g, s, base, method); decided {
 			rows = append(rows, row)
 		} else {
 			fit = append(fit, s)
@@ -170,6 +161,20 @@ func explain(f *cache.Failure) string {
 		text += ": " + f.Evidence
 	}
 	return text
+}
+
+// withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at.
+func (p *Project) withoutFigures(c *hclspec.Compare, g *group, s, base *standing, method map[string]stats.Methodology) (stats.Comparison, bool) {
+	row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
+		Metric: s.bench.Metrics.Primary, Primary: true, Caveats: caveats(s.member)}
+	if base != nil {
+		row.Against = base.candidate
+	}
+	var decided bool
+	if row.Outcome, row.Reason, decided = outcome(s, base); decided {
+		return row, true
+	}
+	return p.comparable(row, s, base, method)
 }
 
 // comparable decides whether a candidate's numbers may be held against the baseline's.

@@ -19,11 +19,7 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 		if one == "" || other == "" || one == other {
 			continue
 		}
-		ends, err := p.ends(ctx, plan, g)
-		if err != nil {
-			return nil, err
-		}
-		all, err := p.standings(g, ends)
+		all, err := p.stand(ctx, g, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -39,11 +35,7 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]Measurement, error) {
 	var rows []Measurement
 	for _, g := range p.groups {
-		ends, err := p.ends(ctx, plan, g)
-		if err != nil {
-			return nil, err
-		}
-		all, err := p.standings(g, ends)
+		all, err := p.stand(ctx, g, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -55,14 +47,8 @@ func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]Measurement
 }
 
 func (p *Project) judgePair(c *hclspec.Compare, g *group, s, base *standing) []stats.Comparison {
-	row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
-		Against: base.candidate, Metric: s.bench.Metrics.Primary, Primary: true, Caveats: caveats(s.member)}
-	var decided bool
-	if row.Outcome, row.Reason, decided = outcome(s, base); decided {
-		return []stats.Comparison{row}
-	}
 	method := map[string]stats.Methodology{}
-	if row, decided = p.comparable(row, s, base, method); decided {
+	if row, decided := p.withoutFigures(c, g, s, base, method); decided {
 		return []stats.Comparison{row}
 	}
 	rows, _ := p.verdicts(c, g, []*standing{s}, base, method)

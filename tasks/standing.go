@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,15 @@ type standing struct {
 
 // measured says that the member has a valid sample of its primary metric.
 func (s *standing) measured() bool { return len(s.series[s.bench.Metrics.Primary]) > 0 }
+
+// stand finds out how the members of a group stand by what is stored.
+func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (map[string]*standing, error) {
+	ends, err := p.ends(ctx, plan, g)
+	if err != nil {
+		return nil, err
+	}
+	return p.standings(g, ends)
+}
 
 // standings finds out how the members of a group stand. ends tells how each of its blocks ended.
 func (p *Project) standings(g *group, ends map[string]engine.End) (map[string]*standing, error) {
