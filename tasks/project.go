@@ -47,7 +47,6 @@ type Config struct {
 	Locked     bool      // refuse to change the lock
 	Allow      []string  // methodology fields that may differ; every figure that this lets through is labelled
 	Progress   io.Writer // tells of slow preparations, in plain lines
-	Version    string    // of benchgraph, for the records
 }
 
 // Loader evaluates the project's files with a lock.

@@ -258,7 +258,7 @@ func (s *session) config(o access, load tasks.Loader) tasks.Config {
 		Environ: s.environ(), GitEnviron: s.gitEnviron(),
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load,
-		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr, Version: version,
+		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr,
 	}
 }
 

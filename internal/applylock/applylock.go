@@ -149,9 +149,6 @@ func Holder(path string) (Owner, bool) {
 	return o, time.Since(o.Beat) <= abandoned
 }
 
-// Lost is closed when somebody else took the lock, or removed its file: what it protects is not protected any more.
-func (l *Lock) Lost() <-chan struct{} { return l.lost }
-
 // Release gives the lock back.
 func (l *Lock) Release() error {
 	close(l.stop)
