@@ -81,6 +81,15 @@ func (p place) prepare() error {
 
 func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
 
+// pinned are options with what the lock file pins.
+func (a *app) pinned(p place) (hclspec.Options, error) {
+	lock, err := p.readLock()
+	if err != nil {
+		return hclspec.Options{}, err
+	}
+	return a.options(p, lock)
+}
+
 // options are what the project's files are read with.
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles, EnvVars: map[string]string{}, Lock: lock, Version: version}
@@ -184,11 +193,7 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 
 func (s *session) openAll(ctx context.Context, o access) error {
 	// The files are read once before anything is made: a mistake in them leaves no trace.
-	lock, err := s.readLock()
-	if err != nil {
-		return err
-	}
-	options, err := s.options(s.place, lock)
+	options, err := s.pinned(s.place)
 	if err != nil {
 		return err
 	}
@@ -201,7 +206,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return err
 	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
-	project, diags := tasks.Open(ctx, s.config(o, s.loader(options, first)), lock)
+	project, diags := tasks.Open(ctx, s.config(o, s.loader(options, first)), options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}

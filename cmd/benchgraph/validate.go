@@ -22,11 +22,7 @@ func (a *app) runValidate() error {
 	if err != nil {
 		return err
 	}
-	lock, err := p.readLock()
-	if err != nil {
-		return err
-	}
-	o, err := a.options(p, lock)
+	o, err := a.pinned(p)
 	if err != nil {
 		return err
 	}
