@@ -107,8 +107,8 @@ func BenchmarkStatCacheLoad(b *testing.B) {
 	files := map[string]stat{}
 	for i := range 100_000 {
 		name := fmt.Sprintf("/home/somebody/project/sources/package%d/module%d/file%d.py", i%97, i%1013, i)
-		files[name] = stat{Size: int64(i), Changed: 1700000000000000000 + int64(i), Touched: 1700000000500000000 + int64(i),
-			Device: 66305, Inode: uint64(1<<20 + i), SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)), Used: 1700000000}
+		files[name] = stat{Stamp: Stamp{Size: int64(i), Changed: 1700000000000000000 + int64(i), Touched: 1700000000500000000 + int64(i),
+			Device: 66305, Inode: uint64(1<<20 + i)}, SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)), Used: 1700000000}
 	}
 	text, err := encodeStats(files)
 	if err != nil {

@@ -20,11 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statGrain is how much older than its hashing a file's last change must be for the digest to be kept. A file that is
-// changed again within one tick of its file system's clock keeps its time stamp, and often its size: the digest would
-// stand for bytes that are gone. Ticks are 10 ms on the file systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
-const statGrain = 2 * time.Second
-
 // statLife is how long digests of files stay that nobody asks for.
 const statLife = 30 * 24 * time.Hour
 
@@ -43,20 +38,11 @@ type StatCache struct {
 	dirty bool
 }
 
-// stat is what the operating system tells of a file, and the digest of its bytes. Times are Unix nanoseconds.
+// stat is a file's stamp and the digest of its bytes.
 type stat struct {
-	Size    int64
-	Changed int64 // modification time
-	Touched int64 // change time
-	Device  uint64
-	Inode   uint64
-	SHA256  string
-	Used    int64 // when its digest was last asked for: Unix seconds, to some days
-}
-
-// same says whether two stats are of the same file in the same state.
-func (s *stat) same(t *stat) bool {
-	return s.Size == t.Size && s.Changed == t.Changed && s.Touched == t.Touched && s.Device == t.Device && s.Inode == t.Inode
+	Stamp
+	SHA256 string
+	Used   int64 // when its digest was last asked for: Unix seconds, to some days
 }
 
 // OpenStatCache reads the digests remembered in a file. One that is missing or damaged is like an empty one; Damage
@@ -200,25 +186,24 @@ func (c *StatCache) hash(ctx context.Context, file string) (File, error) {
 	}
 	for range hashTries {
 		now := time.Now()
-		st, mode, err := statFile(name)
+		before, mode, err := StampFile(name)
 		if err != nil {
 			return File{}, err
 		}
-		result := File{Path: file, Mode: mode, Size: st.Size}
-		if result.SHA256 = c.recall(name, &st, now); result.SHA256 != "" {
+		result := File{Path: file, Mode: mode, Size: before.Size}
+		if result.SHA256 = c.recall(name, before, now); result.SHA256 != "" {
 			return result, nil
 		}
 		sum, err := readFile(ctx, name)
 		if err != nil {
 			return File{}, err
 		}
-		after, _, err := statFile(name)
+		after, _, err := StampFile(name)
 		if err != nil {
 			return File{}, err
 		}
-		if after.same(&st) {
-			st.SHA256 = sum
-			c.remember(name, st, now)
+		if after == before {
+			c.remember(name, stat{Stamp: before, SHA256: sum}, now)
 			result.SHA256 = sum
 			return result, nil
 		}
@@ -227,11 +212,11 @@ func (c *StatCache) hash(ctx context.Context, file string) (File, error) {
 }
 
 // recall is the digest remembered for a file in this state, or empty.
-func (c *StatCache) recall(name string, st *stat, now time.Time) string {
+func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
 	c.mu.RLock()
 	known, ok := c.files[name]
 	c.mu.RUnlock()
-	if !ok || !known.same(st) {
+	if !ok || known.Stamp != st {
 		return ""
 	}
 	if now.Unix()-known.Used > int64(statLife.Seconds()/2) { // else every run would have something to save
@@ -242,7 +227,7 @@ func (c *StatCache) recall(name string, st *stat, now time.Time) string {
 
 // remember keeps the digest of a file that was in this state at the moment before it was read.
 func (c *StatCache) remember(name string, st stat, before time.Time) {
-	if limit := before.Add(-statGrain).UnixNano(); st.Changed >= limit || st.Touched >= limit {
+	if !st.Settled(before) {
 		return
 	}
 	st.Used = before.Unix()
@@ -250,21 +235,6 @@ func (c *StatCache) remember(name string, st stat, before time.Time) {
 	defer c.mu.Unlock()
 	c.files[name] = st
 	c.dirty = true
-}
-
-func statFile(name string) (stat, uint32, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(name, &st); err != nil {
-		return stat{}, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return stat{}, 0, fmt.Errorf("%s is not a regular file", name)
-	}
-	mode := uint32(modePlain)
-	if st.Mode&0o100 != 0 {
-		mode = modeExecutable
-	}
-	return stat{Size: st.Size, Changed: st.Mtim.Nano(), Touched: st.Ctim.Nano(), Device: uint64(st.Dev), Inode: st.Ino}, mode, nil
 }
 
 // readFile is the SHA-256 of a file. It does not wait for what is no file, such as a pipe that took its place.

@@ -29,13 +29,13 @@ func openStats(t testing.TB, path string) *StatCache {
 // gets it was not reading.
 func forge(t *testing.T, c *StatCache, file string) string {
 	t.Helper()
-	st, _, err := statFile(file)
+	st, _, err := StampFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st.SHA256 = "remembered"
-	c.remember(file, st, time.Now().Add(time.Hour))
-	return st.SHA256
+	const sum = "remembered"
+	c.remember(file, stat{Stamp: st, SHA256: sum}, time.Now().Add(time.Hour))
+	return sum
 }
 
 func writeTestFile(t *testing.T, name, content string) string {
@@ -115,14 +115,14 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 	if len(c.files) != 0 {
 		t.Errorf("remembered: %v", c.files)
 	}
-	st, _, err := statFile(file)
+	st, _, err := StampFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := time.Unix(0, max(st.Changed, st.Touched))
-	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, statGrain: 0, statGrain + time.Nanosecond: 1} {
+	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, stampGrain: 0, stampGrain + time.Nanosecond: 1} {
 		clear(c.files)
-		c.remember(file, st, changed.Add(delay))
+		c.remember(file, stat{Stamp: st}, changed.Add(delay))
 		if len(c.files) != want {
 			t.Errorf("hashed %v after the change: %d remembered, want %d", delay, len(c.files), want)
 		}
@@ -267,8 +267,8 @@ func TestDigestsThatNobodyAsksForGo(t *testing.T) {
 // TestOddFilesAreRemembered has what archives and rsync bring: times before 1970, names that are no text.
 func TestOddFilesAreRemembered(t *testing.T) {
 	want := map[string]stat{
-		"/old":                {Size: 1, Changed: -1, Touched: -1 << 63, SHA256: "1", Used: 5},
-		"/new":                {Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1, SHA256: "2"},
+		"/old":                {Stamp: Stamp{Size: 1, Changed: -1, Touched: -1 << 63}, SHA256: "1", Used: 5},
+		"/new":                {Stamp: Stamp{Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1}, SHA256: "2"},
 		"/a b\n\"c\"\xff 1 2": {SHA256: "3"},
 	}
 	text, err := encodeStats(want)
@@ -283,7 +283,7 @@ func TestOddFilesAreRemembered(t *testing.T) {
 func FuzzStatCache(f *testing.F) {
 	for _, files := range []map[string]stat{
 		{},
-		{"/a b\n\"c\"": {Size: 1, Changed: -1, Touched: 1 << 62, Device: 1 << 63, Inode: 7, SHA256: fmt.Sprintf("%064x", 1), Used: 5}},
+		{"/a b\n\"c\"": {Stamp: Stamp{Size: 1, Changed: -1, Touched: 1 << 62, Device: 1 << 63, Inode: 7}, SHA256: fmt.Sprintf("%064x", 1), Used: 5}},
 	} {
 		text, err := encodeStats(files)
 		if err != nil {

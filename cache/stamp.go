@@ -1,0 +1,53 @@
+package cache
+
+import (
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stamp is what the operating system tells of the state of a file or a directory. Times are Unix nanoseconds. Two looks at
+// a path that give equal, settled stamps have seen the same bytes, or the same names.
+type Stamp struct {
+	Size    int64
+	Changed int64 // modification time
+	Touched int64 // change time, which no program can set
+	Device  uint64
+	Inode   uint64
+}
+
+// stampGrain is how long ago the last change must have been for a stamp to stand for what it was taken of. A file that is
+// changed again within one tick of its file system's clock keeps its time stamps, and often its size. Ticks are 10 ms on
+// the file systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
+const stampGrain = 2 * time.Second
+
+// Settled says whether a stamp that was taken at a time, or after it, will be another one after any further change.
+func (s Stamp) Settled(at time.Time) bool {
+	limit := at.Add(-stampGrain).UnixNano()
+	return s.Changed < limit && s.Touched < limit
+}
+
+// StampFile stamps a regular file, and says its mode (0o755 or 0o644). A link is followed; what is no regular file is an error.
+func StampFile(name string) (Stamp, uint32, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil {
+		return Stamp{}, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return Stamp{}, 0, fmt.Errorf("%s is not a regular file", name)
+	}
+	return stampOf(&st), modeOf(&st), nil
+}
+
+func stampOf(st *unix.Stat_t) Stamp {
+	return Stamp{Size: st.Size, Changed: st.Mtim.Nano(), Touched: st.Ctim.Nano(), Device: uint64(st.Dev), Inode: st.Ino}
+}
+
+func modeOf(st *unix.Stat_t) uint32 {
+	if st.Mode&0o100 != 0 {
+		return modeExecutable
+	}
+	return modePlain
+}
