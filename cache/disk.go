@@ -32,7 +32,9 @@ const gcPatience = time.Minute
 // There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
 type Disk struct {
 	dir  string   // absolute, without links
-	used *os.File // locked, shared, as long as the store is open: nothing is collected meanwhile
+	lock *os.File // locked, shared, as long as the store is open: nothing is collected meanwhile
+
+	entries *os.File // the directory of that name
 
 	mu      sync.Mutex
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
@@ -75,11 +77,16 @@ func openDisk(dir string) (*Disk, error) {
 			return nil, err
 		}
 	}
-	if d.used, err = os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if d.entries, err = os.Open(d.path("entries")); err != nil {
 		return nil, err
 	}
-	if err := flockWithin(d.used, unix.LOCK_SH, gcPatience); err != nil {
-		d.used.Close()
+	if d.lock, err = os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		d.entries.Close()
+		return nil, err
+	}
+	if err := flockWithin(d.lock, unix.LOCK_SH, gcPatience); err != nil {
+		d.lock.Close()
+		d.entries.Close()
 		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
 	}
 	d.sweep()
@@ -140,7 +147,7 @@ func (d *Disk) Close() error {
 		err = errors.Join(RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
 		d.claim, d.scratch = nil, ""
 	}
-	return errors.Join(err, d.used.Close())
+	return errors.Join(err, d.entries.Close(), d.lock.Close())
 }
 
 func (d *Disk) path(parts ...string) string {

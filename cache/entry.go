@@ -23,10 +23,14 @@ func (d damage) Error() string { return string(d) }
 // Is makes a damage an ErrDamaged.
 func (d damage) Is(target error) bool { return target == ErrDamaged }
 
-func (d *Disk) entryDir(key Key) string {
-	const sep = string(filepath.Separator)
+const sep = string(filepath.Separator)
+
+func (d *Disk) entryDir(key Key) string { return d.dir + sep + "entries" + sep + entryPath(key) }
+
+// entryPath is the place of an entry below entries.
+func entryPath(key Key) string {
 	name := key.String()
-	return d.dir + sep + "entries" + sep + name[:2] + sep + name
+	return name[:2] + sep + name
 }
 
 // Get returns the entry of a key. See Store.
@@ -48,8 +52,8 @@ func (d *Disk) Get(ctx context.Context, key Key, verify bool) (Entry, error) {
 	return entry, nil
 }
 
-// useGrain is how exactly the time of an entry's last use is known. Writing it at every use would wear disks.
-const useGrain = time.Hour
+// UseGrain is how exactly the time of an entry's last use is known. Writing it at every use would wear disks.
+const UseGrain = time.Hour
 
 // load reads an entry's meta file and compares the names, kinds and sizes of its files.
 func (d *Disk) load(key Key) (Entry, error) {
@@ -87,7 +91,7 @@ func (d *Disk) load(key Key) (Entry, error) {
 	if err := checkSizes(entry); err != nil {
 		return Entry{}, err
 	}
-	if now := time.Now(); now.Sub(info.ModTime()) > useGrain {
+	if now := time.Now(); now.Sub(info.ModTime()) > UseGrain {
 		_ = os.Chtimes(f.Name(), now, now) // only the order of later collections depends on it
 	}
 	return entry, nil

@@ -209,7 +209,7 @@ func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
 
 // exclusive waits a moment for other processes to close the store.
 func (d *Disk) exclusive() error {
-	err := flockWithin(d.used, unix.LOCK_EX, time.Second)
+	err := flockWithin(d.lock, unix.LOCK_EX, time.Second)
 	if err == nil {
 		return nil
 	}
@@ -220,4 +220,4 @@ func (d *Disk) exclusive() error {
 	return err
 }
 
-func (d *Disk) share() { _ = flock(d.used, unix.LOCK_SH) }
+func (d *Disk) share() { _ = flock(d.lock, unix.LOCK_SH) }

@@ -3,6 +3,8 @@ package cache
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +33,8 @@ const (
 // which any number of processes append. A line that was torn by a crash, or damaged, is passed over and counted.
 // Of each address the last 32 attempts are kept, and failures as long as they are remembered.
 //
-// Its methods may be called from several goroutines.
+// The file is read when something is first asked, or recorded: most plans ask nothing. Its methods may be called from
+// several goroutines.
 type Journal struct {
 	path string
 	lock *os.File // held while appending or compacting: the journal itself is replaced by a compaction
@@ -40,6 +44,7 @@ type Journal struct {
 	read      int64 // bytes of the file that have been taken in
 	lines     int   // lines among them
 	damaged   int   // those that were passed over
+	err       error // why it could not be read
 	serial    int
 	kept      int                        // attempts in addresses
 	addresses map[string][]*noted        // oldest first
@@ -77,31 +82,48 @@ func (j *Journal) open() error {
 	if j.lock, err = os.OpenFile(j.path+".lock", os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return err
 	}
-	if err := j.catchUp(); err != nil {
-		j.lock.Close()
-		return err
-	}
 	return nil
 }
 
-// Close makes what was recorded durable and closes the file.
+// Load reads what there is now, instead of when something is first asked.
+func (j *Journal) Load() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked()
+	return j.err
+}
+
+// asked reads what there is when nothing was read yet.
+func (j *Journal) asked() {
+	if j.file == nil && j.err == nil {
+		j.err = j.catchUp()
+	}
+}
+
+// Close makes what was recorded durable and closes the file. It tells when the journal could not be read.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Close())
+	if j.file == nil {
+		return errors.Join(j.err, j.lock.Close())
+	}
+	return errors.Join(j.err, j.file.Sync(), j.file.Close(), j.lock.Close())
 }
 
 // Sync makes what was recorded durable, and takes in what other processes recorded.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.file == nil {
+		return nil // nothing was asked or recorded
+	}
 	if err := errors.Join(j.file.Sync(), j.catchUp()); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path, err)
 	}
 	return nil
 }
 
-// Damaged counts the lines that were passed over because they were torn or damaged.
+// Damaged counts the lines that were passed over, so far, because they were torn or damaged.
 func (j *Journal) Damaged() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -198,11 +220,70 @@ func decodeRecord(line []byte) (record, error) {
 	if !ok || len(line) > longestRecord {
 		return r, errors.New("no record")
 	}
-	if string(sum) != fmt.Sprintf("%08x", checksum(text)) {
+	var want [8]byte
+	hex.Encode(want[:], binary.BigEndian.AppendUint32(nil, checksum(text)))
+	if string(sum) != string(want[:]) {
 		return r, errors.New("wrong checksum")
+	}
+	if a, ok := plainSuccess(string(text)); ok {
+		return record{Attempt: &a}, nil
 	}
 	err := json.Unmarshal(text, &r)
 	return r, err
+}
+
+// plainSuccess reads the record of an attempt that succeeded without devices, as encodeRecord writes it. Nearly all records
+// are of that kind, and reading them as any JSON took longer than the rest of a plan. It is false for all others.
+func plainSuccess(text string) (a Attempt, ok bool) {
+	ok = true
+	field := func(label, end string) (value string) {
+		rest, labelled := strings.CutPrefix(text, label)
+		value, text, ok = cutUnescaped(rest, end, ok && labelled)
+		return value
+	}
+	a.ID = field(`{"attempt":{"id":"`, `"`)
+	a.Run = field(`,"run":"`, `"`)
+	a.Address = field(`,"address":"`, `"`)
+	key := field(`,"key":"`, `"`)
+	number := field(`,"number":`, `,`)
+	start := field(`"start":"`, `"`)
+	duration := field(`,"duration":`, `}}`)
+	if !ok || text != "" {
+		return a, false
+	}
+	var errs [4]error
+	a.Key, errs[0] = ParseKey(key)
+	a.Number, errs[1] = strconv.Atoi(number)
+	a.Start, errs[2] = time.Parse(time.RFC3339Nano, start)
+	nanoseconds, err := strconv.ParseInt(duration, 10, 64)
+	a.Duration, errs[3] = time.Duration(nanoseconds), err
+	return a, errs == [4]error{}
+}
+
+// cutUnescaped cuts text at the first end, having undone \" and \\; no other escapes are known.
+func cutUnescaped(text, end string, ok bool) (value, rest string, _ bool) {
+	value, rest, found := strings.Cut(text, end)
+	if !ok || !found {
+		return "", "", false
+	}
+	if !strings.Contains(value, `\`) {
+		return value, rest, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == end[0]:
+			return b.String(), text[i+1:], len(end) == 1
+		case c != '\\':
+			b.WriteByte(c)
+		case i+1 < len(text) && (text[i+1] == '"' || text[i+1] == '\\'):
+			i++
+			b.WriteByte(text[i])
+		default:
+			return "", "", false
+		}
+	}
+	return "", "", false
 }
 
 // catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
@@ -355,6 +436,7 @@ func (j *Journal) compact() error {
 func (j *Journal) Failure(key Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.asked()
 	n, ok := j.failures[key]
 	if !ok {
 		return Attempt{}, false
@@ -366,6 +448,7 @@ func (j *Journal) Failure(key Key) (Attempt, bool) {
 func (j *Journal) Attempts(address string) []Attempt {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.asked()
 	attempts := make([]Attempt, 0, len(j.addresses[address]))
 	for _, n := range j.addresses[address] {
 		attempts = append(attempts, n.Attempt)
@@ -378,6 +461,7 @@ func (j *Journal) Attempts(address string) []Attempt {
 func (j *Journal) Estimate(address string) (time.Duration, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.asked()
 	var durations []time.Duration
 	for _, n := range j.addresses[address] {
 		if n.Failure == nil {

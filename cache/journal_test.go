@@ -2,10 +2,12 @@ package cache
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -271,6 +273,43 @@ func FuzzJournal(f *testing.F) {
 		}
 		if live := len(j.live()); live > j.kept+len(j.failures) || j.kept > j.lines {
 			t.Fatalf("%d records are live, %d attempts kept of %d lines", live, j.kept, j.lines)
+		}
+	})
+}
+
+// TestPlainRecordsAreReadAsJSON holds the short way of reading a record against the long one.
+func TestPlainRecordsAreReadAsJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune(`"\,{}:<`))))
+		a := Attempt{
+			ID: text.Draw(t, "id"), Run: text.Draw(t, "run"), Address: text.Draw(t, "address"), Number: rapid.Int().Draw(t, "number"),
+			Start:    time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 1e9-1).Draw(t, "nanoseconds")).UTC(),
+			Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+		}
+		if rapid.Bool().Draw(t, "failed") {
+			a.Failure = &Failure{Message: text.Draw(t, "message")}
+		}
+		line, err := encodeRecord(record{Attempt: &a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, words, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		var want record
+		if err := json.Unmarshal(words, &want); err != nil {
+			t.Fatal(err)
+		}
+		got, plain := plainSuccess(string(words))
+		if plain && (a.Failure != nil || !reflect.DeepEqual(got, *want.Attempt)) {
+			t.Fatalf("%s\nwas read as %+v\ninstead of   %+v", words, got, *want.Attempt)
+		}
+		if simple := `task.t["a/b"]`; !plain && a.Failure == nil {
+			a.ID, a.Run, a.Address = simple, simple, simple
+			if line, _ = encodeRecord(record{Attempt: &a}); !bytes.Contains(line, []byte(simple[:6])) {
+				t.Fatal("not written")
+			}
+			if _, ok := plainSuccess(string(line[9 : len(line)-1])); !ok {
+				t.Fatalf("%s takes the long way", line)
+			}
 		}
 	})
 }

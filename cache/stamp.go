@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,19 +30,25 @@ func (s Stamp) Settled(at time.Time) bool {
 	return s.Changed < limit && s.Touched < limit
 }
 
-// StampFile stamps a regular file, and says its mode (0o755 or 0o644). A link is followed; what is no regular file is an error.
-func StampFile(name string) (Stamp, uint32, error) {
+// StampFile stamps a regular file, and says its mode (0o755 or 0o644). The name is relative to an open directory; when that is
+// nil, to the current one. A link is followed; what is no regular file is an error.
+func StampFile(dir *os.File, name string) (Stamp, uint32, error) {
+	from := unix.AT_FDCWD
+	if dir != nil {
+		from = int(dir.Fd())
+	}
 	var st unix.Stat_t
-	if err := unix.Stat(name, &st); err != nil {
+	if err := unix.Fstatat(from, name, &st, 0); err != nil {
 		return Stamp{}, 0, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return Stamp{}, 0, fmt.Errorf("%s is not a regular file", name)
 	}
-	return stampOf(&st), modeOf(&st), nil
+	return StampOf(&st), modeOf(&st), nil
 }
 
-func stampOf(st *unix.Stat_t) Stamp {
+// StampOf is the stamp in what a system call told.
+func StampOf(st *unix.Stat_t) Stamp {
 	return Stamp{Size: st.Size, Changed: st.Mtim.Nano(), Touched: st.Ctim.Nano(), Device: uint64(st.Dev), Inode: st.Ino}
 }
 

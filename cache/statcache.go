@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,12 +30,12 @@ const statMagic = "benchgraph stat cache 2 "
 // its size, modification time, change time, inode and device are; and only digests of files that had not been changed
 // for two seconds are remembered. Its methods may be called from several goroutines.
 type StatCache struct {
-	path   string
-	damage string
+	path string
 
-	mu    sync.RWMutex
-	files map[string]stat // by absolute path
-	dirty bool
+	damage string
+	mu     sync.Mutex
+	files  map[string]stat // by absolute path; nil: not read yet
+	dirty  bool
 }
 
 // stat is a file's stamp and the digest of its bytes.
@@ -45,28 +45,37 @@ type stat struct {
 	Used   int64 // when its digest was last asked for: Unix seconds, to some days
 }
 
-// OpenStatCache reads the digests remembered in a file. One that is missing or damaged is like an empty one; Damage
-// tells which.
-func OpenStatCache(path string) (*StatCache, error) {
-	c := &StatCache{path: path, files: map[string]stat{}}
-	data, err := os.ReadFile(path)
+// OpenStatCache gives access to the digests remembered in a file, which is read when a file is first asked for. One that is
+// missing, damaged or not to be read is like an empty one; Damage tells which.
+func OpenStatCache(path string) *StatCache { return &StatCache{path: path} }
+
+// load reads what is remembered; the caller holds mu.
+func (c *StatCache) load() {
+	if c.files != nil {
+		return
+	}
+	c.files = map[string]stat{}
+	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+		return
+	}
+	var files map[string]stat
+	if err == nil {
+		files, err = decodeStats(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("stat cache: %w", err)
-	}
-	files, err := decodeStats(data)
-	if err != nil {
-		c.damage = fmt.Sprintf("stat cache %s: %v; all files are read again", path, err)
-		return c, nil
+		c.damage = fmt.Sprintf("stat cache %s: %v; all files are read again", c.path, err)
+		return
 	}
 	c.files = files
-	return c, nil
 }
 
-// Damage says why what was remembered cannot be used; it is empty when it can.
-func (c *StatCache) Damage() string { return c.damage }
+// Damage says why what was remembered could not be used; it is empty when it could, or was not needed.
+func (c *StatCache) Damage() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.damage
+}
 
 // encodeStats writes one record a file: the digest, six numbers (negative ones with 2⁶⁴ added) and the path, between spaces, then a zero byte, which no
 // path holds. The order is that of the paths, so that equal caches are equal files.
@@ -151,71 +160,73 @@ func (c *StatCache) Save() error {
 	return nil
 }
 
-// Hash is the SHA-256 of a file's bytes, in hexadecimal digits, and their number. A link is followed. What is no
-// regular file, and a file that changes whenever it is read, is an error.
-func (c *StatCache) Hash(ctx context.Context, file string) (sum string, size int64, err error) {
-	f, err := c.hash(ctx, file)
-	return f.SHA256, f.Size, err
+// Hashed is a file as it was when it was hashed.
+type Hashed struct {
+	SHA256  string // of the bytes, in hexadecimal digits
+	Mode    uint32 // 0o755 or 0o644
+	Stamp   Stamp
+	Settled bool // as long as the file has this stamp, it has these bytes
 }
 
-// HashAll is Hash of many files at once, with their modes, in the order given. The error joins those of all files.
-func (c *StatCache) HashAll(ctx context.Context, files []string) ([]File, error) {
-	hashed, failed := make([]File, len(files)), make([]error, len(files))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, file := range files {
-		g.Go(func() error {
-			hashed[i], failed[i] = c.hash(ctx, file)
-			return nil
+// Hash hashes a file. A link is followed. What is no regular file, and a file that changes whenever it is read, is an error.
+func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
+	name, err := filepath.Abs(file)
+	if err != nil {
+		return Hashed{}, err
+	}
+	for range hashTries {
+		now := time.Now()
+		before, mode, err := StampFile(nil, name)
+		if err != nil {
+			return Hashed{}, err
+		}
+		h := Hashed{Mode: mode, Stamp: before, Settled: before.Settled(now)}
+		if h.SHA256 = c.recall(name, before, now); h.SHA256 != "" {
+			return h, nil
+		}
+		if h.SHA256, err = readFile(ctx, name); err != nil {
+			return Hashed{}, err
+		}
+		after, _, err := StampFile(nil, name)
+		if err != nil {
+			return Hashed{}, err
+		}
+		if after == before {
+			c.remember(name, stat{Stamp: before, SHA256: h.SHA256}, now)
+			return h, nil
+		}
+	}
+	return Hashed{}, fmt.Errorf("%s changed each of the %d times that it was read", file, hashTries)
+}
+
+// hashTries is how often a file that changes while it is read is read again.
+const hashTries = 3
+
+// HashAll is Hash of many files at once, on all cores, in the order given. The error joins those of all files.
+func (c *StatCache) HashAll(ctx context.Context, files []string) ([]Hashed, error) {
+	hashed, failed := make([]Hashed, len(files)), make([]error, len(files))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				hashed[i], failed[i] = c.Hash(ctx, files[i])
+			}
 		})
 	}
-	_ = g.Wait() // the errors are in failed, one for each file
+	workers.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return hashed, errors.Join(failed...)
 }
 
-// hashTries is how often a file that changes while it is read is read again.
-const hashTries = 3
-
-func (c *StatCache) hash(ctx context.Context, file string) (File, error) {
-	name, err := filepath.Abs(file)
-	if err != nil {
-		return File{}, err
-	}
-	for range hashTries {
-		now := time.Now()
-		before, mode, err := StampFile(name)
-		if err != nil {
-			return File{}, err
-		}
-		result := File{Path: file, Mode: mode, Size: before.Size}
-		if result.SHA256 = c.recall(name, before, now); result.SHA256 != "" {
-			return result, nil
-		}
-		sum, err := readFile(ctx, name)
-		if err != nil {
-			return File{}, err
-		}
-		after, _, err := StampFile(name)
-		if err != nil {
-			return File{}, err
-		}
-		if after == before {
-			c.remember(name, stat{Stamp: before, SHA256: sum}, now)
-			result.SHA256 = sum
-			return result, nil
-		}
-	}
-	return File{}, fmt.Errorf("%s changed each of the %d times that it was read", file, hashTries)
-}
-
 // recall is the digest remembered for a file in this state, or empty.
 func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
-	c.mu.RLock()
+	c.mu.Lock()
+	c.load()
 	known, ok := c.files[name]
-	c.mu.RUnlock()
+	c.mu.Unlock()
 	if !ok || known.Stamp != st {
 		return ""
 	}
@@ -233,6 +244,7 @@ func (c *StatCache) remember(name string, st stat, before time.Time) {
 	st.Used = before.Unix()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.load()
 	c.files[name] = st
 	c.dirty = true
 }

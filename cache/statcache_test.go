@@ -18,10 +18,8 @@ import (
 
 func openStats(t testing.TB, path string) *StatCache {
 	t.Helper()
-	c, err := OpenStatCache(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := OpenStatCache(path)
+	c.load()
 	return c
 }
 
@@ -29,7 +27,7 @@ func openStats(t testing.TB, path string) *StatCache {
 // gets it was not reading.
 func forge(t *testing.T, c *StatCache, file string) string {
 	t.Helper()
-	st, _, err := StampFile(file)
+	st, _, err := StampFile(nil, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,16 +49,16 @@ func TestAnUnchangedFileIsNotReadTwice(t *testing.T) {
 	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "state", "stats")
 	want := writeTestFile(t, file, "contents")
 	c := openStats(t, path)
-	if sum, size, err := c.Hash(ctx, file); sum != want || size != 8 || err != nil {
-		t.Fatalf("Hash = %s, %d, %v", sum, size, err)
+	if h, err := c.Hash(ctx, file); h.SHA256 != want || h.Stamp.Size != 8 || err != nil {
+		t.Fatalf("Hash = %+v, %v", h, err)
 	}
 	remembered := forge(t, c, file)
 	if err := c.Save(); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]*StatCache{"the same": c, "another process": openStats(t, path)} {
-		if sum, size, err := c.Hash(ctx, file); sum != remembered || size != 8 || err != nil {
-			t.Errorf("%s: Hash = %s, %d, %v", name, sum, size, err)
+		if h, err := c.Hash(ctx, file); h.SHA256 != remembered || h.Stamp.Size != 8 || err != nil {
+			t.Errorf("%s: Hash = %+v, %v", name, h, err)
 		}
 	}
 }
@@ -94,8 +92,8 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum, size, err := c.Hash(ctx, file); sum != fmt.Sprintf("%x", sha256.Sum256(text)) || size != int64(len(text)) || err != nil {
-				t.Errorf("Hash = %s, %d, %v", sum, size, err)
+			if h, err := c.Hash(ctx, file); h.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text)) || h.Stamp.Size != int64(len(text)) || err != nil {
+				t.Errorf("Hash = %+v, %v", h, err)
 			}
 		})
 	}
@@ -108,14 +106,14 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 	c := openStats(t, filepath.Join(dir, "stats"))
 	for i := range 60 {
 		want := writeTestFile(t, file, fmt.Sprintf("%03d", i))
-		if sum, _, err := c.Hash(ctx, file); sum != want || err != nil {
+		if h, err := c.Hash(ctx, file); h.SHA256 != want || h.Settled || err != nil {
 			t.Fatalf("write %d: the digest of older contents (%v)", i, err)
 		}
 	}
 	if len(c.files) != 0 {
 		t.Errorf("remembered: %v", c.files)
 	}
-	st, _, err := StampFile(file)
+	st, _, err := StampFile(nil, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +135,11 @@ func TestHashRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{dir, pipe, os.DevNull} {
-		if _, _, err := c.Hash(ctx, name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := c.Hash(ctx, name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := c.Hash(ctx, filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := c.Hash(ctx, filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -169,15 +167,15 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		sum, size, err := c.Hash(context.Background(), file)
+		h, err := c.Hash(context.Background(), file)
 		if err != nil {
 			if !strings.Contains(err.Error(), "changed each of the 3 times") {
 				t.Fatal(err)
 			}
 			return
 		}
-		if want := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("x"), int(size)))); sum != want {
-			t.Fatalf("%d bytes have digest %s, want %s", size, sum, want)
+		if want := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("x"), int(h.Stamp.Size)))); h.SHA256 != want {
+			t.Fatalf("%d bytes have digest %s, want %s", h.Stamp.Size, h.SHA256, want)
 		}
 	}
 	t.Error("that the file changes was never noticed")
@@ -199,7 +197,7 @@ func TestHashAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range files {
-		if f.Path != names[i] || f.SHA256 != sums[i] || f.Size != int64(i) || (f.Mode == 0o755) != (i == 3) {
+		if f.SHA256 != sums[i] || f.Stamp.Size != int64(i) || (f.Mode == 0o755) != (i == 3) {
 			t.Errorf("%d: %+v", i, f)
 		}
 	}
@@ -244,8 +242,8 @@ func TestADamagedStatCacheIsEmpty(t *testing.T) {
 	if !strings.Contains(c.Damage(), "read again") {
 		t.Errorf("Damage = %q", c.Damage())
 	}
-	if sum, _, err := c.Hash(ctx, file); sum != want || err != nil {
-		t.Errorf("Hash = %s, %v", sum, err)
+	if h, err := c.Hash(ctx, file); h.SHA256 != want || h.Settled || err != nil {
+		t.Errorf("Hash = %+v, %v", h, err)
 	}
 }
 

@@ -136,11 +136,20 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 // look finds out what is known of a node's result, knowing it of all that the node waits for.
 func (p *planner) look(ctx context.Context, s *Step) error {
 	n := s.Node
-	d := describe(n, p)
-	s.Key, s.Text = d.Key(), d.Text()
+	if n.Standing != nil {
+		s.Key, s.Reason = n.Standing.Key, n.Standing.Reason
+	} else {
+		d := describe(n, p)
+		s.Key, s.Text = d.Key(), d.Text()
+	}
 	if n.Exclude.Action == Skip {
 		s.Reason = n.Exclude.Reason
 		p.state[n.id] = excluded
+		return nil
+	}
+	if n.Standing != nil {
+		s.entry = n.Standing.Result
+		p.state[n.id] = present
 		return nil
 	}
 	s.forced = p.Replace != nil && p.Replace(n.Address)

@@ -84,8 +84,17 @@ type Node struct {
 	Estimate  time.Duration // declared; 0: from the journal, else unknown
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state
+	Standing  *Standing     // what is known of it beforehand; nil: nothing
 
 	id int // position in the order of its graph
+}
+
+// Standing is what an earlier plan found out of a node that is excluded or has its result in the store, when nothing has
+// changed since. The node is not looked at again, so that it needs no Task. All that it waits for stands as well.
+type Standing struct {
+	Key    cache.Key
+	Reason string
+	Result *cache.Meta // of which only Key and Digest are known; nil: the node is excluded
 }
 
 // Exclude says that a node is not to be run, and why. The zero Exclude excludes nothing.

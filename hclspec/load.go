@@ -45,6 +45,7 @@ func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, l.files, diags
 	}
+	l.spec.Reads = l.dir.Reads()
 	return l.spec, l.files, diags
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
 // Spec is everything that the files declare, after for_each. Instances of one block stand together, in the order of
@@ -16,6 +18,7 @@ import (
 type Spec struct {
 	Dir   string   // the project's directory, absolute
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
+	Reads Reads    // all that the evaluation looked at below Dir
 
 	Repos       []Repo
 	Commits     []Commit
@@ -36,6 +39,10 @@ type Spec struct {
 	Executors   []Executor
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }
+
+// Reads are what of the project's directory an evaluation looked at: as long as all of it is as it was, and the options are
+// the same, another one gives the same Spec. Variable files may lie anywhere and are not among it.
+type Reads = project.Reads
 
 // Address names one node: kind.name or kind.name["key"].
 type Address struct {

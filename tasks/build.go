@@ -16,6 +16,7 @@ import (
 type builder struct {
 	*Project
 	nodes   map[hclspec.Address]*engine.Node
+	stands  map[string]*engine.Node // by address: nodes as an earlier plan left them
 	list    []*engine.Node
 	links   []link
 	sources map[hclspec.Address]*hclspec.Source
@@ -48,6 +49,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 	b := &builder{
 		Project: p,
 		nodes:   map[hclspec.Address]*engine.Node{},
+		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
 	}
 	p.candidates = map[string]*hclspec.Candidate{}
@@ -58,6 +60,11 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 	b.index()
 	if err := b.addAll(ctx); err != nil {
 		return nil, err
+	}
+	if b.recalled != nil {
+		if err := b.recall(); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.connect(); err != nil {
 		return nil, err
@@ -202,6 +209,9 @@ func (b *builder) connect() error {
 	made := make(map[edge]bool, len(b.links))
 	for _, l := range b.links {
 		target, ok := b.nodes[l.to]
+		if !ok {
+			target, ok = b.stands[l.to.String()]
+		}
 		if !ok {
 			return fmt.Errorf("%s needs %s, which is no node", l.from.Address, l.to)
 		}

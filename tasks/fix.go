@@ -95,7 +95,7 @@ func (p *Project) due(eligible []hclspec.Address, candidate string) []appliedFix
 		if c.When || p.learnt(a.Name, candidate) {
 			applied := appliedFix{fix: fix, FixCase: c}
 			for _, file := range c.Files {
-				applied.digests = append(applied.digests, p.known[sourceOf(file)].sha256)
+				applied.digests = append(applied.digests, p.known[sourceOf(file)].SHA256)
 			}
 			due = append(due, applied)
 		}
@@ -124,6 +124,7 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 				if name == "" {
 					continue
 				}
+				b.fixFiles[name] = true
 				if _, err := b.inputFile(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return fmt.Errorf("%s: file %s: %w", b.Spec.Fixes[i].Address, name, err)
 				}

@@ -27,7 +27,9 @@ func (fullStore) Find(context.Context, cache.Key) (cache.Entry, error) {
 func (fullStore) Put(context.Context, string, cache.Meta) (cache.Entry, error) {
 	return cache.Entry{}, cache.ErrMiss
 }
-func (fullStore) Scratch() (string, error) { return "", cache.ErrMiss }
+func (fullStore) Scratch() (string, error)            { return "", cache.ErrMiss }
+func (fullStore) Outline(m *cache.Meta) cache.Outline { return cache.Outline{Key: m.Key} }
+func (fullStore) Intact(*cache.Outline, bool) bool    { return true }
 
 func BenchmarkGraph10k(b *testing.B)  { benchmarkGraph(b, 10_000) }
 func BenchmarkGraph100k(b *testing.B) { benchmarkGraph(b, 100_000) }

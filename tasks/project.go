@@ -21,12 +21,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/memo"
 )
 
 // Store is what a project needs of the store.
 type Store interface {
 	cache.Store
+	memo.Store
 	Scratch() (string, error)
+	Outline(m *cache.Meta) cache.Outline
 }
 
 // Config is what a project works with. All of it comes from main; nothing else is read from the environment.
@@ -47,6 +50,9 @@ type Config struct {
 	Locked     bool      // refuse to change the lock
 	Allow      []string  // methodology fields that may differ; every figure that this lets through is labelled
 	Progress   io.Writer // tells of slow preparations, in plain lines
+	LockFile   string    // absolute path
+	MemoFile   string    // where what a plan found out is kept for the next process; empty: nowhere
+	Basis      string    // what, beside files, a plan depends on: this program, its flags, variables
 }
 
 // Loader evaluates the project's files with a lock.
@@ -79,6 +85,26 @@ type Project struct {
 	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
 	known      map[string]file             // files of the project that tasks read, as they were when they were first looked at
 	words      map[string]bool             // words of commands: whether the project had a file of that name
+	fixFiles   map[string]bool             // names of the project's files that fixes put in place
+	patches    map[string]string           // by path: SHA-256 of what was read
+	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
+}
+
+func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
+	p := &Project{
+		Config: c, Spec: spec, Lock: lock,
+		mirrors:  map[string]*git.Mirror{},
+		models:   map[string]*regexp.Regexp{},
+		given:    map[cache.Key]cache.Attempt{},
+		blocks:   map[string]int{},
+		dropped:  map[string]absence{},
+		known:    map[string]file{},
+		words:    map[string]bool{},
+		fixFiles: map[string]bool{},
+		patches:  map[string]string{},
+	}
+	p.rules = sync.OnceValues(p.newRules)
+	return p
 }
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
@@ -91,17 +117,8 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if err != nil {
 		fmt.Fprintf(c.Progress, "inventory: %v\n", err)
 	}
-	p := &Project{
-		Config: c, Spec: spec, Lock: lock,
-		mirrors:  map[string]*git.Mirror{},
-		hardware: class.String(),
-		models:   map[string]*regexp.Regexp{},
-		given:    map[cache.Key]cache.Attempt{},
-		blocks:   map[string]int{},
-		dropped:  map[string]absence{},
-		known:    map[string]file{},
-		words:    map[string]bool{},
-	}
+	p := newProject(c, spec, lock)
+	p.hardware = class.String()
 	changed, more := p.resolve(ctx)
 	diags = append(diags, more...)
 	if diags.HasErrors() {
@@ -110,7 +127,6 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 	if changed {
 		diags = append(diags, p.reload()...)
 	}
-	p.rules = sync.OnceValues(p.newRules)
 	return p, diags
 }
 

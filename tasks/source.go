@@ -58,6 +58,7 @@ func (p *Project) tree(s *hclspec.Source) (*tree, error) {
 	}
 	var err error
 	t.bytes, err = os.ReadFile(filepath.Join(p.Spec.Dir, filepath.FromSlash(s.Patch)))
+	p.patches[s.Patch] = t.digest()
 	return t, err
 }
 
@@ -65,9 +66,12 @@ func (p *Project) tree(s *hclspec.Source) (*tree, error) {
 func (t *tree) Describe(d *cache.Description) {
 	d.Add("tree", t.p.trees[t.rev])
 	if t.patch != "" {
-		d.Add("patch", fmt.Sprintf("%x", sha256.Sum256(t.bytes)))
+		d.Add("patch", t.digest())
 	}
 }
+
+// digest is the SHA-256 of the patch.
+func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
 
 // layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
 // identity of the result: its git tree.

@@ -97,6 +97,11 @@ func (s *story) commit(files map[string]string) string {
 
 // open opens the project as a new process would. The caller's function uses it until everything is closed again.
 func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics {
+	s.t.Helper()
+	return s.openAs(use, tasks.Open)
+}
+
+func (s *story) openAs(use func(context.Context, *tasks.Project), open func(context.Context, tasks.Config, *hclspec.Lock) (*tasks.Project, hcl.Diagnostics)) hcl.Diagnostics {
 	t := s.t
 	t.Helper()
 	ctx := t.Context()
@@ -116,12 +121,12 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	journal, err := cache.OpenJournal(filepath.Join(state, "journal"))
 	must(t, err)
 	defer journal.Close()
-	stat, err := cache.OpenStatCache(filepath.Join(state, "stat"))
-	must(t, err)
+	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
 	pool, err := device.NewPool(device.Options{CPUs: 2, Memory: 8 << 30})
 	must(t, err)
 	defer pool.Close()
-	p, diags := tasks.Open(ctx, tasks.Config{
+	p, diags := open(ctx, tasks.Config{
+		MemoFile: filepath.Join(state, "memo"), LockFile: filepath.Join(s.dir, "benchgraph.lock.hcl"),
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
 		Host: host, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
 		GitEnviron: os.Environ(),

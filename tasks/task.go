@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -18,12 +19,13 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// file is one file of the project that a task reads: its path and its content as it was when the graph was built.
+// file is one file of the project that a task reads, as it was when the graph was built.
 type file struct {
-	path   string // slash-separated, relative to the project's directory
-	sha256 string
-	exec   bool
+	path string // slash-separated, relative to the project's directory
+	cache.Hashed
 }
+
+func (f file) exec() bool { return f.Mode&0o100 != 0 }
 
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
@@ -37,7 +39,7 @@ type commandTask struct {
 
 func (t *commandTask) Describe(d *cache.Description) {
 	for _, f := range t.files {
-		d.Add("file", f.path, f.sha256, fmt.Sprint(f.exec))
+		d.Add("file", f.path, f.SHA256, strconv.FormatBool(f.exec()))
 	}
 	if t.spec.Source != (hclspec.Address{}) {
 		d.Add("source", t.refs.label(t.spec.Source))
@@ -100,7 +102,7 @@ func (t *commandTask) lay(f file, dir string) error {
 	if _, err := io.Copy(h, in); err != nil {
 		return err
 	}
-	if hex.EncodeToString(h.Sum(nil)) != f.sha256 {
+	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
 		return inputChanged(f.path)
 	}
 	return nil
@@ -167,16 +169,11 @@ func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
 	if f, ok := b.known[name]; ok {
 		return f, nil
 	}
-	full := filepath.Join(b.Spec.Dir, filepath.FromSlash(name))
-	info, err := os.Stat(full)
+	h, err := b.Stat.Hash(ctx, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 	if err != nil {
 		return file{}, err
 	}
-	digest, _, err := b.Stat.Hash(ctx, full)
-	if err != nil {
-		return file{}, err
-	}
-	f := file{name, digest, info.Mode()&0o111 != 0}
+	f := file{name, h}
 	b.known[name] = f
 	return f, nil
 }

@@ -61,7 +61,9 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		}
 		p.remember(result)
 		o.Replace, o.RetryFailed = nil, false
-		if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
+		if plan.Counts()[engine.Run] == 0 {
+			o.First = plan // nothing ran, so another one would say the same
+		} else if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
 			return a, err
 		}
 		taught, err := p.takeOver(o)
@@ -114,7 +116,7 @@ func (p *Project) sum(a *Applied, run string) {
 		s := &a.Plan.Steps[i]
 		itself := func(f engine.Failed) bool { return f.Address == s.Node.Address }
 		switch {
-		case s.Action == engine.Cached && p.failedAnew(s, run):
+		case s.Action == engine.Cached && len(failures) > 0 && p.failedAnew(s, run):
 			r.Failed++
 			tell(s, itself)
 		case s.Action == engine.Cached:

@@ -82,6 +82,9 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)
 	}
 	o.access.allow = o.allow
+	if o.everything() {
+		o.access.recall = recallNodes
+	}
 	s, err := a.open(ctx, o.access)
 	if err != nil {
 		return err
@@ -160,6 +163,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	applied, err := s.project.Apply(inner, ao)
 	finished()
 	watchers.Close()
+	if err == nil {
+		s.memorize(ctx, applied.Plan, &o.selection)
+	}
 	return s.conclude(ctx, applied, err, conclusion{stream: stream, took: time.Since(begun), cause: context.Cause(inner)})
 }
 

@@ -267,11 +267,14 @@ func (c *checkup) health(ctx context.Context) {
 		return
 	}
 	j, err := cache.OpenJournal(filepath.Join(c.state, "journal"))
+	if err == nil {
+		defer j.Close()
+		err = j.Load()
+	}
 	if err != nil {
 		c.lacks("journal", true, "Choose another place with BENCHGRAPH_STATE_DIR, or mend this one.", "%v", err)
 		return
 	}
-	defer j.Close()
 	if n := j.Damaged(); n > 0 {
 		c.lacks("journal", false, "Nothing is to be done: what they remembered is forgotten.", "%d damaged records", n)
 	}

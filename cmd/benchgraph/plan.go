@@ -47,6 +47,9 @@ func (a *app) plan() cli.Command {
 
 func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	o.access.allow = o.allow
+	if o.everything() {
+		o.access.recall = recallAll
+	}
 	s, err := a.open(ctx, o.access)
 	if err != nil {
 		return err
@@ -56,6 +59,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
+	s.memorize(ctx, p, &o.selection)
 	f := s.forecast(p)
 	if o.json {
 		err = view.PlanJSON(a.stdout, p, f)

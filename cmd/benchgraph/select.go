@@ -31,6 +31,11 @@ func (s *selection) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
 }
 
+// everything says that nothing is picked out.
+func (s *selection) everything() bool {
+	return len(s.Targets)+len(s.Excludes)+len(s.Replaces) == 0 && !s.RetryFailed
+}
+
 // address puts the quotes around an instance key that shells like to take away.
 func address(pattern string) string {
 	name, key, ok := strings.Cut(pattern, "[")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -79,6 +81,8 @@ func (p place) prepare() error {
 	return nil
 }
 
+func (p place) memo() string { return filepath.Join(p.state, "memo") }
+
 func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
 
 // pinned are options with what the lock file pins.
@@ -89,6 +93,9 @@ func (a *app) pinned(p place) (hclspec.Options, error) {
 	}
 	return a.options(p, lock)
 }
+
+// varPrefix begins the names of environment variables that give values to the file's variables.
+const varPrefix = "BENCHGRAPH_VAR_"
 
 // options are what the project's files are read with.
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
@@ -101,7 +108,7 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 		o.Vars[name] = value
 	}
 	for name, value := range a.env {
-		if v, ok := strings.CutPrefix(name, "BENCHGRAPH_VAR_"); ok {
+		if v, ok := strings.CutPrefix(name, varPrefix); ok {
 			o.EnvVars[v] = value
 		}
 	}
@@ -168,6 +175,7 @@ type session struct {
 	cpus    int
 	files   map[string]*hcl.File // of the last reading, for diagnostics
 	project *tasks.Project
+	warned  bool // the files gave warnings
 }
 
 // access says what a command may do.
@@ -175,7 +183,17 @@ type access struct {
 	offline bool
 	locked  bool
 	allow   []string
+	recall  recall
 }
+
+// recall says whether a command can work with what the last plan remembers instead of evaluating the files.
+type recall int
+
+const (
+	recallNothing recall = iota // it needs all that the files declare
+	recallNodes                 // it needs the nodes, but nothing of compares and reports
+	recallAll
+)
 
 // open reads the project and opens its state. What it returns is to be closed.
 func (a *app) open(ctx context.Context, o access) (*session, error) {
@@ -192,6 +210,9 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 }
 
 func (s *session) openAll(ctx context.Context, o access) error {
+	if recalled, err := s.recall(ctx, o); recalled || err != nil {
+		return err
+	}
 	// The files are read once before anything is made: a mistake in them leaves no trace.
 	options, err := s.pinned(s.place)
 	if err != nil {
@@ -202,8 +223,10 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
-	if err := s.openState(ctx); err != nil {
-		return err
+	if s.store == nil {
+		if err := s.openState(ctx); err != nil {
+			return err
+		}
 	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
 	project, diags := tasks.Open(ctx, s.config(o, s.loader(options, first)), options.Lock)
@@ -211,8 +234,65 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, s.files}
 	}
 	s.printDiags(diags, s.files)
-	s.project = project
+	s.project, s.warned = project, len(diags) > 0
 	return nil
+}
+
+// recall opens the project as the last plan left it, if that still holds.
+func (s *session) recall(ctx context.Context, o access) (bool, error) {
+	if o.recall == recallNothing || !fileExists(s.memo()) {
+		return false, nil
+	}
+	lock, err := s.readLock()
+	if err != nil {
+		return false, err
+	}
+	if err := s.openState(ctx); err != nil {
+		return false, err
+	}
+	project, ok := tasks.Recall(ctx, s.config(o, nil), lock, o.recall == recallNodes)
+	s.project = project
+	return ok, nil
+}
+
+// memorize keeps what a plan of everything found out.
+func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
+	if s.warned || !sel.everything() {
+		return // warnings are to be told each time
+	}
+	if err := s.project.Memorize(ctx, p); err != nil {
+		s.note("Warning: %v", err)
+	}
+}
+
+// basis is all that a plan depends on beside the project's files.
+func (s *session) basis(o access) string {
+	var b strings.Builder
+	add := func(parts ...string) {
+		for _, part := range parts {
+			fmt.Fprintf(&b, "%q ", part)
+		}
+		b.WriteByte('\n')
+	}
+	self, err := os.Executable()
+	stamp, _, err2 := cache.StampFile(nil, self)
+	if err != nil || err2 != nil {
+		stamp.Changed = time.Now().UnixNano() // not known: like no other
+	}
+	add("program", version, fmt.Sprint(stamp))
+	add("place", s.dir, s.place.file, s.place.store)
+	add(append([]string{"allow"}, o.allow...)...)
+	add(append([]string{"vars"}, s.vars...)...)
+	for _, name := range slices.Sorted(maps.Keys(s.env)) {
+		if strings.HasPrefix(name, varPrefix) {
+			add(name, s.env[name])
+		}
+	}
+	for _, name := range s.varFiles {
+		src, err := os.ReadFile(name)
+		add(name, fmt.Sprintf("%x", sha256.Sum256(src)), fmt.Sprint(err))
+	}
+	return b.String()
 }
 
 // openState opens the store and what is remembered beside it.
@@ -227,15 +307,7 @@ func (s *session) openState(ctx context.Context) error {
 	if s.journal, err = cache.OpenJournal(filepath.Join(s.state, "journal")); err != nil {
 		return err
 	}
-	if n := s.journal.Damaged(); n > 0 {
-		s.note("Warning: %d damaged records of the journal were passed over; what they remembered is lost.", n)
-	}
-	if s.stat, err = cache.OpenStatCache(filepath.Join(s.state, "stat")); err != nil {
-		return err
-	}
-	if damage := s.stat.Damage(); damage != "" {
-		s.note("Warning: %s", damage)
-	}
+	s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
 	s.devices, _, _ = device.Detect(ctx)
@@ -264,6 +336,7 @@ func (s *session) config(o access, load tasks.Loader) tasks.Config {
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load,
 		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr,
+		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(o),
 	}
 }
 
@@ -306,8 +379,16 @@ func (s *session) gitEnviron() []string {
 // close saves what was learnt about files and closes what is open.
 func (s *session) close() {
 	if s.stat != nil {
+		if damage := s.stat.Damage(); damage != "" {
+			s.note("Warning: %s", damage)
+		}
 		if err := s.stat.Save(); err != nil {
 			s.note("Warning: %v", err)
+		}
+	}
+	if s.journal != nil {
+		if n := s.journal.Damaged(); n > 0 {
+			s.note("Warning: %d damaged records of the journal were passed over; what they remembered is lost.", n)
 		}
 	}
 	for _, c := range s.closers() {

@@ -83,6 +83,7 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 		plain := strings.TrimSuffix(name, linkMark)
 		if plain != name {
 			if info, err := d.root.Stat(plain); err == nil && info.IsDir() {
+				d.reads.Regular[plain] = false
 				continue // a linked directory is not walked: it may lead into itself
 			}
 			if _, err := d.stat(plain); err != nil {
@@ -137,6 +138,7 @@ func (d *Dir) walk() error {
 			if full != d.path && private(entry.Name()) {
 				return filepath.SkipDir
 			}
+			d.reads.Listed = append(d.reads.Listed, full)
 			return nil
 		}
 		name := filepath.ToSlash(full[len(strings.TrimSuffix(d.path, "/"))+1:])

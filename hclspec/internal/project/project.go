@@ -5,6 +5,7 @@
 package project
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // MaxFile is the size in bytes above which a file is refused.
@@ -30,7 +32,20 @@ type Dir struct {
 	bytes  int
 	list   []string // every file that a pattern may name, sorted; nil before the first walk
 	globs  map[string][]string
+	reads  Reads
 }
+
+// Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the same.
+// Names are relative to the directory, but for those of directories.
+type Reads struct {
+	Began   time.Time                    // before the first look
+	Content map[string][sha256.Size]byte // SHA-256 of each file that was read
+	Regular map[string]bool              // of each name that was asked for: whether it is, links followed, a regular file
+	Listed  []string                     // directories whose names were listed, as absolute paths
+}
+
+// Reads are what was looked at so far.
+func (d *Dir) Reads() Reads { return d.reads }
 
 // Open opens the directory; an error says that there is none.
 func Open(dir string) (*Dir, error) {
@@ -42,7 +57,10 @@ func Open(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("project directory: %w", err)
 	}
-	return &Dir{path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{}}, nil
+	return &Dir{
+		path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{},
+		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{}},
+	}, nil
 }
 
 // Close releases the directory.
@@ -93,6 +111,7 @@ func (d *Dir) Read(name string) ([]byte, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("%q grew beyond 64 MiB while it was read", name)
 	}
+	d.reads.Content[path.Clean(name)] = sha256.Sum256(data)
 	if d.bytes+len(data) <= maxCached {
 		d.cached[name] = data
 		d.bytes += len(data)
@@ -121,6 +140,7 @@ func (d *Dir) open(name string) (*os.File, int64, error) {
 // stat follows links that stay inside the project and refuses everything but regular files.
 func (d *Dir) stat(clean string) (fs.FileInfo, error) {
 	info, err := d.root.Stat(clean)
+	d.reads.Regular[clean] = err == nil && info.Mode().IsRegular()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, missing(clean)

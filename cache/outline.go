@@ -1,0 +1,72 @@
+package cache
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Outline is what the directory of an entry tells of it: as much as Get looks at without verify, kept by whoever has looked
+// before. Of its Files only the paths, the sizes and whether they are links count.
+type Outline struct {
+	Key   Key
+	Meta  int64 // bytes of the meta file
+	Files []File
+}
+
+// Outline is that of an entry that was got just now. It is zero when the entry is gone.
+func (d *Disk) Outline(m *Meta) Outline {
+	var st unix.Stat_t
+	if d.lstat(entryPath(m.Key)+sep+metaFile, &st) != nil {
+		return Outline{}
+	}
+	return Outline{Key: m.Key, Meta: st.Size, Files: m.Files}
+}
+
+// Intact says whether the files of an entry are as they were outlined. With use, which counts as a use of the entry, it says
+// whether Get without verify would find all of it so.
+func (d *Disk) Intact(o *Outline, use bool) bool {
+	dir := entryPath(o.Key)
+	if use && !d.used(dir+sep+metaFile, o.Meta) {
+		return false
+	}
+	for i := range o.Files {
+		f := &o.Files[i]
+		var st unix.Stat_t
+		if d.lstat(dir+sep+outDir+sep+filepath.FromSlash(f.Path), &st) != nil {
+			return false
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFLNK:
+			if f.Link == "" {
+				return false
+			}
+		case unix.S_IFREG:
+			if f.Link != "" || st.Size != f.Size {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// used says whether a meta file has the size that it should have, and notes the use as load does.
+func (d *Disk) used(meta string, size int64) bool {
+	var st unix.Stat_t
+	if d.lstat(meta, &st) != nil || st.Size != size || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	if now := time.Now(); now.Sub(time.Unix(st.Mtim.Unix())) > UseGrain {
+		_ = os.Chtimes(d.path("entries", meta), now, now)
+	}
+	return true
+}
+
+// lstat looks at something below entries. The way there is short: a plan looks at every file of every entry.
+func (d *Disk) lstat(name string, st *unix.Stat_t) error {
+	return unix.Fstatat(int(d.entries.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -1,0 +1,85 @@
+// Package memo keeps what a plan found out together with all that it looked at, so that the next plan looks closely only
+// at what has changed since.
+//
+// A memo is never trusted further than it can be checked: everything in it hangs on stamps, digests and sizes that are
+// compared anew each time. One that is missing, damaged or from another version only costs the time that it saves.
+package memo
+
+import (
+	"hash/crc32"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// Memo is one plan, written down.
+type Memo struct {
+	For    string    // what beside files the plan depends on: if that is different, nothing of the memo holds
+	World  []Thing   // what the plan as a whole depends on: likewise
+	Files  []Thing   // the project's files that single nodes depend on, all of them regular
+	Nodes  []Node    // each after all that it waits for
+	Used   time.Time // when the store was last told that the results are in use, to the second
+	Common []byte    // what the owner needs to make nodes anew, whichever they are
+
+	blocks   []byte // of nodes, one after the other, when they have been added and not read
+	identity uint32 // of the file with the blocks
+}
+
+// Thing is something in the file system as it was looked at.
+type Thing struct {
+	Path   string      // absolute, or relative to the project's directory
+	Is     Kind        //
+	Stamp  cache.Stamp // zero: it had been changed too shortly before to be recognised by its stamp
+	SHA256 string      // of a File, in hexadecimal digits
+	Exec   bool        // of a File: it can be executed
+}
+
+// Kind is what a Thing is, and what of it counts.
+type Kind uint8
+
+// The kinds of things.
+const (
+	File      Kind = iota // a regular file with these bytes
+	Regular               // a regular file, whatever is in it
+	Nothing               // no regular file, if anything
+	Directory             // a directory with these names in it
+)
+
+// Node is what the plan found out of one node.
+type Node struct {
+	Address  string
+	Kind     string
+	Place    string // file:line of its block
+	Request  device.Request
+	Estimate time.Duration
+	Needs    []int32 // indices into Memo.Nodes
+	Order    []int32
+	After    []int32
+	Key      cache.Key
+	Reason   string
+	Excluded bool          // declared not to be run, for Reason
+	Digest   string        // of its result; empty: it had none, and is to be looked at in any case
+	Entry    cache.Outline // of its result
+	Files    []int32       // indices into Memo.Files
+	Block    Block         // what its owner can make it anew from, without all the others; zero: it cannot
+}
+
+// Block is the place of a text in a file of its own, since few of them are ever read.
+type Block struct {
+	offset, length int
+	sum            uint32
+}
+
+// IsZero says that there is no text.
+func (b Block) IsZero() bool { return b.length == 0 }
+
+// Add keeps the text of a block.
+func (m *Memo) Add(text []byte) Block {
+	b := Block{len(m.blocks), len(text), crc32.Checksum(text, table)}
+	m.blocks = append(m.blocks, text...)
+	return b
+}
+
+// stands says that there is nothing to be found out of the node as long as nothing changes.
+func (n *Node) stands() bool { return n.Excluded || n.Digest != "" }

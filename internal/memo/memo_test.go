@@ -1,0 +1,246 @@
+package memo
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+func drawThing(t *rapid.T) Thing {
+	return Thing{
+		Path: rapid.String().Draw(t, "path"), Is: rapid.SampledFrom([]Kind{File, Regular, Nothing, Directory}).Draw(t, "is"),
+		Exec: rapid.Bool().Draw(t, "exec"), SHA256: rapid.StringMatching(`([0-9a-f]{64})?`).Draw(t, "sha256"),
+		Stamp: cache.Stamp{
+			Size: rapid.Int64().Draw(t, "size"), Changed: rapid.Int64().Draw(t, "changed"), Touched: rapid.Int64().Draw(t, "touched"),
+			Device: rapid.Uint64().Draw(t, "device"), Inode: rapid.Uint64().Draw(t, "inode"),
+		},
+	}
+}
+
+func drawIndices(t *rapid.T, below int) []int32 {
+	if below == 0 {
+		return nil
+	}
+	all := rapid.SliceOfN(rapid.Int32Range(0, int32(below-1)), 0, 3).Draw(t, "indices")
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+func drawKey(t *rapid.T) (k cache.Key) {
+	copy(k[:], rapid.SliceOfN(rapid.Byte(), len(k), len(k)).Draw(t, "key"))
+	return k
+}
+
+func drawMemo(t *rapid.T) *Memo {
+	models := []*regexp.Regexp{nil, regexp.MustCompile("H100|H200")}
+	m := &Memo{
+		For: rapid.String().Draw(t, "for"), Common: []byte(rapid.String().Draw(t, "common")), Used: time.Unix(rapid.Int64Range(0, 1<<40).Draw(t, "used"), 0),
+		World: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "world"), Files: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "files"),
+		Nodes: make([]Node, rapid.IntRange(0, 5).Draw(t, "nodes")),
+	}
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		*n = Node{
+			Address: rapid.String().Draw(t, "address"), Kind: rapid.String().Draw(t, "kind"), Place: rapid.String().Draw(t, "place"),
+			Request: device.Request{
+				CPUs: rapid.Int().Draw(t, "cpus"), Memory: rapid.Int64().Draw(t, "memory"), Quiet: rapid.Bool().Draw(t, "quiet"), Ports: rapid.Int().Draw(t, "ports"),
+				GPUs: device.GPUs{Count: rapid.Int().Draw(t, "gpus"), Memory: rapid.Int64().Draw(t, "device memory"), Model: rapid.SampledFrom(models).Draw(t, "model")},
+			},
+			Estimate: time.Duration(rapid.Int64().Draw(t, "estimate")), Key: drawKey(t), Reason: rapid.String().Draw(t, "reason"),
+			Needs: drawIndices(t, i), Order: drawIndices(t, i), After: drawIndices(t, i), Files: drawIndices(t, len(m.Files)), Excluded: rapid.Bool().Draw(t, "excluded"),
+		}
+		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest != "" {
+			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), Files: []cache.File{
+				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")}, {Path: "link", Link: linked},
+			}}
+		}
+		if text := rapid.SliceOf(rapid.Byte()).Draw(t, "block"); len(text) > 0 {
+			n.Block = m.Add(text)
+		}
+	}
+	return m
+}
+
+// TestWhatIsWrittenIsRead writes memos and reads them again, with their blocks.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memo")
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMemo(t)
+		if m.blocks == nil {
+			m.blocks = []byte{}
+		}
+		if err := m.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		got := Read(path)
+		if got == nil {
+			t.Fatal("not read")
+		}
+		block, done := got.Blocks(path)
+		defer done()
+		for _, n := range got.Nodes {
+			want := string(m.blocks[n.Block.offset : n.Block.offset+n.Block.length])
+			if text, ok := block(n.Block); ok != (want != "") || ok && string(text) != want {
+				t.Fatalf("block %q, %t instead of %q", text, ok, want)
+			}
+		}
+		m.blocks = nil
+		for i := range m.Nodes { // patterns are equal when their texts are
+			if a, b := m.Nodes[i].Request.GPUs.Model, got.Nodes[i].Request.GPUs.Model; (a == nil) == (b == nil) && (a == nil || a.String() == b.String()) {
+				got.Nodes[i].Request.GPUs.Model = a
+			}
+		}
+		if !reflect.DeepEqual(got, m) {
+			t.Fatalf("read %+v\ninstead of %+v", got, m)
+		}
+	})
+}
+
+// TestABlockOfAnotherMemoIsNotRead has two processes write memos at the same time.
+func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memo")
+	one, other := &Memo{}, &Memo{}
+	b := one.Add([]byte("one"))
+	other.Add([]byte("two"))
+	for _, m := range []*Memo{other, one} {
+		if err := m.Write(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := Read(path)
+	read := func() bool {
+		block, done := m.Blocks(path)
+		defer done()
+		_, ok := block(b)
+		return ok
+	}
+	if !read() {
+		t.Error("its own block is not read")
+	}
+	if err := write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	if read() {
+		t.Error("a block of another memo is read")
+	}
+}
+
+// TestADamagedMemoIsNone changes every byte of a memo.
+func TestADamagedMemoIsNone(t *testing.T) {
+	m := &Memo{For: "all", Files: []Thing{{Path: "a"}}, Nodes: []Node{{Address: "task.a", Files: []int32{0}}}}
+	whole := string(m.encode())
+	if _, err := decode(whole); err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		harmed := []byte(whole)
+		harmed[i] ^= 16
+		for _, text := range []string{whole[:i], string(harmed)} {
+			if m, err := decode(text); err == nil {
+				t.Fatalf("byte %d: read as %+v", i, m)
+			}
+		}
+	}
+}
+
+type intact map[cache.Key]bool
+
+func (s intact) Intact(o *cache.Outline, use bool) bool {
+	return s[o.Key] && !use || s[o.Key] && o.Meta == 1
+}
+
+// TestResultsAreUsed looks closer, and tells the store, once in an hour.
+func TestResultsAreUsed(t *testing.T) {
+	key := cache.Key{1}
+	for _, test := range []struct {
+		name    string
+		used    time.Time
+		meta    int64
+		changed bool
+		renewed bool
+	}{
+		{"just now", time.Now(), 2, false, false},
+		{"long ago", time.Now().Add(-2 * cache.UseGrain), 1, false, true},
+		{"long ago, and its meta file has changed", time.Now().Add(-2 * cache.UseGrain), 2, true, true},
+		{"tomorrow, by a clock that was set back", time.Now().Add(24 * time.Hour), 1, false, true},
+	} {
+		m := &Memo{Used: test.used, Nodes: []Node{{Digest: "d", Entry: cache.Outline{Key: key, Meta: test.meta}}}}
+		c, err := NewChecker(t.TempDir(), nil, intact{key: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		changed, ok := c.Changed(context.Background(), m)
+		if !ok || changed[0] != test.changed || c.Refreshed.Load() != test.renewed || test.renewed && time.Since(m.Used) > time.Minute {
+			t.Errorf("%s: changed %t, renewed %t, used %v", test.name, changed[0], c.Refreshed.Load(), m.Used)
+		}
+	}
+}
+
+// FuzzRead reads what somebody else may have written, with a checksum that is right.
+func FuzzRead(f *testing.F) {
+	for i := range 20 {
+		f.Add(rapid.Custom(drawMemo).Example(i).encode()[len(magic)+4:])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) > 1<<16 {
+			return
+		}
+		text := binary.LittleEndian.AppendUint32([]byte(magic), crc32.Checksum(body, table))
+		before := allocated()
+		m, err := decode(string(append(text, body...)))
+		if used := allocated() - before; used > 64<<20 {
+			t.Fatalf("%d bytes took %d bytes of memory", len(body), used)
+		}
+		if err != nil {
+			return
+		}
+		if again, err := decode(string(m.encode())); err != nil || len(again.Nodes) != len(m.Nodes) {
+			t.Fatalf("written again: %v", err)
+		}
+	})
+}
+
+// allocated is the number of bytes that this process has allocated so far.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func BenchmarkRead10k(b *testing.B) {
+	m := &Memo{Nodes: make([]Node, 10_000), Files: make([]Thing, 10_000)}
+	for i := range m.Nodes {
+		m.Files[i] = Thing{Path: "in/some.txt", SHA256: "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d", Stamp: cache.Stamp{Size: 1024, Changed: 1700000000000000000, Inode: 1 << 20}}
+		m.Nodes[i] = Node{Address: `task.t["some"]`, Kind: "task", Place: "benchmarks.hcl:1", Reason: "up to date", Files: []int32{int32(i)},
+			Digest: m.Files[i].SHA256, Entry: cache.Outline{Meta: 648, Files: []cache.File{{Path: "o", Size: 1024}}}}
+	}
+	path := filepath.Join(b.TempDir(), "memo")
+	if err := m.Write(path); err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	for b.Loop() {
+		if Read(path) == nil {
+			b.Fatal("not read")
+		}
+	}
+}

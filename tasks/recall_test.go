@@ -1,0 +1,249 @@
+package tasks_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// changing is a project whose plan depends on all that a memo has to notice; listing adds what depends on listings.
+const (
+	changing = `
+locals { names = toset(split("\n", trimspace(file("names.txt")))) }
+task "part" {
+  for_each = local.names
+  inputs   = ["in/${each.key}.txt"]
+  command  = "! grep bad in/${each.key}.txt && cp in/${each.key}.txt $OUT/part"
+}
+task "whole" {
+  data    = { for name in local.names : name => task.part[name] }
+  command = "cat ${join(" ", local.names)} > $OUT/whole && ./tool"
+}
+task "fast" {
+  for_each = fileexists("fast") ? toset(["yes"]) : toset([])
+  command  = "touch $OUT/${each.key}"
+}
+`
+	listing = `
+task "listed" {
+  for_each = fileset("in", "*.txt")
+  inputs   = ["in/*.txt", "!in/x*"]
+  command  = "ls in > $OUT/${each.key}"
+}
+`
+)
+
+// TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, what a plan with the memo of the one
+// before says must be what a plan that evaluates and looks at everything says. There are rests in between, since what has been
+// changed within the clock's grain is looked at in another way.
+func TestARecalledPlanIsTheWholePlan(t *testing.T) {
+	type told struct {
+		*story
+		r    *rand.Rand
+		text []string
+	}
+	var stories []*told
+	for seed := range uint64(20) {
+		text := changing
+		if seed%4 == 0 {
+			text += listing
+		}
+		s := tell(t, map[string]string{
+			"benchmarks.hcl": text, "names.txt": "a\nb\nc\n", "tool": "#!/bin/sh\n",
+			"in/a.txt": "a", "in/b.txt": "b", "in/c.txt": "c", "in/x.txt": "x",
+		})
+		must(t, os.Chmod(filepath.Join(s.dir, "tool"), 0o755))
+		stories = append(stories, &told{story: s, r: rand.New(rand.NewPCG(seed, 1))})
+	}
+	recalls := 0
+	for round := range 16 {
+		if round%4 == 1 {
+			time.Sleep(2200 * time.Millisecond)
+		}
+		for seed, s := range stories {
+			what := "an apply"
+			if round%4 == 0 {
+				s.applied(round)
+			} else {
+				what = s.change(s.r)
+			}
+			s.text = append(s.text, what)
+			recalled, ok := s.recalled(s.r.IntN(2) == 0)
+			if ok {
+				recalls++
+			}
+			if whole := s.standing(); recalled != whole {
+				t.Fatalf("story %d, after %s, the recalled plan (%t) is\n%s\nand the whole plan is\n%s", seed, strings.Join(s.text, ", "), ok, recalled, whole)
+			}
+		}
+	}
+	if t.Logf("%d plans were recalled", recalls); recalls < 100 {
+		t.Errorf("of 320 plans only %d were recalled: little was compared", recalls)
+	}
+}
+
+// change does one thing to the project or its state, and says what.
+func (s *story) change(r *rand.Rand) string {
+	in := "in/" + string("abcx"[r.IntN(4)]) + ".txt"
+	path := filepath.Join(s.dir, in)
+	switch r.IntN(14) {
+	case 0:
+		s.write(in, string("bcd"[r.IntN(3)]))
+		return "new bytes in " + in
+	case 1:
+		now := time.Now()
+		must(s.t, os.Chtimes(path, now, now))
+		return "touch " + in
+	case 2:
+		must(s.t, os.Chmod(path, []os.FileMode{0o644, 0o755}[r.IntN(2)]))
+		return "chmod " + in
+	case 3:
+		must(s.t, os.RemoveAll(path))
+		must(s.t, os.WriteFile(path, []byte("anew"), 0o644))
+		return in + " replaced"
+	case 4:
+		s.write("names.txt", []string{"a\nb\nc\n", "a\nb\n", "b\nx\n"}[r.IntN(3)])
+		return "new names"
+	case 5:
+		s.write("benchmarks.hcl", s.read("benchmarks.hcl")+"# a comment\n")
+		return "a comment"
+	case 6:
+		s.write(fmt.Sprintf("in/%d.txt", r.IntN(2)), "new")
+		return "a new file in a listing"
+	case 7:
+		for i := range 2 {
+			_ = os.Remove(filepath.Join(s.dir, fmt.Sprintf("in/%d.txt", i)))
+		}
+		return "fewer files in a listing"
+	case 8:
+		s.write("fast", "")
+		return "fast is there"
+	case 9:
+		_ = os.Remove(filepath.Join(s.dir, "fast"))
+		return "fast is gone"
+	case 10:
+		s.write("ls", "a file with the name of a word in a command")
+		return "ls is there"
+	case 11:
+		_ = os.Remove(filepath.Join(s.dir, "ls"))
+		return "ls is gone"
+	case 12:
+		s.write(in, "bad")
+		return in + " is bad"
+	case 13:
+		return s.harm(r)
+	}
+	return ""
+}
+
+// applied applies the project and keeps what that found out.
+func (s *story) applied(run int) {
+	s.memorized(func(ctx context.Context, p *tasks.Project) *engine.Plan {
+		applied, err := p.Apply(ctx, tasks.ApplyOptions{RunID: fmt.Sprint(run), Parallelism: 2})
+		must(s.t, err)
+		return applied.Plan
+	})
+}
+
+func (s *story) read(name string) string {
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	must(s.t, err)
+	return string(text)
+}
+
+// harm removes or shortens something of a result.
+func (s *story) harm(r *rand.Rand) string {
+	var files []string
+	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.Contains(path, "/out/") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if len(files) == 0 {
+		return "nothing to harm"
+	}
+	file := files[r.IntN(len(files))]
+	must(s.t, os.Chmod(filepath.Dir(file), 0o755))
+	must(s.t, os.Chmod(filepath.Dir(filepath.Dir(file)), 0o755))
+	must(s.t, os.Chmod(file, 0o644))
+	if r.IntN(2) == 0 {
+		must(s.t, os.Remove(file))
+		return "a result lost"
+	}
+	must(s.t, os.WriteFile(file, []byte("something longer than all of them"), 0o644))
+	return "a result damaged"
+}
+
+// memorized lets a function plan or apply the project as it is recalled, or opened as a whole where it is not, and keeps what
+// it found out.
+func (s *story) memorized(plan func(context.Context, *tasks.Project) *engine.Plan) (recalled bool) {
+	diags := s.openAs(func(ctx context.Context, p *tasks.Project) {
+		must(s.t, p.Memorize(ctx, plan(ctx, p)))
+	}, func(ctx context.Context, c tasks.Config, lock *hclspec.Lock) (*tasks.Project, hcl.Diagnostics) {
+		p, ok := tasks.Recall(ctx, c, lock, false)
+		if recalled = ok; ok {
+			return p, nil
+		}
+		return tasks.Open(ctx, c, lock)
+	})
+	if diags.HasErrors() {
+		s.t.Fatal(diags)
+	}
+	return recalled
+}
+
+// recalled is the plan as it is made with a memo, if there is one that holds; with keep it is kept for the next one.
+func (s *story) recalled(keep bool) (text string, recalled bool) {
+	memo := filepath.Join(s.dir, ".benchgraph", "memo")
+	before, _ := os.ReadFile(memo)
+	recalled = s.memorized(func(ctx context.Context, p *tasks.Project) *engine.Plan {
+		plan, err := p.Plan(ctx, tasks.PlanOptions{})
+		must(s.t, err)
+		text = lines(plan)
+		return plan
+	})
+	if !keep && before != nil {
+		must(s.t, os.WriteFile(memo, before, 0o644))
+	}
+	return text, recalled
+}
+
+// standing is the plan as it is made without a memo.
+func (s *story) standing() (text string) {
+	diags := s.open(func(ctx context.Context, p *tasks.Project) {
+		plan, err := p.Plan(ctx, tasks.PlanOptions{})
+		must(s.t, err)
+		text = lines(plan)
+	})
+	if diags.HasErrors() {
+		s.t.Fatal(diags)
+	}
+	return text
+}
+
+// lines is a plan as text, without the reasons: that something is damaged is told once.
+func lines(p *engine.Plan) string {
+	var b strings.Builder
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		fmt.Fprintf(&b, "%s %s %s %s", s.Action, s.Key.Short(), s.Node.Address, s.Node.Place)
+		for _, dep := range s.Node.Needs {
+			b.WriteString(" " + dep.Address)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
