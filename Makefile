@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test unit lint examples bench fuzz clean
+.PHONY: build demo test unit faults lint examples bench fuzz clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -11,15 +11,19 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-test: lint unit examples
+test: lint unit faults examples
 
 unit:
 	go test -race ./...
 
+# The slow ones of the stories in which everything breaks: kills, full disks, endless output.
+faults:
+	go test -tags faults -run '^TestFault' ./cmd/benchgraph
+
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+	go vet -tags faults ./...
+	go tool staticcheck -tags faults ./...
 	go mod tidy -diff
 
 # Each example runs twice; the second run must find nothing to do.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,7 +64,7 @@ func openDisk(dir string) (*Disk, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	if err := checkOwner(dir); err != nil {
+	if err := CheckOwner(dir); err != nil {
 		return nil, err
 	}
 	if err := checkFormat(dir); err != nil {
@@ -76,11 +75,14 @@ func openDisk(dir string) (*Disk, error) {
 		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
+		if err := d.checkShelves(sub); err != nil {
+			return nil, err
+		}
 	}
 	if d.entries, err = os.Open(d.path("entries")); err != nil {
 		return nil, err
 	}
-	if d.lock, err = os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if d.lock, err = openLock(d.path("lock")); err != nil {
 		d.entries.Close()
 		return nil, err
 	}
@@ -93,24 +95,56 @@ func openDisk(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// checkOwner makes sure that only this user can have put anything into dir: results are run and believed.
-func checkOwner(dir string) error {
-	info, err := os.Stat(dir)
+// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there is
+// run and believed. The error says what to do about it.
+func CheckOwner(dir string) error {
+	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("it belongs to user %d, not to you (%d): choose a directory of your own, or chown it", st.Uid, os.Geteuid())
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir), info.Mode().Type())
 	}
-	if info.Mode()&0o022 != 0 {
-		return fmt.Errorf("others can write to it (mode %04o), so its results cannot be trusted: run chmod go-w %s",
-			info.Mode().Perm(), strconv.Quote(dir))
+	if err := owned(info); err != nil {
+		name := strconv.Quote(dir)
+		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d %[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
 	}
 	return nil
 }
 
+// checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who owns
+// the entries is seen when they are read.
+func (d *Disk) checkShelves(sub string) error {
+	if err := CheckOwner(d.path(sub)); err != nil {
+		return err
+	}
+	if sub != "entries" && sub != "content" {
+		return nil
+	}
+	shelves, err := os.ReadDir(d.path(sub))
+	if err != nil {
+		return err
+	}
+	for _, shelf := range shelves {
+		if len(shelf.Name()) == 2 && !shelf.IsDir() {
+			return CheckOwner(d.path(sub, shelf.Name()))
+		}
+	}
+	return nil
+}
+
+// openLock opens the file by which processes share the store. In a store that can only be read, it cannot be made, and
+// need not be: nobody can collect anything there.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission) {
+		f, err = os.Open(path)
+	}
+	return f, err
+}
+
 func checkFormat(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, formatFile))
+	text, err := readRegular(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

@@ -58,8 +58,8 @@ func TestOpenDiskRefuses(t *testing.T) {
 		prepare func(dir string) error
 		says    string
 	}{
-		"others can write": {func(dir string) error { return os.Chmod(dir, 0o777) }, "chmod go-w"},
-		"the group can":    {func(dir string) error { return os.Chmod(dir, 0o775) }, "chmod go-w"},
+		"others can write": {func(dir string) error { return os.Chmod(dir, 0o777) }, "chmod -R go-w"},
+		"the group can":    {func(dir string) error { return os.Chmod(dir, 0o775) }, "chmod -R go-w"},
 		"something else":   {func(dir string) error { return os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644) }, "not a store"},
 		"a newer format": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "format"), []byte("benchgraph store 99\n"), 0o644)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +31,50 @@ func writeFile(path string, data []byte) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// errIrregular is wrapped by the error for what should be a file and is a link, a directory, a pipe or a device.
+var errIrregular = errors.New("it is no regular file")
+
+// openRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make it.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
+		return nil, nil, fmt.Errorf("%s: %w", path, errIrregular)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", path, errIrregular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// readRegular is what openRegular opens.
+func readRegular(path string) ([]byte, error) {
+	f, _, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// owned says why somebody else may have written what info is of.
+func owned(info fs.FileInfo) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("it belongs to user %d, not to you (%d)", st.Uid, os.Geteuid())
+	}
+	if info.Mode()&0o022 != 0 {
+		return fmt.Errorf("others can write to it (mode %04o)", info.Mode().Perm())
+	}
+	return nil
 }
 
 // seal puts a line before body that says what it is and, by a checksum, whether it is whole.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // outDir is the directory of an entry that holds its files.
@@ -58,7 +60,7 @@ const UseGrain = time.Hour
 // load reads an entry's meta file and compares the names, kinds and sizes of its files.
 func (d *Disk) load(key Key) (Entry, error) {
 	dir := d.entryDir(key)
-	f, err := os.Open(filepath.Join(dir, metaFile))
+	meta, used, err := readMeta(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 			return Entry{}, fmt.Errorf("%w: never stored, or removed", ErrMiss)
@@ -68,22 +70,6 @@ func (d *Disk) load(key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return Entry{}, err
-	}
-	if info.Size() > longestMeta {
-		return Entry{}, damage("its meta file is too long")
-	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
-		return Entry{}, err
-	}
-	meta, err := decodeMeta(data)
-	if err != nil {
-		return Entry{}, damage(err.Error())
-	}
 	if meta.Key != key {
 		return Entry{}, damage("its meta file is that of " + meta.Key.Short())
 	}
@@ -91,10 +77,40 @@ func (d *Disk) load(key Key) (Entry, error) {
 	if err := checkSizes(entry); err != nil {
 		return Entry{}, err
 	}
-	if now := time.Now(); now.Sub(info.ModTime()) > UseGrain {
-		_ = os.Chtimes(f.Name(), now, now) // only the order of later collections depends on it
+	// A use in the future is one before the clock was set back.
+	if now := time.Now(); now.Sub(used).Abs() > UseGrain {
+		_ = os.Chtimes(filepath.Join(dir, metaFile), now, now) // only the order of later collections depends on it
 	}
 	return entry, nil
+}
+
+// readMeta reads the meta file in the directory of an entry. Its time is that of the entry's last use.
+func readMeta(dir string) (m Meta, used time.Time, err error) {
+	f, info, err := openRegular(filepath.Join(dir, metaFile))
+	switch {
+	case errors.Is(err, unix.ENOTDIR):
+		return m, used, damage("it is no directory")
+	case errors.Is(err, errIrregular):
+		return m, used, damage("its meta file is no regular file")
+	case err != nil:
+		return m, used, err
+	}
+	defer f.Close()
+	if info.Size() > longestMeta {
+		return m, used, damage("its meta file is too long")
+	}
+	// What is in an entry is believed if its meta file is, so nobody else may have written that.
+	if err := owned(info); err != nil {
+		return m, used, damage("its meta file cannot be trusted: " + err.Error())
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return m, used, err
+	}
+	if m, err = decodeMeta(data); err != nil {
+		return m, used, damage(err.Error())
+	}
+	return m, info.ModTime(), nil
 }
 
 // checkSizes compares what the directory tells of the files with what was recorded.
@@ -102,11 +118,13 @@ func checkSizes(e Entry) error {
 	for _, file := range e.Files {
 		info, err := os.Lstat(e.Dir + string(filepath.Separator) + filepath.FromSlash(file.Path))
 		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && (info.Mode()&fs.ModeSymlink != 0) != (file.Link != ""):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && (info.Mode()&fs.ModeSymlink != 0) != (file.Link != ""):
 			return damage(file.Path + " is missing")
 		case err != nil:
 			return err
-		case file.Link == "" && (info.Size() != file.Size || !info.Mode().IsRegular()):
+		case file.Link == "" && !info.Mode().IsRegular():
+			return damage(file.Path + " is no regular file")
+		case file.Link == "" && info.Size() != file.Size:
 			return damage(fmt.Sprintf("%s has %d bytes instead of %d", file.Path, info.Size(), file.Size))
 		}
 	}
@@ -115,10 +133,19 @@ func checkSizes(e Entry) error {
 
 // check reads all files of an entry and compares them with what was recorded.
 func check(ctx context.Context, e Entry) error {
-	t, err := openTree(e.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return damage("its directory of files is missing")
+	// A link in the place of a directory leads to files that can be changed elsewhere.
+	for _, dir := range []string{filepath.Dir(e.Dir), e.Dir} {
+		info, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return damage("its directory of files is missing")
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return damage("its directory of files is no directory")
+		}
 	}
+	t, err := openTree(e.Dir)
 	if err != nil {
 		return err
 	}
@@ -149,8 +176,7 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 		return err.Error()
 	}
 	dir := d.entryDir(key)
-	_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
-	if err := os.Rename(dir, filepath.Join(place, "entry")); err != nil {
+	if err := moveAway(dir, filepath.Join(place, "entry")); err != nil {
 		_ = os.Remove(place)
 		if errors.Is(err, fs.ErrNotExist) {
 			return "another process has removed it"
@@ -159,6 +185,14 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 	}
 	_ = os.WriteFile(filepath.Join(place, "reason"), []byte(key.String()+": "+string(reason)+"\n"), 0o644)
 	return "moved to " + place
+}
+
+// moveAway renames what is in an entry's place.
+func moveAway(dir, to string) error {
+	if info, err := os.Lstat(dir); err == nil && info.IsDir() { // of a link, the target would be changed
+		_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
+	}
+	return os.Rename(dir, to)
 }
 
 // Find returns the entry of a content key. See Store.
@@ -170,11 +204,12 @@ func (d *Disk) Find(ctx context.Context, content Key) (Entry, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Entry{}, fmt.Errorf("content %s: %w: never stored, or removed", content.Short(), ErrMiss)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: it is no link
 		return Entry{}, err
 	}
 	key, err := ParseKey(target)
 	if err != nil {
+		_ = RemoveTree(d.contentLink(content)) // it may be in the way of a new one
 		return Entry{}, fmt.Errorf("content %s: %w: its link is damaged", content.Short(), ErrMiss)
 	}
 	entry, err := d.Get(ctx, key, false)

@@ -22,11 +22,7 @@ var ErrBusy = errors.New("the store is in use by another process")
 // read are left out: Verify finds them.
 func (d *Disk) List(ctx context.Context, f func(Meta) error) error {
 	return d.each(ctx, func(key Key) error {
-		data, err := os.ReadFile(filepath.Join(d.entryDir(key), metaFile))
-		if err != nil {
-			return nil
-		}
-		meta, err := decodeMeta(data)
+		meta, _, err := readMeta(d.entryDir(key))
 		if err != nil {
 			return nil
 		}
@@ -84,8 +80,7 @@ func (d *Disk) Remove(key Key) error {
 		return err
 	}
 	dir := d.entryDir(key)
-	_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
-	err = os.Rename(dir, filepath.Join(trash, "entry"))
+	err = moveAway(dir, filepath.Join(trash, "entry"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
 	}

@@ -60,7 +60,7 @@ func (d *Disk) used(meta string, size int64) bool {
 	if d.lstat(meta, &st) != nil || st.Size != size || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
 	}
-	if now := time.Now(); now.Sub(time.Unix(st.Mtim.Unix())) > UseGrain {
+	if now := time.Now(); now.Sub(time.Unix(st.Mtim.Unix())).Abs() > UseGrain {
 		_ = os.Chtimes(d.path("entries", meta), now, now)
 	}
 	return true

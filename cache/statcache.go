@@ -55,13 +55,17 @@ func (c *StatCache) load() {
 		return
 	}
 	c.files = map[string]stat{}
-	data, err := os.ReadFile(c.path)
+	data, err := readRegular(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	var files map[string]stat
 	if err == nil {
 		files, err = decodeStats(data)
+	}
+	if errors.Is(err, errIrregular) {
+		c.damage = fmt.Sprintf("stat cache %v: move it away; all files are read again", err)
+		return
 	}
 	if err != nil {
 		c.damage = fmt.Sprintf("stat cache %s: %v; all files are read again", c.path, err)

@@ -132,12 +132,15 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 	return nil
 }
 
-// missingInput is the failure of a node whose input was damaged or removed since the plan. It does not come back by
-// itself; the next plan finds that it is gone and makes it anew.
+// InputGone is the rule of a node whose input was damaged or removed since the plan. It does not come back by itself; the
+// next plan finds that it is gone and makes it anew.
+const InputGone = "input_gone"
+
+// missingInput is the failure of a node that cannot have its input.
 func missingInput(address string, err error) error {
 	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: "input_gone", Stage: "start", Message: "input " + address + ": " + err.Error(),
-		Remedy: "apply again: the input is then made anew",
+		Class: cache.Infra, Rule: InputGone, Stage: "start", Message: "input " + address + ": " + err.Error(),
+		Remedy: "the next plan makes the input anew",
 	}}
 }
 

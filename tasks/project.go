@@ -80,6 +80,7 @@ type Project struct {
 	probes     map[string][]hclspec.Address                 // known issues to be asked about, by candidate
 	hardware   string                                       // class of this machine, as samples record it
 	models     map[string]*regexp.Regexp
+	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
 	blocks     map[string]int              // by group: how many blocks are asked for
 	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
@@ -95,6 +96,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		Config: c, Spec: spec, Lock: lock,
 		mirrors:  map[string]*git.Mirror{},
 		models:   map[string]*regexp.Regexp{},
+		regained: map[string]bool{},
 		given:    map[cache.Key]cache.Attempt{},
 		blocks:   map[string]int{},
 		dropped:  map[string]absence{},
@@ -109,25 +111,33 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
 func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diagnostics) {
-	spec, diags := c.Load(lock)
+	p := newProject(c, nil, lock)
+	diags := p.evaluate(ctx)
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	return p, diags
+}
+
+// evaluate takes the whole project from its files, and the machine as it is.
+func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
+	p.recalled = nil
+	spec, diags := p.Load(p.Lock)
+	if diags.HasErrors() {
+		return diags
+	}
+	p.Spec = spec
 	class, _, err := device.Inventory(nil)
 	if err != nil {
-		fmt.Fprintf(c.Progress, "inventory: %v\n", err)
+		fmt.Fprintf(p.Progress, "inventory: %v\n", err)
 	}
-	p := newProject(c, spec, lock)
 	p.hardware = class.String()
 	changed, more := p.resolve(ctx)
 	diags = append(diags, more...)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	if changed {
+	if changed && !diags.HasErrors() {
 		diags = append(diags, p.reload()...)
 	}
-	return p, diags
+	return diags
 }
 
 // reload evaluates the files with the lock as it is now.

@@ -247,3 +247,35 @@ func lines(p *engine.Plan) string {
 	}
 	return b.String()
 }
+
+// TestADamagedInputOfARecalledPlanIsMadeAnew has a result that looks well and is not: it is found out by the node that reads
+// it, which alone has changed since the plan was remembered.
+func TestADamagedInputOfARecalledPlanIsMadeAnew(t *testing.T) {
+	s := tell(t, map[string]string{"part.txt": "part", "whole.txt": "whole", "benchmarks.hcl": `
+task "part" {
+  inputs  = ["part.txt"]
+  command = "cp part.txt $OUT/part"
+}
+task "whole" {
+  inputs  = ["whole.txt"]
+  data    = { part = task.part }
+  command = "cat part whole.txt > $OUT/whole"
+}
+`})
+	s.applied(1)
+	parts, err := filepath.Glob(filepath.Join(s.dir, ".benchgraph/store/entries/*/*/out/part"))
+	must(t, err)
+	must(t, os.Chmod(parts[0], 0o644))
+	must(t, os.WriteFile(parts[0], []byte("bits"), 0o644))
+	s.write("whole.txt", "the whole")
+	if !s.memorized(func(ctx context.Context, p *tasks.Project) *engine.Plan {
+		applied, err := p.Apply(ctx, tasks.ApplyOptions{RunID: "2"})
+		must(t, err)
+		if applied.Result.Done != 2 || applied.Result.Failed != 0 {
+			t.Errorf("%+v", applied.Result)
+		}
+		return applied.Plan
+	}) {
+		t.Error("the plan was not recalled")
+	}
+}

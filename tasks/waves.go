@@ -59,7 +59,12 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		if err != nil {
 			return a, err
 		}
-		p.remember(result)
+		if lost := p.remember(result); lost && p.recalled != nil {
+			// What made the input is to run again, and may be a node that stands.
+			if diags := p.evaluate(ctx); diags.HasErrors() {
+				return a, diags
+			}
+		}
 		o.Replace, o.RetryFailed = nil, false
 		if plan.Counts()[engine.Run] == 0 {
 			o.First = plan // nothing ran, so another one would say the same
@@ -193,13 +198,20 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 	}
 }
 
-// remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are.
-func (p *Project) remember(result *engine.Result) {
+// remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are. An
+// input that was found damaged is made anew by the next wave, once: a disk that loses it again has failed. It returns whether
+// there is one.
+func (p *Project) remember(result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
+		if f.Failure.Rule == engine.InputGone && !p.regained[f.Address] {
+			p.regained[f.Address], lost = true, true
+			continue
+		}
 		if last, ok := p.lastAttempt(f.Address); ok && last.Failure != nil && last.Failure.Class.Retried() {
 			p.given[last.Key] = last
 		}
 	}
+	return lost
 }
 
 // takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns

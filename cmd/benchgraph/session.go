@@ -247,10 +247,14 @@ func (s *session) recall(ctx context.Context, o access) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	options, err := s.options(s.place, lock)
+	if err != nil {
+		return false, err
+	}
 	if err := s.openState(ctx); err != nil {
 		return false, err
 	}
-	project, ok := tasks.Recall(ctx, s.config(o, nil), lock, o.recall == recallNodes)
+	project, ok := tasks.Recall(ctx, s.config(o, s.loader(options, nil)), lock, o.recall == recallNodes)
 	s.project = project
 	return ok, nil
 }

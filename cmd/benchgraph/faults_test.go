@@ -1,0 +1,258 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The stories of faults_*_test.go and testdata/script/fault_*.txtar break what benchgraph stands on, and look at it only
+// through the command line and the files that docs/architecture.md names. Those that take long are behind the build tag
+// faults.
+
+// patience bounds what should end by itself. Nothing is measured by it: it only keeps a hang from being for ever.
+const patience = time.Minute
+
+// world is a project in a directory of its own, with its state.
+type world struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newWorld(t *testing.T, benchmarks string) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{t: t, dir: dir}
+	w.env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, ".home"), "BENCHGRAPH_HOST_LOCK=" + filepath.Join(dir, ".home", "host.lock"),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
+		"GIT_COMMITTER_EMAIL=ada@example.org", "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z",
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".home"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.write("benchmarks.hcl", benchmarks)
+	t.Cleanup(func() { exec.Command("chmod", "-R", "u+w", dir).Run() }) // results are read-only
+	return w
+}
+
+func (w *world) path(parts ...string) string {
+	return filepath.Join(append([]string{w.dir}, parts...)...)
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := w.path(name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// command is a benchgraph that was not started yet.
+func (w *world) command(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "benchgraph", args...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// outcome is how a benchgraph ended.
+type outcome struct {
+	code           int // -1: by a signal
+	stdout, stderr string
+	state          *os.ProcessState
+}
+
+// run runs a command line to its end.
+func (w *world) run(args ...string) outcome {
+	w.t.Helper()
+	return w.finish(w.command(args...))
+}
+
+func (w *world) finish(cmd *exec.Cmd) outcome {
+	w.t.Helper()
+	var stdout, stderr bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.String())
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signal() == syscall.SIGKILL {
+		w.t.Fatalf("%v did not end within %s\n%s", cmd.Args, patience, stderr.String())
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), cmd.ProcessState}
+}
+
+// must runs a command line that has to end with the exit code.
+func (w *world) must(code int, args ...string) outcome {
+	w.t.Helper()
+	o := w.run(args...)
+	o.exits(w.t, code)
+	return o
+}
+
+func (o outcome) exits(t *testing.T, code int) {
+	t.Helper()
+	if o.code != code {
+		t.Fatalf("exit code %d, want %d\n%s\n%s", o.code, code, o.stdout, o.stderr)
+	}
+}
+
+// says makes sure that one of the streams holds all of the texts.
+func (o outcome) says(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stdout+o.stderr, text) {
+			t.Errorf("nothing says %q:\n%s\n%s", text, o.stdout, o.stderr)
+		}
+	}
+}
+
+func (o outcome) saysNot(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(o.stdout+o.stderr, text) {
+		t.Errorf("it says %q:\n%s\n%s", text, o.stdout, o.stderr)
+	}
+}
+
+// planned is a node of plan -json.
+type planned struct{ Address, Kind, Action, Reason, Key string }
+
+func (w *world) plan(args ...string) map[string]planned {
+	w.t.Helper()
+	var doc struct{ Nodes []planned }
+	w.json(&doc, append([]string{"plan", "-json"}, args...)...)
+	nodes := map[string]planned{}
+	for _, n := range doc.Nodes {
+		nodes[n.Address] = n
+	}
+	return nodes
+}
+
+// json reads the document that a command line writes.
+func (w *world) json(into any, args ...string) {
+	w.t.Helper()
+	o := w.must(0, args...)
+	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {
+		w.t.Fatalf("%v: %v\n%s", args, err, o.stdout)
+	}
+}
+
+// result is the directory with the files of a node's result, and one of its files.
+func (w *world) result(address string, args ...string) (dir string, file func(name string) string) {
+	w.t.Helper()
+	var doc struct{ Result struct{ Dir string } }
+	w.json(&doc, append([]string{"show", "-json", address}, args...)...)
+	return doc.Result.Dir, func(name string) string {
+		text, err := os.ReadFile(filepath.Join(doc.Result.Dir, name))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return string(text)
+	}
+}
+
+// entry is the store's directory of a node's result: it holds meta and the files below out.
+func (w *world) entry(address string) string {
+	w.t.Helper()
+	dir, _ := w.result(address)
+	if dir == "" {
+		w.t.Fatalf("%s has no result", address)
+	}
+	return filepath.Dir(dir)
+}
+
+// event is a line of apply -json.
+type event struct {
+	Type, Address, Key, Class, Rule, Message, Remedy, Reason string
+	Exit                                                     int     `json:"exit_code"`
+	Duration                                                 float64 `json:"duration_s"`
+}
+
+// events are the whole lines of apply -json; half a line at the end was cut off by a kill.
+func events(t *testing.T, out string) []event {
+	t.Helper()
+	var all []event
+	for line := range strings.Lines(out) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// verify makes sure that every stored byte is what was stored.
+func (w *world) verify() {
+	w.t.Helper()
+	w.must(0, "cache", "verify").says(w.t, " 0 damaged")
+}
+
+// until waits for something that is to come.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// marked are the processes that were started by the benchgraphs with these numbers, as their environment tells.
+func marked(pids map[int]bool) []string {
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for v := range strings.SplitSeq(string(env), "\x00") {
+			mark, ok := strings.CutPrefix(v, "BENCHGRAPH_PROC=")
+			if fields := strings.Split(mark, "."); ok && len(fields) == 5 && pids[number(fields[2])] {
+				argv, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+				found = append(found, filepath.Base(filepath.Dir(file))+" "+strings.ReplaceAll(string(argv), "\x00", " "))
+			}
+		}
+	}
+	return found
+}
+
+func number(text string) int {
+	n := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n
+}
