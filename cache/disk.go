@@ -136,7 +136,7 @@ func (d *Disk) checkShelves(sub string) error {
 // openLock opens the file by which processes share the store. In a store that can only be read, it cannot be made, and
 // need not be: nobody can collect anything there.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := openOwn(path, 0)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission) {
 		f, err = os.Open(path)
 	}
@@ -144,7 +144,7 @@ func openLock(path string) (*os.File, error) {
 }
 
 func checkFormat(dir string) error {
-	text, err := readRegular(filepath.Join(dir, formatFile))
+	text, err := ReadOwn(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {

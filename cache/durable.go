@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,6 +35,9 @@ func writeFile(path string, data []byte) error {
 // errIrregular is wrapped by the error for what should be a file and is a link, a directory, a pipe or a device.
 var errIrregular = errors.New("it is no regular file")
 
+// errForeign is wrapped by the error for a file that somebody else may have written.
+var errForeign = errors.New("it cannot be trusted")
+
 // openRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make it.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
@@ -56,14 +58,56 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readRegular is what openRegular opens.
-func readRegular(path string) ([]byte, error) {
-	f, _, err := openRegular(path)
+// openOwn opens a file of ours to be read and written, and makes it if it is not there. The error for what somebody else
+// put in its place says what to do.
+func openOwn(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags, 0o644)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		return nil, fmt.Errorf("%s: %w: move it away", path, errIrregular)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w: move it away", path, errIrregular)
+	}
+	if err == nil {
+		if err = owned(info); err != nil {
+			err = fmt.Errorf("%s: %w: move it away, or make it yours alone", path, err)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenOwn opens, to be read, a regular file that nobody else can have written.
+func OpenOwn(path string) (*os.File, fs.FileInfo, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := owned(info); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w: %w", path, errForeign, err)
+	}
+	return f, info, nil
+}
+
+// ReadOwn is the content of what OpenOwn opens.
+func ReadOwn(path string) ([]byte, error) {
+	f, info, err := OpenOwn(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	var text bytes.Buffer
+	text.Grow(int(info.Size()) + bytes.MinRead)
+	_, err = text.ReadFrom(f)
+	return text.Bytes(), err
 }
 
 // owned says why somebody else may have written what info is of.

@@ -79,7 +79,7 @@ func (j *Journal) open() error {
 		return err
 	}
 	var err error
-	if j.lock, err = os.OpenFile(j.path+".lock", os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if j.lock, err = openOwn(j.path+".lock", 0); err != nil {
 		return err
 	}
 	return nil
@@ -325,7 +325,7 @@ func (j *Journal) take(data []byte) {
 }
 
 func (j *Journal) reopen() error {
-	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := openOwn(j.path, os.O_APPEND)
 	if err != nil {
 		return err
 	}

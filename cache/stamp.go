@@ -30,6 +30,10 @@ func (s Stamp) Settled(at time.Time) bool {
 	return s.Changed < limit && s.Touched < limit
 }
 
+// Past says whether all changes lie before now. One in the future is from before the clock was set back: the same time can come
+// again, with other bytes.
+func (s Stamp) Past(now time.Time) bool { return max(s.Changed, s.Touched) <= now.UnixNano() }
+
 // StampFile stamps a regular file, and says its mode (0o755 or 0o644). The name is relative to an open directory; when that is
 // nil, to the current one. A link is followed; what is no regular file is an error.
 func StampFile(dir *os.File, name string) (Stamp, uint32, error) {

@@ -55,7 +55,7 @@ func (c *StatCache) load() {
 		return
 	}
 	c.files = map[string]stat{}
-	data, err := readRegular(c.path)
+	data, err := ReadOwn(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -63,7 +63,7 @@ func (c *StatCache) load() {
 	if err == nil {
 		files, err = decodeStats(data)
 	}
-	if errors.Is(err, errIrregular) {
+	if errors.Is(err, errIrregular) || errors.Is(err, errForeign) {
 		c.damage = fmt.Sprintf("stat cache %v: move it away; all files are read again", err)
 		return
 	}
@@ -144,10 +144,15 @@ func (c *StatCache) Save() error {
 	if !c.dirty {
 		return nil
 	}
-	oldest := time.Now().Add(-statLife).Unix()
+	now := time.Now()
+	oldest := now.Add(-statLife).Unix()
 	for name, s := range c.files {
-		if s.Used < oldest {
+		switch {
+		case s.Used < oldest:
 			delete(c.files, name)
+		case s.Used > now.Unix(): // the clock was set back since; for ever is too long
+			s.Used = now.Unix()
+			c.files[name] = s
 		}
 	}
 	data, err := encodeStats(c.files)
@@ -231,7 +236,7 @@ func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
 	c.load()
 	known, ok := c.files[name]
 	c.mu.Unlock()
-	if !ok || known.Stamp != st {
+	if !ok || known.Stamp != st || !st.Past(now) {
 		return ""
 	}
 	if now.Unix()-known.Used > int64(statLife.Seconds()/2) { // else every run would have something to save

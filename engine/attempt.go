@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -233,7 +234,11 @@ func asFailure(err error) *Failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	return &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
+	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f.Rule, f.Remedy, f.Retry = "disk_full", "free some space (benchgraph cache gc) and apply again", &Retry{Attempts: 1}
+	}
+	return f
 }
 
 func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".log") }

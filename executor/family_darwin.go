@@ -62,3 +62,6 @@ func pidNamespace() string { return "0" }
 
 // Reap does nothing on this system, as the environment of other processes cannot be read.
 func Reap(context.Context, string) (int, error) { return 0, nil }
+
+// KillDescendants does nothing on this system, where descendants are not known.
+func KillDescendants() {}

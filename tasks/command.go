@@ -165,11 +165,21 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}}
+		return notRun(err, stage)
 	case !status.OK():
 		return s.failure(stage, c, ended(status))
 	}
 	return nil
+}
+
+// notRun is the failure of a command that could not be started, or whose output could not be written.
+func notRun(err error, stage string) error {
+	var start *executor.StartError
+	var unsupported *executor.Unsupported
+	if !errors.As(err, &start) && !errors.As(err, &unsupported) {
+		return err
+	}
+	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}}
 }
 
 func ended(s executor.Status) string {

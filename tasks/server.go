@@ -49,7 +49,7 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 	s.process, err = sh.p.Host.Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		s.close()
-		return nil, &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: "start", Message: err.Error()}}
+		return nil, notRun(err, "start")
 	}
 	if err := s.waitReady(ctx, spec); err != nil {
 		return nil, errors.Join(err, s.stop())

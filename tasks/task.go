@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -90,7 +92,11 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) error {
 // lay copies one input into the working directory and makes sure that it is still what the key says.
 func (t *commandTask) lay(f file, dir string) error {
 	dst := filepath.Join(dir, filepath.FromSlash(f.path))
-	if err := copyFile(dst, filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path))); err != nil {
+	err := copyFile(dst, filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)))
+	if errors.Is(err, errIrregular) || errors.Is(err, fs.ErrNotExist) {
+		return inputChanged(f.path)
+	}
+	if err != nil {
 		return fmt.Errorf("input %s: %w", f.path, err)
 	}
 	in, err := os.Open(dst)
@@ -109,7 +115,8 @@ func (t *commandTask) lay(f file, dir string) error {
 }
 
 func inputChanged(name string) error {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+	// Another attempt would find it changed as well: only another plan helps.
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
 		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 

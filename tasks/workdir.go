@@ -51,9 +51,12 @@ func copyTree(dst, src string) error {
 	})
 }
 
+// errIrregular is wrapped by the error for what was a file and is something else.
+var errIrregular = errors.New("it is no regular file any more")
+
 // copyFile copies a regular file, which must not be there yet, with its permission to be executed.
 func copyFile(dst, src string) (err error) {
-	in, err := os.Open(src)
+	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
 	if err != nil {
 		return err
 	}
@@ -61,6 +64,9 @@ func copyFile(dst, src string) (err error) {
 	info, err := in.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: %w", src, errIrregular)
 	}
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"os/user"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -67,6 +69,8 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 			err = errors.Join(err, stream.Err())
 		}()
 	}
+	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	p, err := a.place()
 	if err != nil {
 		return err
@@ -138,7 +142,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := o.selection.infeasible(p); err != nil {
 		return err
 	}
-	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing,
+	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing,
 		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if file != nil {
 		if err := file.check(p); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/term"
@@ -141,6 +142,8 @@ func remedyOf(err error) string {
 		return "Make a new one: benchgraph plan -out=FILE."
 	case errors.As(err, &refused):
 		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: every figure is then labelled."
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "Free some space (benchgraph cache gc), then apply again: what is finished is kept."
 	case errors.Is(err, cache.ErrBusy):
 		return "Wait until no other benchgraph uses the store."
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 func main() {
@@ -29,22 +30,56 @@ func main() {
 // gcPercent trades memory for time: most runs are over before a garbage collection would have paid off.
 const gcPercent = 400
 
-// interruptible runs a command line until it is done or the user interrupts it. A second interrupt ends the process at
-// once, in case the orderly end hangs.
+// interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or since
+// the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	hangup := make(chan os.Signal, 1) // it comes twice from many terminals, which does not mean hurry
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(hangup, syscall.SIGHUP)
+	}
+	go func() {
+		select {
+		case <-interrupts:
+		case <-hangup:
+		}
+		cancel()
+		again := <-interrupts
+		executor.KillDescendants()
+		signal.Reset(again)
+		_ = syscall.Kill(os.Getpid(), again.(syscall.Signal)) // who waits for us sees that it was a signal
+	}()
 	return run(ctx, args, env, stdin, stdout, stderr)
 }
 
 // run runs a command line and returns its exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{args: args, env: variables(env), stdin: stdin, stdout: stdout, stderr: stderr}
+	out := &output{Writer: stdout}
+	a := &app{args: args, env: variables(env), stdin: stdin, stdout: out, stderr: stderr}
 	a.table = a.commands()
-	err := a.table.Run(ctx, args, stdout)
+	err := a.table.Run(ctx, args, out)
+	if err == nil && out.err != nil {
+		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %w", out.err)
+	}
 	a.explain(ctx, err)
 	return exitCode(ctx, err)
+}
+
+// output is a stream that remembers the first error of writing: who prints a table does not look at each line's.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // app is one call of benchgraph.
@@ -104,6 +139,9 @@ the accounting does not add up · 5 another process holds the lock · 6 budget r
 
 // terminal says whether w is one, and of what size.
 func terminal(w io.Writer) (*os.File, bool) {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }

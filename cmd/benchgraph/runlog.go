@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -22,9 +23,18 @@ type runLog struct {
 
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
-// newRun names an apply: names of later ones sort later.
-func newRun(now time.Time) string {
-	return fmt.Sprintf("%s-%d", now.UTC().Format("20060102T150405.000"), os.Getpid())
+const runTime = "20060102T150405.000"
+
+// newRun names an apply: names of later ones sort later, also when the clock was set back in between.
+func (p place) newRun(now time.Time) string {
+	now = now.UTC()
+	if files, _ := filepath.Glob(filepath.Join(p.runDir(), "*.jsonl")); len(files) > 0 {
+		text, _, _ := strings.Cut(filepath.Base(slices.Max(files)), "-")
+		if last, err := time.Parse(runTime, text); err == nil && !now.After(last) {
+			now = last.Add(time.Millisecond)
+		}
+	}
+	return fmt.Sprintf("%s-%d", now.Format(runTime), os.Getpid())
 }
 
 func (p place) createRunLog(run string) (*runLog, error) {

@@ -69,13 +69,27 @@ func (a *app) place() (place, error) {
 
 // prepare makes the state directory. What is in it belongs to this machine, so git is told to leave it alone.
 func (p place) prepare() error {
+	const remedy = "Choose another directory with BENCHGRAPH_STATE_DIR."
 	if err := os.MkdirAll(p.state, 0o755); err != nil {
-		return hint("Choose another directory with BENCHGRAPH_STATE_DIR.", "state directory: %w", err)
+		return hint(remedy, "state directory: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(p.state)
+	if err == nil {
+		err = cache.CheckOwner(dir)
+	}
+	if err != nil {
+		return hint(remedy, "state directory: %w", err)
+	}
+	// Trees are checked out from mirrors, and downloads go on from what is there.
+	for _, name := range []string{"mirrors", "downloads"} {
+		if err := cache.CheckOwner(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return hint("It may be removed: it is then made anew.", "state directory: %w", err)
+		}
 	}
 	ignore := filepath.Join(p.state, ".gitignore")
 	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
-			return hint("Choose another directory with BENCHGRAPH_STATE_DIR.", "state directory: %w", err)
+			return hint(remedy, "state directory: %w", err)
 		}
 	}
 	return nil
@@ -117,6 +131,9 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 
 // readLock reads the lock file; the empty Lock when there is none.
 func (p place) readLock() (*hclspec.Lock, error) {
+	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file", p.lock)
+	}
 	src, err := os.ReadFile(p.lock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &hclspec.Lock{}, nil

@@ -88,7 +88,7 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -126,6 +126,23 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 	return l, false, nil
 }
 
+// open opens a regular file. It does not wait for what was put in its place.
+func open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0o644)
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		return nil, errIrregular
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errIrregular, f.Close())
+	}
+	return f, nil
+}
+
+var errIrregular = errors.New("it is no regular file: move it away")
+
 // free says whether the lock that the record speaks of is free for me.
 func free(other, me Owner) bool {
 	if other.Host == me.Host {
@@ -136,7 +153,7 @@ func free(other, me Owner) bool {
 
 // Holder says who holds the lock, as far as the record tells: its owner lives and has renewed it. It takes nothing.
 func Holder(path string) (Owner, bool) {
-	f, err := os.Open(path)
+	f, err := open(path, os.O_RDONLY)
 	if err != nil {
 		return Owner{}, false
 	}

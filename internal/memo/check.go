@@ -26,7 +26,8 @@ type Checker struct {
 	store Store
 
 	Refreshed atomic.Bool // set when something of the memo was out of date, and has been renewed
-	root      *os.File    // Dir
+	root      *os.File    // dir
+	now       time.Time
 }
 
 // NewChecker returns a checker for the project in a directory, which is to be closed.
@@ -35,7 +36,7 @@ func NewChecker(dir string, hash func(context.Context, string) (cache.Hashed, er
 	if err != nil {
 		return nil, err
 	}
-	return &Checker{dir: dir, hash: hash, store: store, root: root}, nil
+	return &Checker{dir: dir, hash: hash, store: store, root: root, now: time.Now()}, nil
 }
 
 // Close closes the project's directory.
@@ -57,8 +58,7 @@ func (c *Checker) World(ctx context.Context, m *Memo) bool {
 // regular file any more: what that means only a whole plan can tell.
 func (c *Checker) Changed(ctx context.Context, m *Memo) (changed []bool, ok bool) {
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
-	now := time.Now()
-	use := now.Sub(m.Used) > cache.UseGrain || now.Before(m.Used)
+	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
 	var gone atomic.Bool
 	parallel(len(m.Files)+len(m.Nodes), func(i int) {
 		if i >= len(m.Files) {
@@ -74,7 +74,7 @@ func (c *Checker) Changed(ctx context.Context, m *Memo) (changed []bool, ok bool
 		}
 	})
 	if use {
-		m.Used = now
+		m.Used = c.now
 		c.Refreshed.Store(true)
 	}
 	for i := range m.Nodes {
@@ -99,13 +99,13 @@ func (c *Checker) same(ctx context.Context, t *Thing) bool {
 		return (err == nil) == (t.Is == Regular)
 	case Directory:
 		stamp, ok := stampDir(t.Path)
-		return ok && stamp == t.Stamp && stamp != (cache.Stamp{})
+		return ok && stamp == t.Stamp && stamp.Past(c.now)
 	}
 	stamp, mode, err := cache.StampFile(c.root, t.Path)
 	if err != nil || isExec(mode) != t.Exec {
 		return false
 	}
-	if stamp == t.Stamp {
+	if stamp == t.Stamp && stamp.Past(c.now) {
 		return true
 	}
 	path := t.Path

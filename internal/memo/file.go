@@ -10,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
@@ -24,21 +22,13 @@ const magic = "benchgraph memo 1\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// Read reads the memo in a file; nil when there is none that can be read.
+// Read reads the memo in a file; nil when there is none that can be read and trusted.
 func Read(path string) *Memo {
-	f, err := os.Open(path)
+	data, err := cache.ReadOwn(path)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	var text strings.Builder
-	if info, err := f.Stat(); err == nil {
-		text.Grow(int(info.Size()) + bytes.MinRead)
-	}
-	if _, err := io.Copy(&text, f); err != nil {
-		return nil
-	}
-	m, err := decode(text.String())
+	m, err := decode(data)
 	if err != nil {
 		return nil
 	}
@@ -51,7 +41,7 @@ func blocksFile(path string) string { return path + ".blocks" }
 // Blocks opens the blocks of the memo in a file. The function that it returns reads one; false: it is not there.
 func (m *Memo) Blocks(path string) (read func(Block) ([]byte, bool), close func()) {
 	none := func(Block) ([]byte, bool) { return nil, false }
-	f, err := os.Open(blocksFile(path))
+	f, _, err := cache.OpenOwn(blocksFile(path))
 	if err != nil {
 		return none, func() {}
 	}
@@ -115,16 +105,12 @@ func (m *Memo) encode() []byte {
 
 var errDamaged = errors.New("the memo is damaged")
 
-func decode(text string) (*Memo, error) {
-	body, ok := strings.CutPrefix(text, magic)
-	if !ok || len(body) < 4 {
+func decode(data []byte) (*Memo, error) {
+	body, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok || len(body) < 4 || binary.LittleEndian.Uint32(body) != crc32.Checksum(body[4:], table) {
 		return nil, errDamaged
 	}
-	raw := unsafe.Slice(unsafe.StringData(body), len(body)) // a copy of some megabytes would take longer than the checksum
-	if binary.LittleEndian.Uint32(raw) != crc32.Checksum(raw[4:], table) {
-		return nil, errDamaged
-	}
-	r := &reader{rest: body[4:]}
+	r := &reader{rest: string(body[4:])}
 	m := &Memo{identity: uint32(r.number()), Used: time.Unix(int64(r.number()), 0), For: r.text(), World: r.things(), Files: r.things(), Common: []byte(r.text())}
 	m.Nodes = make([]Node, r.count(minNode))
 	for i := range m.Nodes {

@@ -1,6 +1,7 @@
 package memo
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"hash/crc32"
@@ -142,14 +143,14 @@ func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 // TestADamagedMemoIsNone changes every byte of a memo.
 func TestADamagedMemoIsNone(t *testing.T) {
 	m := &Memo{For: "all", Files: []Thing{{Path: "a"}}, Nodes: []Node{{Address: "task.a", Files: []int32{0}}}}
-	whole := string(m.encode())
+	whole := m.encode()
 	if _, err := decode(whole); err != nil {
 		t.Fatal(err)
 	}
 	for i := range whole {
-		harmed := []byte(whole)
+		harmed := bytes.Clone(whole)
 		harmed[i] ^= 16
-		for _, text := range []string{whole[:i], string(harmed)} {
+		for _, text := range [][]byte{whole[:i], harmed} {
 			if m, err := decode(text); err == nil {
 				t.Fatalf("byte %d: read as %+v", i, m)
 			}
@@ -202,14 +203,14 @@ func FuzzRead(f *testing.F) {
 		}
 		text := binary.LittleEndian.AppendUint32([]byte(magic), crc32.Checksum(body, table))
 		before := allocated()
-		m, err := decode(string(append(text, body...)))
+		m, err := decode(append(text, body...))
 		if used := allocated() - before; used > 64<<20 {
 			t.Fatalf("%d bytes took %d bytes of memory", len(body), used)
 		}
 		if err != nil {
 			return
 		}
-		if again, err := decode(string(m.encode())); err != nil || len(again.Nodes) != len(m.Nodes) {
+		if again, err := decode(m.encode()); err != nil || len(again.Nodes) != len(m.Nodes) {
 			t.Fatalf("written again: %v", err)
 		}
 	})
