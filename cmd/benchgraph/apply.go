@@ -53,6 +53,8 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	if o.parallelism < 0 || o.maxGPUHours < 0 {
 		return &cli.UsageError{Message: "-parallelism and -max-gpu-hours are not negative", Remedy: "0 means: no limit"}
 	}
+	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var file *planFile
 	if len(args) == 1 {
 		if file, err = a.adopt(o, args[0]); err != nil {
@@ -69,8 +71,6 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 			err = errors.Join(err, stream.Err())
 		}()
 	}
-	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	p, err := a.place()
 	if err != nil {
 		return err

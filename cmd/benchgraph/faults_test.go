@@ -21,7 +21,7 @@ import (
 // faults.
 
 // patience bounds what should end by itself. Nothing is measured by it: it only keeps a hang from being for ever.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // world is a project in a directory of its own, with its state.
 type world struct {

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	a := &app{args: args, env: variables(env), stdin: stdin, stdout: out, stderr: stderr}
 	a.table = a.commands()
 	err := a.table.Run(ctx, args, out)
-	if err == nil && out.err != nil {
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %w", out.err)
 	}
 	a.explain(ctx, err)
