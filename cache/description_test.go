@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestDescriptionIsReadable(t *testing.T) {
@@ -120,7 +121,9 @@ func FuzzParseText(f *testing.F) {
 	f.Add(cache.KeyVersion + "\nkind \"a\"\n\"\" 'b'\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		lines, err := cache.ParseText(text)
+		var lines []cache.Line
+		var err error
+		fuzzing.Frugal(t, len(text), func() { lines, err = cache.ParseText(text) })
 		if err != nil {
 			return
 		}

@@ -1,12 +1,14 @@
 package cache_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestExplain(t *testing.T) {
@@ -84,4 +86,44 @@ func TestDiffIsComplete(t *testing.T) {
 			t.Fatalf("changes %+v between %q and %q", changes, old, new)
 		}
 	})
+}
+
+// Texts of keys are read back from results that anybody may have stored.
+func FuzzDiff(f *testing.F) {
+	one := cache.Describe("a").Text()
+	f.Add(one+"env \"A\" \"1\"\nenv \"B\" \"2\"\n", one+"env \"B\" \"3\"\nenv \"A\" \"1\"\n")
+	f.Add(one, "")
+	f.Fuzz(func(t *testing.T, old, new string) {
+		fuzzing.Frugal(t, len(old)+len(new), func() {
+			there, back := cache.Diff(old, new), cache.Diff(new, old)
+			if (len(there) == 0) != (len(back) == 0) {
+				t.Fatalf("%v, and the other way round %v", there, back)
+			}
+			for _, c := range there {
+				if text := c.String(); strings.ContainsAny(text, "\x00\x1b\n\r") {
+					t.Fatalf("%q", text)
+				}
+			}
+		})
+	})
+}
+
+// Texts of many lines that all differ are paired without looking at every pair.
+func BenchmarkDiffOfLongTexts(b *testing.B) {
+	for _, lines := range []int{1_000, 2_000, 4_000, 8_000} {
+		text := func(value string) string {
+			var t strings.Builder
+			t.WriteString(cache.Describe("a").Text())
+			for i := range lines {
+				fmt.Fprintf(&t, "env \"N%d\" %q\n", i, value)
+			}
+			return t.String()
+		}
+		old, new := text("1"), text("2")
+		b.Run(fmt.Sprint(lines), func(b *testing.B) {
+			for b.Loop() {
+				cache.Diff(old, new)
+			}
+		})
+	}
 }

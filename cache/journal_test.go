@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func openJournal(t testing.TB, path string) *Journal {
@@ -266,7 +268,7 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j := &Journal{}
 		j.reset()
-		j.take(append(bytes.Clone(text), '\n'))
+		fuzzing.Frugal(t, len(text), func() { j.take(append(bytes.Clone(text), '\n')) })
 		j.take(line)
 		if _, ok := j.Failure(mine.Key); !ok || j.read != int64(len(text)+1+len(line)) {
 			t.Fatalf("what was recorded after it is lost: %d bytes read", j.read)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func FuzzMeta(f *testing.F) {
@@ -23,7 +25,9 @@ func FuzzMeta(f *testing.F) {
 	f.Add(body)
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		meta, err := decodeMeta(seal(metaMagic, body))
+		var meta Meta
+		var err error
+		fuzzing.Frugal(t, len(body), func() { meta, err = decodeMeta(seal(metaMagic, body)) })
 		if err != nil {
 			return
 		}

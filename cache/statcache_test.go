@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func openStats(t testing.TB, path string) *StatCache {
@@ -292,7 +294,9 @@ func FuzzStatCache(f *testing.F) {
 	}
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		files, err := decodeStats(seal(statMagic, body))
+		var files map[string]stat
+		var err error
+		fuzzing.Frugal(t, len(body), func() { files, err = decodeStats(seal(statMagic, body)) })
 		if err != nil {
 			return
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func files(text map[string]string) machine {
@@ -170,7 +172,9 @@ func FuzzParseSMI(f *testing.F) {
 	f.Add("0, GPU-a, Some, odd, name, 1024, [N/A]\n\n")
 	f.Add(", , , ,\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		devices, err := parseSMI(text)
+		var devices []Device
+		var err error
+		fuzzing.Frugal(t, len(text), func() { devices, err = parseSMI(text) })
 		for _, d := range devices {
 			if d.UUID == "" || d.Index < 0 || d.Memory < 0 || d.Used < 0 || err != nil {
 				t.Errorf("%+v, %v", d, err)

@@ -11,9 +11,12 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func rule(name, match string) Rule { return Rule{Name: name, Match: regexp.MustCompile(match)} }
@@ -155,9 +158,47 @@ func FuzzClassify(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		m, ok, err := Classify([]Rule{{Name: "r", Match: re}}, "run", bytes.NewReader(log))
+		var m Match
+		var ok bool
+		fuzzing.Frugal(t, len(log), func() { m, ok, err = Classify([]Rule{{Name: "r", Match: re}}, "run", bytes.NewReader(log)) })
 		if err != nil || len(m.Evidence) > maxEvidence || !utf8.ValidString(m.Evidence) || strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
 			t.Fatalf("%+v %v %v", m, ok, err)
+		}
+	})
+}
+
+func FuzzLastLine(f *testing.F) {
+	f.Add([]byte("a\nb \x1b[0m\n\n"))
+	f.Add([]byte("50%\r100%\x1b]0;title\x07\xff"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		var line string
+		fuzzing.Frugal(t, len(log), func() { line = LastLine(bytes.NewReader(log)) })
+		if len(line) > maxEvidence || !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
+			t.Fatalf("%q", line)
+		}
+	})
+}
+
+// The words that are looked for first never hide a match: each line of a log is tried with the bare expression, too.
+func FuzzSieve(f *testing.F) {
+	f.Add("an ERROR here", `(?i)error|fatal+`, "disk (full|empty)")
+	f.Add("\u212aelvin", `(?i)kelvin`, "(abcd|efgh)?xyzw")
+	f.Fuzz(func(t *testing.T, line, one, two string) {
+		var rules []Rule
+		for _, expression := range []string{one, two} {
+			re, err := regexp.Compile(expression)
+			if err != nil {
+				t.Skip()
+			}
+			rules = append(rules, Rule{Match: re})
+		}
+		got, _ := newSieve(rules).firstMatch(rules, len(rules), []byte(line), 1)
+		want := slices.IndexFunc(rules, func(r Rule) bool { return r.Match.MatchString(line) })
+		if want < 0 {
+			want = len(rules)
+		}
+		if got != want {
+			t.Fatalf("rule %d matches %q, found %d", want, line, got)
 		}
 	})
 }

@@ -195,6 +195,10 @@ type leaf struct {
 // those are raw data.
 func leaves(v any, path string, to []leaf, limit int) []leaf {
 	const longest = 100
+	const longestPath = 4 << 10 // deeper ones are nobody's metrics, and would cost the square of their depth
+	if len(path) > longestPath {
+		return to
+	}
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch v := v.(type) {
 	case map[string]any:
@@ -215,7 +219,9 @@ func leaves(v any, path string, to []leaf, limit int) []leaf {
 			}
 		}
 	default:
-		to = append(to, leaf{clip(path, 500), v})
+		if name := string(scrub([]byte(path), 0)); name != "" {
+			to = append(to, leaf{clip(name, 500), v})
+		}
 	}
 	return to
 }

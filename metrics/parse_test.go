@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode"
 
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -175,6 +177,18 @@ func TestMetricsOfSeveralFiles(t *testing.T) {
 	}
 }
 
+// A document's names come from the program: they are as clean as the lines of a text.
+func TestNamesOfADocument(t *testing.T) {
+	r := parse(t, jsonLeaves{}, `{"a\u001b[31m": {"b\u202e\n": 1}, "": 2}`)
+	if len(r.Samples) != 1 || r.Samples[0].Metric != "a.b" {
+		t.Errorf("%+v", r.Samples)
+	}
+	deep := parse(t, jsonLeaves{}, strings.Repeat(`{"a":`, 9000)+"1"+strings.Repeat("}", 9000)+"\n")
+	if len(deep.Samples) != 0 {
+		t.Errorf("%+v", deep.Samples)
+	}
+}
+
 func TestBadDefinitions(t *testing.T) {
 	for want, d := range map[string]Definition{
 		"no name":                      {Match: "(a)"},
@@ -272,37 +286,65 @@ func TestSamplesHold(t *testing.T) {
 	})
 }
 
+// Each execution reads the input in one format: the first number chooses it.
 func FuzzParse(f *testing.F) {
-	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
-	for _, input := range inputs {
-		b, err := os.ReadFile(input)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Add([]byte("\xef\xbb\xbf{\"a\":-Infinity}\n[[[[[[\n{\"b\":\"\\\"NaN\"}\x1b]0;\x1b[3"))
 	own, err := NewCustom([]Definition{{Name: "n", Match: `[:=]\s*(\S*)`}, {Name: "p", JSON: "a.b.0"}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own} {
-			r, err := p.Parse(Output{Stdout: strings.NewReader(string(b))})
-			if err != nil && p.Format() != "auto" {
-				t.Fatalf("%s: %v", p.Format(), err)
-			}
-			for _, s := range r.Samples {
-				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" && p.Format() != "json" {
-					t.Fatalf("%s: %+v", p.Format(), s)
-				}
-			}
-			if len(r.Labels) > maxLabels || len(r.Warnings) > maxWarnings+1 || len(r.Samples) > 2*maxSamples {
-				t.Fatalf("%s: bounds exceeded", p.Format())
-			}
-			if _, err := json.Marshal(r); err != nil {
-				t.Fatal(err)
+	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own}
+	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
+	for i := range parsers {
+		for _, input := range inputs {
+			if b := beginning(f, input); !strings.HasSuffix(input, ".golden") {
+				f.Add(uint8(i), b)
 			}
 		}
+		f.Add(uint8(i), []byte("\xef\xbb\xbf{\"a\":-Infinity}\n[[[[[[\n{\"b\":\"\\\"NaN\"}\x1b]0;\x1b[3"))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
+		p := parsers[int(which)%len(parsers)]
+		fuzzing.Frugal(t, len(b), func() { checkParse(t, p, b) })
+	})
+}
+
+func checkParse(t *testing.T, p Parser, b []byte) {
+	r, err := p.Parse(Output{Stdout: bytes.NewReader(b)})
+	if err != nil && p.Format() != "auto" {
+		t.Fatalf("%s: %v", p.Format(), err)
+	}
+	for _, s := range r.Samples {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" || strings.ContainsFunc(s.Metric, unicode.IsControl) {
+			t.Fatalf("%s: %+v", p.Format(), s)
+		}
+	}
+	if len(r.Labels) > maxLabels || len(r.Warnings) > maxWarnings+1 || len(r.Samples) > 2*maxSamples {
+		t.Fatalf("%s: bounds exceeded", p.Format())
+	}
+}
+
+// beginning is the first part of a captured output: long seeds make every execution slow and few of them interesting.
+func beginning(f *testing.F, path string) []byte {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return b[:min(len(b), 2<<10)]
+}
+
+// Definitions are the user's, but what they read is not: any pair of them gives finite samples.
+func FuzzCustom(f *testing.F) {
+	f.Add(`rate=(\S+)`, "a.b[0].c", []byte("rate=3\n{\"a\": {\"b\": [{\"c\": 4}]}}\n"))
+	f.Add(`(\d+)?x`, "$..-1", []byte("x\n[1, [2, NaN]]\n"))
+	f.Add(`()`, "", []byte("\xff\x00\n"))
+	f.Fuzz(func(t *testing.T, match, path string, b []byte) {
+		if len(match) > 100 || strings.ContainsAny(match, "{") {
+			t.Skip() // the user's own expression; how large it may be is the compiler's to bound
+		}
+		p, err := NewCustom([]Definition{{Name: "m", Match: match}, {Name: "p", JSON: path}})
+		if err != nil {
+			return
+		}
+		fuzzing.Frugal(t, len(b), func() { checkParse(t, p, b) })
 	})
 }

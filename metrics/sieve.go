@@ -1,6 +1,11 @@
 package metrics
 
-import "regexp/syntax"
+import (
+	"bytes"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
 
 // sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every line
 // of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
@@ -101,16 +106,11 @@ func required(expression string) []word {
 func literals(re *syntax.Regexp) []word {
 	switch re.Op {
 	case syntax.OpLiteral:
-		w := word{text: []byte(string(re.Rune)), fold: re.Flags&syntax.FoldCase != 0}
-		for i, c := range w.text {
-			if w.fold && c >= 0x80 {
-				return nil // only ASCII is folded here
-			}
-			if w.fold {
-				w.text[i] = lower(c)
-			}
+		text := []byte(string(re.Rune))
+		if re.Flags&syntax.FoldCase == 0 {
+			return []word{{text: text}}
 		}
-		return []word{w}
+		return []word{{text: folded(text), fold: true}}
 	case syntax.OpCapture, syntax.OpPlus:
 		return literals(re.Sub[0])
 	case syntax.OpRepeat:
@@ -137,6 +137,18 @@ func literals(re *syntax.Regexp) []word {
 		return all
 	}
 	return nil
+}
+
+// folded is the longest part of a text of which the case does not matter that only ASCII can spell, in lower case. A
+// Kelvin sign counts as a k there, and a long s as an s.
+func folded(text []byte) []byte {
+	var longest []byte
+	for _, part := range bytes.FieldsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune("kKsS", r) }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return bytes.ToLower(longest)
 }
 
 func shortest(set []word) int {

@@ -24,6 +24,7 @@ var storeys = map[string]int{
 	"internal/memo": 25,
 	"engine":        20, "executor": 20, "stats": 20,
 	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,
+	"internal/printable": 5, "internal/fuzzing": 5,
 }
 
 // rule forbids packages the imports of a list: a path, or with /... all paths below it, too.

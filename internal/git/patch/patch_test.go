@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/git/tree"
 )
 
@@ -76,7 +77,9 @@ func FuzzTouched(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		paths, err := Touched(patch)
+		var paths []string
+		var err error
+		fuzzing.Frugal(t, len(patch), func() { paths, err = Touched(patch) })
 		if err != nil {
 			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Fatalf("%T: %v", err, err)
