@@ -2,6 +2,7 @@ package hclspec
 
 import (
 	"math/big"
+	"os"
 	"slices"
 	"time"
 
@@ -39,6 +40,10 @@ func decodeBenchmark(r reader, b Block) {
 		GPUs: r.gpus(), Server: r.server(), Design: r.design(), Metrics: r.metrics(),
 	}
 	r.placeholders(bench.Command)
+	r.arguments(bench.Command, bench.Secrets)
+	if bench.Server != nil {
+		r.arguments(bench.Server.Command, bench.Secrets)
+	}
 	r.l.spec.Benchmarks = append(r.l.spec.Benchmarks, bench)
 }
 
@@ -184,6 +189,20 @@ func (r reader) metric() Metric {
 		r.Fail(r.Block.Range, "How is the metric read?", "metric %q needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", m.Name)
 	}
 	return m
+}
+
+// arguments refuses a list of arguments that names a secret: every user of the machine can read them.
+func (r reader) arguments(c Command, secrets []string) {
+	for _, word := range c.Argv {
+		for _, part := range word {
+			os.Expand(part.Literal, func(name string) string {
+				if slices.Contains(secrets, name) {
+					r.Fail(c.Range, "Secret among the arguments", "$%s is a secret, and every user of a machine can read the arguments of its processes. Let the program read it from its environment.", name)
+				}
+				return ""
+			})
+		}
+	}
 }
 
 // placeholders refuses a command that still has a placeholder: it would fail, or measure something else, after all that

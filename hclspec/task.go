@@ -21,6 +21,7 @@ func decodeTask(r reader, b Block) {
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
 		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Limits: r.limits(),
 	}
+	r.arguments(t.Command, t.Secrets)
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
 }
 

@@ -25,6 +25,7 @@ func decodeWheel(r reader, b Block) {
 			Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"),
 			Secrets: r.secrets(), Limits: r.limits(), Range: build.Range,
 		}
+		r.arguments(w.Build.Command, w.Build.Secrets)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {
 		r.Fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.Title())
 	}

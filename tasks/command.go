@@ -29,7 +29,7 @@ type shell struct {
 	path    func(hclspec.Address) string // of what texts refer to
 	dir     string                       // working directory
 	vars    map[string]string            // what the commands see beside PATH, HOME and LANG
-	secrets []string                     // values to be masked
+	secrets []secret                     // what the commands see, and nobody else
 	fixes   []hclspec.Address            // what may be learnt from a failure
 	applied []appliedFix
 	log     io.Writer // the attempt's log
@@ -84,8 +84,7 @@ func (s *shell) setSecrets(names []string) error {
 			return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
 				Message: "secret " + name + " is not set in the environment", Remedy: "export " + name + " and apply again"}}
 		}
-		s.vars[name] = value
-		s.secrets = append(s.secrets, value)
+		s.secrets = append(s.secrets, secret{name, value})
 	}
 	return nil
 }
@@ -102,7 +101,8 @@ func (s *shell) expand(c hclspec.Command) []string {
 	return argv
 }
 
-// variables replaces $OUT, $PORT and the like in a word that no shell will see.
+// variables replaces $OUT, $PORT and the like in a word that no shell will see. Secrets are not among them: every user of
+// the machine can read the arguments of a process.
 func (s *shell) variables(word string) string {
 	return os.Expand(word, func(name string) string {
 		if value, ok := s.vars[name]; ok {
@@ -116,6 +116,9 @@ func (s *shell) environ() []string {
 	environ := slices.Clone(s.p.Environ)
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 		environ = append(environ, name+"="+s.vars[name])
+	}
+	for _, secret := range s.secrets {
+		environ = append(environ, secret.name+"="+secret.value)
 	}
 	return environ
 }
@@ -137,7 +140,7 @@ func (s *shell) capture() (*captured, error) {
 }
 
 func (s *shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
-	return executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: s.secrets}
+	return executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: values(s.secrets)}
 }
 
 // run runs a command to its end. A command that fails is a *engine.Failure of the class that its output tells.
@@ -147,7 +150,7 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 		return err
 	}
 	defer c.file.Close()
-	fmt.Fprintf(s.log, "$ %s\n", strings.Join(argv, " "))
+	s.say("$ %s\n", strings.Join(argv, " "))
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
@@ -180,6 +183,11 @@ func notRun(err error, stage string) error {
 		return err
 	}
 	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}}
+}
+
+// say writes a line of our own into the attempt's log.
+func (s *shell) say(format string, args ...any) {
+	_, _ = io.WriteString(s.log, mask(fmt.Sprintf(format, args...), s.secrets)) // a log that cannot be written fails when it is closed
 }
 
 func ended(s executor.Status) string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -58,15 +59,18 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	return os.Remove(partial)
 }
 
-// fileName is the last part of the URL's path.
+// fileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a fetched
+// file is put into commands.
 func fileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
-			return name
+			return unsafeInShell.ReplaceAllString(name, "_")
 		}
 	}
 	return "download"
 }
+
+var unsafeInShell = regexp.MustCompile(`[^\pL\pN._+@%=,:-]`)
 
 func downloadFailure(err error) error {
 	if errors.Is(err, context.Canceled) {

@@ -1,9 +1,12 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,15 +30,65 @@ type lifecycle struct {
 	env *engine.Env
 	m   member
 	out string // the member's directory in the result
+	sh  *shell
+	sum hash.Hash // of what the measured command printed
 }
 
-func (l *lifecycle) run(ctx context.Context) error {
-	b := l.m.bench
+// run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
+// failure, whatever its exit status. Its output is kept all the same, since it may be the definition of the metric that
+// is wrong. What cannot be kept is removed, so that nothing of it is stored with the rest of the block.
+func (l *lifecycle) run(ctx context.Context) (err error) {
 	dir := filepath.Join(l.env.Work, l.m.name)
-	sh, err := l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, outDir))
+	if err := os.Mkdir(l.out, 0o755); err != nil {
+		return err
+	}
+	l.sh, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, outDir))
 	if err != nil {
 		return err
 	}
+	ran := l.live(ctx, dir)
+	if err := l.admit(ctx); err != nil {
+		return conceal(errors.Join(err, cache.RemoveTree(l.out)), l.sh.secrets)
+	}
+	if ran != nil {
+		return conceal(ran, l.sh.secrets)
+	}
+	sample, err := l.t.p.primary(l.m.bench, l.out)
+	if err != nil {
+		return l.sh.excused(err)
+	}
+	l.tell(sample)
+	return nil
+}
+
+// admit looks at what the lifecycle left.
+func (l *lifecycle) admit(ctx context.Context) error {
+	if err := admit(ctx, l.out, l.m.name, l.sh.secrets); err != nil || l.sum == nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(l.out, stdoutFile))
+	if err != nil {
+		return foreignOutput()
+	}
+	defer f.Close()
+	now := sha256.New()
+	if _, err := io.Copy(now, f); err != nil {
+		return err
+	}
+	if !bytes.Equal(now.Sum(nil), l.sum.Sum(nil)) {
+		return foreignOutput()
+	}
+	return nil
+}
+
+// foreignOutput is the failure of a run whose output is not what the measured command printed.
+func foreignOutput() error {
+	return unfit("foreign_output", "the file that keeps the command's output was changed by something else than its output", "let commands write below $OUT and nowhere else")
+}
+
+// live is the lifecycle itself.
+func (l *lifecycle) live(ctx context.Context, dir string) error {
+	b, sh := l.m.bench, l.sh
 	if err := l.layOut(dir); err != nil {
 		return err
 	}
@@ -73,9 +126,7 @@ func (l *lifecycle) layOut(dir string) error {
 	return l.t.refs.layData(l.env, dir, l.m.bench.Data)
 }
 
-// measure runs the command, first for warming up, then for the sample, and reads the primary metric: a run that yields
-// none is a failure, whatever its exit status. Its output is kept all the same, since it may be the definition of the
-// metric that is wrong.
+// measure runs the command, first for warming up, then for the sample.
 func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 	b := l.m.bench
 	argv := sh.expand(b.Command)
@@ -89,20 +140,13 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 		}
 	}
 	l.progress("run")
-	stdout, err := os.Create(filepath.Join(l.out, stdoutFile))
+	stdout, err := create(filepath.Join(l.out, stdoutFile))
 	if err != nil {
 		return err
 	}
-	err = l.client(ctx, sh, s, argv, stdout)
-	if err = errors.Join(err, stdout.Close()); err != nil {
-		return err
-	}
-	sample, err := l.t.p.primary(b, l.out)
-	if err != nil {
-		return sh.excused(err)
-	}
-	l.tell(sample)
-	return nil
+	l.sum = sha256.New()
+	err = l.client(ctx, sh, s, argv, io.MultiWriter(stdout, l.sum))
+	return errors.Join(err, stdout.Close())
 }
 
 // client runs the measured command. It ends at once when the server dies.
@@ -204,7 +248,7 @@ func (p *Project) read(b *hclspec.Benchmark, dir string) (metrics.Result, error)
 }
 
 func emptyDir(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
+	if err := cache.RemoveTree(dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(dir, 0o755)

@@ -28,7 +28,7 @@ func (t *probeTask) Describe(d *cache.Description) { t.refs.describeCommand(d, "
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	dir := filepath.Join(env.Work, "src")
-	sh, err := t.p.newShell(env, t.refs, dir, env.Out)
+	sh, err := t.p.newShell(env, t.refs, dir, filepath.Join(env.Work, "out"))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type server struct {
 // startServer starts a server and waits until it is ready. It notices at once when the server dies instead.
 func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile string) (*server, error) {
 	sh = sh.with(spec.Env)
-	log, err := os.Create(logFile)
+	log, err := create(logFile)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 		out = io.MultiWriter(out, s.watch)
 	}
 	argv := sh.expand(spec.Command)
-	fmt.Fprintf(sh.log, "$ %s &\n", strings.Join(argv, " "))
+	sh.say("$ %s &\n", strings.Join(argv, " "))
 	s.process, err = sh.p.Host.Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		s.close()

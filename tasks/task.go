@@ -53,12 +53,13 @@ func (t *commandTask) Describe(d *cache.Description) {
 	d.Add("outputs", t.spec.Outputs...)
 }
 
-func (t *commandTask) Run(ctx context.Context, env *engine.Env) error {
+func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	dir, made := filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	sh, err := t.p.newShell(env, t.refs, dir, made)
 	if err != nil {
 		return err
 	}
+	defer func() { err = conceal(err, sh.secrets) }()
 	if t.spec.Source != (hclspec.Address{}) {
 		if err := copyTree(dir, t.refs.input(env, t.spec.Source).Dir); err != nil {
 			return err
@@ -83,10 +84,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) error {
 	if err := sh.run(ctx, "run", sh.expand(t.spec.Command), t.spec.Timeout, nil); err != nil {
 		return err
 	}
-	if len(t.spec.Outputs) == 0 {
-		return copyTree(env.Out, made)
-	}
-	return keepOutputs(env.Out, made, t.spec.Outputs)
+	return sh.keep(ctx, env.Out, made, t.spec.Outputs)
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.

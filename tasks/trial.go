@@ -132,7 +132,12 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(env.Out, recordFile), append(text, '\n'), 0o644)
+	f, err := create(filepath.Join(env.Out, recordFile))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
 }
 
 const recordFile = "record.json"

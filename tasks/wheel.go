@@ -48,12 +48,13 @@ func (t *buildTask) Describe(d *cache.Description) {
 	d.Add("outputs", t.outputs...)
 }
 
-func (t *buildTask) Run(ctx context.Context, env *engine.Env) error {
+func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
 	sh, err := t.p.newShell(env, t.refs, src, made)
 	if err != nil {
 		return err
 	}
+	defer func() { err = conceal(err, sh.secrets) }()
 	if err := t.layOut(ctx, env, src); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) error {
 	if err := sh.run(ctx, "build", sh.expand(t.build.Command), t.build.Timeout, nil); err != nil {
 		return err
 	}
-	return keepOutputs(env.Out, made, t.outputs)
+	return sh.keep(ctx, env.Out, made, t.outputs)
 }
 
 func (t *buildTask) layOut(ctx context.Context, env *engine.Env, dir string) error {

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,11 @@ func copyTree(dst, src string) error {
 
 // errIrregular is wrapped by the error for what was a file and is something else.
 var errIrregular = errors.New("it is no regular file any more")
+
+// create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
+func create(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
 
 // copyFile copies a regular file, which must not be there yet, with its permission to be executed.
 func copyFile(dst, src string) (err error) {
@@ -120,28 +126,57 @@ func (r refs) layData(env *engine.Env, dir string, data []hclspec.Data) error {
 	return nil
 }
 
+// keep takes over what commands left in made: the files that match the patterns, or everything when there are none.
+func (s *shell) keep(ctx context.Context, out, made string, patterns []string) error {
+	if len(patterns) == 0 {
+		if err := admit(ctx, made, "$OUT", s.secrets); err != nil {
+			return err
+		}
+		return copyTree(out, made)
+	}
+	if err := isDirectory(made, "$OUT"); err != nil {
+		return err
+	}
+	if err := keepOutputs(out, made, patterns); err != nil {
+		return err
+	}
+	return admit(ctx, out, "$OUT", s.secrets)
+}
+
 // keepOutputs moves from made to out the files that match the patterns. Each pattern must match at least one.
 func keepOutputs(out, made string, patterns []string) error {
+	// Through a root, no link leads out: neither those that the command made nor those that were taken over.
+	from, err := os.OpenRoot(made)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenRoot(out)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
 	kept := map[string]bool{}
 	for _, pattern := range patterns {
-		matches, err := doublestar.Glob(os.DirFS(made), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
 		if err != nil {
-			return fmt.Errorf("output pattern %q: %w", pattern, err)
+			return unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err), "let it leave directories that can be read")
 		}
 		if len(matches) == 0 {
-			return missingOutput(made, pattern)
+			return missingOutput(from.FS(), pattern)
 		}
 		for _, m := range matches {
 			if kept[m] {
 				continue
 			}
 			kept[m] = true
-			dst := filepath.Join(out, filepath.FromSlash(m))
-			if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-				return err
+			name := filepath.FromSlash(m)
+			err := to.MkdirAll(filepath.Dir(name), 0o755)
+			if err == nil {
+				err = os.Rename(filepath.Join(made, name), filepath.Join(out, name))
 			}
-			if err := os.Rename(filepath.Join(made, filepath.FromSlash(m)), dst); err != nil {
-				return err
+			if err != nil {
+				return unfit("unreadable", fmt.Sprintf("$OUT/%s cannot be taken over: %v", m, err), "let the command leave directories that can be written to")
 			}
 		}
 	}
@@ -149,8 +184,8 @@ func keepOutputs(out, made string, patterns []string) error {
 }
 
 // missingOutput says what was there instead.
-func missingOutput(made, pattern string) error {
-	there, _ := doublestar.Glob(os.DirFS(made), "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+func missingOutput(made fs.FS, pattern string) error {
+	there, _ := doublestar.Glob(made, "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
 	what := "$OUT is empty"
 	if len(there) > 0 {
 		what = "$OUT holds " + strings.Join(there[:min(len(there), 5)], ", ")

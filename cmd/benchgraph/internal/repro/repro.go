@@ -200,7 +200,7 @@ func (s *script) wheel(v *hclspec.Wheel) error {
 
 func (s *script) results(patterns []string) {
 	if len(patterns) > 0 {
-		s.line("# Of what is in $OUT, these are the result: %s", quote(strings.Join(patterns, " ")))
+		s.line("# Of what is in $OUT, these are the result: %q", patterns)
 	}
 }
 

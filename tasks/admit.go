@@ -1,0 +1,294 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// What commands leave below $OUT is foreign: it is looked at, and never followed, before anything of it is taken over.
+
+// Bounds on what one command may leave. They are far beyond any build, and keep a hostile one from filling the disk with
+// what costs it nothing to make.
+const (
+	mostFiles   = 1_000_000
+	mostBytes   = 1 << 40
+	sparseFrom  = 16 << 30 // bytes from which on a file must not consist of holes
+	sparseRatio = 100
+	longestName = 3500 // bytes of a path; the store takes no longer ones
+)
+
+// secret is a value from the environment that must stay out of everything that is kept.
+type secret struct{ name, value string }
+
+// admission is one look at what commands left in a directory.
+type admission struct {
+	root    *os.Root
+	title   string // what the directory is called in messages
+	secrets []secret
+	files   int
+	bytes   int64
+	links   []string
+	names   map[inode]uint64 // of a file that has several: how many were not found yet
+	example map[inode]string
+}
+
+// inode names a file on this machine.
+type inode struct{ dev, ino uint64 }
+
+// admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside, of
+// a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere. All
+// else is a *engine.Failure of the class invalid.
+func admit(ctx context.Context, dir, title string, secrets []secret) error {
+	if err := isDirectory(dir, title); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	a := &admission{root: root, title: title, secrets: searchable(secrets), names: map[inode]uint64{}, example: map[inode]string{}}
+	if err := a.walk(ctx, "."); err != nil {
+		return err
+	}
+	for id, missing := range a.names {
+		if missing > 0 {
+			return a.unfit("hard_link", a.example[id], "is a hard link to a file outside the result, where it could be changed", "copy the file instead")
+		}
+	}
+	for _, name := range a.links {
+		if err := a.link(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchable are the secrets that can be found: space around one is not part of it, as programs tend to trim it.
+func searchable(secrets []secret) []secret {
+	var list []secret
+	for _, s := range secrets {
+		if s.value = strings.TrimSpace(s.value); s.value != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func unfit(rule, message, remedy string) *engine.Failure {
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Invalid, Rule: rule, Stage: "run", Message: message, Remedy: remedy + "; nothing was stored"}}
+}
+
+// isDirectory makes sure that no command has put a link, say, in a directory's place.
+func isDirectory(dir, title string) error {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return unfit("not_a_directory", title+" is no directory any more", "let the command write below $OUT and leave $OUT itself alone")
+	}
+	return nil
+}
+
+func (a *admission) unfit(rule, name, why, remedy string) error {
+	return unfit(rule, a.place(name)+" "+why, remedy)
+}
+
+// place is a name as it is shown.
+func (a *admission) place(name string) string { return a.title + "/" + mask(name, a.secrets) }
+
+func (a *admission) walk(ctx context.Context, dir string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := a.root.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := a.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(1000)
+		for _, entry := range entries {
+			if err := a.visit(ctx, path.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// visit looks at one name.
+func (a *admission) visit(ctx context.Context, name string) error {
+	info, err := a.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if a.files++; a.files > mostFiles {
+		return unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles), "let the command pack them, or narrow outputs")
+	}
+	if len(name) > longestName {
+		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", longestName), "let the command make fewer directories within each other")
+	}
+	if err := a.leaks(name, "the name of %s", strings.NewReader(name)); err != nil {
+		return err
+	}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		return a.walk(ctx, name)
+	case fs.ModeSymlink:
+		a.links = append(a.links, name)
+		return nil
+	case fs.ModeSocket, fs.ModeNamedPipe:
+		return a.root.Remove(name)
+	case 0:
+		return a.file(name, info)
+	}
+	return a.unfit("device", name, "is a device", "a result holds only files, directories and links")
+}
+
+// file looks at a regular file.
+func (a *admission) file(name string, info fs.FileInfo) error {
+	size := info.Size()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		if st.Nlink > 1 {
+			id := inode{uint64(st.Dev), st.Ino}
+			if _, seen := a.names[id]; !seen {
+				a.names[id], a.example[id] = uint64(st.Nlink), name
+			}
+			a.names[id]--
+		}
+		if size >= sparseFrom && st.Blocks*512 < size/sparseRatio {
+			return a.unfit("sparse_file", name, fmt.Sprintf("says that it has %d bytes, and nearly all of them are holes", size), "let the command write only what it has to say")
+		}
+	}
+	if a.bytes += size; a.bytes > mostBytes {
+		return unfit("too_large", fmt.Sprintf("%s holds over %d GiB", a.title, mostBytes>>30), "let the command keep less")
+	}
+	if len(a.secrets) == 0 {
+		return nil
+	}
+	if info.Mode()&0o400 == 0 {
+		if err := a.root.Chmod(name, info.Mode().Perm()|0o400); err != nil {
+			return err
+		}
+	}
+	f, err := a.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return a.leaks(name, "%s", f)
+}
+
+// link looks at a symbolic link: where it leads, followed the way the system would, must be inside.
+func (a *admission) link(name string) error {
+	target, err := a.root.Readlink(name)
+	if err != nil {
+		return err
+	}
+	if err := a.leaks(name, "the target of the link %s", strings.NewReader(target)); err != nil {
+		return err
+	}
+	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result", mask(target, a.secrets)), "copy the file instead")
+	}
+	return nil
+}
+
+// leaks says which secret stands in what r has.
+func (a *admission) leaks(name, where string, r io.Reader) error {
+	found, err := find(r, a.secrets)
+	if err != nil || found == nil {
+		return err
+	}
+	remedy := "let the command keep it out of what it writes"
+	if len(found.value) < 8 {
+		remedy += fmt.Sprintf(" (its value has only %d bytes, which may also stand there by chance)", len(found.value))
+	}
+	return unfit("secret_in_result", fmt.Sprintf(where, a.place(name))+" holds the value of the secret "+found.name, remedy)
+}
+
+// find returns the first of the secrets that stands anywhere in what r has; nil when none does.
+func find(r io.Reader, secrets []secret) (*secret, error) {
+	if len(secrets) == 0 {
+		return nil, nil
+	}
+	overlap := 0
+	for _, s := range secrets {
+		overlap = max(overlap, len(s.value)-1)
+	}
+	buf := make([]byte, overlap+256<<10)
+	have := 0
+	for {
+		n, err := r.Read(buf[have:])
+		text := buf[:have+n]
+		for i := range secrets {
+			if bytes.Contains(text, []byte(secrets[i].value)) {
+				return &secrets[i], nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		have = copy(buf, text[max(0, len(text)-overlap):])
+	}
+}
+
+// mask is a text with *** in place of every secret.
+func mask(text string, secrets []secret) string {
+	if len(secrets) == 0 {
+		return text
+	}
+	var b strings.Builder
+	m := executor.NewMasker(&b, values(secrets))
+	// A strings.Builder takes everything.
+	_, _ = io.WriteString(m, text)
+	_ = m.Close()
+	return b.String()
+}
+
+func values(secrets []secret) []string {
+	list := make([]string, len(secrets))
+	for i, s := range secrets {
+		list[i] = s.value
+	}
+	return list
+}
+
+// conceal is an error without secrets: names of files and lines of output become part of messages, and those of the
+// journal, events and reports.
+func conceal(err error, secrets []secret) error {
+	if err == nil || len(secrets) == 0 {
+		return err
+	}
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		for _, text := range []*string{&f.Message, &f.Evidence, &f.Remedy} {
+			*text = mask(*text, secrets)
+		}
+		return f
+	}
+	if text := err.Error(); mask(text, secrets) != text {
+		return errors.New(mask(text, secrets))
+	}
+	return err
+}
