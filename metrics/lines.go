@@ -6,6 +6,8 @@ import (
 	"io"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // maxLine is how much of a line is looked at, in bytes. It stays below the 64 KiB that benchfmt's scanner can hold.
@@ -108,7 +110,7 @@ func scrub(b []byte, n int) []byte {
 	out := append(make([]byte, 0, len(b)), b[:n]...)
 	for i := n; i < len(b); {
 		if b[i] == '\x1b' {
-			i += escape(b[i:])
+			i += printable.Sequence(b[i:])
 			continue
 		}
 		r, size := utf8.DecodeRune(b[i:])
@@ -124,40 +126,6 @@ func scrub(b []byte, n int) []byte {
 		}
 	}
 	return out
-}
-
-// escape returns the length of the terminal sequence at the start of b. One that does not end hides nothing but its
-// introducer, so that no output can make the rest of a line invisible.
-func escape(b []byte) int {
-	if len(b) < 2 {
-		return 1
-	}
-	switch b[1] {
-	case '[':
-		for i := 2; i < len(b); i++ {
-			if b[i] >= 0x40 && b[i] <= 0x7e {
-				return i + 1
-			}
-			if b[i] < 0x20 || b[i] > 0x7e {
-				return i
-			}
-		}
-		return 2
-	case ']', 'P', 'X', '^', '_':
-		for i := 2; i < len(b); i++ {
-			if b[i] == '\a' {
-				return i + 1
-			}
-			if b[i] == '\x1b' && i+1 < len(b) && b[i+1] == '\\' {
-				return i + 2
-			}
-		}
-		return 2
-	}
-	if b[1] >= 0x20 && b[1] <= 0x7e {
-		return 2
-	}
-	return 1
 }
 
 // withoutStamp removes the time stamp that container runtimes and CI services put before every line.

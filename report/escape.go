@@ -2,32 +2,15 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// clean makes one printable line of any text: terminal sequences go, white space becomes a space, and what a reader could
-// not see (control characters, marks that reverse the direction of writing, broken UTF-8) becomes U+FFFD.
-func clean(s string) string {
-	s = terminalSequence.ReplaceAllString(s, "")
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case !unicode.IsPrint(r):
-			b.WriteRune(utf8.RuneError)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// terminalSequence matches colours, cursor movements and window titles.
-var terminalSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))`)
+// clean makes one printable line of any text.
+func clean(s string) string { return printable.Line(s) }
 
 const mostEvidence = 400 // runes of a log line that a table shows
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -32,7 +33,7 @@ func renderJSON(p *prepared) (map[string][]byte, error) {
 	if err := encoder.Encode(document); err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"report.json": out.Bytes()}, nil
+	return map[string][]byte{"report.json": printable.JSON(out.Bytes())}, nil
 }
 
 // present makes an empty list of a missing one, which a reader can iterate over.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -102,7 +103,7 @@ func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, f
 	s.showHindered(applied.Plan)
 	for _, r := range s.project.Spec.Reports {
 		if st, ok := applied.Plan.Step(r.Address.String()); ok && st.Action == engine.Cached {
-			fmt.Fprintf(s.stdout, "%s: %s (%d files written)\n", r.Address, view.Clean(r.Dir), count(files, s.reportDir(r.Dir)))
+			fmt.Fprintf(s.stdout, "%s: %s (%d files written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir), count(files, s.reportDir(r.Dir)))
 		}
 	}
 }
@@ -219,7 +220,7 @@ func writeDiagnostics(stream *view.Stream, err error) {
 			stream.Write(line)
 		}
 	default:
-		line.Message, line.Detail = printable(err), remedyOf(err)
+		line.Message, line.Detail = printable.Lines(err.Error()), remedyOf(err)
 		stream.Write(line)
 	}
 }

@@ -66,6 +66,5 @@ func (a *app) evaluate(o hclspec.Options, expr string) error {
 	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
-	_, err := fmt.Fprintln(a.stdout, value)
-	return err
+	return a.raw([]byte(value + "\n"))
 }

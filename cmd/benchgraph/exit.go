@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/applylock"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -108,19 +109,10 @@ func (a *app) explain(ctx context.Context, err error) {
 		a.note("Interrupted.")
 		return
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.style(a.stderr).Error("Error:"), strings.ReplaceAll(printable(err), "\n", "\n  "))
+	fmt.Fprintf(a.stderr, "%s %s\n", a.style(a.stderr).Error("Error:"), strings.ReplaceAll(printable.Lines(err.Error()), "\n", "\n  "))
 	if remedy := remedyOf(err); remedy != "" {
-		fmt.Fprintf(a.stderr, "  %s\n", remedy)
+		fmt.Fprintf(a.stderr, "  %s\n", view.Clean(remedy))
 	}
-}
-
-// printable is an error without control characters; its lines stay.
-func printable(err error) string {
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	for i := range lines {
-		lines[i] = view.Clean(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 func remedyOf(err error) string {
@@ -161,7 +153,16 @@ func (a *app) printDiags(diags hcl.Diagnostics, files map[string]*hcl.File) {
 			width = uint(columns)
 		}
 	}
-	w := hcl.NewDiagnosticTextWriter(a.stderr, files, width, a.style(a.stderr).Color)
+	shown := make(map[string]*hcl.File, len(files))
+	for name, f := range files {
+		shown[name] = &hcl.File{Body: f.Body, Bytes: printable.Source(f.Bytes), Nav: f.Nav}
+	}
+	for i, d := range diags {
+		clean := *d
+		clean.Summary, clean.Detail = view.Clean(d.Summary), printable.Lines(d.Detail)
+		diags[i] = &clean
+	}
+	w := hcl.NewDiagnosticTextWriter(a.stderr, shown, width, a.style(a.stderr).Color)
 	if err := w.WriteDiagnostics(diags); err != nil {
 		fmt.Fprintln(a.stderr, view.Clean(diags.Error()))
 	}

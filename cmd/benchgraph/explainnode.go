@@ -51,11 +51,10 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	case o.json:
 		return view.JSON(a.stdout, explanation(st, changes, o.key))
 	case o.key:
-		_, err = fmt.Fprint(a.stdout, st.Text)
-		return err
+		return a.raw([]byte(st.Text))
 	}
-	fmt.Fprintf(a.stdout, "%s: %s, %s\n", st.Node.Address, st.Action, view.Clean(st.Reason))
-	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, st.Node.Place)
+	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
+	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
 	if len(changes) > 0 {
 		fmt.Fprintf(a.stdout, "  changed since the %s:\n", since)
 		for _, c := range changes {
@@ -64,7 +63,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	}
 	for _, dep := range st.Node.Needs {
 		if d, ok := p.Step(dep.Address); ok && d.Action != engine.Cached {
-			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", dep.Address, d.Action, view.Clean(d.Reason))
+			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", view.Clean(dep.Address), d.Action, view.Clean(d.Reason))
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
@@ -96,12 +97,12 @@ func (a *app) formatFile(o *formatFlags, path string) (bool, error) {
 	}
 	switch {
 	case o.diff:
-		_, err = a.stdout.Write(diff.Diff(path, src, path+" (formatted)", want))
+		err = a.raw(diff.Diff(path, src, path+" (formatted)", want))
 	case o.check:
-		_, err = fmt.Fprintln(a.stdout, path)
+		_, err = fmt.Fprintln(a.stdout, view.Clean(path))
 	default:
 		if err = writeFile(path, want); err == nil {
-			_, err = fmt.Fprintln(a.stdout, path)
+			_, err = fmt.Fprintln(a.stdout, view.Clean(path))
 		}
 	}
 	return true, err

@@ -102,7 +102,7 @@ func (s *session) attempts(st *engine.Step) []loggedAttempt {
 }
 
 // copyLog writes a log to stdout as it is, and follows it as long as its attempt runs.
-func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) error {
+func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) (err error) {
 	f, err := os.Open(t.log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address, t.log)
@@ -111,10 +111,12 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 		return fmt.Errorf("log: %w", err)
 	}
 	defer f.Close()
+	out := s.unchanged()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
 		// Whether it runs is asked first: what is written before it ends is then read below.
 		alive := follow && slices.ContainsFunc(s.running(), func(n runningNode) bool { return n.Log == t.log })
-		if _, err := io.Copy(s.stdout, f); err != nil {
+		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}
 		if !alive {

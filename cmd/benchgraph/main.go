@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 func main() {
@@ -151,6 +152,27 @@ func terminal(w io.Writer) (*os.File, bool) {
 func (a *app) style(w io.Writer) view.Style {
 	_, tty := terminal(w)
 	return view.Style{Color: tty && !a.noColor && a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
+}
+
+// unchanged is where foreign bytes go that are to arrive as they are: on a terminal, all but those that would move its
+// cursor. Close passes on the rest.
+func (a *app) unchanged() io.WriteCloser {
+	if _, tty := terminal(a.stdout); tty {
+		return printable.NewWriter(a.stdout)
+	}
+	return unclosed{a.stdout}
+}
+
+// unclosed is a writer that outlives its user.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// raw writes foreign text.
+func (a *app) raw(text []byte) error {
+	w := a.unchanged()
+	_, err := w.Write(text)
+	return errors.Join(err, w.Close())
 }
 
 func (a *app) note(format string, args ...any) {

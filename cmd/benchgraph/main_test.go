@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -47,9 +49,10 @@ func TestScript(t *testing.T) {
 			return os.MkdirAll(home, 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"json":  jsonAt,
-			"await": await,
+			"exits":     exits,
+			"json":      jsonAt,
+			"await":     await,
+			"printable": printableFile,
 		},
 	})
 }
@@ -125,6 +128,17 @@ func descend(v any, step string) any {
 		}
 	}
 	return nil
+}
+
+// printableFile checks that nothing in a file moves a cursor or hides what stands beside it: printable FILE.
+func printableFile(ts *testscript.TestScript, neg bool, args []string) {
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\r\n", "\n") // lines of CSV
+	for n, line := range strings.Split(text, "\n") {
+		hidden := strings.ContainsFunc(strings.ReplaceAll(line, "\t", ""), func(r rune) bool { return !unicode.IsPrint(r) })
+		if hidden || !utf8.ValidString(line) {
+			ts.Fatalf("%s:%d: %q", args[0], n+1, line)
+		}
+	}
 }
 
 // await waits until a file exists: await FILE.

@@ -170,7 +170,7 @@ func (s *session) write(r hclspec.Report, found []tasks.Findings) error {
 				return fmt.Errorf("%s: %w", r.Address, err)
 			}
 		}
-		fmt.Fprintln(s.stdout, path)
+		fmt.Fprintln(s.stdout, view.Clean(path))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/repro"
@@ -46,6 +45,5 @@ func (a *app) runRepro(ctx context.Context, text string) error {
 	if err != nil {
 		return hint("benchgraph show "+text+" tells what is known of it.", "%w", err)
 	}
-	_, err = fmt.Fprint(a.stdout, script)
-	return err
+	return a.raw([]byte(script))
 }

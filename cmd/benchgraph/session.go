@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -356,7 +357,7 @@ func (s *session) config(o access, load tasks.Loader) tasks.Config {
 		Environ: s.environ(), GitEnviron: s.gitEnviron(),
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load,
-		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: s.stderr,
+		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
 		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(o),
 	}
 }

@@ -132,7 +132,7 @@ func (s *session) showNode(v *nodeView) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-10s %s\n", name, view.Clean(fmt.Sprintf(format, args...)))
 	}
-	fmt.Fprintf(w, "%s\n", s.style(w).Bold(v.Address))
+	fmt.Fprintf(w, "%s\n", s.style(w).Bold(view.Clean(v.Address)))
 	line("declared", "%s", v.Place)
 	line("state", "%s: %s", v.Action, v.Reason)
 	line("key", "%s", v.Key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Watcher is told what happens while a plan is applied. Close ends it: nothing is shown any more.
@@ -213,7 +214,7 @@ func marshal(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return printable.JSON(bytes.TrimRight(b.Bytes(), "\n")), nil
 }
 
 // Stream writes events as JSON, one a line: first the version, last a summary.

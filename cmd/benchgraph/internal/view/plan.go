@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // How much a plan may be spread out before its lines are drawn together.
@@ -251,8 +253,13 @@ func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
 
 // JSON writes one document.
 func JSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(printable.JSON(b.Bytes()))
+	return err
 }

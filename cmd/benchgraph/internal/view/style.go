@@ -14,6 +14,8 @@ import (
 
 	"github.com/docker/go-units"
 	"golang.org/x/text/width"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Format is the version of all JSON that is written here. Readers ignore fields that they do not know.
@@ -47,35 +49,14 @@ func (s Style) Bold(text string) string { return s.paint(bold, text) }
 // Error marks the word that says that something went wrong.
 func (s Style) Error(text string) string { return s.paint(red, text) }
 
-// Clean is a text without control characters and escape sequences, in one line: tabs and line ends are spaces.
+// Clean is a foreign text as one printable line, cut where no one would read on.
 func Clean(text string) string {
-	var b strings.Builder
-	rest := []rune(strings.ToValidUTF8(text, "\uFFFD"))
-	for i := 0; i < len(rest); i++ {
-		switch r := rest[i]; {
-		case r == '\x1b':
-			i += escape(rest[i+1:])
-		case r == '\t' || r == '\n':
-			b.WriteByte(' ')
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
-		default:
-			b.WriteRune(r)
-		}
+	const most = 4 << 10
+	line := printable.Line(text)
+	if len(line) <= most {
+		return line
 	}
-	return strings.TrimSpace(b.String())
-}
-
-// escape is how many runes after an escape character belong to its sequence.
-func escape(rest []rune) int {
-	if len(rest) == 0 || rest[0] != '[' && rest[0] != ']' {
-		return min(1, len(rest))
-	}
-	for i, r := range rest[1:] {
-		if rest[0] == '[' && r >= 0x40 && r <= 0x7e || rest[0] == ']' && r == '\a' {
-			return i + 2
-		}
-	}
-	return len(rest)
+	return strings.ToValidUTF8(line[:most], "") + "…"
 }
 
 // cells is how many columns of a terminal a text takes.
@@ -120,11 +101,14 @@ func pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-cells(text)))
 }
 
-// Table writes rows in columns that are as wide as their widest cell, two spaces apart.
+// Table writes rows in columns that are as wide as their widest cell, two spaces apart. It cleans the cells.
 func Table(w io.Writer, indent string, rows [][]string) {
 	var widths []int
-	for _, row := range rows {
+	for r, row := range rows {
+		rows[r] = make([]string, len(row))
 		for i, cell := range row {
+			cell = Clean(cell)
+			rows[r][i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

@@ -252,7 +252,7 @@ func TestLive(t *testing.T) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
 			}
 		}
-		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20% évil\n\[#{12}-{12}\] 1/2  1 running .* about .* left`).MatchString(shown) {
+		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20%\x{FFFD} évil\n\[#{12}-{12}\] 1/2  1 running .* about .* left`).MatchString(shown) {
 			t.Errorf("the table is\n%s", shown)
 		}
 		l.Close()
@@ -322,12 +322,8 @@ func TestDuration(t *testing.T) {
 }
 
 func TestCleanedTextHasNoControlCharacters(t *testing.T) {
-	for in, want := range map[string]string{
-		"\x1b]0;title\atext": "text", "\x1b[1;31mred\x1b[0m": "red", "a\tb\nc": "a b c", "\x1b": "", "ok\u202egnp": "okgnp", "\x9b31m": "\uFFFD31m",
-	} {
-		if got := Clean(in); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
-		}
+	if got := Clean("\x1b]0;title\atext\u202e\n" + strings.Repeat("é", 5000)); len(got) > 4<<10+3 || !strings.HasPrefix(got, "text\uFFFD é") {
+		t.Errorf("%d bytes: %.40q", len(got), got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))

@@ -1,0 +1,191 @@
+// Package printable makes foreign text fit to be shown: what commands print, names of files, addresses, subjects of
+// commits, answers of servers. Nothing that it returns moves a cursor, changes a colour, reverses the direction of
+// writing or hides what stands beside it.
+package printable
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Line is one printable line of any text: terminal sequences go, white space becomes a space, and what a reader could
+// not see (control and format characters, broken UTF-8) becomes U+FFFD.
+func Line(text string) string {
+	if plain(text) {
+		return strings.TrimSpace(text)
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	each([]byte(text), func(r rune, _ int) {
+		if unicode.IsSpace(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+	})
+	return strings.TrimSpace(b.String())
+}
+
+// Lines is Line for each line of a text, indented as it was; empty ones at its end are left out.
+func Lines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if lines[i] = Line(line); lines[i] != "" {
+			lines[i] = indent + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plain says that there is nothing but printable ASCII, as in most texts.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// each hands on the runes of a text that can be shown, with their length, and leaves terminal sequences out.
+func each(text []byte, to func(r rune, size int)) {
+	for i := 0; i < len(text); {
+		if text[i] == '\x1b' {
+			i += Sequence(text[i:])
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		if !unicode.IsSpace(r) && !unicode.IsPrint(r) {
+			r = utf8.RuneError
+		}
+		to(r, size)
+		i += size
+	}
+}
+
+// Sequence returns the length of the terminal sequence at the start of b, which begins with an escape character. One that
+// does not end hides nothing but its introducer, so that no output can make the rest of a line invisible.
+func Sequence(b []byte) int {
+	if len(b) < 2 {
+		return 1
+	}
+	switch b[1] {
+	case '[':
+		for i := 2; i < len(b); i++ {
+			if b[i] >= 0x40 && b[i] <= 0x7e {
+				return i + 1
+			}
+			if b[i] < 0x20 || b[i] > 0x7e {
+				return i
+			}
+		}
+		return 2
+	case ']', 'P', 'X', '^', '_':
+		text := b[2:min(len(b), longestSequence)]
+		end := bytes.Index(text, []byte("\x1b\\"))
+		if bell := bytes.IndexByte(text, '\a'); bell >= 0 && (end < 0 || bell < end) {
+			return 2 + bell + 1
+		}
+		if end >= 0 {
+			return 2 + end + 2
+		}
+		return 2
+	}
+	if b[1] >= 0x20 && b[1] <= 0x7e {
+		return 2
+	}
+	return 1
+}
+
+// longestSequence bounds the search for the end of a string sequence: without it, a text of nothing but their beginnings
+// would cost the square of its length.
+const longestSequence = 2 << 10
+
+// Source is a file's text with a question mark for every byte that cannot be shown. Places in it stay what they are.
+func Source(text []byte) []byte {
+	out := bytes.Clone(text)
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) {
+			for j := range size {
+				out[i+j] = '?'
+			}
+		}
+		i += size
+	}
+	return out
+}
+
+// JSON is a JSON text in which what cannot be shown is escaped. Encoders escape the control characters of ASCII alone.
+func JSON(text []byte) []byte {
+	hidden := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for _, r := range string(text) {
+		switch {
+		case !hidden(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too.
+type Writer struct {
+	w   io.Writer
+	buf []byte
+}
+
+// NewWriter returns a Writer that writes to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// longestWait is how much of a line without end is kept back.
+const longestWait = 64 << 10
+
+// Write passes on the lines that have come to their end.
+func (p *Writer) Write(b []byte) (int, error) {
+	p.buf = append(p.buf, b...)
+	end := bytes.LastIndexByte(p.buf, '\n') + 1
+	if end == 0 && len(p.buf) > longestWait {
+		end = len(p.buf)
+	}
+	if err := p.pass(end); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close passes on the rest. It does not close the writer below.
+func (p *Writer) Close() error { return p.pass(len(p.buf)) }
+
+func (p *Writer) pass(n int) error {
+	if n == 0 {
+		return nil
+	}
+	text := bytes.ReplaceAll(p.buf[:n], []byte("\r\n"), []byte("\n"))
+	out := make([]byte, 0, len(text))
+	each(text, func(r rune, _ int) {
+		switch {
+		case r == '\r':
+			r = '\n'
+		case r != '\t' && r != '\n' && unicode.IsSpace(r):
+			r = ' '
+		}
+		out = utf8.AppendRune(out, r)
+	})
+	p.buf = append(p.buf[:0], p.buf[n:]...)
+	_, err := p.w.Write(out)
+	return err
+}
