@@ -162,6 +162,16 @@ func TestPatchesThatArePartlyRightAreRefusedWhole(t *testing.T) {
 		"binary, left out":  {"diff --git a/bin b/bin\nindex 1234567..89abcde 100644\nBinary files a/bin and b/bin differ\n", "binary file without its content"},
 		"rename to outside": {"diff --git a/a.txt b/../a.txt\nsimilarity index 100%\nrename from a.txt\nrename to ../a.txt\n", "leads out of the tree"},
 		"binary, cut short": {"diff --git a/b b/b\nnew file mode 100644\nindex 0000000000000000000000000000000000000000..69c55f56023c82aaf160f1bfa5a5b9f387f1af7e\nGIT binary patch\nliteral 7\nOcmZSh&ybf|&Hw-j)&fcZ\n", "binary patch: unexpected EOF"},
+		"copy to outside":   {"diff --git a/a.txt b/../b\nsimilarity index 100%\ncopy from a.txt\ncopy to ../b\n", "leads out of the tree"},
+		"copy from outside": {"diff --git a/../../etc/passwd b/x\nsimilarity index 100%\ncopy from ../../etc/passwd\ncopy to x\n", "leads out of the tree"},
+		"two names":         {"diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/../x\n@@ -1,2 +1,2 @@\n-line a\n+LINE A\n line b\n", "patch"},
+		"binary outside":    {"diff --git a/../b b/../b\nnew file mode 100644\nindex 0000000..1\nGIT binary patch\nliteral 3\nKcmZQzWMBXQ0RR910H6Q>\n\nliteral 0\nHcmV?d00001\n\n", "patch"},
+		"git on a Mac":      {"--- /dev/null\n+++ b/.g\u200cit/config\n@@ -0,0 +1 @@\n+x\n", "into .git"},
+		"git on Windows":    {"--- /dev/null\n+++ b/git~1/config\n@@ -0,0 +1 @@\n+x\n", "into .git"},
+		"NUL in a name":     {"diff --git \"a/x\\000y\" \"b/x\\000y\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/x\\000y\"\n@@ -0,0 +1 @@\n+x\n", "patch"},
+		"not UTF-8":         {"diff --git \"a/x\\377\" \"b/x\\377\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/x\\377\"\n@@ -0,0 +1 @@\n+x\n", "patch"},
+		"link turned away":  {"diff --git a/dirlink b/dirlink\nindex 1234567..89abcde 120000\n--- a/dirlink\n+++ b/dirlink\n@@ -1 +1 @@\n-sub\n\\ No newline at end of file\n+../..\n\\ No newline at end of file\n", "leads out of the tree"},
+		"a file's new mode": {"diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 120000\n", "patch"},
 		"no prefix":         {"--- x\n+++ x\n@@ -1 +1 @@\n-a\n+b\n", "lacks the prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,6 +186,28 @@ func TestPatchesThatArePartlyRightAreRefusedWhole(t *testing.T) {
 				t.Errorf("left %v", list)
 			}
 		})
+	}
+}
+
+// What git makes something harmless of is applied as git does it: a file is a file with one of two modes.
+func TestOddHeadersHaveNoEffect(t *testing.T) {
+	o := newOrigin(t)
+	base := o.commit("base", map[string]string{"a.txt": "line a\nline b\n"})
+	for name, c := range map[string]struct {
+		patch string
+		want  map[string]string
+	}{
+		"names that differ": {"diff --git a/a.txt b/.git/config\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line a\n+LINE A\n line b\n", map[string]string{"a.txt": "LINE A\nline b\n"}},
+		"setuid":            {"diff --git a/s b/s\nnew file mode 104755\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+x\n", map[string]string{"a.txt": "line a\nline b\n", "x:s": "x\n"}},
+		"a device's mode":   {"diff --git a/dev b/dev\nnew file mode 020666\n--- /dev/null\n+++ b/dev\n@@ -0,0 +1 @@\n+x\n", map[string]string{"a.txt": "line a\nline b\n", "dev": "x\n"}},
+	} {
+		m, _ := open(t, o.dir)
+		dir := t.TempDir()
+		if _, err := m.Apply(t.Context(), base, []byte(c.patch), dir); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(c.want, layout(t, dir)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

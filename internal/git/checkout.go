@@ -111,8 +111,9 @@ func (m *Mirror) linkTargets(ctx context.Context, links []entry, env []string) (
 	if err != nil {
 		return nil, err
 	}
+	known := tree.NewLinks(targets)
 	for _, l := range links {
-		if !tree.StaysInside(l.path, targets) {
+		if !known.StaysInside(l.path) {
 			return nil, &Escapes{Path: l.path, Target: targets[l.path]}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Escapes says that a tree holds a path or a link that leads out of it.
@@ -18,47 +20,85 @@ type Escapes struct {
 }
 
 func (e *Escapes) Error() string {
+	if e.Target == "" && !utf8.ValidString(e.Path) {
+		return fmt.Sprintf("path %q: not UTF-8", e.Path)
+	}
 	if e.Target == "" {
 		return fmt.Sprintf("path %q: leads out of the tree, or into .git", e.Path)
 	}
 	return fmt.Sprintf("link %q: its target %q leads out of the tree", e.Path, e.Target)
 }
 
-const maxLinkSteps = 255
+// deepest is how many links may lead through each other: systems follow no more.
+const deepest = 40
 
-// StaysInside says whether a link leads to a place inside the tree, given where all its links lead. It follows the link the way the system would, through the other links of the tree: "a/../x" leads elsewhere
-// when a is a link. A link that leads nowhere, or in a circle, leads nowhere outside.
-func StaysInside(link string, targets map[string]string) bool {
-	todo := strings.Split(link, "/")
-	var at []string
-	for steps := 0; len(todo) > 0; {
-		part := todo[0]
-		todo = todo[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			if len(at) == 0 {
-				return false
-			}
-			at = at[:len(at)-1]
-			continue
-		}
-		at = append(at, part)
-		target, ok := targets[strings.Join(at, "/")]
-		if !ok {
-			continue
-		}
-		if steps++; steps > maxLinkSteps {
-			return true
-		}
-		if strings.HasPrefix(target, "/") || strings.ContainsRune(target, 0) {
-			return false
-		}
-		at = at[:len(at)-1]
-		todo = append(strings.Split(target, "/"), todo...)
+// longestPlace bounds what following costs. No system opens a longer path.
+const longestPlace = 4 << 10
+
+// Links knows where the symbolic links of a tree lead. Each is followed once, however many lead through it.
+type Links struct {
+	targets map[string]string // by path
+	ends    map[string]end
+}
+
+// end is where a link leads.
+type end struct {
+	place   string // path in the tree; "." is its top
+	nowhere bool   // in a circle, or while it is being followed
+	outside bool
+}
+
+// NewLinks takes the targets of links by their paths.
+func NewLinks(targets map[string]string) *Links {
+	return &Links{targets: targets, ends: map[string]end{}}
+}
+
+// StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through the
+// other links of the tree: "a/../x" leads elsewhere when a is a link. A link that leads nowhere, or in a circle, leads
+// nowhere outside; one that leads through more links than a system follows is not accepted.
+func (l *Links) StaysInside(link string) bool { return !l.follow(link, 1).outside }
+
+// follow finds the end of a link, depth links after the first.
+func (l *Links) follow(link string, depth int) end {
+	if e, ok := l.ends[link]; ok {
+		return e
 	}
-	return true
+	target := l.targets[link]
+	if depth > deepest || strings.HasPrefix(target, "/") || strings.ContainsRune(target, 0) {
+		return end{outside: true}
+	}
+	l.ends[link] = end{nowhere: true} // as long as it is being followed: who comes here again is in a circle
+	e := l.walk(path.Dir(link), target, depth)
+	l.ends[link] = e
+	return e
+}
+
+// walk goes from a directory along a path.
+func (l *Links) walk(at, to string, depth int) end {
+	for part := range strings.SplitSeq(to, "/") {
+		switch {
+		case part == "" || part == ".":
+			continue
+		case part == "..":
+			if at == "." {
+				return end{outside: true}
+			}
+			at = path.Dir(at)
+			continue
+		}
+		at = path.Join(at, part)
+		if len(at) > longestPlace {
+			return end{outside: true}
+		}
+		if _, ok := l.targets[at]; ok {
+			e := l.follow(at, depth+1)
+			if e.outside || e.nowhere {
+				return e
+			}
+			at = e.place
+		}
+	}
+	return end{place: at}
 }
 
 // Inside says whether a path of a tree names a place inside it that is not git's own.
@@ -67,11 +107,25 @@ func Inside(p string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if strings.EqualFold(part, ".git") {
+		if isGit(part) {
 			return false
 		}
 	}
 	return true
+}
+
+// isGit says whether some file system takes a name for .git: one that ignores the case, characters that nobody sees, or
+// what stands after a dot, a space or a colon at the end.
+func isGit(name string) bool {
+	seen := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, name)
+	seen, _, _ = strings.Cut(seen, ":")
+	seen = strings.TrimRight(seen, " .")
+	return strings.EqualFold(seen, ".git") || strings.EqualFold(seen, "git~1")
 }
 
 // Writer writes files below one directory and nowhere else. It follows no link that it finds there out of it, and

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,12 +10,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestPathsOfATree(t *testing.T) {
 	for path, want := range map[string]bool{
 		"a": true, "a/b.c": true, ".github/x": true, "...": true, "a/.gitignore": true, "": false, ".": false, "..": false, "a/../b": false,
-		"/a": false, "a//b": false, "a/": false, ".git": false, "a/.Git/b": false, "a\x00b": false, "\xff": false,
+		"/a": false, "a//b": false, "a/": false, ".git": false, "a/.Git/b": false, ".g\u200cit": false, "GIT~1/x": false, ".git. /x": false, ".git::$INDEX_ALLOCATION/x": false, ".gitx": true, "git": true, "a\x00b": false, "\xff": false,
 	} {
 		if got := Inside(path); got != want {
 			t.Errorf("%q: %v", path, got)
@@ -62,8 +65,12 @@ func TestALinkIsFollowedThroughOtherLinks(t *testing.T) {
 		{map[string]string{"a": "b/b/b", "b": "b/b"}, "a", true},
 		{map[string]string{"x/y/z": "../../.."}, "x/y/z", false},
 		{map[string]string{"x/y/z": "../.."}, "x/y/z", true},
+		{map[string]string{"a": "b/../..", "b": "a"}, "a", true},
+		{map[string]string{"a": strings.Repeat("x/", 3000) + strings.Repeat("../", 3000)}, "a", false},
+		{chain(40), "l0", true},
+		{chain(41), "l0", false},
 	} {
-		if got := StaysInside(c.link, c.links); got != c.stays {
+		if got := NewLinks(c.links).StaysInside(c.link); got != c.stays {
 			t.Errorf("%s in %v: %v", c.link, c.links, got)
 		}
 	}
@@ -90,13 +97,62 @@ func TestAcceptedLinksStayInside(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
+		known := NewLinks(links)
 		for link := range links {
-			if !StaysInside(link, links) {
+			if !known.StaysInside(link) {
 				continue
 			}
 			got, err := filepath.EvalSymlinks(filepath.Join(root, link))
 			if err == nil && got != root && !strings.HasPrefix(got, root+"/") {
 				rt.Fatalf("%s of %v leads to %s", link, links, got)
+			}
+		}
+	})
+}
+
+// chain is links of which each leads to the next.
+func chain(n int) map[string]string {
+	links := map[string]string{}
+	for i := range n {
+		links[fmt.Sprintf("l%d", i)] = fmt.Sprintf("l%d", i+1)
+	}
+	return links
+}
+
+// However links lead through each other, the cost grows with the length of their targets.
+func BenchmarkLinks(b *testing.B) {
+	for _, n := range []int{100, 1_000, 10_000} {
+		links := map[string]string{}
+		for i := range n {
+			links[fmt.Sprintf("l%d", i)] = strings.Repeat(fmt.Sprintf("l%d/../", i+1-i%39/38*39), 200)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				known := NewLinks(links)
+				for link := range links {
+					known.StaysInside(link)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/link")
+		})
+	}
+}
+
+// Of two links, their target and a path that leads through them: what is accepted, a root directory accepts, too.
+func FuzzLinks(f *testing.F) {
+	f.Add("b/../x", "a", ".")
+	f.Add("../..", "d/../../e", "\x00")
+	f.Fuzz(func(t *testing.T, one, two, three string) {
+		links := map[string]string{"a": one, "d/b": two, "d/e/c": three}
+		known := NewLinks(links)
+		for link, target := range links {
+			inside := false
+			fuzzing.Frugal(t, len(one)+len(two)+len(three), func() { inside = known.StaysInside(link) })
+			if inside && (strings.HasPrefix(target, "/") || strings.ContainsRune(target, 0)) {
+				t.Fatalf("%s of %q was accepted", link, links)
+			}
+			if again := NewLinks(links).StaysInside(link); again != inside {
+				t.Fatalf("%s of %q: %t after the others, %t alone", link, links, inside, again)
 			}
 		}
 	})
