@@ -183,6 +183,30 @@ func TestTheUsersConfigurationAndHooksHaveNoEffect(t *testing.T) {
 	}
 }
 
+// The configuration of a repository that lacks objects names the program that fetches them.
+func TestWhatARepositoryLacksIsNotFetchedByItsOwnProgram(t *testing.T) {
+	o, ids := history(t)
+	trap := filepath.Join(t.TempDir(), "sprung")
+	head := o.git("rev-parse", "HEAD")
+	for name, value := range map[string]string{
+		"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+		"remote.origin.url": "file://" + o.dir, "remote.origin.uploadpack": "touch " + trap + ";", "core.sshCommand": "touch " + trap + ";",
+	} {
+		o.git("config", name, value)
+	}
+	o.must(os.Remove(filepath.Join(o.dir, ".git", "objects", head[:2], head[2:])))
+	m, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: o.dir, Env: os.Environ()})
+	if err == nil {
+		_, err = m.Resolve(t.Context(), []string{ids["one"], "HEAD", head})
+	}
+	if err == nil {
+		t.Error("what is missing was found")
+	}
+	if _, err := os.Lstat(trap); err == nil {
+		t.Error("a program that the repository names was run")
+	}
+}
+
 func TestWhatAKilledProcessLeftIsInNobodysWay(t *testing.T) {
 	o, _ := history(t)
 	dir := filepath.Join(t.TempDir(), "m")

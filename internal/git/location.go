@@ -111,7 +111,7 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	}
 	out, err := m.git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"},
-		Env:  []string{"GIT_DIR=" + gitDir},
+		Env:  foreign(gitDir),
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return local{}, fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a bundle): %w", m.shown, err)
@@ -132,9 +132,15 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	return l, nil
 }
 
+// foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program that
+// fetches what is missing there, so nothing is fetched.
+func foreign(dir string) []string {
+	return []string{"GIT_DIR=" + dir, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
+}
+
 // followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
 func (m *Mirror) followLocal(ctx context.Context) error {
-	env := []string{"GIT_DIR=" + m.local.dir}
+	env := foreign(m.local.dir)
 	refs, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}, Env: env})
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
