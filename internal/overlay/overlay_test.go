@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -419,4 +420,32 @@ func FuzzWheel(f *testing.F) {
 			t.Fatal("the laid file is missing")
 		}
 	})
+}
+
+// A wheel may say that it has millions of entries, and hold no byte of any.
+func TestAWheelOfNothingButNames(t *testing.T) {
+	var one bytes.Buffer
+	z := zip.NewWriter(&one)
+	for i := range 100 {
+		if _, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%05000d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The list of entries over and over, and an end that says how many there are.
+	data := one.Bytes()
+	end := len(data) - 22
+	start := int(binary.LittleEndian.Uint32(data[end+16:]))
+	const times = 150
+	list := bytes.Repeat(data[start:end], times)
+	record := bytes.Clone(data[end:])
+	binary.LittleEndian.PutUint16(record[8:], 100*times)
+	binary.LittleEndian.PutUint16(record[10:], 100*times)
+	binary.LittleEndian.PutUint32(record[12:], uint32(len(list)))
+	bomb := slices.Concat(data[:start], list, record)
+	if _, err := readArchive(bytes.NewReader(bomb), int64(len(bomb))); err == nil || !strings.Contains(err.Error(), "list of entries is over 64 MiB") {
+		t.Errorf("%d MiB: %v", len(bomb)>>20, err)
+	}
 }

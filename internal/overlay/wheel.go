@@ -9,19 +9,21 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
 )
 
 const (
-	maxEntries = 200_000
-	maxEntry   = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
-	maxTotal   = 32 << 30 // bytes of all
-	maxLaid    = 64 << 20 // bytes of a source file that is laid over: it is held in memory
-	maxRatio   = 1040     // deflate cannot do better than 1032
-	nameIsUTF8 = 0x800
-	dosEpoch   = 1<<5 | 1 // 1 January 1980, the first day that a zip can name
+	maxEntries   = 200_000
+	maxDirectory = 64 << 20 // bytes of the list of entries, which the reader holds in memory
+	maxEntry     = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
+	maxTotal     = 32 << 30 // bytes of all
+	maxLaid      = 64 << 20 // bytes of a source file that is laid over: it is held in memory
+	maxRatio     = 1040     // deflate cannot do better than 1032
+	nameIsUTF8   = 0x800
+	dosEpoch     = 1<<5 | 1 // 1 January 1980, the first day that a zip can name
 )
 
 // prefixes are the directories under which source trees keep the packages that a wheel has at its top.
@@ -144,12 +146,27 @@ func (l *layer) load(name string) (laid, error) {
 	return laid{data: data, perm: permission(info.Mode())}, err
 }
 
+// limited is a reader that gives no more than so many bytes.
+type limited struct {
+	io.ReaderAt
+	left int64
+}
+
+func (l *limited) ReadAt(p []byte, off int64) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("the list of entries is over %d MiB", maxDirectory>>20)
+	}
+	return l.ReaderAt.ReadAt(p, off)
+}
+
 // readArchive reads what a wheel says of its entries and refuses what no wheel holds.
 func readArchive(r io.ReaderAt, size int64) (*archive, error) {
-	z, err := zip.NewReader(r, size)
+	directory := &limited{ReaderAt: r, left: maxDirectory}
+	z, err := zip.NewReader(directory, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, err
 	}
+	directory.left = math.MaxInt64
 	if len(z.File) > maxEntries {
 		return nil, fmt.Errorf("over %d entries", maxEntries)
 	}
