@@ -44,6 +44,7 @@ type Journal struct {
 	read      int64 // bytes of the file that have been taken in
 	lines     int   // lines among them
 	damaged   int   // those that were passed over
+	asks      bool  // something was asked or recorded, so that what others record is taken in
 	err       error // why it could not be read
 	serial    int
 	kept      int                        // attempts in addresses
@@ -82,6 +83,10 @@ func (j *Journal) open() error {
 	if j.lock, err = openOwn(j.path+".lock", 0); err != nil {
 		return err
 	}
+	if err := j.reopen(); err != nil {
+		j.lock.Close()
+		return err
+	}
 	return nil
 }
 
@@ -95,7 +100,7 @@ func (j *Journal) Load() error {
 
 // asked reads what there is when nothing was read yet.
 func (j *Journal) asked() {
-	if j.file == nil && j.err == nil {
+	if !j.asks && j.err == nil {
 		j.err = j.catchUp()
 	}
 }
@@ -104,17 +109,18 @@ func (j *Journal) asked() {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
-		return errors.Join(j.err, j.lock.Close())
+	var sync error
+	if j.asks {
+		sync = j.file.Sync()
 	}
-	return errors.Join(j.err, j.file.Sync(), j.file.Close(), j.lock.Close())
+	return errors.Join(j.err, sync, j.file.Close(), j.lock.Close())
 }
 
 // Sync makes what was recorded durable, and takes in what other processes recorded.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
+	if !j.asks {
 		return nil // nothing was asked or recorded
 	}
 	if err := errors.Join(j.file.Sync(), j.catchUp()); err != nil {
@@ -288,7 +294,8 @@ func cutUnescaped(text, end string, ok bool) (value, rest string, _ bool) {
 
 // catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
 func (j *Journal) catchUp() error {
-	if j.file == nil || !still(j.file, j.path) {
+	j.asks = true
+	if !still(j.file, j.path) {
 		if err := j.reopen(); err != nil {
 			return err
 		}
