@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -200,10 +201,15 @@ func (t *tree) hashFile(ctx context.Context, file *File) error {
 	return nil
 }
 
+// buffers are what files are read into. Most files are much smaller.
+var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+
 // hashReader is the SHA-256 of all that r has, in hexadecimal digits, and its length.
 func hashReader(ctx context.Context, r io.Reader) (sum string, size int64, err error) {
 	h := sha256.New()
-	buf := make([]byte, 128<<10)
+	buffer := buffers.Get().(*[128 << 10]byte)
+	defer buffers.Put(buffer)
+	buf := buffer[:]
 	for {
 		if ctx.Err() != nil {
 			return "", 0, context.Cause(ctx)

@@ -148,10 +148,8 @@ func (b *builder) addAll(ctx context.Context) error {
 	for i := range s.Images {
 		b.addImage(&s.Images[i])
 	}
-	for i := range s.Tasks {
-		if err := b.addTask(ctx, &s.Tasks[i]); err != nil {
-			return err
-		}
+	if err := b.addTasks(ctx); err != nil {
+		return err
 	}
 	for i := range s.KnownIssues {
 		b.addKnownIssue(&s.KnownIssues[i])

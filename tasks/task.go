@@ -118,10 +118,51 @@ func inputChanged(name string) error {
 		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
-// addTask adds the node of a task block.
-func (b *builder) addTask(ctx context.Context, s *hclspec.Task) error {
+// addTasks adds the nodes of all task blocks. Their inputs are hashed together, on all cores.
+func (b *builder) addTasks(ctx context.Context) error {
+	inputs := make([][]string, len(b.Spec.Tasks))
+	for i := range b.Spec.Tasks {
+		inputs[i] = b.inputs(&b.Spec.Tasks[i])
+	}
+	if err := b.hashInputs(ctx, inputs); err != nil {
+		return err
+	}
+	for i := range b.Spec.Tasks {
+		if err := b.addTask(ctx, &b.Spec.Tasks[i], inputs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hashInputs takes in the files that are not known yet. What is wrong with one of them is told where it is used.
+func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
+	var names, paths []string
+	wanted := map[string]bool{}
+	for _, list := range inputs {
+		for _, name := range list {
+			if _, known := b.known[name]; !known && !wanted[name] {
+				wanted[name] = true
+				names, paths = append(names, name), append(paths, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
+			}
+		}
+	}
+	hashed, _ := b.Stat.HashAll(ctx, paths)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, h := range hashed {
+		if h.SHA256 != "" {
+			b.known[names[i]] = file{names[i], h}
+		}
+	}
+	return nil
+}
+
+// addTask adds the node of a task block with these inputs.
+func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string) error {
 	t := &commandTask{p: b.Project, spec: s}
-	for _, name := range b.inputs(s) {
+	for _, name := range inputs {
 		f, err := b.inputFile(ctx, name)
 		if err != nil {
 			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
