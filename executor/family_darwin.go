@@ -38,30 +38,39 @@ func kqueueWait(pid int) error {
 
 // family is a program and its process group. Descendants that leave the group are not known on this system.
 type family struct {
-	leader       int
+	leader       procID
 	user, system time.Duration
 }
 
 func newFamily(leader int, _ string, _ map[int]bool) (*family, error) {
-	return &family{leader: leader}, nil
+	return &family{leader: procID{pid: leader}}, nil
 }
 
 // members returns the group as one process while any of it lives. A signal to a group of zombies is refused with EPERM.
 func (f *family) members() ([]proc, error) {
-	if err := unix.Kill(-f.leader, 0); err != nil {
+	if err := unix.Kill(-f.leader.pid, 0); err != nil {
 		return nil, nil
 	}
-	return []proc{{pid: f.leader, group: f.leader, state: 'R', name: "process group"}}, nil
+	return []proc{{pid: f.leader.pid, group: f.leader.pid, state: 'R', name: "process group"}}, nil
 }
 
-func (f *family) send(sig syscall.Signal, _ []proc) { _ = unix.Kill(-f.leader, sig) }
+func (f *family) send(sig syscall.Signal, _ []proc) { _ = unix.Kill(-f.leader.pid, sig) }
 
 func bornOf(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func pidNamespace() string { return "0" }
 
 // Reap does nothing on this system, as the environment of other processes cannot be read.
-func Reap(context.Context, string) (int, error) { return 0, nil }
+func Reap(context.Context, HostOptions) (int, error) { return 0, nil }
+
+// roll is not kept on this system.
+type roll struct{}
+
+func (h *Host) openRoll()         {}
+func (h *Host) note(byte, procID) {}
+
+// Close does nothing on this system.
+func (h *Host) Close() error { return nil }
 
 // KillDescendants does nothing on this system, where descendants are not known.
 func KillDescendants() {}

@@ -31,6 +31,7 @@ const (
 // HostOptions are the settings of a Host.
 type HostOptions struct {
 	Owner string // names what the processes belong to, such as the path of the state directory; Reap finds them by it
+	Rolls string // directory in which is kept what runs, for Reap to find what hides; empty: it is not kept
 }
 
 // Host is the Executor that runs programs on this machine, as the current user.
@@ -40,15 +41,18 @@ type HostOptions struct {
 // when their own parent ends. The last of these makes this whole process a reaper of orphans; a daemon that hides its
 // environment and its session, and whose parent is gone, is ended when no other program is left that may have started it.
 //
-// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left.
+// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left, by the
+// mark in its environment or, where that is gone, by the roll of what ran.
 type Host struct {
 	mark    mark
 	foreign map[int]bool // sessions in which no descendant of a program can be
+	rolls   string
+	roll    roll
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: newMark(o.Owner), foreign: adoptOrphans()}
+	return &Host{mark: newMark(o.Owner), foreign: adoptOrphans(), rolls: o.Rolls}
 }
 
 // Start starts cmd.
@@ -66,6 +70,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.openRoll()
 	id := h.mark.next()
 	p := &process{
 		name:  cmd.Argv[0],
@@ -86,7 +91,15 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		p.grace = defaultGrace
 	}
 	p.connect(cmd)
-	if err := p.start(cmd.Stdin, func(pid int) (*family, error) { return newFamily(pid, id, h.foreign) }); err != nil {
+	join := func(pid int) (*family, error) {
+		f, err := newFamily(pid, id, h.foreign)
+		if err == nil {
+			h.note('+', f.leader)
+			p.forget = func() { h.note('-', f.leader) }
+		}
+		return f, err
+	}
+	if err := p.start(cmd.Stdin, join); err != nil {
 		return nil, explain(cmd, path, err)
 	}
 	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
@@ -106,6 +119,7 @@ type process struct {
 	begun    time.Time
 	ended    time.Time
 	unwatch  func() bool
+	forget   func() // takes the program off the roll
 
 	done chan struct{} // closed: the program has ended
 	stop chan struct{} // closed: it is to be ended
@@ -276,6 +290,7 @@ func (p *process) supervise() {
 		p.status = Status{Code: -1, Wall: time.Since(p.begun)}
 		return
 	}
+	p.forget()
 	<-p.done
 	_ = p.cmd.Wait() // the status tells it; errors of writing are in the sinks
 	if p.stdin != nil {

@@ -298,7 +298,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 	waitUntil(exists(filepath.Join(dir, "ready")))
 	reap := func(name string, want bool) {
 		t.Helper()
-		n, err := executor.Reap(t.Context(), name)
+		n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: name})
 		if err != nil || (n > 0) != want {
 			t.Errorf("Reap: %d, %v", n, err)
 		}
@@ -315,7 +315,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 	waitUntil(func() bool { return !alive(t, dir, "program") })
 	reap(filepath.Join(dir, "other"), false)
 	reap(dir, true)
-	if n, err := executor.Reap(t.Context(), dir); n != 0 || err != nil {
+	if n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: dir}); n != 0 || err != nil {
 		t.Errorf("Reap with nothing left: %d, %v", n, err)
 	}
 }
@@ -323,7 +323,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 func TestReapStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if n, err := executor.Reap(ctx, t.TempDir()); n != 0 || err != nil {
+	if n, err := executor.Reap(ctx, executor.HostOptions{Owner: t.TempDir()}); n != 0 || err != nil {
 		t.Errorf("with nothing to do: %d, %v", n, err)
 	}
 }

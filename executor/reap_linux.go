@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,14 +14,25 @@ import (
 // reapGrace is what programs of a dead owner get to end politely.
 const reapGrace = 2 * time.Second
 
-// Reap ends what a Host with the same Owner left behind when its process was killed, and returns how many processes that
-// were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives, and what
-// descends from them. When ctx ends first, it returns ctx's cause.
-func Reap(ctx context.Context, owner string) (int, error) {
-	hash, namespace := ownerHash(owner), pidNamespace()
+// Reap ends what a Host with the same options left behind when its process was killed, and returns how many processes
+// that were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives, those
+// that the roll of such a starter tells of, and what descends from them. When ctx ends first, it returns ctx's cause.
+func Reap(ctx context.Context, o HostOptions) (int, error) {
+	hash, namespace := ownerHash(o.Owner), pidNamespace()
+	var rolls []abandonedRoll
+	read := false
 	count := 0
 	s := sweep{
-		members: func() ([]proc, error) { return abandoned(hash, namespace) },
+		members: func() ([]proc, error) {
+			all, err := processes()
+			if err != nil {
+				return nil, err
+			}
+			if !read { // who is dead stays so
+				rolls, read = readRolls(o.Rolls, namespace, alive(all)), true
+			}
+			return abandoned(all, hash, namespace, rolls), nil
+		},
 		send: func(sig syscall.Signal, procs []proc) {
 			for _, p := range procs {
 				signalProc(p, sig)
@@ -41,25 +53,34 @@ func Reap(ctx context.Context, owner string) (int, error) {
 	case len(rest) > 0:
 		return count, fmt.Errorf("abandoned processes that cannot be ended: %s", list(rest))
 	}
+	removeRolls(rolls)
 	return count, nil
 }
 
-// abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
-func abandoned(owner, namespace string) ([]proc, error) {
-	all, err := processes()
-	if err != nil {
-		return nil, err
-	}
+// alive are those that are not yet only waiting for their status to be read.
+func alive(all []proc) map[procID]bool {
 	living := map[procID]bool{}
-	parent := map[int]int{}
 	for _, p := range all {
 		living[p.id()] = p.state != 'Z'
+	}
+	return living
+}
+
+// abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
+func abandoned(all []proc, owner, namespace string, rolls []abandonedRoll) []proc {
+	living := alive(all)
+	parent := map[int]int{}
+	for _, p := range all {
 		parent[p.pid] = p.parent
 	}
 	in := map[int]bool{}
 	for _, p := range all {
 		m, ok := markOf(p.pid)
-		in[p.pid] = ok && m.owner == owner && m.namespace == namespace && !living[procID{m.pid, m.born}]
+		if ok && living[procID{m.pid, m.born}] {
+			continue // somebody answers for it
+		}
+		in[p.pid] = ok && m.owner == owner && m.namespace == namespace ||
+			!ok && slices.ContainsFunc(rolls, func(r abandonedRoll) bool { return r.holds(p) })
 	}
 	// When this process was itself started by a dead one, neither it nor what it was started through is to be ended.
 	for pid := os.Getpid(); pid > 0; pid = parent[pid] {
@@ -72,7 +93,7 @@ func abandoned(owner, namespace string) ([]proc, error) {
 			found = append(found, p)
 		}
 	}
-	return found, nil
+	return found
 }
 
 func closed() <-chan struct{} {

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -229,7 +230,7 @@ func publish(dst, src string) (bool, error) {
 	}
 	beside := dst + ".new"
 	if err := os.WriteFile(beside, want, 0o644); err != nil {
-		return false, err
+		return false, errors.Join(err, os.Remove(beside))
 	}
 	return true, os.Rename(beside, dst)
 }

@@ -80,7 +80,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		return err
 	}
 	defer unlock()
-	if n, err := executor.Reap(ctx, p.state); err != nil {
+	if n, err := executor.Reap(ctx, p.hostOptions()); err != nil {
 		a.note("Warning: %v", err)
 	} else if n > 0 {
 		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)

@@ -189,6 +189,7 @@ type session struct {
 	journal *cache.Journal
 	stat    *cache.StatCache
 	pool    *device.LocalPool
+	host    *executor.Host
 	devices []device.Device
 	cpus    int
 	files   map[string]*hcl.File // of the last reading, for diagnostics
@@ -333,6 +334,7 @@ func (s *session) openState(ctx context.Context) error {
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
 	s.devices, _, _ = device.Detect(ctx)
+	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, HostLock: s.hostLock()})
 	return err
 }
@@ -346,11 +348,16 @@ func (s *session) hostLock() string {
 	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
 }
 
+// hostOptions are those of what runs commands for this state, and of what ends them after a kill.
+func (p place) hostOptions() executor.HostOptions {
+	return executor.HostOptions{Owner: p.state, Rolls: filepath.Join(p.state, "processes")}
+}
+
 // config is what the project works with.
 func (s *session) config(o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
 		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
-		Host: executor.NewHost(executor.HostOptions{Owner: s.state}),
+		Host: s.host,
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
 		}},
@@ -427,6 +434,9 @@ func (s *session) closers() []io.Closer {
 	}
 	if s.pool != nil {
 		list = append(list, s.pool)
+	}
+	if s.host != nil {
+		list = append(list, s.host)
 	}
 	if s.store != nil {
 		list = append(list, s.store)

@@ -99,6 +99,11 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 		}
 	}()
 	err = flock(f)
+	// A child that the owner was just forking when it was killed holds the lock until its own exec.
+	for end := time.Now().Add(settle); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end) && dead(read(f), o); {
+		time.Sleep(10 * time.Millisecond)
+		err = flock(f)
+	}
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil, false, &HeldError{Path: path, Owner: read(f)}
@@ -142,6 +147,11 @@ func open(path string, flags int) (*os.File, error) {
 }
 
 var errIrregular = errors.New("it is no regular file: move it away")
+
+// dead says whether the owner was a process of this host that runs no more.
+func dead(other, me Owner) bool {
+	return other.PID != 0 && other.Host == me.Host && !alive(other)
+}
 
 // free says whether the lock that the record speaks of is free for me.
 func free(other, me Owner) bool {
