@@ -21,7 +21,7 @@ import (
 // faults.
 
 // patience bounds what should end by itself. Nothing is measured by it: it only keeps a hang from being for ever.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a project in a directory of its own, with its state.
 type world struct {

@@ -33,9 +33,11 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the stories below testdata/script.
-func TestScript(t *testing.T) {
+func TestScript(t *testing.T) { runScripts(t, "testdata/script") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("HOME", home)

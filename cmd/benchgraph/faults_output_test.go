@@ -1,0 +1,102 @@
+//go:build linux && faults
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// gigabyte is how much the loud commands print.
+const gigabyte = 1 << 30
+
+// outputs are what foreign commands print. Each is a shell text that prints it, and then, as its last line, a number of a
+// metric.
+var outputs = map[string]struct {
+	print string
+	bytes int64 // at least so much is in the log
+}{
+	"a gigabyte of lines":    {"yes 'a line that is not the metric, but is looked at as if it could be' | head -c 1073741824; echo", gigabyte},
+	"one line of a gigabyte": {"head -c 1073741824 /dev/zero | tr '\\\\0' x; echo", gigabyte},
+	"zeros":                  {"head -c 67108864 /dev/zero; echo", 64 << 20},
+	"no text":                {"head -c 1000000 /dev/urandom; printf '\\\\377\\\\376\\\\000\\\\033[2J\\\\n'", 1000000},
+	"no end of line":         {"printf 'no end'; echo", 6},
+}
+
+// TestFaultOutput lets tasks and benchmarks print what nobody expects: the log is complete, the memory bounded, and what
+// follows is still understood.
+func TestFaultOutput(t *testing.T) {
+	for name, o := range outputs {
+		for _, kind := range []string{"task", "failing", "benchmark"} {
+			if kind == "task" && o.bytes == gigabyte {
+				continue // a failing one does all that it does
+			}
+			t.Run(name+" of a "+kind, func(t *testing.T) {
+				what, code := fmt.Sprintf(`
+task "loud" { command = "%s; printf 'speed: 42.5'" }
+`, o.print), 0
+				switch kind {
+				case "failing":
+					what, code = fmt.Sprintf(`
+task "loud" { command = "%s; echo 'the last line'; exit 3" }
+`, o.print), 3
+				case "benchmark":
+					what = fmt.Sprintf(`
+commit "c" {}
+variant "one" { baseline = true }
+benchmark "loud" {
+  for_each = candidates
+  command  = "%s; printf 'speed: 42.5'"
+  design { samples = 1 }
+  metrics {
+    primary = "speed"
+    metric "speed" {
+      match  = "^speed: ([0-9.]+)$"
+      better = "higher"
+    }
+  }
+}
+`, o.print)
+				}
+				w := newWorld(t, what)
+				r := w.run("apply")
+				r.exits(t, code)
+				if code == 3 {
+					r.says(t, "the last line")
+				}
+				const most = 256 << 20
+				if rss := r.state.SysUsage().(*syscall.Rusage).Maxrss << 10; rss > most {
+					t.Errorf("benchgraph used %d MiB of memory", rss>>20)
+				}
+				logs, err := filepath.Glob(w.path(".benchgraph/logs/*"))
+				check(t, err)
+				var longest int64
+				for _, l := range logs {
+					if info, err := os.Stat(l); err == nil {
+						longest = max(longest, info.Size())
+					}
+				}
+				if longest < o.bytes {
+					t.Errorf("the log has %d bytes of %d", longest, o.bytes)
+				}
+				address := "task.loud"
+				if kind == "benchmark" {
+					address = `benchmark.loud["c/one"]`
+					if shown := w.must(0, "show", address); !strings.Contains(shown.stdout, "42.5") {
+						t.Errorf("no sample: %s", shown.stdout)
+					}
+				}
+				for _, args := range [][]string{{"show", address}, {"explain", address}, {"status"}} {
+					shown := w.must(0, args...)
+					if strings.ContainsAny(shown.stdout+shown.stderr, "\x00\x1b\xff") {
+						t.Errorf("%q shows control characters", args)
+					}
+				}
+			})
+		}
+	}
+}
