@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -91,7 +92,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 func (t *commandTask) lay(f file, dir string) error {
 	dst := filepath.Join(dir, filepath.FromSlash(f.path))
 	err := copyFile(dst, filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)))
-	if errors.Is(err, errIrregular) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return inputChanged(f.path)
 	}
 	if err != nil {

@@ -45,6 +45,8 @@ task "loud" { command = "%s; printf 'speed: 42.5'" }
 task "loud" { command = "%s; echo 'the last line'; exit 3" }
 `, o.print), 3
 				case "benchmark":
+					// Its output is read twice, and line by line: a quarter shows as well that nothing grows with it.
+					o.print, o.bytes = strings.ReplaceAll(o.print, "1073741824", "268435456"), min(o.bytes, gigabyte/4)
 					what = fmt.Sprintf(`
 commit "c" {}
 variant "one" { baseline = true }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -102,7 +103,11 @@ func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") 
 
 // pinned are options with what the lock file pins.
 func (a *app) pinned(p place) (hclspec.Options, error) {
-	lock, err := p.readLock()
+	text, err := p.readLock()
+	if err != nil {
+		return hclspec.Options{}, err
+	}
+	lock, err := p.parseLock(text)
 	if err != nil {
 		return hclspec.Options{}, err
 	}
@@ -130,18 +135,19 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 	return o, nil
 }
 
-// readLock reads the lock file; the empty Lock when there is none.
-func (p place) readLock() (*hclspec.Lock, error) {
+// readLock is the text of the lock file; empty when there is none.
+func (p place) readLock() ([]byte, error) {
 	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
 		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file", p.lock)
 	}
 	src, err := os.ReadFile(p.lock)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &hclspec.Lock{}, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
+	return src, nil
+}
+
+func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
 	name := filepath.Base(p.lock)
 	lock, diags := hclspec.ParseLock(src, name)
 	if diags.HasErrors() {
@@ -150,16 +156,25 @@ func (p place) readLock() (*hclspec.Lock, error) {
 	return lock, nil
 }
 
-// saveLock writes the lock file beside its place and renames it, if it has changed.
-func (p place) saveLock(lock *hclspec.Lock) error {
+// saveLock writes the lock file beside its place and renames it, if it has changed. What somebody wrote there since it was
+// read is not overwritten.
+func (s *session) saveLock(lock *hclspec.Lock) error {
 	text := lock.Bytes()
-	have, err := os.ReadFile(p.lock)
-	if err == nil && string(have) == string(text) || errors.Is(err, fs.ErrNotExist) && string((&hclspec.Lock{}).Bytes()) == string(text) {
+	have, err := s.readLock()
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(have, text) || len(have) == 0 && bytes.Equal((&hclspec.Lock{}).Bytes(), text) {
+		s.lockText = have
 		return nil
 	}
-	if err := writeFile(p.lock, text); err != nil {
+	if !bytes.Equal(have, s.lockText) {
+		return hint("Nothing in it is overwritten. Apply again: what is finished is kept.", "lock file %s: it was edited while the apply ran", s.lock)
+	}
+	if err := writeFile(s.lock, text); err != nil {
 		return fmt.Errorf("lock file: %w", err)
 	}
+	s.lockText = text
 	return nil
 }
 
@@ -195,6 +210,8 @@ type session struct {
 	files   map[string]*hcl.File // of the last reading, for diagnostics
 	project *tasks.Project
 	warned  bool // the files gave warnings
+
+	lockText []byte // of the lock file, as it was last read or written
 }
 
 // access says what a command may do.
@@ -229,12 +246,20 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 }
 
 func (s *session) openAll(ctx context.Context, o access) error {
-	if recalled, err := s.recall(ctx, o); recalled || err != nil {
+	// The files are read once before anything is made: a mistake in them leaves no trace.
+	var err error
+	if s.lockText, err = s.readLock(); err != nil {
 		return err
 	}
-	// The files are read once before anything is made: a mistake in them leaves no trace.
-	options, err := s.pinned(s.place)
+	lock, err := s.parseLock(s.lockText)
 	if err != nil {
+		return err
+	}
+	options, err := s.options(s.place, lock)
+	if err != nil {
+		return err
+	}
+	if recalled, err := s.recall(ctx, o, options); recalled || err != nil {
 		return err
 	}
 	spec, files, diags := hclspec.Load(options)
@@ -258,22 +283,14 @@ func (s *session) openAll(ctx context.Context, o access) error {
 }
 
 // recall opens the project as the last plan left it, if that still holds.
-func (s *session) recall(ctx context.Context, o access) (bool, error) {
+func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (bool, error) {
 	if o.recall == recallNothing || !fileExists(s.memo()) {
 		return false, nil
-	}
-	lock, err := s.readLock()
-	if err != nil {
-		return false, err
-	}
-	options, err := s.options(s.place, lock)
-	if err != nil {
-		return false, err
 	}
 	if err := s.openState(ctx); err != nil {
 		return false, err
 	}
-	project, ok := tasks.Recall(ctx, s.config(o, s.loader(options, nil)), lock, o.recall == recallNodes)
+	project, ok := tasks.Recall(ctx, s.config(o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
 	s.project = project
 	return ok, nil
 }
