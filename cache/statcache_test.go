@@ -129,6 +129,35 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 	}
 }
 
+// TestAClockThatWasSetBack has digests of files from the future: they are read again, and are not kept for ever.
+func TestAClockThatWasSetBack(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("contents"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tomorrow := time.Now().Add(24 * time.Hour)
+	if err := os.Chtimes(file, tomorrow, tomorrow); err != nil {
+		t.Fatal(err)
+	}
+	c := openStats(t, filepath.Join(dir, "stats"))
+	st, _, err := statFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.SHA256 = "of-what-it-held-when-the-clock-was-last-there"
+	c.remember(file, st, tomorrow.Add(time.Hour))
+	if sum, _, err := c.Hash(ctx, file); err != nil || sum == st.SHA256 {
+		t.Errorf("Hash believes a digest from the future: %s, %v", sum, err)
+	}
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if used := c.files[file].Used; used > time.Now().Unix() {
+		t.Errorf("it was last used in %s", time.Until(time.Unix(used, 0)))
+	}
+}
+
 func TestHashRefuses(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	c := openStats(t, filepath.Join(dir, "stats"))

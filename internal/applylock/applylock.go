@@ -2,7 +2,8 @@
 //
 // The lock is a file that its owner holds with flock, so a lock whose owner was killed is free at once. The file also
 // says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several hosts share the
-// directory, or its file system has no flock, a lock that has not been renewed for a minute counts as abandoned.
+// directory, or its file system has no flock, a lock that has not been renewed for a minute, nor while it was watched, counts
+// as abandoned.
 package applylock
 
 import (
@@ -22,6 +23,7 @@ import (
 const (
 	beat      = 5 * time.Second  // between two heartbeats
 	abandoned = 60 * time.Second // age of a heartbeat at which its owner counts as dead
+	watch     = 3 * beat         // how long another host's lock that looks abandoned is watched
 	settle    = time.Second      // without flock: how long a claim must stand before it counts
 	size      = 4096             // bytes of the record: always written whole, in one write
 )
@@ -115,7 +117,7 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 	if !still(f, path) {
 		return nil, true, nil
 	}
-	if other := read(f); other.PID != 0 && !free(other, l.owner) {
+	if other := read(f); other.PID != 0 && !free(f, other, l.owner) {
 		return nil, false, &HeldError{Path: path, Owner: other}
 	}
 	if err := l.write(); err != nil {
@@ -153,12 +155,26 @@ func dead(other, me Owner) bool {
 	return other.PID != 0 && other.Host == me.Host && !alive(other)
 }
 
-// free says whether the lock that the record speaks of is free for me.
-func free(other, me Owner) bool {
+// free says whether the lock that the record in the file speaks of is free for me.
+func free(f *os.File, other, me Owner) bool {
 	if other.Host == me.Host {
 		return other.Flock && me.Flock || !alive(other)
 	}
-	return time.Since(other.Beat) > abandoned
+	return !fresh(other) && !renewed(f, other)
+}
+
+// fresh says whether the last heartbeat is near. Whether one that is not is old, or the clocks of two hosts differ, the
+// record does not tell.
+func fresh(o Owner) bool { return time.Since(o.Beat).Abs() <= abandoned }
+
+// renewed watches a lock for some heartbeats.
+func renewed(f *os.File, other Owner) bool {
+	for end := time.Now().Add(watch); time.Now().Before(end); time.Sleep(beat / 5) {
+		if now := read(f); !now.Beat.Equal(other.Beat) || !now.same(other) {
+			return now.PID != 0
+		}
+	}
+	return false
 }
 
 // Holder says who holds the lock, as far as the record tells: its owner lives and has renewed it. It takes nothing.
@@ -173,7 +189,7 @@ func Holder(path string) (Owner, bool) {
 	if o.PID == 0 || o.Host == host && !alive(o) {
 		return Owner{}, false
 	}
-	return o, time.Since(o.Beat) <= abandoned
+	return o, o.Host == host || fresh(o)
 }
 
 // Release gives the lock back.

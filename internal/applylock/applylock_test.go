@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -104,36 +105,51 @@ func TestRecordsOfOthers(t *testing.T) {
 	host, _ := os.Hostname()
 	mine, _ := born(os.Getpid())
 	dead := 1 << 30 // no process has such a number
+	const day = 24 * time.Hour
 	tests := []struct {
-		name  string
-		other Owner
-		free  bool
+		name   string
+		other  Owner
+		age    time.Duration // of the last heartbeat, by this host's clock
+		renews bool
+		free   bool
 	}{
-		{"another host, alive", Owner{PID: 7, Host: "far", Beat: time.Now().Add(-20 * time.Second), Flock: true}, false},
-		{"another host, silent", Owner{PID: 7, Host: "far", Beat: time.Now().Add(-2 * time.Minute), Flock: true}, true},
-		{"this host, had flock, record left over", Owner{PID: os.Getpid(), Born: mine, Host: host, Beat: time.Now(), Flock: true}, true},
-		{"this host, no flock, alive", Owner{PID: os.Getpid(), Born: mine, Host: host, Beat: time.Now()}, false},
-		{"this host, no flock, dead", Owner{PID: dead, Host: host, Beat: time.Now()}, true},
-		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host, Beat: time.Now()}, true},
+		{"another host, alive", Owner{PID: 7, Host: "far", Flock: true}, 20 * time.Second, true, false},
+		{"another host, alive, with a late clock", Owner{PID: 7, Host: "far", Flock: true}, day, true, false},
+		{"another host, alive, with an early clock", Owner{PID: 7, Host: "far", Flock: true}, -day, true, false},
+		{"another host, silent", Owner{PID: 7, Host: "far", Flock: true}, 2 * time.Minute, false, true},
+		{"another host, silent, with an early clock", Owner{PID: 7, Host: "far", Flock: true}, -day, false, true},
+		{"this host, had flock, record left over", Owner{PID: os.Getpid(), Born: mine, Host: host, Flock: true}, 0, false, true},
+		{"this host, no flock, alive", Owner{PID: os.Getpid(), Born: mine, Host: host}, 0, false, false},
+		{"this host, no flock, dead", Owner{PID: dead, Host: host}, 0, false, true},
+		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host}, 0, false, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "apply.lock")
-			text, _ := json.Marshal(test.other)
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			l, err := Acquire(path, Owner{})
-			var held *HeldError
-			switch {
-			case test.free && err != nil:
-				t.Errorf("want the lock, got %v", err)
-			case !test.free && !errors.As(err, &held):
-				t.Errorf("want a *HeldError, got %v", err)
-			}
-			if l != nil {
-				l.Release()
-			}
+			synctest.Test(t, func(t *testing.T) {
+				test.other.Beat = time.Now().Add(-test.age)
+				put := func() {
+					text, _ := json.Marshal(test.other)
+					if err := os.WriteFile(path, text, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put()
+				if test.renews {
+					time.AfterFunc(beat, func() { test.other.Beat = test.other.Beat.Add(beat); put() })
+				}
+				l, err := Acquire(path, Owner{})
+				var held *HeldError
+				switch {
+				case test.free && err != nil:
+					t.Errorf("want the lock, got %v", err)
+				case !test.free && !errors.As(err, &held):
+					t.Errorf("want a *HeldError, got %v", err)
+				}
+				if l != nil {
+					l.Release()
+				}
+			})
 		})
 	}
 }
