@@ -42,8 +42,8 @@ const notFinite = "\x7f"
 // lastDocument returns the last whole JSON object or array in src, which may stand among other text: JSON lines,
 // documents one after the other, a document after a log. Nil: there is none.
 func lastDocument(src []byte) (document any, cut bool) {
-	const maxEnds = 64 // attempts that run to the end; more would let hostile input make this quadratic
-	ends := 0
+	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
+	spare := 4*len(src) + 64<<10
 	for at := 0; at < len(src); {
 		begin := documentStart(src[at:])
 		if begin < 0 {
@@ -59,11 +59,17 @@ func lastDocument(src []byte) (document any, cut bool) {
 			at += int(decoder.InputOffset())
 			continue
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			cut = true
-			if ends++; ends > maxEnds {
-				break
-			}
+			spare -= len(src) - at
+		case errors.As(err, &syntax):
+			spare -= int(syntax.Offset)
+		}
+		if spare < 0 {
+			cut = true
+			break
 		}
 		next := bytes.IndexByte(src[at:], '\n')
 		if next < 0 {
