@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
 // ParseAddress reads kind.name or kind.name["key"], as String writes them. In the key, \" stands for a quote and \\ for a
@@ -86,15 +86,15 @@ func MatchAddress(pattern, address string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, part := range []string{p.Kind, p.Name, p.Key} {
-		if !doublestar.ValidatePattern(part) {
-			return false, fmt.Errorf("address pattern %q: %q is not a valid glob", pattern, part)
+	matches := true
+	for _, part := range []struct{ glob, name string }{{p.Kind, a.Kind}, {p.Name, a.Name}, {p.Key, a.Key}} {
+		glob, err := project.ParsePattern(part.glob)
+		if err != nil {
+			return false, fmt.Errorf("address pattern %q: %w", pattern, err)
 		}
+		matches = matches && (glob.Match(part.name) || part.glob == "" && !p.Keyed)
 	}
-	if p.Keyed && (!a.Keyed || !doublestar.MatchUnvalidated(p.Key, a.Key)) {
-		return false, nil
-	}
-	return doublestar.MatchUnvalidated(p.Kind, a.Kind) && doublestar.MatchUnvalidated(p.Name, a.Name), nil
+	return matches && (a.Keyed || !p.Keyed), nil
 }
 
 // Refs are the distinct addresses in the text, in their order.

@@ -90,6 +90,12 @@ func (l *loader) candidates() *candidateSet {
 	commits := l.allCommits()
 	variants := l.variants().list
 	all := map[string]cty.Value{}
+	if n := len(commits.list) * len(variants); n > maxInstances {
+		l.scope.Diags.Error("", l.first("commit"), "Too many candidates", fmt.Sprintf(
+			"%d commits in %d variants are %d candidates; a project can have %d. Divide it into several projects.", len(commits.list), len(variants), n, maxInstances))
+		l.set = &candidateSet{value: cty.DynamicVal}
+		return l.set
+	}
 	for _, c := range commits.list {
 		for _, v := range variants {
 			key := c.Name + "/" + v.Name

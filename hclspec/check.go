@@ -14,9 +14,19 @@ type edge struct {
 	at hcl.Range
 }
 
+// maxReferences bounds the references of all nodes: each instance of a block that needs all instances of another makes
+// the product of both.
+const maxReferences = 1_000_000
+
 // use records that a node refers to another.
 func (l *loader) use(from, to Address, at hcl.Range) {
-	if l.shadow || from == (Address{}) {
+	if l.shadow || from == (Address{}) || l.references > maxReferences {
+		return
+	}
+	if l.references++; l.references > maxReferences {
+		l.scope.Diags.Error("", at, "Too many references", fmt.Sprintf(
+			"The nodes refer to each other more than %d times. Perhaps each instance here needs one instance and not all of them: %s.%s[each.key].",
+			maxReferences, to.Kind, to.Name))
 		return
 	}
 	l.edges[from] = append(l.edges[from], edge{to, at})

@@ -69,10 +69,8 @@ func (l *loader) allCommits() *commitSet {
 
 // first is the place of the first block of a kind.
 func (l *loader) first(kind string) hcl.Range {
-	for _, d := range l.decls {
-		if d.address.Kind == kind {
-			return d.Range
-		}
+	if all := l.of(kind); len(all) > 0 {
+		return all[0].Range
 	}
 	return hcl.Range{}
 }

@@ -27,7 +27,7 @@ func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics
 	l.declare()
 	const name = "<expression>"
 	l.files[name] = &hcl.File{Bytes: []byte(expr)}
-	parsed, diags := eval.ParseExpression([]byte(expr), name)
+	parsed, diags := l.scope.ParseExpression([]byte(expr), name)
 	l.scope.Diags.Add("", diags...)
 	if diags.HasErrors() {
 		return "", l.files, diags

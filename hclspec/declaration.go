@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// maxInstances bounds for_each.
-const maxInstances = 1_000_000
+// maxInstances bounds how many instances the for_each of all blocks make together, and how many candidates there are.
+const maxInstances = 250_000
 
 // kind is one kind of block: a row in the table of kinds.
 type kind struct {
@@ -109,7 +109,7 @@ func (l *loader) declare() {
 			continue
 		}
 		l.byName[d.address] = d
-		l.decls = append(l.decls, d)
+		l.decls[d.address.Kind] = append(l.decls[d.address.Kind], d)
 	}
 	l.defineRoots()
 	l.scope.DefineLocals(l.blocksOf("locals"))
@@ -117,15 +117,7 @@ func (l *loader) declare() {
 }
 
 // of are the declarations of a kind, in the order of the files.
-func (l *loader) of(kind string) []*declaration {
-	var found []*declaration
-	for _, d := range l.decls {
-		if d.address.Kind == kind {
-			found = append(found, d)
-		}
-	}
-	return found
-}
+func (l *loader) of(kind string) []*declaration { return l.decls[kind] }
 
 // defineRoots makes kind.name of every kind a reference, and adds commit, variant, candidates and source.
 func (l *loader) defineRoots() {
@@ -234,9 +226,11 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 		return fail("The value is null. An empty map, {}, makes no instance.")
 	case !v.CanIterateElements():
 		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.", eval.Describe(v))
-	case v.LengthInt() > maxInstances:
-		return fail("There are %d keys; a block can have 1000000 instances.", v.LengthInt())
+	case v.LengthInt() > maxInstances-l.instances:
+		return fail("There are %d keys, and with those of other blocks more than %d; a project can have so many instances. Divide it into several projects, or let one command go over several keys.",
+			v.LengthInt(), maxInstances)
 	}
+	l.instances += v.LengthInt()
 	keyed := ty.IsMapType() || ty.IsObjectType()
 	instances := make([]instance, 0, v.LengthInt())
 	seen := make(map[string]bool, v.LengthInt())

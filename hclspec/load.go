@@ -62,7 +62,7 @@ type loader struct {
 	blocks     []*eval.Block
 	kinds      map[string]kind
 	schemas    []*eval.Schema
-	decls      []*declaration
+	decls      map[string][]*declaration // by kind, in the order of the files
 	byName     map[Address]*declaration
 	params     mentions
 	lock       *lockIndex
@@ -71,6 +71,8 @@ type loader struct {
 	set        *candidateSet
 	clientRevs map[Address]string // revisions of the sources made for clients
 	edges      map[Address][]edge
+	instances  int  // that for_each has made so far
+	references int  // that instances have to others
 	shadow     bool // what is decoded now is only checked
 	spec       *Spec
 }
@@ -83,10 +85,11 @@ func newLoader(o Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	meter := &funcs.Meter{}
 	l := &loader{
-		options: o, dir: dir, files: map[string]*hcl.File{}, byName: map[Address]*declaration{}, kinds: map[string]kind{},
+		options: o, dir: dir, files: map[string]*hcl.File{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
 		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
-		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
+		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Meter: meter, Funcs: funcs.Table(dir, meter), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
 	}
 	l.schemas = settingsSchemas()
 	for _, k := range kinds() {
@@ -104,9 +107,7 @@ func (l *loader) read() {
 	}
 	l.readFile(root)
 	for _, name := range l.included(root) {
-		if !slices.Contains(l.names, name) {
-			l.readFile(name)
-		}
+		l.readFile(name)
 	}
 	l.spec.Files = slices.Clone(l.names)
 	l.settings()
@@ -145,7 +146,7 @@ func (l *loader) readFile(name string) {
 		l.scope.Partial = true
 		return
 	}
-	f, diags := eval.Parse(src, name)
+	f, diags := l.scope.Parse(src, name)
 	l.scope.Diags.Add("", diags...)
 	l.names = append(l.names, name)
 	l.files[name] = f.Syntax
@@ -184,6 +185,9 @@ func (l *loader) constant(b *eval.Block) reader {
 	return reader{Reader: l.scope.Reader(b, b.Expressions(), nil), l: l}
 }
 
+// maxIncluded bounds how many files the root file may include.
+const maxIncluded = 10_000
+
 // included are the files that the root file's benchgraph block names.
 func (l *loader) included(root string) []string {
 	settings := l.blocksOf("benchgraph")
@@ -194,7 +198,9 @@ func (l *loader) included(root string) []string {
 	var patterns []string
 	for _, p := range r.Strs("include") {
 		not, negated := strings.CutPrefix(p, "!")
-		p = path.Join(path.Dir(root), not)
+		if p = not; !path.IsAbs(p) {
+			p = path.Join(path.Dir(root), p)
+		}
 		if negated {
 			p = "!" + p
 		}
@@ -208,6 +214,10 @@ func (l *loader) included(root string) []string {
 	for _, i := range found.Unmatched {
 		r.Fail(r.AtItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.", patterns[i], root)
 		l.scope.Partial = true
+	}
+	if len(found.Files) > maxIncluded {
+		r.Fail(r.At("include"), "Too many files", "The patterns match %d files; %d can be included. Narrow them.", len(found.Files), maxIncluded)
+		found.Files = nil
 	}
 	for _, name := range found.Files {
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json") {
@@ -254,9 +264,9 @@ func (l *loader) given() eval.Given {
 			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+".")
 			continue
 		}
-		f, diags := eval.Parse(src, name)
+		f, diags := l.scope.Parse(src, name)
 		l.files[name] = f.Syntax
-		attrs, more := f.Syntax.Body.JustAttributes()
+		attrs, more := f.Attributes()
 		l.scope.Diags.Add("", append(diags, more...)...)
 		g.Files = append(g.Files, attrs)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // lockSchemas are the blocks of a lock file.
@@ -29,10 +30,16 @@ func lockSchemas() []*eval.Schema {
 
 // ParseLock reads a lock file. The Lock is nil when there is an error among the diagnostics.
 func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	f, diags := eval.Parse(src, filename)
+	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Meter: &funcs.Meter{}, Roots: map[string]eval.Root{}}
+	f, diags := scope.Parse(src, filename)
+	for _, d := range diags {
+		if d.Summary == eval.Conflict {
+			d.Detail = "Two changes of the lock were merged here, and git could not decide between them. Take either side (git checkout --ours or --theirs) and run benchgraph plan: what the other one had is looked up again."
+			return nil, diags
+		}
+	}
 	blocks, more := f.Blocks(lockSchemas())
 	diags = append(diags, more...)
-	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Roots: map[string]eval.Root{}}
 	l := &loader{scope: scope}
 	lock := &Lock{
 		Repos: map[string]RepoLock{}, Images: map[string]string{}, Fetches: map[string]FetchLock{},

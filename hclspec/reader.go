@@ -144,6 +144,9 @@ func (r reader) only(name string, v cty.Value, kinds []string) Address {
 
 // refs are references to nodes of the given kinds; a block with for_each stands for all its instances.
 func (r reader) refs(name string, kinds ...string) []Address {
+	if r.l.references > maxReferences {
+		return nil
+	}
 	v, ok := r.Value(name)
 	if !ok {
 		return nil
@@ -161,6 +164,9 @@ func (r reader) flatten(name string, v cty.Value, kinds []string) []Address {
 	var all []Address
 	seen := map[Address]bool{}
 	for _, v := range v.Elements() {
+		if r.l.references > maxReferences {
+			return nil
+		}
 		for _, a := range r.flatten(name, v, kinds) {
 			if !seen[a] {
 				seen[a] = true

@@ -205,7 +205,7 @@ func (p *Project) world(ctx context.Context) ([]memo.Thing, bool) {
 		}
 	}
 	for _, dir := range p.Spec.Reads.Listed {
-		t, ok := memo.DirectoryThing(dir, p.Spec.Reads.Began)
+		t, ok := memo.DirectoryThing(filepath.Join(p.Spec.Dir, filepath.FromSlash(dir)), p.Spec.Reads.Began)
 		w.things, w.changed = append(w.things, t), w.changed || !ok
 	}
 	return w.things, !w.changed

@@ -11,11 +11,15 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
+// maxTold bounds how many mistakes are told: nobody reads more, and to write one takes a look through the whole file.
+const maxTold = 100
+
 // Diagnostics collects what is wrong. The same mistake at the same place, made by many instances of a block, is told
 // once with their number.
 type Diagnostics struct {
 	list  hcl.Diagnostics
 	index map[place]*told
+	more  int // mistakes beyond maxTold
 }
 
 type place struct {
@@ -42,6 +46,10 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 			at.summary += "\n" + d.Detail
 		}
 		known, ok := c.index[at]
+		if !ok && c.Full() && (d.Severity == hcl.DiagWarning || c.HasErrors()) {
+			c.more++
+			continue
+		}
 		if !ok {
 			known = &told{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
 			c.index[at] = known
@@ -62,6 +70,9 @@ func (c *Diagnostics) Error(instance string, at hcl.Range, summary, detail strin
 func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string) {
 	c.Add(instance, one(hcl.DiagWarning, summary, detail, at)...)
 }
+
+// Full says whether what is recorded from now on is only counted, so that it needs no good words.
+func (c *Diagnostics) Full() bool { return len(c.list) >= maxTold }
 
 // HasErrors says whether a mistake was recorded.
 func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }
@@ -100,5 +111,12 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 		ra, rb := rangeOf(a), rangeOf(b)
 		return cmp.Or(cmp.Compare(order[ra.Filename], order[rb.Filename]), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
 	})
+	if c.more > 0 {
+		severity := hcl.DiagWarning
+		if c.HasErrors() {
+			severity = hcl.DiagError
+		}
+		sorted = append(sorted, one(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more), hcl.Range{})...)
+	}
 	return sorted
 }

@@ -16,16 +16,17 @@ import (
 // File is one parsed file.
 type File struct {
 	Name   string
-	Syntax *hcl.File // nil when the source is not even safe to parse
+	Syntax *hcl.File
+	scope  *Scope
 	broken []hcl.Range
 	lost   []string
 }
 
 // Parse reads a file in native syntax, or in JSON when its name ends in ".json". The file is usable even when the
 // diagnostics have errors: blocks that they do not touch are intact.
-func Parse(src []byte, name string) (*File, hcl.Diagnostics) {
-	f := &File{Name: name}
-	if diags := guard(src, name); diags != nil {
+func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
+	f := &File{Name: name, scope: s}
+	if diags := s.guard(src, name); diags != nil {
 		// The bytes are still needed to show the place.
 		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 		f.broken = []hcl.Range{*diags[0].Subject}
@@ -82,6 +83,7 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 		}
 		block, more := byKind[raw.Type].read(raw)
 		diags = append(diags, more...)
+		diags = append(diags, f.scope.meterBlock(block)...)
 		blocks = append(blocks, block)
 	}
 	return blocks, diags
@@ -123,10 +125,23 @@ func rangeOf(d *hcl.Diagnostic) hcl.Range {
 	return *d.Subject
 }
 
+// Attributes are what a file that has nothing but attributes says.
+func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
+	attrs, diags := f.Syntax.Body.JustAttributes()
+	for _, attr := range attrs {
+		diags = append(diags, f.scope.meterAttribute(attr)...)
+	}
+	return attrs, diags
+}
+
 // ParseExpression reads one expression.
-func ParseExpression(src []byte, name string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := guard(src, name); diags != nil {
+func (s *Scope) ParseExpression(src []byte, name string) (hcl.Expression, hcl.Diagnostics) {
+	if diags := s.guard(src, name); diags != nil {
 		return nil, diags
 	}
-	return hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+	expr, diags := hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return s.metering(expr), diags
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxText bounds the characters that one local value may hold; repeated doubling would otherwise fill the memory.
-const maxText = 256 << 20
-
 // DefineLocals makes local.* out of the locals blocks. Each value is evaluated when it is first needed.
 func (s *Scope) DefineLocals(blocks []*Block) {
 	attrs := hcl.Attributes{}
@@ -39,13 +36,8 @@ func (s *Scope) DefineLocals(blocks []*Block) {
 			return cty.DynamicVal, true
 		}
 		defer leave()
-		v := s.Static(attr.Expr)
-		if size(v) > maxText {
-			s.Diags.Error("", attr.Expr.Range(), "Value too large", "A local value can hold 256 MiB of text.")
-			v = cty.DynamicVal
-		}
-		done[name] = v
-		return v, true
+		done[name] = s.Static(attr.Expr)
+		return done[name], true
 	}
 	s.Roots["local"] = Root{
 		What:  "local value",
@@ -62,17 +54,4 @@ func gather(names []string, get func(string) (cty.Value, bool)) cty.Value {
 		all[name], _ = get(name)
 	}
 	return cty.ObjectVal(all)
-}
-
-// size is the number of bytes of text in v.
-func size(v cty.Value) int {
-	total := 0
-	// The callback returns no error, so neither does Walk.
-	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
-		if v.IsKnown() && !v.IsNull() && v.Type() == cty.String {
-			total += len(v.AsString())
-		}
-		return total <= maxText, nil
-	})
-	return total
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
@@ -117,12 +116,19 @@ func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	if !ok {
 		return v, false
 	}
-	converted, err := convert.Convert(v, ty)
+	converted, err := r.convert(name, v, ty)
 	if err != nil || converted.IsNull() {
 		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
 		return v, false
 	}
-	return converted, true
+	return converted, converted.IsKnown()
+}
+
+// convert is the value in another type; unknown when it is too large.
+func (r Reader) convert(name string, v cty.Value, want cty.Type) (out cty.Value, err error) {
+	out = cty.UnknownVal(want)
+	r.Scope.Metered(r.At(name), func() { out, err = r.Scope.Meter.Convert(v, want) })
+	return out, err
 }
 
 // Describe says for a diagnostic what a value is.
@@ -199,9 +205,12 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	if v.Type().IsPrimitiveType() {
 		v = cty.TupleVal([]cty.Value{v})
 	}
-	list, err := convert.Convert(v, cty.List(each))
+	list, err := r.convert(name, v, cty.List(each))
 	if err != nil {
 		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
+		return nil
+	}
+	if !list.IsKnown() {
 		return nil
 	}
 	return list.AsValueSlice()

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // Root is what one first part of a reference stands for.
@@ -22,6 +24,7 @@ type Root struct {
 // Scope evaluates expressions.
 type Scope struct {
 	Diags   *Diagnostics
+	Meter   *funcs.Meter
 	Funcs   map[string]function.Function
 	Roots   map[string]Root
 	Partial bool            // a file could not be read whole: a name that is not known may stand in it
@@ -30,7 +33,15 @@ type Scope struct {
 	running []step
 	active  map[string]bool // the names in running
 	cyclic  map[string]bool // names in a cycle: they have no value
+	source  int             // bytes of the files so far
+	tokens  int             // and about how many words and signs they have
+	chained bool            // a chain of names was too long
+	place   *hcl.Range      // where the meter stopped the evaluation
 }
+
+// maxChained bounds how many names can be under evaluation, each for the sake of the one before: every one takes some
+// kilobytes of stack.
+const maxChained = 2000
 
 // step is one name that is being evaluated.
 type step struct {
@@ -93,7 +104,7 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 				v = cty.DynamicVal
 				if !s.Partial && !s.Lost[second] {
 					s.Diags.Error("", hcl.RangeBetween(t.SourceRange(), at), "Unknown "+root.What,
-						fmt.Sprintf("No %s is called %q.%s", root.What, second, Choices(second, root.Names())))
+						fmt.Sprintf("No %s is called %q.%s", root.What, second, s.choices(second, root.Names)))
 				}
 			}
 			parts[name][second] = v
@@ -103,6 +114,14 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 	if _, done := whole[name]; !done {
 		whole[name] = root.All()
 	}
+}
+
+// choices is Choices while there is room for another diagnostic: to compare a name with all others takes long.
+func (s *Scope) choices(given string, names func() []string) string {
+	if s.Diags.Full() {
+		return ""
+	}
+	return Choices(given, names())
 }
 
 func (s *Scope) unknownRoot(t hcl.Traversal) string {
@@ -147,14 +166,40 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	return true
 }
 
-// Value evaluates an expression. A mistake is recorded and gives an unknown value.
+// Value evaluates an expression. A mistake is recorded and gives an unknown value, and so does, once for all, more than
+// the meter allows.
 func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string) cty.Value {
-	v, diags := expr.Value(ctx)
+	v := cty.DynamicVal
+	var diags hcl.Diagnostics
+	if !s.Metered(expr.Range(), func() {
+		s.Meter.Work(10)
+		v, diags = expr.Value(ctx)
+		s.Meter.Walk(v)
+	}) {
+		return cty.DynamicVal
+	}
 	s.Diags.Add(instance, diags...)
 	if diags.HasErrors() {
 		return cty.DynamicVal
 	}
 	return v
+}
+
+// Metered calls f, which evaluates what stands at the place, and says whether it came to its end. When the meter stopped
+// it, that is told, and once nothing more can be evaluated nothing more is.
+func (s *Scope) Metered(at hcl.Range, f func()) bool {
+	if s.Meter.Spent() {
+		return false
+	}
+	why := s.Meter.Guard(f)
+	if why == "" {
+		return true
+	}
+	if s.place != nil {
+		at, s.place = *s.place, nil
+	}
+	s.Diags.Error("", at, "Too much to evaluate", why+".")
+	return false
 }
 
 // Static evaluates an expression that belongs to no instance. When the name that is being evaluated turns out to need
@@ -170,6 +215,14 @@ func (s *Scope) Static(expr hcl.Expression) cty.Value {
 // Enter marks a name as being evaluated until the returned function is called. It is false, and the cycle is reported,
 // when the name is being evaluated already.
 func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
+	if len(s.running) == maxChained && !s.active[name] {
+		if !s.chained {
+			s.chained = true
+			s.Diags.Error("", place, "Too many names that need each other", fmt.Sprintf(
+				"This name is needed by one that is needed by another, and so on, %d times. Make the chain shorter.", maxChained))
+		}
+		return nil, false
+	}
 	if s.active[name] {
 		i := slices.IndexFunc(s.running, func(running step) bool { return running.name == name })
 		chain := append(slices.Clone(s.running[i:]), s.running[i])
@@ -198,6 +251,9 @@ func tellChain(steps []step) string {
 	names := make([]string, len(steps))
 	for i, s := range steps {
 		names[i] = fmt.Sprintf("%s (%s:%d)", s.name, s.place.Filename, s.place.Start.Line)
+	}
+	if len(names) > 20 {
+		names = slices.Concat(names[:10], []string{"…"}, names[len(names)-5:])
 	}
 	return "Each of these needs the next one: " + strings.Join(names, " → ") + "."
 }

@@ -20,10 +20,22 @@ func Suggest(given string, candidates []string) string {
 	return ""
 }
 
+// To compare names takes a time that grows with the product of their lengths.
+const (
+	maxName  = 200
+	maxNames = 20_000
+)
+
 // nearest is the candidate that a misspelt name probably means; empty when there is none.
 func nearest(given string, candidates []string) string {
 	best, nearest := "", max(2, len(given)/3)+1
+	if len(given) > maxName || len(candidates) > maxNames {
+		return ""
+	}
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if difference := len(c) - len(given); difference >= nearest || -difference >= nearest {
+			continue // at least as far away
+		}
 		if d := levenshtein.Distance(given, c, nil); d < nearest {
 			best, nearest = c, d
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
@@ -69,7 +68,8 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 func (s *Scope) variable(b *Block, given Given) cty.Value {
 	want, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
 	if attr := b.Attrs["type"]; attr != nil {
-		ty, d, diags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
+		ty, d, diags := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil), hcl.Diagnostics(nil)
+		s.Metered(attr.Expr.Range(), func() { ty, d, diags = typeexpr.TypeConstraintWithDefaults(attr.Expr) })
 		s.Diags.Add("", diags...)
 		if diags.HasErrors() {
 			return cty.DynamicVal
@@ -85,7 +85,8 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 	if defaults != nil && !v.IsNull() && v.IsKnown() {
 		v = defaults.Apply(v)
 	}
-	converted, err := convert.Convert(v, want)
+	converted, err := cty.DynamicVal, error(nil)
+	s.Metered(at, func() { converted, err = s.Meter.Convert(v, want) })
 	if err != nil {
 		s.Diags.Error("", at, "Wrong type", fmt.Sprintf("The value of variable %q must be %s: %s.", b.Name, want.FriendlyNameForConstraint(), err))
 		return cty.DynamicVal
@@ -132,11 +133,7 @@ func (s *Scope) parse(b *Block, name, text string, want cty.Type, given Given) (
 	if want == cty.DynamicPseudoType || want.IsPrimitiveType() {
 		return cty.StringVal(text), at, true
 	}
-	if diags := guard(src, filename); diags != nil {
-		s.Diags.Add("", diags...)
-		return cty.DynamicVal, at, true
-	}
-	expr, diags := hclsyntax.ParseExpression(src, filename, hcl.InitialPos)
+	expr, diags := s.ParseExpression(src, filename)
 	s.Diags.Add("", diags...)
 	if diags.HasErrors() {
 		return cty.DynamicVal, at, true

@@ -120,7 +120,7 @@ var index = function.New(&function.Spec{
 
 // length counts the characters of a string, too.
 var length = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		ty := args[0].Type()
 		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
@@ -141,10 +141,11 @@ var length = function.New(&function.Spec{
 	},
 })
 
-// lookup needs no default, as in Terraform; without one a missing key is an error.
+// lookup needs no default, as in Terraform; without one a missing key is an error. Its parameters allow marks, which no
+// value has here, so that cty does not look for them in every part of a large map at each call. Likewise below.
 var lookup = function.New(&function.Spec{
-	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType}, {Name: "key", Type: cty.String}},
-	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
+	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType, AllowMarked: true}, {Name: "key", Type: cty.String}},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true, AllowMarked: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if len(args) > 3 {
 			return cty.NilType, errors.New("lookup takes two or three arguments")
@@ -170,7 +171,7 @@ var lookup = function.New(&function.Spec{
 })
 
 var one = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType, AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		ty := args[0].Type()
 		switch {
@@ -182,18 +183,18 @@ var one = function.New(&function.Spec{
 		return cty.NilType, function.NewArgErrorf(0, "a list or a set is required")
 	},
 	Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
-		switch all := args[0].AsValueSlice(); len(all) {
+		switch n := args[0].LengthInt(); n {
 		case 0:
 			return cty.NullVal(want), nil
 		case 1:
-			return all[0], nil
+			return args[0].AsValueSlice()[0], nil
 		default:
-			return cty.NilVal, function.NewArgErrorf(0, "it has %d elements; one or none is expected", len(all))
+			return cty.NilVal, function.NewArgErrorf(0, "it has %d elements; one or none is expected", n)
 		}
 	},
 })
 
-// sequence is range without the standard one's limit of 1024 elements.
+// sequence is range without the standard one's limit of 1024 elements; the meter has a higher one.
 var sequence = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "limits", Type: cty.Number},
 	Type:     function.StaticReturnType(cty.List(cty.Number)),
@@ -220,9 +221,6 @@ var sequence = function.New(&function.Spec{
 		if down != (step.AsBigFloat().Sign() < 0) && !end.RawEquals(start) {
 			return cty.NilVal, function.NewArgErrorf(2, "the step leads away from the end")
 		}
-		if end.Subtract(start).Divide(step).GreaterThan(cty.NumberIntVal(maxElements)).True() {
-			return cty.NilVal, tooMany("range")
-		}
 		var out []cty.Value
 		for v := start; down && v.GreaterThan(end).True() || !down && v.LessThan(end).True(); v = v.Add(step) {
 			out = append(out, v)
@@ -231,22 +229,6 @@ var sequence = function.New(&function.Spec{
 			return cty.ListValEmpty(cty.Number), nil
 		}
 		return cty.ListVal(out), nil
-	},
-})
-
-var setProduct = function.New(&function.Spec{
-	VarParam: stdlib.SetProductFunc.VarParam(),
-	Type:     stdlib.SetProductFunc.ReturnTypeForValues,
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		total := 1
-		for _, arg := range args {
-			if n := arg.LengthInt(); n > 0 && total > maxElements/n {
-				return cty.NilVal, tooMany("setproduct")
-			} else if n > 0 {
-				total *= n
-			}
-		}
-		return stdlib.SetProduct(args...)
 	},
 })
 

@@ -16,7 +16,12 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-func files(dir *project.Dir) map[string]function.Function {
+func files(dir *project.Dir, meter *Meter) map[string]function.Function {
+	read := func(name string) ([]byte, error) {
+		raw, err := dir.Read(name)
+		meter.Work(len(raw) / 8)
+		return raw, err
+	}
 	return map[string]function.Function{
 		"abspath": ofString("path", func(name string) (string, error) {
 			if path.IsAbs(name) {
@@ -25,18 +30,20 @@ func files(dir *project.Dir) map[string]function.Function {
 			return filepath.Join(dir.Path(), name), nil
 		}),
 		"file": ofString("path", func(name string) (string, error) {
-			raw, err := dir.Read(name)
+			raw, err := read(name)
 			if err != nil {
 				return "", err
 			}
+			meter.Bytes(len(raw))
 			return text(raw)
 		}),
 		"filebase64": ofString("path", func(name string) (string, error) {
-			raw, err := dir.Read(name)
+			raw, err := read(name)
+			meter.Bytes(2 * len(raw))
 			return base64.StdEncoding.EncodeToString(raw), err
 		}),
 		"filesha256": ofString("path", func(name string) (string, error) {
-			raw, err := dir.Read(name)
+			raw, err := read(name)
 			sum := sha256.Sum256(raw)
 			return hex.EncodeToString(sum[:]), err
 		}),

@@ -5,7 +5,6 @@
 package funcs
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
@@ -20,37 +19,37 @@ import (
 // Mark frames a reference inside a string. No text of a user can contain it: it is refused wherever text comes in.
 const Mark = "\x00"
 
-// maxElements bounds what range and setproduct may make.
-const maxElements = 1_000_000
-
-// Table is every function by its name; the file functions read below dir.
-func Table(dir *project.Dir) map[string]function.Function {
+// Table is every function by its name. The file functions read below dir, and all count what they do with meter.
+func Table(dir *project.Dir, meter *Meter) map[string]function.Function {
 	table := map[string]function.Function{}
 	for name, f := range structural() {
-		table[name] = f
+		table[name] = meter.metered(name, f, false)
 	}
-	for _, group := range []map[string]function.Function{numeric(), textual(), encoding(), files(dir)} {
+	for _, group := range []map[string]function.Function{numeric(), textual(), encoding(), files(dir, meter)} {
 		for name, f := range group {
-			table[name] = plain(name, f)
+			table[name] = meter.metered(name, f, true)
 		}
 	}
+	// These evaluate expressions, which are counted themselves, or look up one part of what they are given.
+	table["can"], table["try"] = tryfunc.CanFunc, tryfunc.TryFunc
+	table["lookup"], table["length"], table["one"] = lookup, length, one
 	return table
 }
 
 // structural are the functions through which references may pass: they move values and do not look into text.
 func structural() map[string]function.Function {
 	return map[string]function.Function{
-		"alltrue": allTrue, "anytrue": anyTrue, "can": tryfunc.CanFunc, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
+		"alltrue": allTrue, "anytrue": anyTrue, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
 		"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
 		"contains": stdlib.ContainsFunc, "distinct": distinct, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
 		"format": bounded(stdlib.FormatFunc), "formatlist": bounded(stdlib.FormatListFunc), "index": index, "join": stdlib.JoinFunc,
-		"keys": stdlib.KeysFunc, "length": length, "lookup": lookup, "merge": stdlib.MergeFunc, "one": one,
-		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": setProduct,
+		"keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc,
 		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
 		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), "tonumber": stdlib.MakeToFunc(cty.Number),
 		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
-		"transpose": transpose, "try": tryfunc.TryFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+		"transpose": transpose, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
 	}
 }
 
@@ -81,30 +80,6 @@ func encoding() map[string]function.Function {
 		"sha1": sha1Sum, "sha256": sha256Sum, "sha512": sha512Sum, "urlencode": urlEncode,
 		"yamldecode": decoder(yaml.YAMLDecodeFunc, checkYAML), "yamlencode": yaml.YAMLEncodeFunc,
 	}
-}
-
-// plain keeps references out of a function that would look into them or write them down: what a reference becomes is not
-// known before the graph runs.
-func plain(name string, f function.Function) function.Function {
-	check := func(args []cty.Value) error {
-		for i, arg := range args {
-			if Contains(arg) {
-				return function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
-			}
-		}
-		return nil
-	}
-	return function.New(&function.Spec{
-		Params:   f.Params(),
-		VarParam: f.VarParam(),
-		Type: func(args []cty.Value) (cty.Type, error) {
-			if err := check(args); err != nil {
-				return cty.DynamicPseudoType, err
-			}
-			return f.ReturnTypeForValues(args)
-		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
-	})
 }
 
 // Contains says whether a reference stands anywhere in v.
@@ -155,9 +130,4 @@ func bounded(f function.Function) function.Function {
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
 	})
-}
-
-// tooMany is the error of what would make more than maxElements.
-func tooMany(what string) error {
-	return fmt.Errorf("%s would make more than %d elements", what, maxElements)
 }

@@ -3,10 +3,10 @@ package project
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -14,8 +14,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxFiles bounds how many files one walk may find.
-const maxFiles = 5_000_000
+// What one reading of a project may look at.
+const (
+	maxFiles    = 1_000_000  // files and directories
+	maxNames    = 128 << 20  // bytes of their names
+	maxMatching = 30_000_000 // names compared with patterns
+	batch       = 4096       // entries of a directory that are read at once
+)
 
 // Selection is what a list of patterns names.
 type Selection struct {
@@ -33,7 +38,14 @@ func (d *Dir) Select(patterns []string) (Selection, error) {
 			if err := CheckPattern(not); err != nil {
 				return s, err
 			}
-			maps.DeleteFunc(chosen, func(name string, _ bool) bool { return doublestar.MatchUnvalidated(clean(not), name) })
+			p, err := ParsePattern(clean(not))
+			if err == nil {
+				err = d.matching(p, len(chosen))
+			}
+			if err != nil {
+				return s, err
+			}
+			maps.DeleteFunc(chosen, func(name string, _ bool) bool { return p.Match(name) })
 			continue
 		}
 		found, err := d.Glob(pattern)
@@ -53,8 +65,8 @@ func (d *Dir) Select(patterns []string) (Selection, error) {
 
 // CheckPattern says what is wrong with a doublestar pattern.
 func CheckPattern(pattern string) error {
-	if !doublestar.ValidatePattern(pattern) {
-		return fmt.Errorf("%q is not a valid pattern", pattern)
+	if _, err := ParsePattern(pattern); err != nil {
+		return err
 	}
 	_, err := Clean(pattern)
 	return err
@@ -75,12 +87,20 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 	if err := d.walk(); err != nil {
 		return nil, err
 	}
+	p, err := ParsePattern(clean(pattern))
+	if err != nil {
+		return nil, err
+	}
+	names := d.below(clean(pattern))
+	if err := d.matching(p, len(names)); err != nil {
+		return nil, err
+	}
 	var found []string
-	for _, name := range d.below(clean(pattern)) {
-		if !doublestar.MatchUnvalidated(clean(pattern), name) {
+	for _, name := range names {
+		plain := strings.TrimSuffix(name, linkMark)
+		if !p.Match(plain) {
 			continue
 		}
-		plain := strings.TrimSuffix(name, linkMark)
 		if plain != name {
 			if info, err := d.root.Stat(plain); err == nil && info.IsDir() {
 				d.reads.Regular[plain] = false
@@ -125,40 +145,72 @@ func (d *Dir) below(pattern string) []string {
 	return d.list[from:to]
 }
 
+// matching counts how many names are compared with patterns.
+func (d *Dir) matching(p Pattern, names int) error {
+	if d.matched += len(p) * names; d.matched > maxMatching {
+		return fmt.Errorf("the patterns of the files are compared with more than %d names: begin them with a directory, as in \"src/**/*.c\"", maxMatching)
+	}
+	return nil
+}
+
+// walk lists the project once. Directories are read in parts, since one may have any number of entries.
 func (d *Dir) walk() error {
 	if d.list != nil {
 		return nil
 	}
-	list := []string{}
-	err := filepath.WalkDir(d.path, func(full string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if full != d.path && private(entry.Name()) {
-				return filepath.SkipDir
+	list, size := []string{}, 0
+	pending := []string{"."}
+	for seen := 0; len(pending) > 0; {
+		dir := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		d.reads.Listed = append(d.reads.Listed, dir)
+		err := d.entries(dir, func(entry fs.DirEntry) error {
+			name := path.Join(dir, entry.Name())
+			seen++
+			size += len(name)
+			if seen > maxFiles || size > maxNames {
+				return fmt.Errorf("there are more than %d of them, or their names are very long: move what does not belong to the project out of %s", maxFiles, d.path)
 			}
-			d.reads.Listed = append(d.reads.Listed, full)
+			switch {
+			case entry.IsDir() && !private(entry.Name()):
+				pending = append(pending, name)
+			case entry.Type() == 0:
+				list = append(list, name)
+			case entry.Type() == fs.ModeSymlink:
+				list = append(list, name+linkMark)
+			}
 			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("files of the project cannot be listed: %w", err)
 		}
-		name := filepath.ToSlash(full[len(strings.TrimSuffix(d.path, "/"))+1:])
-		switch entry.Type() {
-		case 0:
-			list = append(list, name)
-		case fs.ModeSymlink:
-			list = append(list, name+linkMark)
-		}
-		if len(list) > maxFiles {
-			return fmt.Errorf("there are more than %d files", maxFiles)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("files of the project cannot be listed: %w", err)
 	}
 	sort.Strings(list)
 	d.list = list
 	return nil
+}
+
+// entries calls f with what a directory holds.
+func (d *Dir) entries(name string, f func(fs.DirEntry) error) error {
+	dir, err := d.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(batch)
+		for _, entry := range entries {
+			if err := f(entry); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func clean(pattern string) string { return path.Clean(pattern) }

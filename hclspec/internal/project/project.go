@@ -22,26 +22,27 @@ import (
 const MaxFile = 64 << 20
 
 // maxCached bounds the bytes of files that are kept for a second reading.
-const maxCached = 256 << 20
+const maxCached = 64 << 20
 
 // Dir is a project's directory. It is not safe for concurrent use.
 type Dir struct {
-	path   string
-	root   *os.Root
-	cached map[string][]byte
-	bytes  int
-	list   []string // every file that a pattern may name, sorted; nil before the first walk
-	globs  map[string][]string
-	reads  Reads
+	path    string
+	root    *os.Root
+	cached  map[string][]byte
+	bytes   int
+	list    []string // every file that a pattern may name, sorted; nil before the first walk
+	matched int      // names that were compared with patterns
+	globs   map[string][]string
+	reads   Reads
 }
 
 // Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the same.
-// Names are relative to the directory, but for those of directories.
+// Names are relative to the directory.
 type Reads struct {
 	Began   time.Time                    // before the first look
 	Content map[string][sha256.Size]byte // SHA-256 of each file that was read
 	Regular map[string]bool              // of each name that was asked for: whether it is, links followed, a regular file
-	Listed  []string                     // directories whose names were listed, as absolute paths
+	Listed  []string                     // directories whose names were listed
 }
 
 // Reads are what was looked at so far.

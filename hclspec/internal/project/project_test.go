@@ -95,7 +95,7 @@ func TestWhatIsNoPlainFileIsNotRead(t *testing.T) {
 	if _, err := dir.Read("none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want that there is no such file", err)
 	}
-	if got, err := dir.Glob("g*"); err != nil || !slices.Equal(got, []string{"good"}) {
+	if got, err := dir.Glob("*ood"); err != nil || !slices.Equal(got, []string{"good"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := dir.Glob("{linked,linked/**,pip*}"); err != nil || len(got) != 0 {

@@ -1,0 +1,106 @@
+package funcs
+
+import (
+	"errors"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// small is the number of elements up to which cty's own conversions serve. They compare the types of all elements of a
+// tuple with each other, which for 40,000 texts takes ten seconds.
+const small = 64
+
+// Convert is convert.Convert, in a time that grows with the size of v.
+func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+	ty := v.Type()
+	if want == cty.DynamicPseudoType {
+		return v, nil
+	}
+	m.Walk(v)
+	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || v.LengthInt() <= small ||
+		ty.IsObjectType() != want.IsMapType() {
+		out, err := convert.Convert(v, want)
+		if err == nil && out.Type() == cty.Number {
+			m.Number(out)
+		}
+		return out, err
+	}
+	element := want.ElementType()
+	if element.HasDynamicTypes() {
+		var err error
+		if element, err = m.common(v); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	m.Elements(fresh(v))
+	if want.IsMapType() {
+		parts := make(map[string]cty.Value, v.LengthInt())
+		for key, part := range v.Elements() {
+			converted, err := m.Convert(part, element)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			parts[key.AsString()] = converted
+		}
+		return cty.MapVal(parts), nil
+	}
+	parts := make([]cty.Value, 0, v.LengthInt())
+	for _, part := range v.Elements() {
+		converted, err := m.Convert(part, element)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		parts = append(parts, converted)
+	}
+	if want.IsListType() {
+		return cty.ListVal(parts), nil
+	}
+	m.hashes(parts)
+	return cty.SetVal(parts), nil
+}
+
+// common is the type that all elements of a tuple or an object can be converted to.
+func (m *Meter) common(v cty.Value) (cty.Type, error) {
+	var distinct []cty.Type
+	last := 0
+elements:
+	for _, part := range v.Elements() {
+		ty := part.Type()
+		if len(distinct) > 0 && distinct[last].Equals(ty) {
+			continue
+		}
+		for i, known := range distinct {
+			m.Work(8)
+			if known.Equals(ty) {
+				last = i
+				continue elements
+			}
+		}
+		last = len(distinct)
+		distinct = append(distinct, ty)
+	}
+	if len(distinct) == 1 {
+		return distinct[0], nil
+	}
+	m.Work(len(distinct) * len(distinct) * 16)
+	ty, _ := convert.UnifyUnsafe(distinct)
+	if ty == cty.NilType || ty.HasDynamicTypes() {
+		return ty, errors.New("all elements must have the same type")
+	}
+	return ty, nil
+}
+
+// hashes counts what it takes to make a set: values whose hashes are equal are compared with each other.
+func (m *Meter) hashes(parts []cty.Value) {
+	m.Work(20 * len(parts))
+	met := make(map[int]int, len(parts))
+	for _, part := range parts {
+		if !part.IsWhollyKnown() {
+			continue
+		}
+		hash := part.Hash()
+		m.Work(2 * met[hash])
+		met[hash]++
+	}
+}

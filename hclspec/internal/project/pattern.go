@@ -1,0 +1,115 @@
+package project
+
+import (
+	"fmt"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// What a pattern may be. Matching takes time that grows with the alternatives multiplied by each other.
+const (
+	maxPattern      = 4096 // bytes
+	maxAlternatives = 256
+)
+
+// Pattern is a doublestar pattern, as one pattern without braces for each choice of alternatives: matched together, they
+// would take a time that doubles with each pair of braces.
+type Pattern []string
+
+// ParsePattern says what is wrong with a pattern.
+func ParsePattern(pattern string) (Pattern, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("a pattern of %d bytes is too long; %d are possible", len(pattern), maxPattern)
+	}
+	if !doublestar.ValidatePattern(pattern) {
+		return nil, fmt.Errorf("%q is not a valid pattern", pattern)
+	}
+	choices := []string{pattern}
+	for i := 0; i < len(choices); {
+		from, to := braces(choices[i])
+		if from < 0 {
+			i++
+			continue
+		}
+		p := choices[i]
+		choices = append(choices[:i], choices[i+1:]...)
+		for _, choice := range alternatives(p[from+1 : to]) {
+			choices = append(choices, p[:from]+choice+p[to+1:])
+		}
+		if len(choices) > maxAlternatives {
+			return nil, fmt.Errorf("%.60q has more than %d combinations of alternatives; divide it into several patterns", pattern, maxAlternatives)
+		}
+	}
+	return choices, nil
+}
+
+// Match says whether the pattern matches the whole of a slash-separated name.
+func (p Pattern) Match(name string) bool {
+	for _, choice := range p {
+		if doublestar.MatchUnvalidated(choice, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// braces are the offsets of the first pair of braces that holds alternatives; -1 when there is none.
+func braces(p string) (from, to int) {
+	depth := 0
+	from = -1
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '[':
+			if depth == 0 {
+				i = endOfClass(p, i)
+			}
+		case '{':
+			if depth == 0 {
+				from = i
+			}
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return from, i
+			}
+		}
+	}
+	return -1, -1
+}
+
+// endOfClass is the offset of the bracket that ends a class of characters.
+func endOfClass(p string, start int) int {
+	for i := start + 1; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case ']':
+			return i
+		}
+	}
+	return len(p)
+}
+
+// alternatives are the parts between the commas of the outermost level.
+func alternatives(p string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, p[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(parts, p[start:])
+}

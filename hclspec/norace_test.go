@@ -1,0 +1,5 @@
+//go:build !race
+
+package hclspec_test
+
+const underRace = false
