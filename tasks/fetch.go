@@ -35,9 +35,9 @@ func (t *downloadTask) Describe(d *cache.Description) {
 func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	if t.p.Offline {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
-			Message: t.url + " is not in the store, and -offline forbids to fetch it"}}
+			Message: withoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
 	}
-	fmt.Fprintf(env.Log, "GET %s\n", t.url)
+	fmt.Fprintf(env.Log, "GET %s\n", withoutPassword(t.url))
 	// What has come so far stays where the next attempt, or the next apply, finds it.
 	partial := filepath.Join(t.p.StateDir, "downloads", fmt.Sprintf("%x", sha256.Sum256([]byte(t.url)))[:16])
 	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
@@ -71,6 +71,14 @@ func fileName(address string) string {
 }
 
 var unsafeInShell = regexp.MustCompile(`[^\pL\pN._+@%=,:-]`)
+
+// withoutPassword is an address as it is shown.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
+	}
+	return address
+}
 
 func downloadFailure(err error) error {
 	if errors.Is(err, context.Canceled) {

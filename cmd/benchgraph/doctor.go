@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,10 +298,11 @@ func (c *checkup) network(ctx context.Context) {
 	}
 	client := http.Client{Timeout: 20 * time.Second}
 	for _, url := range sortedKeys(needed) {
-		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		u, err := neturl.Parse(url)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 			continue
 		}
-		name := "url " + url
+		name := "url " + u.Redacted()
 		if err := reach(ctx, &client, url); err != nil {
 			c.lacks(name, needed[url], "Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
 		} else {
