@@ -30,7 +30,9 @@ lint:
 examples: build
 	./examples/run $(BENCHGRAPH)
 
+# Beside its peers, then piece by piece.
 bench:
+	./bench/speed
 	go test -run '^$$' -bench . -benchmem ./...
 
 # Every fuzz target for FUZZTIME, which may also be a number of executions (FUZZTIME=10000000x). Interesting inputs are
