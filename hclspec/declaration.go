@@ -206,10 +206,37 @@ func (l *loader) instancesOf(d *declaration) ([]instance, bool) {
 		return nil, false
 	}
 	defer leave()
-	v := l.scope.Static(attr.Expr)
-	d.instances, d.known = l.expand(v, attr)
+	d.instances, d.known = l.expand(l.keys(attr), attr)
 	d.listed = true
 	return d.instances, d.known
+}
+
+// keys is the value of for_each. Of toset(LIST) it is the list without doublets: to make and to sort a set of cty takes
+// longer than all else that is done with its elements.
+func (l *loader) keys(attr *hcl.Attribute) cty.Value {
+	call, ok := hcl.UnwrapExpressionUntil(attr.Expr, func(e hcl.Expression) bool {
+		_, call := e.(*hclsyntax.FunctionCallExpr)
+		return call
+	}).(*hclsyntax.FunctionCallExpr)
+	if !ok || call.Name != "toset" || len(call.Args) != 1 || call.ExpandFinal {
+		return l.scope.Static(attr.Expr)
+	}
+	v := l.scope.Static(call.Args[0])
+	if ty := v.Type(); !v.IsWhollyKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsListType() || v.LengthInt() == 0 {
+		return l.scope.Static(attr.Expr)
+	}
+	seen := make(map[string]bool, v.LengthInt())
+	kept := make([]cty.Value, 0, v.LengthInt())
+	for _, key := range v.Elements() {
+		if key.IsNull() || key.Type() != cty.String {
+			return l.scope.Static(attr.Expr)
+		}
+		if text := key.AsString(); !seen[text] {
+			seen[text] = true
+			kept = append(kept, key)
+		}
+	}
+	return cty.ListVal(kept)
 }
 
 // expand lists what a for_each value has, sorted by key.

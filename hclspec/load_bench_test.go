@@ -4,26 +4,73 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
+// BenchmarkLoadTasks reads as many task blocks, each written out.
 func BenchmarkLoadTasks(b *testing.B) {
-	dir := b.TempDir()
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var src strings.Builder
+			for i := range n {
+				fmt.Fprintf(&src, "task \"t%d\" {\n  env     = { N = \"%d\" }\n  command = \"echo $N > $OUT/x\"\n  outputs = [\"x\"]\n}\n", i, i)
+			}
+			loadTasks(b, src.String(), n)
+		})
+	}
+}
+
+// BenchmarkLoadTasksWithInputs reads task blocks each of which names a file.
+func BenchmarkLoadTasksWithInputs(b *testing.B) {
+	const n = 10_000
 	var src strings.Builder
-	for i := range 10_000 {
+	dir := b.TempDir()
+	for i := range n {
 		fmt.Fprintf(&src, "task \"t%d\" {\n  inputs  = [\"in/%d.txt\"]\n  command = \"cat in/%d.txt > $OUT/x\"\n  outputs = [\"x\"]\n}\n", i, i, i)
 		write(b, filepath.Join(dir, "in", fmt.Sprintf("%d.txt", i)), "x")
 	}
 	write(b, filepath.Join(dir, "benchmarks.hcl"), src.String())
+	loadDir(b, dir, n)
+}
+
+// BenchmarkLoadInstances reads one task block that for_each makes as many instances of.
+func BenchmarkLoadInstances(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			loadTasks(b, fmt.Sprintf(`
+task "t" {
+  for_each = toset([for i in range(%d) : "key${i}"])
+  env      = { N = each.key }
+  command  = "echo ${each.key} > $OUT/x"
+  outputs  = ["x"]
+}
+`, n), n)
+		})
+	}
+}
+
+func loadTasks(b *testing.B, src string, n int) {
+	dir := b.TempDir()
+	write(b, filepath.Join(dir, "benchmarks.hcl"), src)
+	loadDir(b, dir, n)
+}
+
+func loadDir(b *testing.B, dir string, n int) {
+	b.ReportAllocs()
+	before := processor(b)
+	defer func() { b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op") }()
 	for b.Loop() {
 		spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
 		if diags.HasErrors() {
 			b.Fatal(told(b, files, diags))
 		}
-		if len(spec.Tasks) != 10_000 {
+		if len(spec.Tasks) != n {
 			b.Fatal(len(spec.Tasks))
 		}
 	}
@@ -77,6 +124,16 @@ compare "c" { of = [benchmark.b] }
 			b.Fatal(len(spec.Benchmarks))
 		}
 	}
+}
+
+// processor is the time in which this process had a processor, which says more than the time on a wall when others have it,
+// too.
+func processor(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func write(t testing.TB, name, content string) {

@@ -569,32 +569,3 @@ task "t" {
 		t.Errorf("got %s, %v", got, spec.Tasks[0])
 	}
 }
-
-// FuzzLoad looks for input that crashes, or that is accepted and refused at once.
-func FuzzLoad(f *testing.F) {
-	names, err := filepath.Glob("testdata/mistakes/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range append(names, "testdata/whole.txtar") {
-		for _, file := range txtar.Parse(archive(f, name)).Files {
-			if strings.HasSuffix(file.Name, ".hcl") && len(file.Data) < 20_000 {
-				f.Add(file.Data, false)
-			}
-		}
-	}
-	f.Add([]byte(`{"task": {"t": {"for_each": "${toset([\"a\"])}", "command": "echo ${each.key}"}}}`), true)
-	f.Fuzz(func(t *testing.T, src []byte, inJSON bool) {
-		name := "benchmarks.hcl"
-		if inJSON {
-			name += ".json"
-		}
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, name), string(src))
-		spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0"})
-		if (spec == nil) != diags.HasErrors() {
-			t.Fatalf("spec %v, diagnostics %v", spec, diags)
-		}
-		told(t, files, diags)
-	})
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -142,8 +143,14 @@ fix "aimv2" {
 }
 wheel "w" { prebuilt = { "a/b" = "u" } }`))
 	f.Add([]byte(`repo "a" { rev = ((((`))
+	f.Add([]byte("<<<<<<< ours\n=======\n>>>>>>> theirs\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		lock, diags := hclspec.ParseLock(src, "lock.hcl")
+		if len(src) > maxInput {
+			return
+		}
+		var lock *hclspec.Lock
+		var diags hcl.Diagnostics
+		within(t, func() { lock, diags = hclspec.ParseLock(src, "lock.hcl") })
 		if (lock == nil) != diags.HasErrors() {
 			t.Fatalf("lock %v, diagnostics %v", lock, diags)
 		}

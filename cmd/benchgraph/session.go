@@ -135,10 +135,15 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 	return o, nil
 }
 
+// maxLock is the size in bytes above which a lock file was not written by benchgraph.
+const maxLock = 32 << 20
+
 // readLock is the text of the lock file; empty when there is none.
 func (p place) readLock() ([]byte, error) {
 	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
 		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file", p.lock)
+	} else if err == nil && info.Size() > maxLock {
+		return nil, hint("Restore it from version control, or delete it: benchgraph plan looks everything up again.", "lock file %s: it has %d bytes", p.lock, info.Size())
 	}
 	src, err := os.ReadFile(p.lock)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

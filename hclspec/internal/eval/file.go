@@ -26,13 +26,22 @@ type File struct {
 // diagnostics have errors: blocks that they do not touch are intact.
 func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	f := &File{Name: name, scope: s}
-	if diags := s.guard(src, name); diags != nil {
+	diags := s.guard(src, name)
+	if diags == nil && !strings.HasSuffix(name, ".json") {
+		if syntax, ok := parsePieces(src, name); ok {
+			f.Syntax = syntax
+			return f, nil
+		}
+	}
+	if diags == nil {
+		diags = guardNesting(src, name)
+	}
+	if diags != nil {
 		// The bytes are still needed to show the place.
 		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 		f.broken = []hcl.Range{*diags[0].Subject}
 		return f, diags
 	}
-	var diags hcl.Diagnostics
 	if strings.HasSuffix(name, ".json") {
 		f.Syntax, diags = json.Parse(src, name)
 	} else {
@@ -136,8 +145,8 @@ func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
 
 // ParseExpression reads one expression.
 func (s *Scope) ParseExpression(src []byte, name string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := s.guard(src, name); diags != nil {
-		return nil, diags
+	if diags := append(s.guard(src, name), guardNesting(src, name)...); diags != nil {
+		return nil, diags[:1]
 	}
 	expr, diags := hclsyntax.ParseExpression(src, name, hcl.InitialPos)
 	if diags.HasErrors() {

@@ -28,8 +28,7 @@ const (
 // Conflict is the summary of the diagnostic for a file that git could not merge.
 const Conflict = "Merge conflict"
 
-// guard says what in the source must not reach HCL's parser: what it would take too much stack or memory for, and NUL
-// characters, which frame references.
+// guard says what in the source must not reach HCL's lexer: what is no text, or too much of it.
 func (s *Scope) guard(src []byte, filename string) hcl.Diagnostics {
 	if !utf8.Valid(src) {
 		return oneAt(src, filename, invalidByte(src), "Not UTF-8 text", "The file has a byte here that is no UTF-8 text. Save it in UTF-8.")
@@ -45,6 +44,12 @@ func (s *Scope) guard(src []byte, filename string) hcl.Diagnostics {
 			"The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike can be one block with for_each over a data file: csvdecode(file(\"data.csv\")).",
 			maxSource>>20, maxTokens))
 	}
+	return nil
+}
+
+// guardNesting says what in the source must not reach HCL's parser since it nests or chains too deeply, or writes a NUL
+// character.
+func guardNesting(src []byte, filename string) hcl.Diagnostics {
 	if strings.HasSuffix(filename, ".json") {
 		return guardJSON(src, filename)
 	}

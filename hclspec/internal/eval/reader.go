@@ -20,18 +20,23 @@ type Reader struct {
 	Bad      map[hcl.Expression]bool // expressions that were reported when the names in them were looked up
 	Instance string                  // key of the instance, for diagnostics
 
-	values map[*hcl.Attribute]cty.Value // those that were evaluated, since most are looked at more than once
+	values *[]evaluated // those that were evaluated, since most are looked at more than once
+}
+
+type evaluated struct {
+	attr  *hcl.Attribute
+	value cty.Value
 }
 
 // Reader prepares the reading of some of a block's expressions.
 func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 	ctx, bad := s.Context(exprs, each)
-	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: map[*hcl.Attribute]cty.Value{}}
+	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: new([]evaluated)}
 }
 
 // With is the reader for the instance of a key, and its value of each.
 func (r Reader) With(key string, each cty.Value) Reader {
-	r.Instance, r.values = key, map[*hcl.Attribute]cty.Value{}
+	r.Instance, r.values = key, new([]evaluated)
 	r.Ctx = r.Ctx.NewChild()
 	r.Ctx.Variables = map[string]cty.Value{"each": each}
 	return r
@@ -89,8 +94,10 @@ func (r Reader) Evaluate(name string) cty.Value {
 	if attr == nil {
 		return cty.NullVal(cty.DynamicPseudoType)
 	}
-	if v, ok := r.values[attr]; ok {
-		return v
+	for _, known := range *r.values {
+		if known.attr == attr {
+			return known.value
+		}
 	}
 	var v cty.Value
 	if r.Bad[attr.Expr] {
@@ -100,7 +107,7 @@ func (r Reader) Evaluate(name string) cty.Value {
 	} else {
 		v = r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
 	}
-	r.values[attr] = v
+	*r.values = append(*r.values, evaluated{attr, v})
 	return v
 }
 

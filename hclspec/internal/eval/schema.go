@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // Schema says what may stand in a block.
@@ -140,6 +141,9 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 		b.Attrs = attrs
 		return b, diags
 	}
+	if s.readPlain(b, raw) {
+		return b, nil
+	}
 	content, diags := raw.Body.Content(s.body())
 	b.meant = s.suggest(diags)
 	b.Attrs = content.Attributes
@@ -159,6 +163,24 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 		b.blocks = append(b.blocks, block)
 	}
 	return b, diags
+}
+
+// readPlain reads a block in native syntax that has nothing but attributes of the schema, as most have; false when it is
+// another one.
+func (s *Schema) readPlain(b *Block, raw *hcl.Block) bool {
+	body, ok := raw.Body.(*hclsyntax.Body)
+	if !ok || len(body.Blocks) > 0 {
+		return false
+	}
+	attrs := make(hcl.Attributes, len(body.Attributes))
+	for name, attr := range body.Attributes {
+		if !slices.Contains(s.Key, name) && !slices.Contains(s.Free, name) {
+			return false
+		}
+		attrs[name] = attr.AsHCLAttribute()
+	}
+	b.Attrs = attrs
+	return true
 }
 
 func (s *Schema) nested(kind string) *Schema {

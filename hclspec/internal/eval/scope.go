@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -56,11 +57,20 @@ type Each map[string][]string
 // Context prepares the evaluation of expressions: every name that they mention is evaluated, and reported when there is
 // none. An expression that asks for something that each never has is in the returned set, and has no value.
 func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, map[hcl.Expression]bool) {
-	whole := map[string]cty.Value{}
-	parts := map[string]map[string]cty.Value{}
-	bad := map[hcl.Expression]bool{}
+	var whole map[string]cty.Value
+	var parts map[string]map[string]cty.Value
+	var bad map[hcl.Expression]bool
+	prepare := func() {
+		if whole == nil {
+			whole, parts, bad = map[string]cty.Value{}, map[string]map[string]cty.Value{}, map[hcl.Expression]bool{}
+		}
+	}
 	for _, expr := range exprs {
+		if literal(expr) {
+			continue
+		}
 		for _, t := range expr.Variables() {
+			prepare()
 			if t.RootName() == "each" {
 				if !s.checkEach(t, each) {
 					bad[expr] = true
@@ -81,6 +91,12 @@ func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, ma
 		whole[root] = cty.ObjectVal(some)
 	}
 	return &hcl.EvalContext{Variables: whole, Functions: s.Funcs}, bad
+}
+
+// literal says whether an expression is a text without references, as many are.
+func literal(expr hcl.Expression) bool {
+	template, ok := expr.(*hclsyntax.TemplateExpr)
+	return ok && template.IsStringLiteral()
 }
 
 func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[string]map[string]cty.Value) {

@@ -17,9 +17,15 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if want == cty.DynamicPseudoType {
 		return v, nil
 	}
+	if v.Type().Equals(want) {
+		return v, nil
+	}
 	m.Walk(v)
-	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || v.LengthInt() <= small ||
-		ty.IsObjectType() != want.IsMapType() {
+	if v.Type() == cty.String && want == cty.Number && v.IsKnown() && !v.IsNull() {
+		m.Work(len(v.AsString()))
+	}
+	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || ty.IsObjectType() != want.IsMapType() ||
+		v.LengthInt() <= small && !(uniform(ty, want) && v.LengthInt() > 0) {
 		out, err := convert.Convert(v, want)
 		if err == nil && out.Type() == cty.Number {
 			m.Number(out)
@@ -28,6 +34,23 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	element := want.ElementType()
 	if element.HasDynamicTypes() {
+		if element != cty.DynamicPseudoType {
+			// Each element says by itself what stands for "any" in it.
+			parts := make([]cty.Value, 0, v.LengthInt())
+			keyed := make(map[string]cty.Value)
+			for key, part := range v.Elements() {
+				converted, err := m.Convert(part, element)
+				if err != nil {
+					return cty.NilVal, err
+				}
+				if parts = append(parts, converted); ty.IsObjectType() {
+					keyed[key.AsString()] = converted
+				}
+			}
+			if v = cty.TupleVal(parts); ty.IsObjectType() {
+				v = cty.ObjectVal(keyed)
+			}
+		}
 		var err error
 		if element, err = m.common(v); err != nil {
 			return cty.NilVal, err
@@ -58,6 +81,29 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	m.hashes(parts)
 	return cty.SetVal(parts), nil
+}
+
+// uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only puts
+// them together.
+func uniform(ty, want cty.Type) bool {
+	element := want.ElementType()
+	if !element.IsPrimitiveType() {
+		return false
+	}
+	if ty.IsObjectType() {
+		for _, part := range ty.AttributeTypes() {
+			if part != element {
+				return false
+			}
+		}
+		return true
+	}
+	for _, part := range ty.TupleElementTypes() {
+		if part != element {
+			return false
+		}
+	}
+	return true
 }
 
 // common is the type that all elements of a tuple or an object can be converted to.

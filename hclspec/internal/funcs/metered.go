@@ -21,14 +21,10 @@ func (m *Meter) metered(name string, f function.Function, plain bool) function.F
 			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
 		}
 	}
+	collection, conversion := collections[name]
 	want := func(i int) cty.Type {
-		switch name {
-		case "tolist":
-			return cty.List(cty.DynamicPseudoType)
-		case "toset":
-			return cty.Set(cty.DynamicPseudoType)
-		case "tomap":
-			return cty.Map(cty.DynamicPseudoType)
+		if conversion {
+			return collection
 		}
 		if params := f.Params(); i < len(params) {
 			return params[i].Type
@@ -45,7 +41,6 @@ func (m *Meter) metered(name string, f function.Function, plain bool) function.F
 	spec.Impl = func(given []cty.Value, _ cty.Type) (cty.Value, error) {
 		m.Work(40 + 10*len(given))
 		args := make([]cty.Value, len(given))
-		known := true
 		for i, arg := range given {
 			// cty looks at every part of an argument several times.
 			for range 6 {
@@ -59,9 +54,11 @@ func (m *Meter) metered(name string, f function.Function, plain bool) function.F
 				return cty.NilVal, function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
 			}
 			args[i] = converted
-			known = known && converted.IsWhollyKnown() && !converted.IsNull()
 		}
-		if foresee := costs[name]; foresee != nil && known {
+		if conversion && args[0].IsKnown() && !args[0].IsNull() {
+			return args[0], nil
+		}
+		if foresee := costs[name]; foresee != nil && known(args) {
 			foresee(m, args)
 		}
 		out, err := f.Call(args)
@@ -76,6 +73,20 @@ func (m *Meter) metered(name string, f function.Function, plain bool) function.F
 		return out, nil
 	}
 	return function.New(spec)
+}
+
+// collections are the functions that do nothing but convert their argument, which costs enough to be done once.
+var collections = map[string]cty.Type{
+	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType), "tomap": cty.Map(cty.DynamicPseudoType),
+}
+
+func known(args []cty.Value) bool {
+	for _, arg := range args {
+		if !arg.IsWhollyKnown() || arg.IsNull() {
+			return false
+		}
+	}
+	return true
 }
 
 // made are the functions whose results share nothing with their arguments.
@@ -124,7 +135,7 @@ var costs = map[string]func(m *Meter, args []cty.Value){
 			m.Work(n / 2 * n)
 		}
 	},
-	"setunion": setCost, "setintersection": setCost, "setsubtract": setCost, "toset": setCost,
+	"setunion": setCost, "setintersection": setCost, "setsubtract": setCost,
 }
 
 // textTimes is the cost of a function that makes up to so many times the text of its arguments.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
@@ -118,4 +120,28 @@ func TestLargeFilesAreRefused(t *testing.T) {
 	if _, err := dir.Read("large"); err == nil || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// FuzzPattern makes sure that a pattern matches, alternative by alternative, what the library says it matches.
+func FuzzPattern(f *testing.F) {
+	f.Add("src/**/*.{c,h}", "src/a/b.c")
+	f.Add("{a,b{c,d}}[{,}]\\\\{x,y}", "bc,{x,y}")
+	f.Add("{a,}/**", "a/b")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if len(pattern)+len(name) > 200 {
+			return
+		}
+		p, err := project.ParsePattern(pattern)
+		if err != nil {
+			return
+		}
+		got := p.Match(name)
+		if strings.Count(pattern, "{") > 3 {
+			return // the library may take for ever
+		}
+		// The library does not see that "*{,x}" matches nothing at all.
+		if want, err := doublestar.Match(pattern, name); err == nil && want && !got {
+			t.Fatalf("%q does not match %q, and should", pattern, name)
+		}
+	})
 }
