@@ -52,6 +52,8 @@ more
 		`try(local.missing.x, "d")`: ``, `try({}.x, "d")`: `"d"`, `can({}.x)`: `false`,
 		`file("data/a.txt")`: `"text\n"`, `fileexists("data/none")`: `false`, `filebase64("data/a.txt")`: `"dGV4dAo="`,
 		`fileset("data", "**")`: `["a.txt", "sub/b.txt"]`, `substr(filesha256("data/a.txt"), 0, 8)`: `"b9e68e1b"`, `fileset(".", "data/*")`: `["data/a.txt"]`,
+		`matchkeys(["a", "b", "c"], [1, 2, 1], ["1"])`: `["a", "c"]`, `matchkeys(["a"], ["x"], [])`: `[]`, `matchkeys(["a"], [], ["x"])`: ``,
+		`filemd5("data/a.txt")`: `"e1cbb0c3879af8347246f12c559a86b5"`, `substr(filesha1("data/a.txt"), 0, 8)`: `"aa785adc"`, `substr(filesha512("data/a.txt"), 0, 8)`: `"052cf2a5"`,
 		`abspath("x")`: `"` + dir + `/x"`,
 		`pep440_match("0.8.2.dev3", ">=0.6.3,<0.9")`:          `true`,
 		`pep440_match("0.6.3.post2.dev398+g4a18", ">=0.6.3")`: `true`,

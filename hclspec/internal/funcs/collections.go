@@ -170,6 +170,55 @@ var lookup = function.New(&function.Spec{
 	},
 })
 
+// matchKeys is the values whose counterpart in keys is one of those searched for, as in Terraform.
+var matchKeys = function.New(&function.Spec{
+	Params: []function.Parameter{
+		{Name: "values", Type: cty.List(cty.DynamicPseudoType)}, {Name: "keys", Type: cty.List(cty.DynamicPseudoType)},
+		{Name: "searched", Type: cty.List(cty.DynamicPseudoType)},
+	},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if ty, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()}); ty == cty.NilType {
+			return cty.NilType, errors.New("the keys and those searched for must be of one type")
+		}
+		return args[0].Type(), nil
+	},
+	Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
+		if !args[1].IsWhollyKnown() || !args[2].IsWhollyKnown() {
+			return cty.UnknownVal(want), nil
+		}
+		unified, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
+		left, err := convert.Convert(args[1], unified)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(1, err)
+		}
+		right, err := convert.Convert(args[2], unified)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(2, err)
+		}
+		values, keys := args[0].AsValueSlice(), left.AsValueSlice()
+		if len(values) != len(keys) {
+			return cty.NilVal, function.NewArgErrorf(1, "there are %d keys for %d values", len(keys), len(values))
+		}
+		var kept []cty.Value
+		for i, key := range keys {
+			for _, searched := range right.Elements() {
+				equal, err := stdlib.Equal(key, searched)
+				if err != nil {
+					return cty.NilVal, err
+				}
+				if equal.True() {
+					kept = append(kept, values[i])
+					break
+				}
+			}
+		}
+		if kept == nil {
+			return cty.ListValEmpty(want.ElementType()), nil
+		}
+		return cty.ListVal(kept), nil
+	},
+})
+
 var one = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType, AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {

@@ -1,10 +1,14 @@
 package funcs
 
 import (
+	"crypto/md5"
+	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -42,14 +46,23 @@ func files(dir *project.Dir, meter *Meter) map[string]function.Function {
 			meter.Bytes(2 * len(raw))
 			return base64.StdEncoding.EncodeToString(raw), err
 		}),
-		"filesha256": ofString("path", func(name string) (string, error) {
-			raw, err := read(name)
-			sum := sha256.Sum256(raw)
-			return hex.EncodeToString(sum[:]), err
-		}),
+		"filemd5":    hashOf(read, md5.New),
+		"filesha1":   hashOf(read, sha1.New),
+		"filesha256": hashOf(read, sha256.New),
+		"filesha512": hashOf(read, sha512.New),
 		"fileexists": fileExists(dir),
 		"fileset":    fileSet(dir),
 	}
+}
+
+// hashOf makes the function that hashes a file's content, which need not be text.
+func hashOf(read func(string) ([]byte, error), algorithm func() hash.Hash) function.Function {
+	return ofString("path", func(name string) (string, error) {
+		raw, err := read(name)
+		h := algorithm()
+		h.Write(raw)
+		return hex.EncodeToString(h.Sum(nil)), err
+	})
 }
 
 func fileExists(dir *project.Dir) function.Function {

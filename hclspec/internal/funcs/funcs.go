@@ -43,7 +43,7 @@ func structural() map[string]function.Function {
 		"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
 		"contains": stdlib.ContainsFunc, "distinct": distinct, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
 		"format": bounded(stdlib.FormatFunc), "formatlist": bounded(stdlib.FormatListFunc), "index": index, "join": stdlib.JoinFunc,
-		"keys": stdlib.KeysFunc, "merge": stdlib.MergeFunc,
+		"keys": stdlib.KeysFunc, "matchkeys": matchKeys, "merge": stdlib.MergeFunc,
 		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc,
 		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),

@@ -135,6 +135,14 @@ var costs = map[string]func(m *Meter, args []cty.Value){
 			m.Work(n / 2 * n)
 		}
 	},
+	"matchkeys": func(m *Meter, args []cty.Value) {
+		for _, searched := range args[2].Elements() {
+			for range args[1].LengthInt() {
+				m.Walk(searched)
+				m.Work(10)
+			}
+		}
+	},
 	"setunion": setCost, "setintersection": setCost, "setsubtract": setCost,
 }
 
