@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,17 +29,39 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("HCLSPEC_READ"); dir != "" {
 		readAlone(dir)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if childDir != "" {
+		os.RemoveAll(childDir)
+	}
+	os.Exit(code)
 }
+
+// childDir is where childProgram puts what it builds.
+var childDir string
+
+// childProgram is this test as a program; built without the race detector where that is on, since it multiplies the time
+// and the memory that are to be measured.
+var childProgram = sync.OnceValues(func() (string, error) {
+	if !underRace {
+		return os.Executable()
+	}
+	var err error
+	if childDir, err = os.MkdirTemp("", "hclspec"); err != nil {
+		return "", err
+	}
+	program := filepath.Join(childDir, "child")
+	if out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
 
 // readAlone reads the project and its lock, prints what is told, and ends.
 func readAlone(dir string) {
-	if !underRace {
-		limit := syscall.Rlimit{Cur: maxSeconds, Max: maxSeconds}
-		if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
-			fmt.Println(err)
-			os.Exit(2)
-		}
+	limit := syscall.Rlimit{Cur: maxSeconds, Max: maxSeconds}
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
+		fmt.Println(err)
+		os.Exit(2)
 	}
 	o := hclspec.Options{Dir: dir, Version: "0.1.0"}
 	if src, err := os.ReadFile(filepath.Join(dir, "benchgraph.lock.hcl")); err == nil {
@@ -72,12 +95,12 @@ const peakMark = "peak memory: "
 // readInChild reads the project in a process of its own, which is ended when it takes too much, and returns what is told.
 func readInChild(t *testing.T, dir string) string {
 	t.Helper()
-	self, err := os.Executable()
+	program, err := childProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	cmd := exec.Command(self)
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "HCLSPEC_READ="+dir)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -85,14 +108,10 @@ func readInChild(t *testing.T, dir string) string {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	limit := int64(maxMemory)
-	if underRace {
-		limit *= 8
-	}
-	err = watch(cmd, limit, done)
+	err = watch(cmd, done)
 	told, kib, _ := strings.Cut(out.String(), peakMark)
 	peak, _ := strconv.ParseInt(strings.TrimSpace(kib), 10, 64)
-	if peak <<= 10; err == nil && peak > limit {
+	if peak <<= 10; err == nil && peak > maxMemory {
 		err = fmt.Errorf("it took %d MiB", peak>>20)
 	}
 	if err != nil {
@@ -102,8 +121,8 @@ func readInChild(t *testing.T, dir string) string {
 	return told
 }
 
-// watch waits for a process, and ends it when it has more memory than the limit.
-func watch(cmd *exec.Cmd, limit int64, done <-chan error) error {
+// watch waits for a process, and ends it when it has too much memory.
+func watch(cmd *exec.Cmd, done <-chan error) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -111,10 +130,10 @@ func watch(cmd *exec.Cmd, limit int64, done <-chan error) error {
 		case err := <-done:
 			return err
 		case <-look.C:
-			if resident(cmd.Process.Pid) > limit {
+			if resident(cmd.Process.Pid) > maxMemory {
 				// It may have ended since.
 				_ = cmd.Process.Kill()
-				return fmt.Errorf("it took more than %d MiB: %w", limit>>20, <-done)
+				return fmt.Errorf("it took more than %d MiB: %w", maxMemory>>20, <-done)
 			}
 		}
 	}

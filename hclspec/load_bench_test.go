@@ -36,7 +36,7 @@ func BenchmarkLoadTasksWithInputs(b *testing.B) {
 		write(b, filepath.Join(dir, "in", fmt.Sprintf("%d.txt", i)), "x")
 	}
 	write(b, filepath.Join(dir, "benchmarks.hcl"), src.String())
-	loadDir(b, dir, n)
+	loadDir(b, dir, tasks, n)
 }
 
 // BenchmarkLoadInstances reads one task block that for_each makes as many instances of.
@@ -58,10 +58,13 @@ task "t" {
 func loadTasks(b *testing.B, src string, n int) {
 	dir := b.TempDir()
 	write(b, filepath.Join(dir, "benchmarks.hcl"), src)
-	loadDir(b, dir, n)
+	loadDir(b, dir, tasks, n)
 }
 
-func loadDir(b *testing.B, dir string, n int) {
+func tasks(spec *hclspec.Spec) int { return len(spec.Tasks) }
+
+// loadDir reads a project that has so many of what is counted.
+func loadDir(b *testing.B, dir string, count func(*hclspec.Spec) int, want int) {
 	b.ReportAllocs()
 	before := processor(b)
 	defer func() { b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op") }()
@@ -70,8 +73,8 @@ func loadDir(b *testing.B, dir string, n int) {
 		if diags.HasErrors() {
 			b.Fatal(told(b, files, diags))
 		}
-		if len(spec.Tasks) != n {
-			b.Fatal(len(spec.Tasks))
+		if got := count(spec); got != want {
+			b.Fatal(got)
 		}
 	}
 }
@@ -115,15 +118,7 @@ benchmark "b" {
 }
 compare "c" { of = [benchmark.b] }
 `)
-	for b.Loop() {
-		spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
-		if diags.HasErrors() {
-			b.Fatal(told(b, files, diags))
-		}
-		if len(spec.Benchmarks) != 20_000 {
-			b.Fatal(len(spec.Benchmarks))
-		}
-	}
+	loadDir(b, dir, func(spec *hclspec.Spec) int { return len(spec.Benchmarks) }, 20_000)
 }
 
 // processor is the time in which this process had a processor, which says more than the time on a wall when others have it,

@@ -2,5 +2,5 @@
 
 package hclspec_test
 
-// underRace says that the race detector takes several times the memory and the time.
+// underRace says that the race detector is on.
 const underRace = true

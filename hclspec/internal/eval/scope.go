@@ -190,7 +190,9 @@ func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string
 	if !s.Metered(expr.Range(), func() {
 		s.Meter.Work(10)
 		v, diags = expr.Value(ctx)
-		s.Meter.Walk(v)
+		if _, counted := expr.(*metered); !counted {
+			s.Meter.Walk(v)
+		}
 	}) {
 		return cty.DynamicVal
 	}
