@@ -71,6 +71,9 @@ func readAlone(dir string) {
 		}
 		o.Lock = lock
 	}
+	if vars := filepath.Join(dir, "vars.hcl"); exists(vars) {
+		o.VarFiles = []string{vars}
+	}
 	spec, files, diags := hclspec.Load(o)
 	for _, d := range diags {
 		fmt.Printf("%s: %s; %s\n", d.Subject, d.Summary, d.Detail)
@@ -87,6 +90,11 @@ func readAlone(dir string) {
 		fmt.Println(peakMark + kib)
 	}
 	os.Exit(0)
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // peakMark begins the line that says how much memory the child had at most, in KiB.
@@ -339,6 +347,7 @@ func TestFilesThatMustNotBeRead(t *testing.T) {
 		"a link to a device":      {link("/dev/zero", "x"), `locals { a = file("x") }`, "benchmarks.hcl:1"},
 		"a hash of a device":      {link("/dev/zero", "x"), `locals { a = filesha256("x") }`, "benchmarks.hcl:1"},
 		"the memory of a process": {link("/proc/self/mem", "x"), `locals { a = filebase64("x") }`, "benchmarks.hcl:1"},
+		"values of variables":     {link("/dev/zero", "vars.hcl"), `variable "v" {}`, "Too much to read"},
 		"a pipe":                  {fifo("x"), `locals { a = file("x") }`, "not a regular file"},
 		"a pipe as the root file": {func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "benchmarks.hcl")); err != nil {

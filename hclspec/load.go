@@ -3,6 +3,7 @@ package hclspec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -259,7 +260,7 @@ func (l *loader) given() eval.Given {
 		l.files[name] = &hcl.File{Bytes: src}
 	}}
 	for _, name := range l.options.VarFiles {
-		src, err := os.ReadFile(name) // the user names it on the command line: it may lie anywhere
+		src, err := readVars(name)
 		if err != nil {
 			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+".")
 			continue
@@ -271,4 +272,14 @@ func (l *loader) given() eval.Given {
 		g.Files = append(g.Files, attrs)
 	}
 	return g
+}
+
+// readVars reads a file that the user names on the command line: it may lie anywhere, and be a pipe, but not be endless.
+func readVars(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, project.MaxFile))
 }
