@@ -11,7 +11,7 @@ import (
 // metered is an expression whose evaluation is counted. It stands in parentheses that nobody wrote, which are all that
 // HCL lets others add to its tree.
 type metered struct {
-	*hclsyntax.ParenthesesExpr
+	hclsyntax.ParenthesesExpr
 	scope *Scope
 	count func(m *funcs.Meter, v cty.Value)
 }
@@ -185,7 +185,7 @@ func (s *Scope) counted(expr hclsyntax.Expression, count func(*funcs.Meter, cty.
 }
 
 func (s *Scope) parenthesized(expr hclsyntax.Expression, count func(*funcs.Meter, cty.Value)) hclsyntax.Expression {
-	return &metered{&hclsyntax.ParenthesesExpr{Expression: expr, SrcRange: expr.Range()}, s, count}
+	return &metered{hclsyntax.ParenthesesExpr{Expression: expr, SrcRange: expr.Range()}, s, count}
 }
 
 // iteration counts one round of a loop.
