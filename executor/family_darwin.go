@@ -14,7 +14,13 @@ const maxRSSUnit = 1 // ru_maxrss is in bytes on darwin
 
 func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-func adoptOrphans() map[int]bool { return nil }
+// adoption is empty: orphans go to the first process of the machine.
+type adoption struct{}
+
+func adoptOrphans() adoption { return adoption{} }
+
+// onThread runs f in a goroutine.
+func onThread(f func()) { go f() }
 
 // awaitExit returns when p has ended.
 func awaitExit(p *os.Process) {
@@ -42,9 +48,12 @@ type family struct {
 	user, system time.Duration
 }
 
-func newFamily(leader int, _ string, _ map[int]bool) (*family, error) {
+func newFamily(leader int, _ string, _ adoption) (*family, error) {
 	return &family{leader: procID{pid: leader}}, nil
 }
+
+// gone is never sure on this system; members is as fast.
+func (f *family) gone() bool { return false }
 
 // members returns the group as one process while any of it lives. A signal to a group of zombies is refused with EPERM.
 func (f *family) members() ([]proc, error) {

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -15,17 +17,23 @@ func programAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 }
 
+// adoption is what a Host knows of the orphans that become children of this process.
+type adoption struct {
+	all     bool         // each descendant whose parent ends becomes one
+	foreign map[int]bool // sessions in which no descendant of a program can be
+}
+
 // adoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found. Where
 // the kernel refuses, they are known by their session and their environment only.
 //
-// It returns the sessions of what is there already: its own, and those of children that it has from a program that was
+// Foreign are the sessions of what is there already: its own, and those of children that it has from a program that was
 // replaced by it, as in "server & exec benchgraph".
-func adoptOrphans() (foreign map[int]bool) {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	foreign = map[int]bool{}
+func adoptOrphans() adoption {
+	foreign := map[int]bool{}
+	a := adoption{all: unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil, foreign: foreign}
 	all, err := processes()
 	if err != nil {
-		return foreign // Start will say what is wrong
+		return a // Start will say what is wrong
 	}
 	self := os.Getpid()
 	started := pidfds()
@@ -34,7 +42,23 @@ func adoptOrphans() (foreign map[int]bool) {
 			foreign[p.session] = true
 		}
 	}
-	return foreign
+	return a
+}
+
+// onThread runs f in a goroutine that has a thread of its own, which is not the main one: the main thread is the parent
+// of all orphans that this process adopts, and of nothing else.
+func onThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		done := make(chan struct{})
+		onThread(func() { defer close(done); f() })
+		<-done // until then this thread is taken, so that the other is another
+	}()
 }
 
 // awaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
@@ -52,19 +76,40 @@ func awaitExit(p *os.Process) {
 type family struct {
 	leader  procID
 	mark    mark
-	foreign map[int]bool // sessions in which no descendant can be
+	thread  int // that started the leader
+	orphans adoption
 	known   map[procID]bool
 	user    time.Duration // of orphans that were reaped here
 	system  time.Duration
 }
 
-func newFamily(leader int, id string, foreign map[int]bool) (*family, error) {
+// newFamily is called by the thread that started the leader.
+func newFamily(leader int, id string, orphans adoption) (*family, error) {
 	born, err := bornOf(leader)
 	if err != nil {
 		return nil, err
 	}
 	m, _ := parseMark(id)
-	return &family{leader: procID{leader, born}, mark: m, foreign: foreign, known: map[procID]bool{}}, nil
+	return &family{leader: procID{leader, born}, mark: m, thread: unix.Gettid(), orphans: orphans, known: map[procID]bool{}}, nil
+}
+
+// gone says whether nothing is left of the family but its leader, which has ended and was not reaped yet. Most programs
+// leave nothing, and to find that out this looks at no other process, while members looks at all of the machine.
+//
+// The parent of a process is its parent, or, once that has ended, this process, in whose main thread the kernel enters
+// it. The leader has ended. So what is left of its family descends from a child of the main thread, or (CLONE_PARENT)
+// from another child of the thread that started the leader. Whether a list of children has more than its first one is
+// told for sure, as long as the first one stays. False is no answer: nothing may be left, or the kernel cannot tell.
+func (f *family) gone() bool {
+	if !f.orphans.all {
+		return false
+	}
+	orphans, err := childList(os.Getpid())
+	if err != nil || orphans != "" {
+		return false
+	}
+	siblings, err := childList(f.thread)
+	return err == nil && siblings == strconv.Itoa(f.leader.pid)
 }
 
 // members returns all that live. A zombie does not live; those that nobody else will reap are reaped.
@@ -144,7 +189,7 @@ func (f *family) strays(all []proc) []proc {
 			f.reap(p)
 			return true
 		}
-		if self == 1 || f.foreign[p.session] {
+		if self == 1 || f.orphans.foreign[p.session] {
 			return true // the first process of a container is given all orphans, also those of strangers
 		}
 		if m, ok := markOf(p.pid); ok && m != f.mark && m.sameStarter(f.mark) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,14 +44,14 @@ type HostOptions struct {
 // mark in its environment or, where that is gone, by the roll of what ran.
 type Host struct {
 	mark    mark
-	foreign map[int]bool // sessions in which no descendant of a program can be
+	orphans adoption
 	rolls   string
 	roll    roll
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: newMark(o.Owner), foreign: adoptOrphans(), rolls: o.Rolls}
+	return &Host{mark: newMark(o.Owner), orphans: adoptOrphans(), rolls: o.Rolls}
 }
 
 // Start starts cmd.
@@ -92,7 +91,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	}
 	p.connect(cmd)
 	join := func(pid int) (*family, error) {
-		f, err := newFamily(pid, id, h.foreign)
+		f, err := newFamily(pid, id, h.orphans)
 		if err == nil {
 			h.note('+', f.leader)
 			p.forget = func() { h.note('-', f.leader) }
@@ -209,10 +208,8 @@ func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) er
 	}
 	defer theirs.Close()
 	started := make(chan error, 1)
-	go func() {
-		// The kernel kills the program when the thread that started it ends, so that thread is kept as long as it runs.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	// The kernel kills the program when the thread that started it ends, so that thread is kept as long as it runs.
+	onThread(func() {
 		p.begun = time.Now()
 		err := p.exec(join)
 		started <- err
@@ -222,7 +219,7 @@ func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) er
 		awaitExit(p.cmd.Process)
 		p.ended = time.Now()
 		close(p.done)
-	}()
+	})
 	if err := <-started; err != nil {
 		p.stdin.Close()
 		return err
@@ -314,6 +311,9 @@ func (p *process) end(stopped bool) error {
 	s := sweep{members: p.family.members, send: p.family.send, counted: p.done, count: &left}
 	defer func() { p.status.Left = left }()
 	if !stopped {
+		if p.family.gone() {
+			return nil
+		}
 		if rest, err := s.run(0, settleTime, p.stop); err != nil || len(rest) == 0 {
 			return err
 		}

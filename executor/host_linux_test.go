@@ -23,6 +23,7 @@ import (
 const (
 	ownerEnv   = "EXECUTOR_TEST_OWNER"
 	inheritEnv = "EXECUTOR_TEST_INHERIT"
+	siblingEnv = "EXECUTOR_TEST_SIBLING"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(inheritEnv); dir != "" {
 		beHeir(dir)
+	}
+	if dir := os.Getenv(siblingEnv); dir != "" {
+		haveSibling(dir)
 	}
 	os.Exit(m.Run())
 }
@@ -112,6 +116,34 @@ func TestHostLeavesAHiddenDaemonToTheLastThatMayOwnIt(t *testing.T) {
 	if alive(t, cmd.Dir, "life") {
 		t.Error("the daemon lives on after all that may have started it")
 	}
+}
+
+// A program may make its starter the parent of what it starts, which then is no orphan and has no mark either.
+func TestHostFindsWhatAProgramMadeItsSibling(t *testing.T) {
+	h := executor.NewHost(executor.HostOptions{})
+	cmd := lasting(t, "")
+	cmd.Argv, cmd.Env = []string{os.Args[0]}, append(os.Environ(), siblingEnv+"="+cmd.Dir)
+	s, err := executor.Run(t.Context(), h, cmd)
+	if err != nil || !s.OK() || s.Left != 1 {
+		t.Errorf("%+v, %v, want one that was left", s, err)
+	}
+	if alive(t, cmd.Dir, "life") {
+		t.Error("the sibling lives")
+	}
+}
+
+// haveSibling starts a process as a child of this one's parent, in a session of its own.
+func haveSibling(dir string) {
+	life, err := os.OpenFile(filepath.Join(dir, "life"), os.O_RDWR, 0)
+	if err == nil {
+		attr := &os.ProcAttr{Dir: dir, Env: []string{}, Files: []*os.File{life}, Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_PARENT, Setsid: true}}
+		_, err = os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, attr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // What other code of this process started is not the host's to end or to reap.

@@ -44,20 +44,36 @@ func processes() ([]proc, error) {
 	return all, nil
 }
 
-// readProc makes no more system calls than it needs, as it is called for every process of the machine at each end of a
-// program.
+// readProc reads what a process looks like.
 func readProc(pid int) (proc, error) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	var line [1024]byte // 52 numbers and a name of at most 64 bytes
+	text, err := readSome("/proc/"+strconv.Itoa(pid)+"/stat", line[:])
 	if err != nil {
 		return proc{}, err
+	}
+	return parseStat(text)
+}
+
+// childList returns the process numbers of the first children of a thread of this process, between blanks.
+func childList(thread int) (string, error) {
+	var line [256]byte
+	text, err := readSome("/proc/self/task/"+strconv.Itoa(thread)+"/children", line[:])
+	return strings.TrimSpace(text), err
+}
+
+// readSome reads the beginning of a file of /proc. It makes no more system calls than it needs, as it may be called for
+// every process of the machine at each end of a program.
+func readSome(path string, buf []byte) (string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
 	}
 	defer unix.Close(fd)
-	var line [1024]byte // 52 numbers and a name of at most 64 bytes
-	n, err := unix.Read(fd, line[:])
+	n, err := unix.Read(fd, buf)
 	if err != nil {
-		return proc{}, err
+		return "", err
 	}
-	return parseStat(string(line[:n]))
+	return string(buf[:n]), nil
 }
 
 // parseStat reads a line of /proc/PID/stat. The name in it is in parentheses and may itself contain anything.

@@ -61,7 +61,7 @@ func (h *Host) openRoll() {
 		return
 	}
 	r.tick()
-	go r.keep(h.foreign, r.stop)
+	go r.keep(h.orphans.foreign, r.stop)
 }
 
 func (r *roll) write(sign byte, id procID) {
