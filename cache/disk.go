@@ -35,6 +35,8 @@ type Disk struct {
 
 	entries *os.File // the directory of that name
 
+	rounds *rounds // nil: files are synced one by one
+
 	mu      sync.Mutex
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
 	scratch string
@@ -90,6 +92,11 @@ func openDisk(dir string) (*Disk, error) {
 		d.lock.Close()
 		d.entries.Close()
 		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
+	}
+	if d.rounds, err = openRounds(d.entries); err != nil {
+		d.lock.Close()
+		d.entries.Close()
+		return nil, err
 	}
 	d.sweep()
 	return d, nil

@@ -157,7 +157,7 @@ func TestPutDropsWhatAServerLeft(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644), os.Chmod(filepath.Join(dir, "private"), 0)); err != nil {
 		t.Fatal(err)
 	}
-	entry, err := d.Put(context.Background(), dir, cachetest.Meta("a"))
+	entry, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")})
 	if err != nil || len(entry.Files) != 1 || entry.Files[0].Path != "f" {
 		t.Errorf("Put = %+v, %v", entry.Files, err)
 	}
@@ -177,7 +177,7 @@ func TestPutDoesNotFollowALinkInThePlaceOfTheResult(t *testing.T) {
 	if err := errors.Join(os.Remove(dir), os.Symlink(home, dir)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Put(context.Background(), dir, cachetest.Meta("a")); err == nil {
+	if _, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")}); err == nil {
 		t.Error("a link was stored")
 	}
 	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {

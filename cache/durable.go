@@ -29,7 +29,7 @@ func writeFile(path string, data []byte) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncPath(filepath.Dir(path))
 }
 
 // errIrregular is wrapped by the error for what should be a file and is a link, a directory, a pipe or a device.
@@ -142,9 +142,9 @@ func unseal(magic string, data []byte) (body []byte, err error) {
 // checksum tells damage from what was written. Against malice, which could make a SHA-256 as well, it is of no use.
 func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
+// syncPath makes a file durable, or the names in a directory.
+func syncPath(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 )
 
@@ -39,6 +40,14 @@ type Entry struct {
 	Dir string // absolute directory of the files; read-only
 }
 
+// Draft is a result that is to become an entry.
+type Draft struct {
+	Meta
+	Dir   string   // of its files; lies under the store's Scratch
+	Log   *os.File // tells how it was made: durable before the entry is visible; nil: there is none
+	Waits func()   // called when nothing but the disk is waited for any more; nil: nobody wants to know
+}
+
 // ErrMiss is wrapped by every error that means: there is no such entry. Its text says why.
 var ErrMiss = errors.New("not in the store")
 
@@ -51,10 +60,11 @@ var ErrDamaged = errors.New("damaged")
 // a damaged entry is moved out of the way. With verify, every byte is read and checked; without it only what the
 // operating system's directory tells (names and sizes).
 // Find is Get by content key.
-// Put takes over the files below dir (which lies under the store's Scratch), computes sizes, digests and Digest, syncs
-// them and makes the entry visible in one step. If the key is there already, that entry wins and is returned.
+// Put takes over the files of a draft, computes sizes, digests and Digest, and makes the entry visible in one step. When it
+// returns, the entry and the log survive a loss of power. If the key is there already, that entry wins and is returned.
+// A cancelled ctx ends the reading of the files, and not the waiting for the disk.
 type Store interface {
 	Get(ctx context.Context, key Key, verify bool) (Entry, error)
 	Find(ctx context.Context, content Key) (Entry, error)
-	Put(ctx context.Context, dir string, meta Meta) (Entry, error)
+	Put(ctx context.Context, draft Draft) (Entry, error)
 }

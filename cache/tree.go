@@ -115,11 +115,6 @@ func (t *tree) walkDir(ctx context.Context, dir string, admit bool, visit func(s
 	if len(dir) > longestPath {
 		return damage(fmt.Sprintf("%.60s… has a path of more than %d bytes", dir, longestPath))
 	}
-	if admit {
-		if err := t.root.Chmod(dir, 0o755); err != nil {
-			return err
-		}
-	}
 	t.dirs = append(t.dirs, dir)
 	f, err := t.root.Open(dir)
 	if err != nil {
@@ -135,7 +130,12 @@ func (t *tree) walkDir(ctx context.Context, dir string, admit bool, visit func(s
 		switch {
 		case err != nil:
 		case info.IsDir():
-			err = t.walkDir(ctx, name, admit, visit)
+			if admit && info.Mode().Perm() != 0o755 {
+				err = t.root.Chmod(name, 0o755)
+			}
+			if err == nil {
+				err = t.walkDir(ctx, name, admit, visit)
+			}
 		default:
 			err = visit(name, info)
 		}
@@ -230,33 +230,30 @@ func hashReader(ctx context.Context, r io.Reader) (sum string, size int64, err e
 // system commits what is waiting together.
 const syncers = 16
 
-// sync makes the files, then the directories, durable, and the directories read-only.
-func (t *tree) sync(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(syncers)
-	for _, file := range t.files {
-		if file.Link != "" {
-			continue
-		}
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return t.syncOne(file.Path)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
+// freeze makes the directories read-only.
+func (t *tree) freeze() error {
 	for _, dir := range slices.Backward(t.dirs) {
 		if err := t.root.Chmod(dir, 0o555); err != nil {
 			return err
 		}
-		if err := t.syncOne(dir); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// sync makes the files, then the directories, durable.
+func (t *tree) sync() error {
+	var g errgroup.Group
+	g.SetLimit(syncers)
+	for _, file := range t.files {
+		if file.Link == "" {
+			g.Go(func() error { return t.syncOne(file.Path) })
+		}
+	}
+	err := g.Wait()
+	for _, dir := range slices.Backward(t.dirs) {
+		err = errors.Join(err, t.syncOne(dir))
+	}
+	return err
 }
 
 func (t *tree) syncOne(name string) error {

@@ -37,6 +37,15 @@ type Lease struct {
 	Quiet  bool
 
 	release func() // safe to call twice; nil in a Lease that no Pool made
+	yield   func() // likewise
+}
+
+// Yield gives the cores and the memory back, while the holder waits for a disk. It is still there: what must have the
+// host for itself does not start beside it, nor anything beside it when that is itself.
+func (l *Lease) Yield() {
+	if l != nil && l.yield != nil {
+		l.yield()
+	}
 }
 
 // Release gives back all of the lease. A second call does nothing. It is safe for concurrent use.

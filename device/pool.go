@@ -34,7 +34,9 @@ type LocalPool struct {
 
 // hold is what a lease has besides what it says.
 type hold struct {
-	gpus []*fileLock
+	cpus   int   // of the lease; 0 once it has yielded
+	memory int64 // likewise
+	gpus   []*fileLock
 }
 
 // NewPool returns a pool of what o says. An error means that o makes no sense or that the host lock cannot be opened.
@@ -172,7 +174,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 			return nil, waits
 		}
 	}
-	h := &hold{}
+	h := &hold{cpus: l.CPUs, memory: l.Memory}
 	var waits string
 	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
 		l.Ports, waits = p.ports.take(r.Ports)
@@ -183,6 +185,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 	}
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
+	l.yield = func() { p.yield(h) }
 	return l, ""
 }
 
@@ -192,12 +195,12 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
 	}
 	cpus, memory := p.total.CPUs, p.total.Memory
-	for held := range p.leases {
-		if held.Quiet {
+	for other, held := range p.leases {
+		if other.Quiet {
 			return "the end of a quiet one"
 		}
-		cpus -= held.CPUs
-		memory -= held.Memory
+		cpus -= held.cpus
+		memory -= held.memory
 	}
 	if l.CPUs > cpus {
 		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)
@@ -246,6 +249,12 @@ func (p *LocalPool) release(l *Lease) {
 	delete(p.leases, l)
 	p.ports.give(l.Ports)
 	p.giveBack(h)
+}
+
+func (p *LocalPool) yield(h *hold) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.cpus, h.memory = 0, 0
 }
 
 func (p *LocalPool) giveBack(h *hold) {

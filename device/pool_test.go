@@ -397,3 +397,24 @@ func TestLeaseCanBeReleasedByManyAtOnce(t *testing.T) {
 	all.Wait()
 	must(t, p, device.Request{}).Release()
 }
+
+// Who yields has no cores and no memory any more, and still keeps the quiet away.
+func TestYield(t *testing.T) {
+	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: device.FakeGPUs(1, "A", gib)})
+	all := device.Request{CPUs: 2, Memory: 4 * gib}
+	waits := must(t, p, device.Request{CPUs: 2, Memory: 4 * gib, GPUs: device.GPUs{Count: 1}})
+	mustNot(t, p, all, "cores")
+	waits.Yield()
+	waits.Yield()
+	mustNot(t, p, device.Request{Quiet: true}, "quiet")
+	mustNot(t, p, device.Request{GPUs: device.GPUs{Count: 1}}, "1 device")
+	other := must(t, p, all)
+	waits.Release()
+	mustNot(t, p, device.Request{}, "cores")
+	other.Release()
+	quiet := must(t, p, device.Request{Quiet: true})
+	quiet.Yield()
+	mustNot(t, p, device.Request{}, "quiet one")
+	quiet.Release()
+	new(device.Lease).Yield()
+}

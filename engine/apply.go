@@ -108,6 +108,7 @@ type run struct {
 	poll        <-chan time.Time
 	waitsFor    string // what a node was last told to wait for
 	running     int
+	waiting     int  // of these: only for the disk, which takes no slot
 	quiet       bool // what runs must have the host for itself
 	asleep      int  // nodes that wait for their next attempt
 	failed      bool
@@ -129,8 +130,9 @@ type end struct {
 type message struct {
 	step    *Step
 	event   *Event   // something within an attempt
+	waits   bool     // an attempt waits only for the disk
 	attempt *attempt // an attempt is over
-	// Neither: the pause before step's next attempt is over.
+	// None of these: the pause before step's next attempt is over.
 }
 
 // send tells the loop something, unless the apply is over: a pause, or something that a task left behind, may outlast it.
@@ -196,9 +198,17 @@ func (r *run) finish(s *Step, e end) []*Step {
 	return free
 }
 
+// mostWaiting is how many results wait for the disk at most: one that cannot keep up must slow the rest down.
+const mostWaiting = 64
+
+// hasSlot says whether one more node may run.
+func (r *run) hasSlot() bool {
+	return !r.quiet && r.waiting < mostWaiting && (r.Parallelism == 0 || r.running-r.waiting < r.Parallelism)
+}
+
 // start starts ready steps until nothing more is granted.
 func (r *run) start() {
-	for !r.stopping() && !r.quiet && r.ready.length > 0 && (r.Parallelism == 0 || r.running < r.Parallelism) {
+	for !r.stopping() && r.hasSlot() && r.ready.length > 0 {
 		waitsFor := ""
 		s, lease := r.ready.next(func(q device.Request) *device.Lease {
 			lease, why := r.Pool.TryAcquire(q)
@@ -241,8 +251,13 @@ func (r *run) listen() {
 		switch {
 		case m.event != nil:
 			r.emit(*m.event)
+		case m.waits:
+			r.waiting++
 		case m.attempt != nil:
 			r.running--
+			if m.attempt.waits {
+				r.waiting--
+			}
 			r.quiet = false
 			m.attempt.lease.Release()
 			r.conclude(m.step, m.attempt)

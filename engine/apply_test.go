@@ -250,11 +250,11 @@ func (b *brokenStore) Find(ctx context.Context, k cache.Key) (cache.Entry, error
 	return b.Store.Find(ctx, k)
 }
 
-func (b *brokenStore) Put(ctx context.Context, dir string, m cache.Meta) (cache.Entry, error) {
+func (b *brokenStore) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	if b.put != nil {
 		return cache.Entry{}, b.put
 	}
-	return b.Store.Put(ctx, dir, m)
+	return b.Store.Put(ctx, draft)
 }
 
 func TestBrokenStore(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -24,6 +23,7 @@ type attempt struct {
 	content cache.Key
 	inputs  []cache.Key
 	ends    []End
+	waits   bool        // for the disk only
 	entry   cache.Entry // of a success
 	err     error       // of a failure
 }
@@ -68,43 +68,66 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 // errGone is the failure of a task that ended its goroutine instead of returning.
 var errGone = errors.New("the task did not return")
 
-// try runs the task once and stores what it made.
+// try runs the task once and stores what it made. Everything that tells of it is durable afterwards.
 func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	log, err := r.openLog(a.ID)
 	if err != nil {
 		return entry, fmt.Errorf("log: %w", err)
 	}
-	defer log.Close()
+	defer log.close()
 	defer func() {
-		if err != nil {
+		if err != nil { // else the store made the log durable
 			fmt.Fprintf(log, "\n%s: %v\n", s.Node.Address, err)
+			_ = log.f.Sync()
 		}
 	}()
-	env := &Env{Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
-	for _, dir := range []*string{&env.Out, &env.Work} {
-		if *dir, err = r.Scratch(); err != nil {
-			return entry, err
-		}
-		defer cache.RemoveTree(*dir) // what is left is removed with the store's other scratch directories
+	out, err := r.perform(s, a, log)
+	if out != "" {
+		defer func() {
+			if err != nil { // else the store took it
+				_ = cache.RemoveTree(out)
+			}
+		}()
 	}
-	if err := r.supply(env, s.Node, a); err != nil {
+	if err != nil {
 		return entry, err
-	}
-	if err := protect(r.ctx, s.Node.Task, env); err != nil {
-		return entry, err
-	}
-	if r.ctx.Err() != nil {
-		return entry, context.Cause(r.ctx)
 	}
 	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows) {
 		if err := giver.Remove(s.Key); err != nil {
 			return entry, err
 		}
 	}
-	return r.Store.Put(r.ctx, env.Out, cache.Meta{
+	meta := cache.Meta{
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text,
 		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
-	})
+	}
+	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: out, Log: log.f, Waits: func() {
+		a.waits = true
+		a.lease.Yield()
+		r.send(message{waits: true})
+	}})
+}
+
+// perform runs the task and returns the directory of what it made, also when it failed half-way.
+func (r *run) perform(s *Step, a *attempt, log *syncedLog) (out string, err error) {
+	env := &Env{Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
+	if env.Out, err = r.Scratch(); err != nil {
+		return "", err
+	}
+	if env.Work, err = r.Scratch(); err != nil {
+		return env.Out, err
+	}
+	defer cache.RemoveTree(env.Work) // what is left is removed with the store's other scratch directories
+	if err := r.supply(env, s.Node, a); err != nil {
+		return env.Out, err
+	}
+	if err := protect(r.ctx, s.Node.Task, env); err != nil {
+		return env.Out, err
+	}
+	if r.ctx.Err() != nil {
+		return env.Out, context.Cause(r.ctx)
+	}
+	return env.Out, nil
 }
 
 // remover is a store that can give an entry up. In one that cannot, the entry that is there outlives -replace.
@@ -260,18 +283,16 @@ type syncedLog struct {
 	f  *os.File
 }
 
-var _ io.WriteCloser = (*syncedLog)(nil)
-
 func (l *syncedLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.f.Write(p)
 }
 
-func (l *syncedLog) Close() error {
+func (l *syncedLog) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Join(l.f.Sync(), l.f.Close())
+	l.f.Close()
 }
 
 // verifiedInputs reads each entry that tasks use once, checking every byte.

@@ -146,7 +146,7 @@ func fillDisk(b *testing.B, w *world, g *engine.Graph) {
 				b.Fatal(err)
 			}
 			meta := cache.Meta{Key: s.Key, Text: s.Text, Address: s.Node.Address}
-			if _, err := w.disk.Put(context.Background(), dir, meta); err != nil {
+			if _, err := w.disk.Put(context.Background(), cache.Draft{Dir: dir, Meta: meta}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -47,7 +47,8 @@ func (m *memory) Find(ctx context.Context, content cache.Key) (cache.Entry, erro
 	return m.Get(ctx, key, false)
 }
 
-func (m *memory) Put(_ context.Context, dir string, meta cache.Meta) (cache.Entry, error) {
+func (m *memory) Put(_ context.Context, draft cache.Draft) (cache.Entry, error) {
+	dir, meta := draft.Dir, draft.Meta
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if entry, ok := m.entries[meta.Key]; ok {

@@ -24,7 +24,7 @@ func (fullStore) Get(_ context.Context, key cache.Key, _ bool) (cache.Entry, err
 func (fullStore) Find(context.Context, cache.Key) (cache.Entry, error) {
 	return cache.Entry{}, cache.ErrMiss
 }
-func (fullStore) Put(context.Context, string, cache.Meta) (cache.Entry, error) {
+func (fullStore) Put(context.Context, cache.Draft) (cache.Entry, error) {
 	return cache.Entry{}, cache.ErrMiss
 }
 func (fullStore) Scratch() (string, error)            { return "", cache.ErrMiss }

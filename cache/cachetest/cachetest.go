@@ -86,7 +86,7 @@ func Prepare(t testing.TB, s Store, files map[string]string) string {
 // Put stores files as the result of a made-up node.
 func Put(t testing.TB, s Store, name string, files map[string]string) cache.Entry {
 	t.Helper()
-	entry, err := s.Put(context.Background(), Prepare(t, s, files), Meta(name))
+	entry, err := s.Put(context.Background(), cache.Draft{Dir: Prepare(t, s, files), Meta: Meta(name)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func misses(t *testing.T, s Store) {
 			t.Errorf("Find: %v, want a miss", err)
 		}
 	}
-	if _, err := s.Put(ctx, Prepare(t, s, nil), cache.Meta{}); err == nil {
+	if _, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, nil), Meta: cache.Meta{}}); err == nil {
 		t.Error("an entry without a key was stored")
 	}
 }
@@ -162,7 +162,7 @@ func contents(t *testing.T, s Store) {
 	ctx := context.Background()
 	meta := Meta("a")
 	meta.Content = Meta("content of a").Key
-	put, err := s.Put(ctx, Prepare(t, s, map[string]string{"f": "1"}), meta)
+	put, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, map[string]string{"f": "1"}), Meta: meta})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func contents(t *testing.T, s Store) {
 	}
 	again := Meta("b")
 	again.Content = meta.Content
-	if _, err := s.Put(ctx, Prepare(t, s, map[string]string{"f": "1"}), again); err != nil {
+	if _, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, map[string]string{"f": "1"}), Meta: again}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Find(ctx, meta.Content); err != nil || got.Digest != put.Digest {
@@ -277,7 +277,7 @@ func refusals(t *testing.T, s Store) {
 		"link out through a link":   {"self": "->.", "l": "->self/.."},
 		"links that go in a circle": {"a": "->b", "b": "->a"},
 	} {
-		if _, err := s.Put(ctx, Prepare(t, s, files), Meta(name)); err == nil || errors.Is(err, cache.ErrMiss) {
+		if _, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, files), Meta: Meta(name)}); err == nil || errors.Is(err, cache.ErrMiss) {
 			t.Errorf("%s: %v, want an error", name, err)
 		}
 		if _, err := s.Get(ctx, Meta(name).Key, false); !errors.Is(err, cache.ErrMiss) {
@@ -288,10 +288,10 @@ func refusals(t *testing.T, s Store) {
 	if err := os.Link(outside, filepath.Join(dir, "hard")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := s.Put(ctx, dir, Meta("hard link")); err == nil || !strings.Contains(err.Error(), "hard link") {
+	if _, err := s.Put(ctx, cache.Draft{Dir: dir, Meta: Meta("hard link")}); err == nil || !strings.Contains(err.Error(), "hard link") {
 		t.Errorf("hard link: %v, want an error", err)
 	}
-	if _, err := s.Put(ctx, t.TempDir(), Meta("elsewhere")); err == nil {
+	if _, err := s.Put(ctx, cache.Draft{Dir: t.TempDir(), Meta: Meta("elsewhere")}); err == nil {
 		t.Error("a directory that is not the store's was taken")
 	}
 }
@@ -319,7 +319,7 @@ func many(t *testing.T, s Store, h Hooks) {
 		handle, name := handles[i%len(handles)], fmt.Sprint("key ", i%4)
 		dir := Prepare(t, handle, map[string]string{"who": fmt.Sprint(i), "also": "same"})
 		wg.Go(func() {
-			entry, err := handle.Put(ctx, dir, Meta(name))
+			entry, err := handle.Put(ctx, cache.Draft{Dir: dir, Meta: Meta(name)})
 			if err != nil {
 				t.Errorf("Put %s: %v", name, err)
 				return
@@ -342,7 +342,7 @@ func cancelled(t *testing.T, s Store) {
 	dir := Prepare(t, s, map[string]string{"f": "1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Put(ctx, dir, Meta("a")); !errors.Is(err, context.Canceled) {
+	if _, err := s.Put(ctx, cache.Draft{Dir: dir, Meta: Meta("a")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put: %v", err)
 	}
 	if _, err := s.Get(ctx, Meta("a").Key, true); !errors.Is(err, context.Canceled) {
