@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -33,7 +34,7 @@ type shell struct {
 	fixes   []hclspec.Address            // what may be learnt from a failure
 	applied []appliedFix
 	log     io.Writer // the attempt's log
-	last    string    // file with the output of the command that was started last
+	last    *captured // of the command that was started last
 }
 
 // with is a shell in the same place whose commands see further variables.
@@ -125,18 +126,48 @@ func (s *shell) environ() []string {
 
 // captured is the output of a command, kept in a file until it is known whether it succeeded.
 type captured struct {
-	file *os.File
-	out  io.Writer
+	out io.Writer // where the output goes: here, and to the attempt's log
+	dir string
+
+	mu   sync.Mutex
+	file *os.File // nil until there is something to keep: most commands print nothing
 }
 
-// capture opens the place for the output of the next command: a file of its own, and the attempt's log.
-func (s *shell) capture() (*captured, error) {
-	f, err := os.CreateTemp(s.env.Work, "output-*.log")
-	if err != nil {
-		return nil, err
+// capture makes the place for the output of the next command.
+func (s *shell) capture() *captured {
+	s.last = &captured{dir: s.env.Work}
+	s.last.out = io.MultiWriter(s.last, s.log)
+	return s.last
+}
+
+func (c *captured) Write(p []byte) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == nil {
+		if c.file, err = os.CreateTemp(c.dir, "output-*.log"); err != nil {
+			return 0, err
+		}
 	}
-	s.last = f.Name()
-	return &captured{file: f, out: io.MultiWriter(f, s.log)}, nil
+	return c.file.Write(p)
+}
+
+// open opens what was kept so far for reading.
+func (c *captured) open() (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file == nil {
+		return os.Open(os.DevNull)
+	}
+	return os.Open(c.file.Name())
+}
+
+// close ends the writing.
+func (c *captured) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file != nil {
+		c.file.Close()
+	}
 }
 
 func (s *shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
@@ -145,11 +176,8 @@ func (s *shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 
 // run runs a command to its end. A command that fails is a *engine.Failure of the class that its output tells.
 func (s *shell) run(ctx context.Context, stage string, argv []string, timeout time.Duration, stdout io.Writer) error {
-	c, err := s.capture()
-	if err != nil {
-		return err
-	}
-	defer c.file.Close()
+	c := s.capture()
+	defer c.close()
 	s.say("$ %s\n", strings.Join(argv, " "))
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -219,7 +247,7 @@ func (s *shell) failure(stage string, c *captured, how string) error {
 		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence, match.Rule.Remedy
 		f.Retry = rules.retry(match.Rule.Name)
 	default:
-		f.Evidence = lastLine(c.file)
+		f.Evidence = lastLine(c)
 	}
 	return f
 }
@@ -227,13 +255,8 @@ func (s *shell) failure(stage string, c *captured, how string) error {
 // excused is the failure of a command that succeeded without doing what it should: what its output says of a fix, of
 // something transient or of this machine goes before that.
 func (s *shell) excused(missing error) error {
-	file, err := os.Open(s.last)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	var f *engine.Failure
-	if err := s.failure("run", &captured{file: file}, "succeeded without its metric"); !errors.As(err, &f) {
+	if err := s.failure("run", s.last, "succeeded without its metric"); !errors.As(err, &f) {
 		return err
 	}
 	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
@@ -246,15 +269,22 @@ func (s *shell) classify(stage string, c *captured, rules []metrics.Rule) (metri
 	if len(rules) == 0 {
 		return metrics.Match{}, false, nil
 	}
-	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+	f, err := c.open()
+	if err != nil {
 		return metrics.Match{}, false, err
 	}
-	return metrics.Classify(rules, stage, c.file)
+	defer f.Close()
+	return metrics.Classify(rules, stage, f)
 }
 
 // lastLine is what a failure that nothing explains said last. Logs may be huge: only their end is read.
-func lastLine(f *os.File) string {
+func lastLine(c *captured) string {
 	const window = 64 << 10
+	f, err := c.open()
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return ""

@@ -35,10 +35,7 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 	if err != nil {
 		return nil, err
 	}
-	s := &server{sh: sh, log: log}
-	if s.output, err = sh.capture(); err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
+	s := &server{sh: sh, log: log, output: sh.capture()}
 	out := io.MultiWriter(log, s.output.out)
 	if spec.Log != "" {
 		s.watch = &logWatch{pattern: regexp.MustCompile(spec.Log), found: make(chan struct{})}
@@ -147,7 +144,7 @@ func (s *server) stop() error {
 
 func (s *server) close() {
 	s.log.Close()
-	s.output.file.Close()
+	s.output.close()
 }
 
 // logWatch looks for a pattern in each line that a server prints.

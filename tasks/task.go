@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -55,7 +54,10 @@ func (t *commandTask) Describe(d *cache.Description) {
 }
 
 func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
-	dir, made := filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
+	dir, made := filepath.Join(env.Work, "dir"), env.Out
+	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
+		made = filepath.Join(env.Work, "out")
+	}
 	sh, err := t.p.newShell(env, t.refs, dir, made)
 	if err != nil {
 		return err
@@ -90,22 +92,13 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
 func (t *commandTask) lay(f file, dir string) error {
-	dst := filepath.Join(dir, filepath.FromSlash(f.path))
-	err := copyFile(dst, filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)))
+	h := sha256.New()
+	err := copyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)), h)
 	if errors.Is(err, errIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return inputChanged(f.path)
 	}
 	if err != nil {
 		return fmt.Errorf("input %s: %w", f.path, err)
-	}
-	in, err := os.Open(dst)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, in); err != nil {
-		return err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
 		return inputChanged(f.path)

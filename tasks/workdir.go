@@ -61,7 +61,10 @@ func create(name string) (*os.File, error) {
 }
 
 // copyFile copies a regular file, which must not be there yet, with its permission to be executed.
-func copyFile(dst, src string) (err error) {
+func copyFile(dst, src string) error { return copyTo(dst, src, nil) }
+
+// copyTo is copyFile that writes the bytes to also, too, unless that is nil.
+func copyTo(dst, src string, also io.Writer) error {
 	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
 	if err != nil {
 		return err
@@ -88,7 +91,12 @@ func copyFile(dst, src string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	if also == nil {
+		_, err = io.Copy(out, in)
+	} else {
+		buf := make([]byte, min(max(info.Size(), 1<<9), 128<<10))
+		_, err = io.CopyBuffer(io.MultiWriter(out, also), struct{ io.Reader }{in}, buf)
+	}
 	return errors.Join(err, out.Close())
 }
 
@@ -126,13 +134,11 @@ func (r refs) layData(env *engine.Env, dir string, data []hclspec.Data) error {
 	return nil
 }
 
-// keep takes over what commands left in made: the files that match the patterns, or everything when there are none.
+// keep takes over what commands left in made: the files that match the patterns. Without patterns it is everything, which
+// they made in out itself.
 func (s *shell) keep(ctx context.Context, out, made string, patterns []string) error {
 	if len(patterns) == 0 {
-		if err := admit(ctx, made, "$OUT", s.secrets); err != nil {
-			return err
-		}
-		return copyTree(out, made)
+		return admit(ctx, out, "$OUT", s.secrets)
 	}
 	if err := isDirectory(made, "$OUT"); err != nil {
 		return err
