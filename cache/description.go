@@ -58,11 +58,19 @@ const usualText = 4 << 10
 
 // Describe begins the description of one thing of a kind.
 func Describe(kind string) *Description {
-	d := &Description{text: make([]byte, 0, usualText)}
-	d.text = append(d.text, KeyVersion...)
+	d := new(Description)
+	d.Reset(kind)
+	return d
+}
+
+// Reset begins the description of another thing, in the room of the one before: a plan describes thousands.
+func (d *Description) Reset(kind string) {
+	if d.text == nil {
+		d.text = make([]byte, 0, usualText)
+	}
+	d.text = append(d.text[:0], KeyVersion...)
 	d.text = append(d.text, '\n')
 	d.Add("kind", kind)
-	return d
 }
 
 // Add writes one line: the label and its values, each quoted. A label is a plain word; one that is not (it is empty, or

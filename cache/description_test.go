@@ -144,3 +144,19 @@ func FuzzParseText(f *testing.F) {
 		}
 	})
 }
+
+// A description that is begun anew has nothing of the one before, and its text is its own.
+func TestDescriptionReset(t *testing.T) {
+	d := cache.Describe("long")
+	d.Add("label", strings.Repeat("x", 10_000))
+	before, want := d.Text(), cache.Describe("short")
+	d.Reset("short")
+	d.Add("label", "value")
+	want.Add("label", "value")
+	if d.Text() != want.Text() || d.Key() != want.Key() {
+		t.Errorf("%q, want %q", d.Text(), want.Text())
+	}
+	if !strings.HasSuffix(before, "xx\"\n") {
+		t.Errorf("the text taken before is now %.80q", before)
+	}
+}

@@ -100,6 +100,7 @@ type run struct {
 	ready   readyQueue
 	remains []float64
 	inputs  verifiedInputs
+	text    cache.Description // of one node after the other
 	result  Result
 
 	messages    chan message

@@ -32,7 +32,7 @@ type attempt struct {
 func (r *run) launch(s *Step, lease *device.Lease) {
 	r.running++
 	n := s.Node
-	a := &attempt{lease: lease, content: contentKey(n, r)}
+	a := &attempt{lease: lease, content: contentKey(&r.text, n, r)}
 	r.tries[n.id]++
 	a.Number = r.tries[n.id]
 	a.Run, a.Address, a.Key, a.Start = r.RunID, n.Address, s.Key, time.Now()

@@ -23,9 +23,9 @@ func digestOf(m *cache.Meta) string {
 	return m.Digest
 }
 
-// describe writes the whole description of a node. An address is no part of it: a renamed block is the same work.
-func describe(n *Node, k known) *cache.Description {
-	d := cache.Describe(n.Kind)
+// describe writes the whole description of a node into d. An address is no part of it: a renamed block is the same work.
+func describe(d *cache.Description, n *Node, k known) {
+	d.Reset(n.Kind)
 	n.Task.Describe(d)
 	for _, dep := range n.Needs {
 		d.Add("input", dep.Kind, k.keyOf(dep).String())
@@ -37,12 +37,12 @@ func describe(n *Node, k known) *cache.Description {
 		}
 		d.Add("after", dep.Kind, key, end)
 	}
-	return d
 }
 
-// contentKey is the key of a node's own description and what its inputs came out as, whatever made them.
-func contentKey(n *Node, k known) cache.Key {
-	d := cache.Describe(n.Kind)
+// contentKey is the key of a node's own description and what its inputs came out as, whatever made them. It is
+// written into d.
+func contentKey(d *cache.Description, n *Node, k known) cache.Key {
+	d.Reset(n.Kind)
 	n.Task.Describe(d)
 	for _, dep := range n.Needs {
 		d.Add("content", dep.Kind, k.digestOf(dep))

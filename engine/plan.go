@@ -94,6 +94,7 @@ type planner struct {
 	state []state
 	idle  []bool              // whether all that uses the node is up to date without it
 	first map[cache.Key]*Node // the node that will run for a key
+	text  cache.Description   // of one node after the other
 }
 
 type state uint8
@@ -139,8 +140,8 @@ func (p *planner) look(ctx context.Context, s *Step) error {
 	if n.Standing != nil {
 		s.Key, s.Reason = n.Standing.Key, n.Standing.Reason
 	} else {
-		d := describe(n, p)
-		s.Key, s.Text = d.Key(), d.Text()
+		describe(&p.text, n, p)
+		s.Key, s.Text = p.text.Key(), p.text.Text()
 	}
 	if n.Exclude.Action == Skip {
 		s.Reason = n.Exclude.Reason
@@ -205,7 +206,7 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 		s.damage = err.Error() // the store tells it once: the entry is out of the way now
 	}
 	if p.allStored(n) {
-		entry, err := p.Store.Find(ctx, contentKey(n, p))
+		entry, err := p.Store.Find(ctx, contentKey(&p.text, n, p))
 		if err == nil {
 			s.entry, s.Reason = &entry.Meta, sameContent
 			p.state[n.id] = present

@@ -57,8 +57,9 @@ func (r *run) rekey(s *Step) (moved bool) {
 	if !stale {
 		return false
 	}
-	d, planned := describe(s.Node, r), s.Key
-	s.Key, s.Text = d.Key(), d.Text()
+	planned := s.Key
+	describe(&r.text, s.Node, r)
+	s.Key, s.Text = r.text.Key(), r.text.Text()
 	return s.Key != planned
 }
 
@@ -71,7 +72,7 @@ func (r *run) secondChance(s *Step, moved bool) end {
 		}
 	}
 	if r.newContent(s.Node) {
-		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Find(r.ctx, contentKey(s.Node, r)) }); ok {
+		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Find(r.ctx, contentKey(&r.text, s.Node, r)) }); ok {
 			return r.cached(s, &entry.Meta, sameContent)
 		}
 	}
