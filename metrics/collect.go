@@ -51,6 +51,7 @@ func (c *collector) add(metric, digits, unit string, line int) {
 
 // put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ.
 func (c *collector) put(s Sample) {
+	s.Metric = strings.ReplaceAll(s.Metric, "\t", " ") // the one control character that lines keep
 	if i, ok := c.index[s.Metric]; ok {
 		if old := c.Samples[i]; old.Value != s.Value {
 			if _, known := c.firsts[s.Metric]; !known {
