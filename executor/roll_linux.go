@@ -22,7 +22,6 @@ const rollEvery = time.Second
 // process, and its start. It is not synced: processes do not outlive the machine.
 type roll struct {
 	path string
-	own  procID
 
 	mu     sync.Mutex
 	file   *os.File
@@ -196,7 +195,7 @@ func readRolls(dir, namespace string, living map[procID]bool) []abandonedRoll {
 			for line := range strings.Lines(lines) {
 				var sign string
 				var id procID
-				if _, err := fmt.Sscanf(line, "%1s %d %d", &sign, &id.pid, &id.born); err == nil {
+				if _, err := fmt.Sscanf(line, "%1s %d %d\n", &sign, &id.pid, &id.born); err == nil && strings.HasSuffix(line, "\n") { // else torn
 					roll.running[id] = sign == "+"
 				}
 			}
