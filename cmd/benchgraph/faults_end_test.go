@@ -94,6 +94,19 @@ func TestFaultInterrupt(t *testing.T) {
 			w.goesOn(cmd.Process.Pid)
 		})
 	}
+	t.Run("SIGINT twice of one that a shell started in the background", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, ending)
+		cmd := w.command()
+		cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "trap '' INT; exec benchgraph apply -var on_term="}
+		end := w.under(cmd)
+		for range 2 {
+			check(t, cmd.Process.Signal(syscall.SIGINT))
+			time.Sleep(50 * time.Millisecond)
+		}
+		end().exits(t, 130)
+		w.goesOn(cmd.Process.Pid)
+	})
 	t.Run("hangup of one that was told not to mind", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, ending)

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -43,6 +44,7 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(hangup, syscall.SIGHUP)
 	}
+	hurry := make(chan struct{})
 	go func() {
 		select {
 		case <-interrupts:
@@ -50,11 +52,20 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 		}
 		cancel()
 		again := <-interrupts
+		close(hurry)
 		executor.KillDescendants()
 		signal.Reset(again)
 		_ = syscall.Kill(os.Getpid(), again.(syscall.Signal)) // who waits for us sees that it was a signal
+		time.Sleep(time.Second)
+		os.Exit(130) // it was ignored when we were started, as that of what a shell starts in the background
 	}()
-	return run(ctx, args, env, stdin, stdout, stderr)
+	code := run(ctx, args, env, stdin, stdout, stderr)
+	select {
+	case <-hurry:
+		select {} // that ends this
+	default:
+		return code
+	}
 }
 
 // run runs a command line and returns its exit code.
