@@ -18,7 +18,7 @@ unit:
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output.
 faults:
-	go test -tags faults -run '^TestFault' ./cmd/benchgraph
+	go test -tags faults -timeout 20m -run '^TestFault' ./cmd/benchgraph
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -76,6 +76,32 @@ task "all" {
 	}
 }
 
+// TestFaultCollection collects garbage while an apply is under way that will need what is there.
+func TestFaultCollection(t *testing.T) {
+	w := newWorld(t, `
+task "part" { command = "echo part > $OUT/part" }
+task "slow" {
+  needs   = [task.part]
+  command = "touch $HOME/../under; until [ -e $HOME/../go ]; do sleep 0.01; done"
+}
+task "all" {
+  needs   = [task.slow]
+  data    = { "part" = task.part }
+  command = "cat part > $OUT/all"
+}`)
+	done := make(chan outcome)
+	cmd := w.command("apply")
+	go func() { done <- w.finish(cmd) }()
+	until(t, "the slow node", func() bool { return exists(w.path("under")) })
+	w.must(1, "cache", "gc", "-max-age", "1ns").says(t, "the store is in use by another process", "Wait until")
+	w.write("go", "")
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "Apply: 3 done")
+	o.saysNot(t, "damaged")
+	w.must(0, "cache", "gc", "-max-age", "1ns").says(t, "Removed 3 entries")
+}
+
 // changing has a node that is under way while the input of the next one is changed.
 const changing = `
 task "first" { command = "touch $HOME/../under; until [ -e $HOME/../go ]; do sleep 0.01; done" }
