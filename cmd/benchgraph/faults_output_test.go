@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -66,6 +67,7 @@ benchmark "loud" {
 `, o.print)
 				}
 				w := newWorld(t, what)
+				w.patience = 10 * time.Minute // where others work, too, a gigabyte takes some
 				r := w.run("apply")
 				r.exits(t, code)
 				if code == 3 {

@@ -25,15 +25,16 @@ const patience = 2 * time.Minute
 
 // world is a project in a directory of its own, with its state.
 type world struct {
-	t   *testing.T
-	dir string
-	env []string
+	t        *testing.T
+	dir      string
+	env      []string
+	patience time.Duration // with each command line
 }
 
 func newWorld(t *testing.T, benchmarks string) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: dir}
+	w := &world{t: t, dir: dir, patience: patience}
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, ".home"), "BENCHGRAPH_HOST_LOCK=" + filepath.Join(dir, ".home", "host.lock"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
@@ -61,7 +62,7 @@ func (w *world) write(name, text string) {
 
 // command is a benchgraph that was not started yet.
 func (w *world) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), w.patience)
 	w.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "benchgraph", args...)
 	cmd.Dir, cmd.Env = w.dir, w.env
@@ -97,7 +98,7 @@ func (w *world) finish(cmd *exec.Cmd) outcome {
 		w.t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.String())
 	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signal() == syscall.SIGKILL {
-		w.t.Fatalf("%v did not end within %s\n%s", cmd.Args, patience, stderr.String())
+		w.t.Fatalf("%v did not end within %s\n%s", cmd.Args, w.patience, stderr.String())
 	}
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), cmd.ProcessState}
 }
