@@ -60,9 +60,9 @@ func TestARollForgets(t *testing.T) {
 	gone := procID{1 << 30, 77}
 	h.note('+', gone)
 	h.roll.mu.Lock()
-	h.roll.update(h.foreign)
+	h.roll.update(h.orphans.foreign)
 	h.roll.mu.Unlock()
-	if _, ok := childrenOf(h.foreign); !ok {
+	if _, ok := childrenOf(h.orphans.foreign); !ok {
 		t.Skip("the kernel does not tell the children of a process")
 	}
 	rolls := readRolls(h.rolls, h.mark.namespace, nil)
