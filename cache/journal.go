@@ -300,11 +300,14 @@ func (j *Journal) catchUp() error {
 			return err
 		}
 	}
-	data, err := io.ReadAll(io.NewSectionReader(j.file, j.read, 1<<62))
-	if err != nil {
+	var news bytes.Buffer
+	if info, err := j.file.Stat(); err == nil && info.Size() > j.read {
+		news.Grow(int(info.Size()-j.read) + bytes.MinRead)
+	}
+	if _, err := news.ReadFrom(io.NewSectionReader(j.file, j.read, 1<<62)); err != nil {
 		return err
 	}
-	j.take(data)
+	j.take(news.Bytes())
 	return nil
 }
 

@@ -24,15 +24,12 @@ type Stamp struct {
 // the file systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
 const stampGrain = 2 * time.Second
 
-// Settled says whether a stamp that was taken at a time, or after it, will be another one after any further change.
+// Settled says whether a stamp that was taken at a time, or after it, will be another one after any further change. One from the
+// future never is: it is from before the clock was set back, and the same time can come again, with other bytes.
 func (s Stamp) Settled(at time.Time) bool {
 	limit := at.Add(-stampGrain).UnixNano()
 	return s.Changed < limit && s.Touched < limit
 }
-
-// Past says whether all changes lie before now. One in the future is from before the clock was set back: the same time can come
-// again, with other bytes.
-func (s Stamp) Past(now time.Time) bool { return max(s.Changed, s.Touched) <= now.UnixNano() }
 
 // StampFile stamps a regular file, and says its mode (0o755 or 0o644). The name is relative to an open directory; when that is
 // nil, to the current one. A link is followed; what is no regular file is an error.

@@ -30,10 +30,11 @@ const statMagic = "benchgraph stat cache 2 "
 // its size, modification time, change time, inode and device are; and only digests of files that had not been changed
 // for two seconds are remembered. Its methods may be called from several goroutines.
 type StatCache struct {
-	path string
+	path  string
+	clock func() time.Time
 
-	damage string
 	mu     sync.Mutex
+	damage string
 	files  map[string]stat // by absolute path; nil: not read yet
 	dirty  bool
 }
@@ -47,7 +48,7 @@ type stat struct {
 
 // OpenStatCache gives access to the digests remembered in a file, which is read when a file is first asked for. One that is
 // missing, damaged or not to be read is like an empty one; Damage tells which.
-func OpenStatCache(path string) *StatCache { return &StatCache{path: path} }
+func OpenStatCache(path string) *StatCache { return &StatCache{path: path, clock: time.Now} }
 
 // load reads what is remembered; the caller holds mu.
 func (c *StatCache) load() {
@@ -184,14 +185,16 @@ func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 		return Hashed{}, err
 	}
 	for range hashTries {
-		now := time.Now()
+		now := c.clock()
 		before, mode, err := StampFile(nil, name)
 		if err != nil {
 			return Hashed{}, err
 		}
 		h := Hashed{Mode: mode, Stamp: before, Settled: before.Settled(now)}
-		if h.SHA256 = c.recall(name, before, now); h.SHA256 != "" {
-			return h, nil
+		if h.Settled { // else nothing is remembered of this state
+			if h.SHA256 = c.recall(name, before, now); h.SHA256 != "" {
+				return h, nil
+			}
 		}
 		if h.SHA256, err = readFile(ctx, name); err != nil {
 			return Hashed{}, err
@@ -236,7 +239,7 @@ func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
 	c.load()
 	known, ok := c.files[name]
 	c.mu.Unlock()
-	if !ok || known.Stamp != st || !st.Past(now) {
+	if !ok || known.Stamp != st {
 		return ""
 	}
 	if now.Unix()-known.Used > int64(statLife.Seconds()/2) { // else every run would have something to save

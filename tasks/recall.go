@@ -20,6 +20,7 @@ type recalled struct {
 	*memo.Memo
 	changed []bool // by node: it is made and planned anew
 	fresh   bool   // the memo's file says the same
+	results []cache.Meta
 }
 
 // common is what a memo keeps for all nodes that are made anew without the rest of the project.
@@ -64,9 +65,12 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 			return nil, false
 		}
 	}
+	if len(known.Spec.Tasks) > 0 {
+		go c.Journal.Load() // it will be asked soon; what is wrong with it is told then
+	}
 	p := newProject(c, &known.Spec, lock)
 	p.hardware = known.Hardware
-	p.recalled = &recalled{Memo: m, changed: changed, fresh: !check.Refreshed.Load()}
+	p.recalled = &recalled{Memo: m, changed: changed, fresh: !check.Refreshed.Load(), results: make([]cache.Meta, len(m.Nodes))}
 	return p, true
 }
 
@@ -103,7 +107,7 @@ func (b *builder) recall() error {
 	for _, n := range b.list {
 		anew[n.Address] = n
 	}
-	nodes, results := make([]engine.Node, len(r.Nodes)), make([]cache.Meta, len(r.Nodes))
+	nodes := make([]engine.Node, len(r.Nodes))
 	all := make([]*engine.Node, len(r.Nodes))
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
@@ -111,7 +115,7 @@ func (b *builder) recall() error {
 			all[i] = anew[n.Address]
 			continue
 		}
-		nodes[i] = r.standing(n, &results[i])
+		nodes[i] = r.standing(n, &r.results[i])
 		all[i] = &nodes[i]
 		all[i].Needs, all[i].Order, all[i].After = among(all, n.Needs), among(all, n.Order), among(all, n.After)
 	}

@@ -27,11 +27,15 @@ import (
 
 func main() {
 	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(gcLimit)
 	os.Exit(interruptible(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// gcPercent trades memory for time: most runs are over before a garbage collection would have paid off.
-const gcPercent = 400
+// Most runs are over before a garbage collection would have paid off: up to gcLimit, memory is traded for time.
+const (
+	gcPercent = 1600
+	gcLimit   = 512 << 20
+)
 
 // interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or since
 // the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end hangs.

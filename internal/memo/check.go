@@ -99,13 +99,13 @@ func (c *Checker) same(ctx context.Context, t *Thing) bool {
 		return (err == nil) == (t.Is == Regular)
 	case Directory:
 		stamp, ok := stampDir(t.Path)
-		return ok && stamp == t.Stamp && stamp.Past(c.now)
+		return ok && stamp == t.Stamp && stamp.Settled(c.now)
 	}
 	stamp, mode, err := cache.StampFile(c.root, t.Path)
 	if err != nil || isExec(mode) != t.Exec {
 		return false
 	}
-	if stamp == t.Stamp && stamp.Past(c.now) {
+	if stamp == t.Stamp && stamp.Settled(c.now) {
 		return true
 	}
 	path := t.Path
