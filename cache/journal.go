@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -307,6 +308,9 @@ func (j *Journal) catchUp() error {
 	if _, err := news.ReadFrom(io.NewSectionReader(j.file, j.read, 1<<62)); err != nil {
 		return err
 	}
+	if j.lines == 0 {
+		j.reset(bytes.Count(news.Bytes(), []byte{'\n'}))
+	}
 	j.take(news.Bytes())
 	return nil
 }
@@ -314,23 +318,55 @@ func (j *Journal) catchUp() error {
 // take takes in the whole lines that data begins with. Half a line at its end stays: its writer is at it, or was torn
 // away from it.
 func (j *Journal) take(data []byte) {
-	for {
-		line, rest, ok := bytes.Cut(data, []byte("\n"))
-		if !ok {
-			return
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	j.read += int64(len(data))
+	for _, part := range decodeLines(data) {
+		j.lines += part.lines
+		j.damaged += part.damaged
+		for i := range part.records {
+			j.apply(part.records[i])
 		}
-		data = rest
-		j.read += int64(len(line)) + 1
-		j.lines++
+	}
+}
+
+// decoded are the records of some lines.
+type decoded struct {
+	records        []record
+	lines, damaged int
+}
+
+// decodeLines decodes whole lines, on all cores when there are many: everything that needs the journal waits for it.
+func decodeLines(data []byte) []decoded {
+	const least = 64 << 10 // bytes that are worth a goroutine
+	parts := make([]decoded, min(runtime.GOMAXPROCS(0), 1+len(data)/least))
+	var workers sync.WaitGroup
+	for i := range parts {
+		share := data
+		if left := len(parts) - i; left > 1 {
+			share = data[:len(data)/left]
+			share = data[:bytes.LastIndexByte(share, '\n')+1]
+		}
+		data = data[len(share):]
+		workers.Go(func() { parts[i].decode(share) })
+	}
+	workers.Wait()
+	return parts
+}
+
+func (d *decoded) decode(data []byte) {
+	d.records = make([]record, 0, bytes.Count(data, []byte{'\n'}))
+	for line := range bytes.Lines(data) {
+		d.lines++
+		line = bytes.TrimSuffix(line, []byte{'\n'})
 		if len(line) == 0 {
 			continue
 		}
 		r, err := decodeRecord(line)
 		if err != nil {
-			j.damaged++
+			d.damaged++
 			continue
 		}
-		j.apply(r)
+		d.records = append(d.records, r)
 	}
 }
 
@@ -343,14 +379,14 @@ func (j *Journal) reopen() error {
 		j.file.Close()
 	}
 	j.file = f
-	j.reset()
+	j.reset(0)
 	return nil
 }
 
-// reset forgets what was taken in.
-func (j *Journal) reset() {
+// reset forgets what was taken in, and makes room for so many records.
+func (j *Journal) reset(records int) {
 	j.read, j.lines, j.damaged, j.serial, j.kept = 0, 0, 0, 0, 0
-	j.addresses = map[string][]*noted{}
+	j.addresses = make(map[string][]*noted, records)
 	j.kinds = map[string][]time.Duration{}
 	j.failures = map[Key]*noted{}
 	j.forgotten = map[string]bool{}

@@ -267,7 +267,7 @@ func FuzzJournal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j := &Journal{}
-		j.reset()
+		j.reset(0)
 		fuzzing.Frugal(t, len(text), func() { j.take(append(bytes.Clone(text), '\n')) })
 		j.take(line)
 		if _, ok := j.Failure(mine.Key); !ok || j.read != int64(len(text)+1+len(line)) {

@@ -18,9 +18,10 @@ import (
 // recalled is a plan of an earlier process, and what has changed since.
 type recalled struct {
 	*memo.Memo
-	changed []bool // by node: it is made and planned anew
-	fresh   bool   // the memo's file says the same
-	results []cache.Meta
+	changed  []bool // by node: it is made and planned anew
+	fresh    bool   // the memo's file says the same
+	standing []engine.Standing
+	results  []cache.Meta
 }
 
 // common is what a memo keeps for all nodes that are made anew without the rest of the project.
@@ -70,7 +71,8 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 	}
 	p := newProject(c, &known.Spec, lock)
 	p.hardware = known.Hardware
-	p.recalled = &recalled{Memo: m, changed: changed, fresh: !check.Refreshed.Load(), results: make([]cache.Meta, len(m.Nodes))}
+	p.recalled = &recalled{Memo: m, changed: changed, fresh: !check.Refreshed.Load()}
+	p.recalled.stands()
 	return p, true
 }
 
@@ -85,52 +87,51 @@ func sameHardware(m *memo.Memo, was string) bool {
 	return true
 }
 
-// standing is the node of the memo as it stood.
-func (r *recalled) standing(n *memo.Node, result *cache.Meta) engine.Node {
-	s := engine.Node{
-		Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate,
-		Standing: &engine.Standing{Key: n.Key, Reason: n.Reason},
+// stands fills in what is known of the nodes for which nothing has changed.
+func (r *recalled) stands() {
+	r.standing, r.results = make([]engine.Standing, len(r.Nodes)), make([]cache.Meta, len(r.Nodes))
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		r.standing[i] = engine.Standing{Key: n.Key, Reason: n.Reason}
+		if !n.Excluded {
+			r.results[i] = cache.Meta{Key: n.Entry.Key, Digest: n.Digest}
+			r.standing[i].Result = &r.results[i]
+		}
 	}
-	if n.Excluded {
-		s.Exclude = engine.Exclude{Action: engine.Skip, Reason: n.Reason}
-		return s
-	}
-	*result = cache.Meta{Key: n.Entry.Key, Digest: n.Digest}
-	s.Standing.Result = result
-	return s
 }
 
 // recall puts what was made anew among what stands, in the order of the memo.
 func (b *builder) recall() error {
 	r := b.recalled
-	anew := make(map[string]*engine.Node, len(b.list))
+	anew, linked := make(map[string]*engine.Node, len(b.list)), map[string]bool{}
 	for _, n := range b.list {
 		anew[n.Address] = n
 	}
-	nodes := make([]engine.Node, len(r.Nodes))
-	all := make([]*engine.Node, len(r.Nodes))
+	for _, l := range b.links {
+		linked[l.to.String()] = true
+	}
+	nodes, all := make([]engine.Node, len(r.Nodes)), make([]*engine.Node, len(r.Nodes))
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		if r.changed[i] {
-			all[i] = anew[n.Address]
+			if all[i] = anew[n.Address]; all[i] == nil {
+				return fmt.Errorf("%s: was not made anew", n.Address)
+			}
 			continue
 		}
-		nodes[i] = r.standing(n, &r.results[i])
+		nodes[i] = engine.Node{
+			Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate, Standing: &r.standing[i],
+			Needs: among(all, n.Needs), Order: among(all, n.Order), After: among(all, n.After),
+		}
+		if n.Excluded {
+			nodes[i].Exclude = engine.Exclude{Action: engine.Skip, Reason: n.Reason}
+		}
 		all[i] = &nodes[i]
-		all[i].Needs, all[i].Order, all[i].After = among(all, n.Needs), among(all, n.Order), among(all, n.After)
+		if len(linked) > 0 && linked[n.Address] {
+			b.stands[n.Address] = all[i]
+		}
 	}
 	b.list = all
-	if len(anew) == 0 {
-		return nil
-	}
-	for i, n := range all {
-		if n == nil {
-			return fmt.Errorf("%s: was not made anew", r.Nodes[i].Address)
-		}
-		if n.Standing != nil {
-			b.stands[n.Address] = n
-		}
-	}
 	return nil
 }
 
@@ -277,34 +278,43 @@ func (p *Project) writeDown(m *memo.Memo, plan *engine.Plan) error {
 	return nil
 }
 
-// updated is the memo with what was planned anew; nil when it is as it is in its file.
+// updated is the memo with what was planned anew; nil when it is as it is in its file. What a node is made from is the same as
+// long as a memo holds, so that only what was found out of it is new.
 func (p *Project) updated(plan *engine.Plan) *memo.Memo {
 	r := p.recalled
-	w := writing{Memo: r.Memo, p: p, files: map[string]int32{}, index: map[*engine.Node]int32{}}
 	anew := false
 	for i := range plan.Steps {
-		if r.Nodes[i].Address != plan.Steps[i].Node.Address {
+		s, n := &plan.Steps[i], &r.Nodes[i]
+		if n.Address != s.Node.Address {
 			return nil // a graph in another order is not the memo's
 		}
-		anew = anew || r.changed[i]
+		if !r.changed[i] {
+			continue
+		}
+		anew = true
+		p.found(n, s)
+		for _, f := range s.Node.Task.(*commandTask).files {
+			for _, k := range n.Files {
+				if r.Files[k].Path == f.path {
+					r.Files[k] = memo.FileThing(f.path, f.Hashed)
+				}
+			}
+		}
 	}
 	if !anew && r.fresh {
 		return nil
 	}
-	if anew {
-		for i := range r.Files {
-			w.files[r.Files[i].Path] = int32(i)
-		}
-		for i := range plan.Steps {
-			w.index[plan.Steps[i].Node] = int32(i)
-		}
-	}
-	for i := range plan.Steps {
-		if r.changed[i] && w.node(&r.Nodes[i], &plan.Steps[i]) != nil {
-			return nil
-		}
-	}
 	return r.Memo
+}
+
+// found notes what a plan found out of a node.
+func (p *Project) found(n *memo.Node, s *engine.Step) {
+	n.Key, n.Reason, n.Digest, n.Entry = s.Key, s.Reason, "", cache.Outline{}
+	if meta, ok := s.Stored(); ok && s.Action == engine.Cached {
+		if n.Entry = p.Store.Outline(&meta); !n.Entry.Key.IsZero() {
+			n.Digest = meta.Digest
+		}
+	}
 }
 
 // writing is a memo in the making.
@@ -317,17 +327,11 @@ type writing struct {
 
 func (w *writing) node(n *memo.Node, s *engine.Step) error {
 	*n = memo.Node{
-		Block:   n.Block, // as long as the memo holds, the files say the same
 		Address: s.Node.Address, Kind: s.Node.Kind, Place: s.Node.Place, Request: s.Node.Resources, Estimate: s.Node.Estimate,
 		Needs: w.indices(s.Node.Needs), Order: w.indices(s.Node.Order), After: w.indices(s.Node.After),
-		Key: s.Key, Reason: s.Reason, Excluded: s.Node.Exclude.Action == engine.Skip,
+		Excluded: s.Node.Exclude.Action == engine.Skip,
 	}
-	if meta, ok := s.Stored(); ok && s.Action == engine.Cached {
-		n.Entry = w.p.Store.Outline(&meta)
-		if !n.Entry.Key.IsZero() {
-			n.Digest = meta.Digest
-		}
-	}
+	w.p.found(n, s)
 	t, ok := s.Node.Task.(*commandTask)
 	if !ok {
 		return nil
@@ -342,7 +346,7 @@ func (w *writing) node(n *memo.Node, s *engine.Step) error {
 		w.Files[i] = memo.FileThing(f.path, f.Hashed)
 		n.Files = append(n.Files, i)
 	}
-	if n.Block.IsZero() && t.alone() {
+	if t.alone() {
 		block, err := json.Marshal(t.spec)
 		if err != nil {
 			return err

@@ -39,6 +39,9 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		return a, err
 	}
 	told := map[string]bool{}
+	if o.First != nil {
+		told = make(map[string]bool, len(o.First.Steps))
+	}
 	for {
 		plan, err := o.First, error(nil)
 		if plan == nil {
