@@ -57,7 +57,7 @@ type Journal struct {
 
 // noted is an attempt and its place in the order of all.
 type noted struct {
-	Attempt
+	*Attempt
 	serial int
 }
 
@@ -156,7 +156,7 @@ func (j *Journal) Forget(match func(Attempt) bool) error {
 	return j.append(func() (record, bool) {
 		var r record
 		for _, n := range j.failures {
-			if match(n.Attempt) {
+			if match(*n.Attempt) {
 				r.Forget = append(r.Forget, n.ID)
 			}
 		}
@@ -221,7 +221,8 @@ func encodeRecord(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
 }
 
-func decodeRecord(line []byte) (record, error) {
+// decodeRecord reads a line, which is given as bytes and as a string: a string of all lines costs less than one of each.
+func decodeRecord(line []byte, words string) (record, error) {
 	var r record
 	sum, text, ok := bytes.Cut(line, []byte(" "))
 	if !ok || len(line) > longestRecord {
@@ -232,7 +233,7 @@ func decodeRecord(line []byte) (record, error) {
 	if string(sum) != string(want[:]) {
 		return r, errors.New("wrong checksum")
 	}
-	if a, ok := plainSuccess(string(text)); ok {
+	if a, ok := plainSuccess(words[len(sum)+1:]); ok {
 		return record{Attempt: &a}, nil
 	}
 	err := json.Unmarshal(text, &r)
@@ -355,13 +356,16 @@ func decodeLines(data []byte) []decoded {
 
 func (d *decoded) decode(data []byte) {
 	d.records = make([]record, 0, bytes.Count(data, []byte{'\n'}))
-	for line := range bytes.Lines(data) {
+	words := string(data)
+	for at := 0; at < len(data); {
+		end := at + bytes.IndexByte(data[at:], '\n')
+		line, text := data[at:end], words[at:end]
+		at = end + 1
 		d.lines++
-		line = bytes.TrimSuffix(line, []byte{'\n'})
 		if len(line) == 0 {
 			continue
 		}
-		r, err := decodeRecord(line)
+		r, err := decodeRecord(line, text)
 		if err != nil {
 			d.damaged++
 			continue
@@ -407,7 +411,7 @@ func (j *Journal) apply(r record) {
 		return
 	}
 	j.serial++
-	n := &noted{Attempt: *r.Attempt, serial: j.serial}
+	n := &noted{Attempt: r.Attempt, serial: j.serial}
 	before := len(j.addresses[n.Address])
 	j.addresses[n.Address] = lastOf(append(j.addresses[n.Address], n), keptAttempts)
 	j.kept += len(j.addresses[n.Address]) - before
@@ -456,7 +460,7 @@ func (j *Journal) compact() error {
 	var b bytes.Buffer
 	var forgotten []string
 	for _, n := range j.live() {
-		line, err := encodeRecord(record{Attempt: &n.Attempt})
+		line, err := encodeRecord(record{Attempt: n.Attempt})
 		if err != nil {
 			return err
 		}
@@ -487,7 +491,7 @@ func (j *Journal) Failure(key Key) (Attempt, bool) {
 	if !ok {
 		return Attempt{}, false
 	}
-	return n.Attempt, true
+	return *n.Attempt, true
 }
 
 // Attempts lists the kept attempts at an address, the newest last.
@@ -497,7 +501,7 @@ func (j *Journal) Attempts(address string) []Attempt {
 	j.asked()
 	attempts := make([]Attempt, 0, len(j.addresses[address]))
 	for _, n := range j.addresses[address] {
-		attempts = append(attempts, n.Attempt)
+		attempts = append(attempts, *n.Attempt)
 	}
 	return attempts
 }

@@ -31,6 +31,7 @@ type Result struct {
 	Skipped  int
 	NotRun   int      // not reached: interrupted, or after a failure with FailFast
 	Failures []Failed // in the order in which they happened
+	Standing *Plan    // what a plan made now would say, when every node has its result or is declared not to be run; else nil
 }
 
 // Failed is one node that failed for good.
@@ -83,7 +84,28 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	if ctx.Err() != nil {
 		return &r.result, context.Cause(ctx)
 	}
+	r.result.Standing = r.standing()
 	return &r.result, nil
+}
+
+// standing is the plan as it turned out, if nothing is left to be found out.
+func (r *run) standing() *Plan {
+	for i := range r.ends {
+		if e := &r.ends[i]; e.state != excluded && (e.state != present || e.meta == nil) {
+			return nil
+		}
+	}
+	for i := range r.steps {
+		s, e := &r.steps[i], &r.ends[i]
+		if e.state == excluded {
+			continue
+		}
+		*s = Step{Node: s.Node, Action: Cached, Reason: upToDate, Key: s.Key, Text: s.Text, entry: e.meta}
+		if e.meta.Key != s.Key {
+			s.Reason = sameContent
+		}
+	}
+	return &Plan{Graph: r.plan.Graph, Steps: r.steps, options: r.plan.options}
 }
 
 // run is an apply under way. Only the goroutine that called Apply touches it; attempts report on messages.

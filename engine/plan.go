@@ -195,7 +195,7 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	n := s.Node
 	entry, err := p.Store.Get(ctx, s.Key, false)
 	if err == nil {
-		s.entry, s.Reason = &entry.Meta, "up to date"
+		s.entry, s.Reason = &entry.Meta, upToDate
 		p.state[n.id] = present
 		return true, nil
 	}
@@ -224,8 +224,11 @@ func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	return false, nil
 }
 
-// sameContent is the reason of a node that was found by its content.
-const sameContent = "up to date: what it needs was made anew and came out the same"
+// The reasons of nodes that were found by their keys and by their contents.
+const (
+	upToDate    = "up to date"
+	sameContent = "up to date: what it needs was made anew and came out the same"
+)
 
 // allStored says that the bytes of all inputs of a node are known, and that there are some: without any, its content
 // key says no more than its key.

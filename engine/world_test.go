@@ -206,7 +206,33 @@ func (w *world) applyPlan(ctx context.Context, p *engine.Plan) (*engine.Result, 
 	}
 	r, err := engine.Apply(ctx, p, o)
 	w.check(p, r)
+	if err == nil {
+		w.checkStanding(p, r)
+	}
 	return r, err
+}
+
+// checkStanding holds how everything stands, as an apply tells it, against a plan that is made now.
+func (w *world) checkStanding(p *engine.Plan, r *engine.Result) {
+	w.t.Helper()
+	plans := w.plans
+	w.plans.Replace, w.plans.RetryFailed = nil, false
+	now := w.planGraph(p.Graph)
+	w.plans = plans
+	if r.Standing == nil {
+		if r.Done == len(p.Steps) {
+			w.t.Errorf("%+v does not say how everything stands", *r)
+		}
+		return
+	}
+	for i := range now.Steps {
+		got, want := &r.Standing.Steps[i], &now.Steps[i]
+		result, _ := got.Stored()
+		stored, _ := want.Stored()
+		if got.Action != want.Action || got.Reason != want.Reason || got.Key != want.Key || got.Text != want.Text || result.Digest != stored.Digest {
+			w.t.Errorf("%s stands as %s %s (%s), a plan says %s %s (%s)", want.Node.Address, got.Action, got.Key.Short(), got.Reason, want.Action, want.Key.Short(), want.Reason)
+		}
+	}
 }
 
 // check checks what must hold of every apply: all nodes are counted, each ends once, and only when what it waits for

@@ -69,10 +69,15 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			}
 		}
 		o.Replace, o.RetryFailed = nil, false
-		if plan.Counts()[engine.Run] == 0 {
+		switch {
+		case plan.Counts()[engine.Run] == 0:
 			o.First = plan // nothing ran, so another one would say the same
-		} else if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
-			return a, err
+		case result.Standing != nil && len(p.groups) == 0:
+			o.First = result.Standing
+		default:
+			if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
+				return a, err
+			}
 		}
 		taught, err := p.takeOver(o)
 		if err != nil {
