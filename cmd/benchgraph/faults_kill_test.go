@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -258,4 +259,42 @@ func (w *world) kill(random *rand.Rand, variable string) kill {
 		w.t.Fatalf("exit code %d\n%s\n%s", o.code, o.stdout, o.stderr)
 	}
 	return kill{o, cmd.Process.Pid, fmt.Sprintf("%s after event %d, having said:\n%s%s", after, events, o.stdout, o.stderr)}
+}
+
+// planned is a node of plan -json.
+type planned struct{ Address, Kind, Action, Reason, Key string }
+
+func (w *world) plan(args ...string) map[string]planned {
+	w.t.Helper()
+	var doc struct{ Nodes []planned }
+	w.json(&doc, append([]string{"plan", "-json"}, args...)...)
+	nodes := map[string]planned{}
+	for _, n := range doc.Nodes {
+		nodes[n.Address] = n
+	}
+	return nodes
+}
+
+// event is a line of apply -json.
+type event struct {
+	Type, Address, Key, Class, Rule, Message, Remedy, Reason string
+	Exit                                                     int     `json:"exit_code"`
+	Duration                                                 float64 `json:"duration_s"`
+}
+
+// events are the whole lines of apply -json; half a line at the end was cut off by a kill.
+func events(t *testing.T, out string) []event {
+	t.Helper()
+	var all []event
+	for line := range strings.Lines(out) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		all = append(all, e)
+	}
+	return all
 }

@@ -135,20 +135,6 @@ func (o outcome) saysNot(t *testing.T, text string) {
 	}
 }
 
-// planned is a node of plan -json.
-type planned struct{ Address, Kind, Action, Reason, Key string }
-
-func (w *world) plan(args ...string) map[string]planned {
-	w.t.Helper()
-	var doc struct{ Nodes []planned }
-	w.json(&doc, append([]string{"plan", "-json"}, args...)...)
-	nodes := map[string]planned{}
-	for _, n := range doc.Nodes {
-		nodes[n.Address] = n
-	}
-	return nodes
-}
-
 // json reads the document that a command line writes.
 func (w *world) json(into any, args ...string) {
 	w.t.Helper()
@@ -180,30 +166,6 @@ func (w *world) entry(address string) string {
 		w.t.Fatalf("%s has no result", address)
 	}
 	return filepath.Dir(dir)
-}
-
-// event is a line of apply -json.
-type event struct {
-	Type, Address, Key, Class, Rule, Message, Remedy, Reason string
-	Exit                                                     int     `json:"exit_code"`
-	Duration                                                 float64 `json:"duration_s"`
-}
-
-// events are the whole lines of apply -json; half a line at the end was cut off by a kill.
-func events(t *testing.T, out string) []event {
-	t.Helper()
-	var all []event
-	for line := range strings.Lines(out) {
-		if !strings.HasSuffix(line, "\n") {
-			break
-		}
-		var e event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%v in %q", err, line)
-		}
-		all = append(all, e)
-	}
-	return all
 }
 
 // verify makes sure that every stored byte is what was stored.
