@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -278,7 +279,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		}
 	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
-	project, diags := tasks.Open(ctx, s.config(o, s.loader(options, first)), options.Lock)
+	project, diags := tasks.Open(ctx, s.config(ctx, o, s.loader(options, first)), options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}
@@ -295,7 +296,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 	if err := s.openState(ctx); err != nil {
 		return false, err
 	}
-	project, ok := tasks.Recall(ctx, s.config(o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
+	project, ok := tasks.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
 	s.project = project
 	return ok, nil
 }
@@ -310,14 +311,14 @@ func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) 
 	}
 }
 
-// basis is all that a plan depends on beside the project's files.
-func (s *session) basis(o access) string {
-	var b strings.Builder
+// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be nobody's business.
+func (s *session) basis(ctx context.Context, o access) string {
+	h := sha256.New()
 	add := func(parts ...string) {
 		for _, part := range parts {
-			fmt.Fprintf(&b, "%q ", part)
+			fmt.Fprintf(h, "%q ", part)
 		}
-		b.WriteByte('\n')
+		fmt.Fprintln(h)
 	}
 	self, err := os.Executable()
 	stamp, _, err2 := cache.StampFile(nil, self)
@@ -334,10 +335,10 @@ func (s *session) basis(o access) string {
 		}
 	}
 	for _, name := range s.varFiles {
-		src, err := os.ReadFile(name)
-		add(name, fmt.Sprintf("%x", sha256.Sum256(src)), fmt.Sprint(err))
+		hashed, err := s.stat.Hash(ctx, name)
+		add(name, hashed.SHA256, fmt.Sprint(err))
 	}
-	return b.String()
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // openState opens the store and what is remembered beside it.
@@ -376,7 +377,7 @@ func (p place) hostOptions() executor.HostOptions {
 }
 
 // config is what the project works with.
-func (s *session) config(o access, load tasks.Loader) tasks.Config {
+func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
 		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
 		Host: s.host,
@@ -387,7 +388,7 @@ func (s *session) config(o access, load tasks.Loader) tasks.Config {
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load,
 		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
-		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(o),
+		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}
 }
 
