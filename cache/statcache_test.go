@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+
+	"golang.org/x/sys/unix"
 )
 
 func openStats(t testing.TB, path string) *StatCache {
@@ -281,6 +283,37 @@ func TestADamagedStatCacheIsEmpty(t *testing.T) {
 	}
 	if h, err := c.Hash(ctx, file); h.SHA256 != want || h.Settled || err != nil {
 		t.Errorf("Hash = %+v, %v", h, err)
+	}
+}
+
+// TestAStatCacheThatIsNotOursIsEmpty puts something else, or somebody else's file, in its place.
+func TestAStatCacheThatIsNotOursIsEmpty(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  func(path string) error
+		says string
+	}{
+		"pipe":      {func(path string) error { return unix.Mkfifo(path, 0o644) }, "it is no regular file: move it away; all files are read again"},
+		"directory": {func(path string) error { return os.Mkdir(path, 0o755) }, "move it away; all files are read again"},
+		"link":      {func(path string) error { return os.Symlink("/etc/passwd", path) }, "move it away; all files are read again"},
+		"writable": {func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o666))
+		}, "others can write to it (mode 0666)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, path := filepath.Join(dir, "file"), filepath.Join(dir, "stats")
+			want := writeTestFile(t, file, "contents")
+			if err := test.put(path); err != nil {
+				t.Fatal(err)
+			}
+			c := later(OpenStatCache(path))
+			if h, err := c.Hash(context.Background(), file); err != nil || h.SHA256 != want {
+				t.Errorf("Hash = %+v, %v", h, err)
+			}
+			if !strings.Contains(c.Damage(), test.says) {
+				t.Errorf("Damage = %q", c.Damage())
+			}
+		})
 	}
 }
 

@@ -45,11 +45,11 @@ func TestFaultState(t *testing.T) {
 		{"dir", "journal", dir, 1, "it is no regular file: move it away"},
 		{"link", "journal", link, 1, "it is no regular file: move it away"},
 		{"pipe", "journal.lock", pipe, 1, "it is no regular file: move it away"},
-		{"garbage", "stat", garbage, 0, "all files are read again"},
-		{"half", "stat", half, 0, "all files are read again"},
+		{"garbage", "stat", garbage, 0, "2 cached"}, // files that were written just now are read in any case
+		{"half", "stat", half, 0, "2 cached"},
 		{"gone", "stat", gone, 0, ""},
-		{"pipe", "stat", pipe, 0, "move it away; all files are read again"},
-		{"dir", "stat", dir, 0, "move it away; all files are read again"},
+		{"pipe", "stat", pipe, 0, "2 cached"},
+		{"dir", "stat", dir, 0, "2 cached"},
 		{"garbage", "apply.lock", garbage, 0, ""},
 		{"gone", "apply.lock", gone, 0, ""},
 		{"pipe", "apply.lock", pipe, 1, "it is no regular file: move it away"},
@@ -160,7 +160,7 @@ func TestFaultForeign(t *testing.T) {
 			w.must(0, "apply").says(t, "2 cached")
 		})
 	}
-	for _, file := range []string{"journal", "stat", "store/format"} {
+	for _, file := range []string{"journal", "store/format"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			w := stored(t)
