@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fuzzing"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func openStats(t testing.TB, path string) *StatCache {
