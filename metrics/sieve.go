@@ -3,7 +3,6 @@ package metrics
 import (
 	"bytes"
 	"regexp/syntax"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -63,6 +62,15 @@ func newSieve(rules []Rule) *sieve {
 // until the next one.
 func (s *sieve) candidates(line []byte, turn int) []int {
 	s.found = append(s.found[:0], s.always...)
+	s.scan(line, turn)
+	if ascii := plain(line); len(ascii) != len(line) {
+		s.scan(ascii, turn) // as well as the line itself: where the case matters, those letters are no others
+	}
+	return s.found
+}
+
+// scan adds the rules that ask for a word of a line.
+func (s *sieve) scan(line []byte, turn int) {
 	var head uint32
 	for i, c := range line {
 		head = head<<8 | uint32(lower(c))
@@ -76,7 +84,6 @@ func (s *sieve) candidates(line []byte, turn int) []int {
 			}
 		}
 	}
-	return s.found
 }
 
 func hash(head uint32) uint32 { return head * 0x9e3779b1 >> (32 - sieveBits) }
@@ -139,16 +146,28 @@ func literals(re *syntax.Regexp) []word {
 	return nil
 }
 
-// folded is the longest part of a text of which the case does not matter that only ASCII can spell, in lower case. A
-// Kelvin sign counts as a k there, and a long s as an s.
+// folded is a text of which the case does not matter, in lower case; empty when letters beyond ASCII are in it, whose cases
+// the sieve does not know.
 func folded(text []byte) []byte {
-	var longest []byte
-	for _, part := range bytes.FieldsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune("kKsS", r) }) {
-		if len(part) > len(longest) {
-			longest = part
-		}
+	text = plain(text)
+	if bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return nil
 	}
-	return bytes.ToLower(longest)
+	return bytes.ToLower(text)
+}
+
+// The letters beyond ASCII that count as a k and an s where the case does not matter.
+var kelvin, longS = []byte("\u212a"), []byte("\u017f")
+
+// plain spells those letters in ASCII.
+func plain(text []byte) []byte {
+	if bytes.Contains(text, kelvin) {
+		text = bytes.ReplaceAll(text, kelvin, []byte("k"))
+	}
+	if bytes.Contains(text, longS) {
+		text = bytes.ReplaceAll(text, longS, []byte("s"))
+	}
+	return text
 }
 
 func shortest(set []word) int {

@@ -29,7 +29,7 @@ task "last" {
 }
 task "all" {
   data    = { for name, part in task.last : name => part }
-  command = "cat */n > $OUT/all; if [ -e ${var.small}/print ]; then head -c 9000000 /dev/zero | tr '\\0' x; fi; if [ -e ${var.small}/write ]; then mkdir $OUT/s; head -c 3000000 /dev/zero > $OUT/s/large; fi"
+  command = "cat */n > $OUT/all; if [ -e ${var.small}/print ]; then head -c 9000000 /dev/zero | tr '\\0' x; fi; if [ -e ${var.small}/write ]; then mkdir $OUT/s; head -c 9000000 /dev/zero > $OUT/s/large; fi"
 }
 `
 
