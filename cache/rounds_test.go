@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,11 +14,11 @@ import (
 // slow makes the rounds of a store those of a disk that takes a second for each sync, and counts them.
 func slow(t *testing.T, d *Disk) (count *int) {
 	count = new(int)
-	d.rounds = &rounds{dir: d.entries, sync: func(*os.File) error {
+	d.rounds = newRounds(d.entries, 0, func(*os.File) error {
 		time.Sleep(time.Second)
 		*count++
 		return nil
-	}}
+	})
 	t.Cleanup(func() { d.rounds = nil })
 	return count
 }
@@ -112,10 +113,48 @@ func TestPutsShareTheirSyncs(t *testing.T) {
 	})
 }
 
+// Results that come one after the other share their syncs, too, as long as more are on their way; the last one need not
+// wait for anybody.
+func TestPutsGatherWhileMoreAreExpected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t)
+		count := 0
+		d.rounds = newRounds(d.entries, 0, func(*os.File) error { count++; return nil })
+		defer func() { d.rounds = nil }()
+		put := func(name string) {
+			if _, err := d.Put(t.Context(), makeDraft(t, d, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		begin := time.Now()
+		put("alone")
+		if took := time.Since(begin); took != 0 || count != 2 {
+			t.Errorf("one that nobody follows took %d syncs and %s", count, took)
+		}
+		d.Expect(true)
+		count = 0
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() { put(strconv.Itoa(i)) })
+			time.Sleep(gather / 10)
+		}
+		all.Wait()
+		if took := time.Since(begin); count != 2 || took != 2*gather {
+			t.Errorf("ten results took %d syncs and %s", count, took)
+		}
+		begin = time.Now()
+		time.AfterFunc(gather/2, func() { d.Expect(false) })
+		put("last")
+		if took := time.Since(begin); took != gather/2 {
+			t.Errorf("the last one took %s", took)
+		}
+	})
+}
+
 func TestPutFailsWithItsSync(t *testing.T) {
 	d := newDisk(t)
 	broken := errors.New("input/output error")
-	d.rounds = &rounds{dir: d.entries, sync: func(*os.File) error { return broken }}
+	d.rounds = newRounds(d.entries, 0, func(*os.File) error { return broken })
 	defer func() { d.rounds = nil }()
 	draft := makeDraft(t, d, "a")
 	if _, err := d.Put(t.Context(), draft); !errors.Is(err, broken) {

@@ -72,6 +72,7 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	r.begin()
 	for {
 		r.start()
+		r.expect()
 		if r.running == 0 && (r.stopping() || r.asleep == 0 && r.ready.length == 0) {
 			break
 		}
@@ -132,6 +133,7 @@ type run struct {
 	waitsFor    string // what a node was last told to wait for
 	running     int
 	waiting     int  // of these: only for the disk, which takes no slot
+	expected    bool // the store was told that more results are on their way
 	quiet       bool // what runs must have the host for itself
 	asleep      int  // nodes that wait for their next attempt
 	failed      bool
@@ -260,6 +262,18 @@ func (r *run) wait(what string) {
 	if r.running == 0 && what != r.waitsFor {
 		r.waitsFor = what
 		r.emit(Event{Type: Note, Reason: "waiting: " + what})
+	}
+}
+
+// expecter is a store that makes results durable together when it is told that more are on their way.
+type expecter interface{ Expect(more bool) }
+
+// expect tells the store whether, beside the results that wait for the disk, others are on their way.
+func (r *run) expect() {
+	more := r.running > r.waiting
+	if store, ok := r.Store.(expecter); ok && more != r.expected {
+		r.expected = more
+		store.Expect(more)
 	}
 }
 

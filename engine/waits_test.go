@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +60,37 @@ func TestOthersRunWhileAResultWaitsForTheDisk(t *testing.T) {
 		}
 		if done := w.told(begin, engine.NodeDone, "c.user"); start("d.quiet") < done.Round(time.Second) {
 			t.Errorf("the quiet one started after %s, before all was on the disk at %s", start("d.quiet"), done)
+		}
+	})
+}
+
+// toldStore is a slowStore that keeps what it is told to expect.
+type toldStore struct {
+	slowStore
+	told *[]bool
+}
+
+func (s toldStore) Expect(more bool) { *s.told = append(*s.told, more) }
+
+// The store knows whether it pays to wait for more results: not when all that runs waits for the disk.
+func TestStoreIsToldWhetherMoreResultsAreOnTheirWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var told []bool
+		w.store = toldStore{slowStore{newMemory(w)}, &told}
+		w.apply(
+			node{at: "a.first", says: "1", do: takes(time.Second)},
+			node{at: "b.other", says: "2", do: takes(2 * time.Second)},
+			node{at: "c.user", says: "3", do: takes(time.Second), needs: []string{"a.first"}},
+		)
+		// Two run, both wait; the user runs, and waits.
+		if want := []bool{true, false, true, false}; !slices.Equal(told, want) {
+			t.Errorf("told %v, want %v", told, want)
+		}
+		told = nil
+		w.apply(node{at: "d.bad", says: "4", do: func(context.Context, *engine.Env) error { return errors.New("no result") }})
+		if len(told) == 0 || told[len(told)-1] {
+			t.Errorf("told %v, and after the last one failed nothing is on its way", told)
 		}
 	})
 }
