@@ -24,11 +24,13 @@ func (d *Disk) Put(ctx context.Context, draft Draft) (Entry, error) {
 }
 
 func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
-	if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, ErrMiss) {
-		if err == nil {
-			err = errors.Join(d.durable(draft.Log, nil), RemoveTree(draft.Dir))
+	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly there is nothing, which a lookup tells cheapest
+		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, ErrMiss) {
+			if err == nil {
+				err = errors.Join(d.durable(draft.Log, nil), RemoveTree(draft.Dir))
+			}
+			return entry, err
 		}
-		return entry, err
 	}
 	dir, err := d.Scratch()
 	if err != nil {
