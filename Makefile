@@ -16,9 +16,9 @@ test: lint unit faults examples
 unit:
 	go test -race ./...
 
-# The slow ones of the stories in which everything breaks: kills, full disks, endless output.
+# The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input.
 faults:
-	go test -tags faults -timeout 20m -run '^TestFault' ./cmd/benchgraph
+	go test -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
