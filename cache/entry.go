@@ -73,13 +73,10 @@ func (d *Disk) load(key Key) (Entry, error) {
 		return Entry{}, damage("its meta file is that of " + meta.Key.Short())
 	}
 	entry := Entry{Meta: meta, Dir: filepath.Join(dir, outDir)}
-	if err := checkSizes(entry); err != nil {
+	if err := d.checkSizes(&entry.Meta); err != nil {
 		return Entry{}, err
 	}
-	// A use in the future is one before the clock was set back.
-	if now := time.Now(); now.Sub(used).Abs() > UseGrain {
-		_ = os.Chtimes(filepath.Join(dir, metaFile), now, now) // only the order of later collections depends on it
-	}
+	use(filepath.Join(dir, metaFile), used)
 	return entry, nil
 }
 
@@ -113,21 +110,40 @@ func readMeta(dir string) (m Meta, used time.Time, err error) {
 }
 
 // checkSizes compares what the directory tells of the files with what was recorded.
-func checkSizes(e Entry) error {
-	for _, file := range e.Files {
-		info, err := os.Lstat(e.Dir + string(filepath.Separator) + filepath.FromSlash(file.Path))
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && (info.Mode()&fs.ModeSymlink != 0) != (file.Link != ""):
-			return damage(file.Path + " is missing")
-		case err != nil:
+func (d *Disk) checkSizes(m *Meta) error {
+	dir := entryPath(m.Key)
+	for i := range m.Files {
+		if err := d.checkSize(dir, &m.Files[i]); err != nil {
 			return err
-		case file.Link == "" && !info.Mode().IsRegular():
-			return damage(file.Path + " is no regular file")
-		case file.Link == "" && info.Size() != file.Size:
-			return damage(fmt.Sprintf("%s has %d bytes instead of %d", file.Path, info.Size(), file.Size))
 		}
 	}
 	return nil
+}
+
+// checkSize is checkSizes for one file of the entry in a directory below entries.
+func (d *Disk) checkSize(dir string, file *File) error {
+	var st unix.Stat_t
+	err := d.lstat(dir+sep+outDir+sep+filepath.FromSlash(file.Path), &st)
+	kind := st.Mode & unix.S_IFMT
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil && (kind == unix.S_IFLNK) != (file.Link != ""):
+		return damage(file.Path + " is missing")
+	case err != nil:
+		return &fs.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, outDir, filepath.FromSlash(file.Path)), Err: err}
+	case file.Link == "" && kind != unix.S_IFREG:
+		return damage(file.Path + " is no regular file")
+	case file.Link == "" && st.Size != file.Size:
+		return damage(fmt.Sprintf("%s has %d bytes instead of %d", file.Path, st.Size, file.Size))
+	}
+	return nil
+}
+
+// use notes that the entry with a meta file was used now, and before at a time.
+func use(meta string, before time.Time) {
+	// A use in the future is one before the clock was set back.
+	if now := time.Now(); now.Sub(before).Abs() > UseGrain {
+		_ = os.Chtimes(meta, now, now) // only the order of later collections depends on it
+	}
 }
 
 // check reads all files of an entry and compares them with what was recorded.

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,44 +23,28 @@ func (d *Disk) Outline(m *Meta) Outline {
 	return Outline{Key: m.Key, Meta: st.Size, Files: m.Files}
 }
 
-// Intact says whether the files of an entry are as they were outlined. With use, which counts as a use of the entry, it says
+// Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry, it says
 // whether Get without verify would find all of it so.
-func (d *Disk) Intact(o *Outline, use bool) bool {
+func (d *Disk) Intact(o *Outline, used bool) bool {
 	dir := entryPath(o.Key)
-	if use && !d.used(dir+sep+metaFile, o.Meta) {
+	if used && !d.used(dir+sep+metaFile, o.Meta) {
 		return false
 	}
 	for i := range o.Files {
-		f := &o.Files[i]
-		var st unix.Stat_t
-		if d.lstat(dir+sep+outDir+sep+filepath.FromSlash(f.Path), &st) != nil {
-			return false
-		}
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFLNK:
-			if f.Link == "" {
-				return false
-			}
-		case unix.S_IFREG:
-			if f.Link != "" || st.Size != f.Size {
-				return false
-			}
-		default:
+		if d.checkSize(dir, &o.Files[i]) != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// used says whether a meta file has the size that it should have, and notes the use as load does.
+// used says whether a meta file has the size that it should have, and notes the use.
 func (d *Disk) used(meta string, size int64) bool {
 	var st unix.Stat_t
 	if d.lstat(meta, &st) != nil || st.Size != size || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return false
 	}
-	if now := time.Now(); now.Sub(time.Unix(st.Mtim.Unix())).Abs() > UseGrain {
-		_ = os.Chtimes(d.path("entries", meta), now, now)
-	}
+	use(d.path("entries", meta), time.Unix(st.Mtim.Unix()))
 	return true
 }
 

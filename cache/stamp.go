@@ -54,7 +54,7 @@ func StampOf(st *unix.Stat_t) Stamp {
 }
 
 func modeOf(st *unix.Stat_t) uint32 {
-	if st.Mode&0o100 != 0 {
+	if Executable(st.Mode) {
 		return modeExecutable
 	}
 	return modePlain

@@ -178,6 +178,9 @@ type Hashed struct {
 	Settled bool // as long as the file has this stamp, it has these bytes
 }
 
+// Executable says whether a mode is that of a file that can be executed.
+func Executable(mode uint32) bool { return mode&0o100 != 0 }
+
 // Hash hashes a file. A link is followed. What is no regular file, and a file that changes whenever it is read, is an error.
 func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	name, err := filepath.Abs(file)

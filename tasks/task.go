@@ -27,8 +27,6 @@ type file struct {
 	cache.Hashed
 }
 
-func (f file) exec() bool { return f.Mode&0o100 != 0 }
-
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
 	p       *Project
@@ -41,7 +39,7 @@ type commandTask struct {
 
 func (t *commandTask) Describe(d *cache.Description) {
 	for _, f := range t.files {
-		d.Add("file", f.path, f.SHA256, strconv.FormatBool(f.exec()))
+		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
 	}
 	if t.spec.Source != (hclspec.Address{}) {
 		d.Add("source", t.refs.label(t.spec.Source))

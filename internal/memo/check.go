@@ -102,7 +102,7 @@ func (c *Checker) same(ctx context.Context, t *Thing) bool {
 		return ok && stamp == t.Stamp && stamp.Settled(c.now)
 	}
 	stamp, mode, err := cache.StampFile(c.root, t.Path)
-	if err != nil || isExec(mode) != t.Exec {
+	if err != nil || cache.Executable(mode) != t.Exec {
 		return false
 	}
 	if stamp == t.Stamp && stamp.Settled(c.now) {
@@ -113,7 +113,7 @@ func (c *Checker) same(ctx context.Context, t *Thing) bool {
 		path = filepath.Join(c.dir, path)
 	}
 	h, err := c.hash(ctx, path)
-	if err != nil || h.SHA256 != t.SHA256 || isExec(h.Mode) != t.Exec {
+	if err != nil || h.SHA256 != t.SHA256 || cache.Executable(h.Mode) != t.Exec {
 		return false
 	}
 	if h.Settled {
@@ -125,7 +125,7 @@ func (c *Checker) same(ctx context.Context, t *Thing) bool {
 
 // FileThing is a file as it was hashed.
 func FileThing(path string, h cache.Hashed) Thing {
-	t := Thing{Path: path, Is: File, SHA256: h.SHA256, Exec: isExec(h.Mode)}
+	t := Thing{Path: path, Is: File, SHA256: h.SHA256, Exec: cache.Executable(h.Mode)}
 	if h.Settled {
 		t.Stamp = h.Stamp
 	}
@@ -146,8 +146,6 @@ func stampDir(path string) (cache.Stamp, bool) {
 	}
 	return cache.StampOf(&st), true
 }
-
-func isExec(mode uint32) bool { return mode&0o100 != 0 }
 
 // parallel calls do for each number below n, on all cores.
 func parallel(n int, do func(int)) {
