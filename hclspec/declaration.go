@@ -268,7 +268,10 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 		if !key.IsKnown() {
 			return nil, false
 		}
-		if key.IsNull() || key.Type() != cty.String {
+		if key.IsNull() {
+			return fail("One of the keys is null. Leave such elements out: [for x in list : x if x != null].")
+		}
+		if key.Type() != cty.String {
 			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a map: { for x in list : x.name => x }.", eval.Describe(key))
 		}
 		text := key.AsString()
