@@ -73,7 +73,7 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 	}
 	t.Run("image", func(t *testing.T) {
 		cmd := executortest.Shell(t, "exit 0")
-		cmd.Image = "docker.io/library/debian"
+		cmd.Container = &executor.Container{Image: "docker.io/library/debian"}
 		_, err := h.Start(t.Context(), cmd)
 		var unsupported *executor.Unsupported
 		if !errors.As(err, &unsupported) || unsupported.Remedy == "" || !strings.Contains(err.Error(), "no container engine") {

@@ -16,9 +16,37 @@ type Command struct {
 	Stdin   io.Reader     // nil: empty
 	Stdout  io.Writer     // gets everything, in order; nil: discarded
 	Stderr  io.Writer     // may be the same as Stdout
-	Image   string        // container image; empty: the host
 	Secrets []string      // values that are replaced by *** before they reach Stdout or Stderr
 	Grace   time.Duration // between the polite signal and the last one; 0: 5 s
+
+	Container *Container // nil: on the host; else Dir is a path in the container
+}
+
+// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no new
+// privileges can be had, and what it writes beside its mounts is thrown away unless Keep is set.
+type Container struct {
+	Image   string            // ID of an image that the engine has
+	Labels  map[string]string // beside those by which it is found again
+	Mounts  []Mount
+	Files   io.Reader // a tar that is unpacked at / before it starts; nil: none
+	User    string    // UID:GID; empty: what the image says
+	Caps    []string  // capabilities that it keeps, such as CHOWN
+	CPUs    string    // cores that it may use, such as "0-3,8"; empty: all
+	Memory  int64     // bytes, swap included; 0: no limit
+	Pids    int64     // processes; 0: 32768
+	Shm     int64     // bytes of /dev/shm; 0: half of the memory
+	GPUs    []string  // UUIDs of the devices that it gets
+	Outward bool      // it may reach beyond this machine; else it has a private network of its own without a way out
+	Beside  Process   // its network is that of this container; nil: its own
+	Within  Process   // it is no container of its own: the command runs in that one
+	Keep    bool      // it stays, stopped, until Discard: it is to become an image
+}
+
+// Mount lays a directory or file of the host into a container.
+type Mount struct {
+	Host     string // absolute path
+	Inside   string // absolute path
+	Writable bool
 }
 
 // Status is how a program ended. A status is data, never an error.
@@ -30,6 +58,7 @@ type Status struct {
 	System time.Duration // processor time in the kernel, descendants included
 	MaxRSS int64         // bytes, of the largest process; the kernel never says less than the starting process had itself
 	Left   int           // processes that outlived it and had to be ended
+	OOM    bool          // it was ended because it used more memory than it may
 }
 
 // OK says whether the program exited with status 0.

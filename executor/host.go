@@ -59,9 +59,9 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if cmd.Image != "" {
+	if cmd.Container != nil {
 		return nil, &Unsupported{
-			What:   fmt.Sprintf("image %q: the host executor has no container engine", cmd.Image),
+			What:   fmt.Sprintf("image %q: the host executor has no container engine", cmd.Container.Image),
 			Remedy: "leave the image out to run the command on the host",
 		}
 	}

@@ -24,6 +24,7 @@ var storeys = map[string]int{
 	"internal/memo": 25,
 	"engine":        20, "executor": 20, "stats": 20,
 	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,
+	"internal/docker":    15,
 	"internal/printable": 5, "internal/fuzzing": 5,
 }
 
@@ -39,6 +40,7 @@ var rules = []rule{
 	{"the language does nothing but read", in("hclspec"), []string{"os/exec", "net", "net/http/..."}},
 	{"reports and parsers know neither engine nor store", in("report", "metrics"), []string{module + "engine/...", module + "cache/..."}},
 	{"foreign commands are run by executor and device alone", notIn("executor", "device"), []string{"os/exec"}},
+	{"one file speaks to the container engine's client", func(pkg string) bool { return pkg != "internal/docker" }, []string{"github.com/docker/docker/client"}},
 	{"reflection is left to gohcl", notIn(), []string{"reflect"}},
 }
 
@@ -175,5 +177,21 @@ func TestNoHiddenState(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// The container engine's client has one door: the rule above says in which package, this says in how many files.
+func TestOneFileImportsTheEnginesClient(t *testing.T) {
+	set := token.NewFileSet()
+	count := 0
+	for _, s := range sources(t, set) {
+		for _, imp := range s.file.Imports {
+			if target, _ := strconv.Unquote(imp.Path.Value); target == "github.com/docker/docker/client" {
+				count++
+			}
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d files import the container engine's client; one may", count)
 	}
 }
