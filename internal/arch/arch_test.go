@@ -39,7 +39,7 @@ var rules = []rule{
 	{"the engine knows no kind, no file format and no tool", in("engine"), []string{module + "hclspec/...", module + "tasks/...", module + "executor/...", module + "metrics/...", "github.com/hashicorp/hcl/...", "github.com/zclconf/...", "os/exec"}},
 	{"the language does nothing but read", in("hclspec"), []string{"os/exec", "net", "net/http/..."}},
 	{"reports and parsers know neither engine nor store", in("report", "metrics"), []string{module + "engine/...", module + "cache/..."}},
-	{"foreign commands are run by executor and device alone", notIn("executor", "device"), []string{"os/exec"}},
+	{"foreign commands are run by executor and device alone", func(pkg string) bool { return notIn("executor", "device")(pkg) && !support(pkg) }, []string{"os/exec"}},
 	{"one file speaks to the container engine's client", func(pkg string) bool { return pkg != "internal/docker" }, []string{"github.com/docker/docker/client"}},
 	{"reflection is left to gohcl", notIn(), []string{"reflect"}},
 }
@@ -59,6 +59,10 @@ func notIn(roots ...string) func(string) bool {
 	inside := in(roots...)
 	return func(pkg string) bool { return !inside(pkg) }
 }
+
+// support says whether a package is there for tests alone, as executor/executortest is. It may start what a test needs,
+// and read from the environment what the machine has.
+func support(pkg string) bool { return strings.HasSuffix(pkg, "test") }
 
 // source is one file of the module that is not a test.
 type source struct {
@@ -154,6 +158,18 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
+func TestOnlyTestsImportTheirSupport(t *testing.T) {
+	set := token.NewFileSet()
+	for _, s := range sources(t, set) {
+		for _, imp := range s.file.Imports {
+			target, _ := strconv.Unquote(imp.Path.Value)
+			if pkg, ours := strings.CutPrefix(target, module); ours && support(pkg) && !support(s.pkg) {
+				t.Errorf("%s: %s imports %s, which is for tests", set.Position(imp.Pos()), s.pkg, pkg)
+			}
+		}
+	}
+}
+
 func matches(pattern, target string) bool {
 	below, tree := strings.CutSuffix(pattern, "/...")
 	return target == below || tree && strings.HasPrefix(target, below+"/")
@@ -171,7 +187,7 @@ func TestNoHiddenState(t *testing.T) {
 					t.Errorf("%s: init function", set.Position(n.Pos()))
 				}
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" && !support(s.pkg) {
 					t.Errorf("%s: os.%s belongs to cmd/benchgraph", set.Position(n.Pos()), n.Sel.Name)
 				}
 			}

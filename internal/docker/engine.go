@@ -38,11 +38,7 @@ type Engine struct {
 func Open(o Options) *Engine {
 	e := &Engine{options: o}
 	e.connect = sync.OnceValues(func() (*client.Client, error) {
-		host := o.Environ["DOCKER_HOST"]
-		if host == "" {
-			host = client.DefaultDockerHost
-		}
-		options := []client.Opt{client.WithHost(host), client.WithAPIVersionNegotiation()}
+		options := []client.Opt{client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
 		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
 			options = append(options, client.WithVersion(v))
 		}
@@ -53,6 +49,17 @@ func Open(o Options) *Engine {
 	})
 	return e
 }
+
+// Host returns where the engine is, such as "unix:///var/run/docker.sock".
+func (e *Engine) Host() string {
+	if host := e.options.Environ["DOCKER_HOST"]; host != "" {
+		return host
+	}
+	return client.DefaultDockerHost
+}
+
+// State returns the state directory that it was opened with.
+func (e *Engine) State() string { return e.options.State }
 
 // Unavailable is the error for an engine that does not answer.
 type Unavailable struct {

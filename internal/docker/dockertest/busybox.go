@@ -1,0 +1,81 @@
+package dockertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// imageLabel marks images for tests. They stay, as each test would make the same.
+const imageLabel = "io.benchgraph.test"
+
+// Busybox returns the ID of an image with busybox and a link for each of its commands in /bin, /tmp, and /etc/passwd. It
+// is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
+func Busybox(t testing.TB, e *docker.Engine) string {
+	t.Helper()
+	const program = "/bin/busybox"
+	binary, err := os.ReadFile(program)
+	if err != nil {
+		missing(t, "no busybox (Debian: busybox-static): %v", err)
+	}
+	engine := dial(e.Host())
+	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
+	var images []struct{ ID string }
+	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
+		t.Fatal(err)
+	}
+	if len(images) > 0 {
+		return images[0].ID
+	}
+	names, err := exec.Command(program, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := busyboxRoot(t, binary, strings.Fields(string(names)))
+	changes := url.Values{"fromSrc": {"-"}, "changes": {"LABEL " + label, "ENV PATH=/bin"}}
+	var answer struct{ Status, Error string }
+	if err := engine.do(http.MethodPost, "/images/create?"+changes.Encode(), root, &answer); err != nil || answer.Error != "" {
+		t.Fatal(err, answer.Error)
+	}
+	return answer.Status
+}
+
+// busyboxRoot returns a root file system as a tar.
+func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	add := func(h tar.Header, text []byte) {
+		h.Size = int64(len(text))
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}, nil)
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "etc/", Mode: 0o755}, nil)
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}, nil)
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nnogroup:x:65534:\n"))
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, binary)
+	for _, name := range names {
+		if name != "busybox" {
+			add(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}, nil)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}

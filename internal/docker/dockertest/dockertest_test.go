@@ -1,0 +1,56 @@
+package dockertest_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+)
+
+func TestTheImageIsMadeOnce(t *testing.T) {
+	e := dockertest.Engine(t)
+	first := dockertest.Busybox(t, e)
+	if second := dockertest.Busybox(t, e); first != second || first == "" {
+		t.Errorf("two images for one: %q, %q", first, second)
+	}
+}
+
+func TestADaemonOfItsOwn(t *testing.T) {
+	t.Parallel()
+	d, other := dockertest.NewDaemon(t, dockertest.DaemonOptions{}), dockertest.NewDaemon(t, dockertest.DaemonOptions{})
+	e := d.Engine()
+	answers := func(e *docker.Engine) error { _, err := e.Info(t.Context()); return err }
+	image := dockertest.Busybox(t, e)
+	for _, end := range []func(){d.Kill, d.Stop} {
+		end()
+		if answers(e) == nil {
+			t.Error("an engine that is gone answers")
+		}
+		if err := answers(other.Engine()); err != nil {
+			t.Errorf("the end of one was that of another: %v", err)
+		}
+		d.Start()
+		if again := dockertest.Busybox(t, e); again != image {
+			t.Errorf("it came back with other images: %s, %s", image, again)
+		}
+	}
+}
+
+func TestARegistryOfItsOwn(t *testing.T) {
+	r := dockertest.NewRegistry(t)
+	get := func() error {
+		answer, err := http.Get("http://" + r.Host + "/v2/")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err
+	}
+	if err := get(); err != nil {
+		t.Error(err)
+	}
+	r.Stop()
+	if get() == nil {
+		t.Error("a registry that is gone answers")
+	}
+}
