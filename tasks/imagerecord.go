@@ -1,0 +1,50 @@
+package tasks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// imageFile is what an image node leaves: what the image is, since the image itself lies in the engine.
+const imageFile = "image.json"
+
+// imageRecord is what is known of an image that an image node made.
+type imageRecord struct {
+	ID       string          `json:"id"`               // sha256:…, as the engine names it
+	Digest   string          `json:"digest,omitempty"` // of the manifest of what it was pulled from; empty: it was in no registry
+	Chain    string          `json:"chain"`            // SHA-256 of all that it was made from
+	Site     string          `json:"site,omitempty"`   // directory in which its Python finds packages; empty: it has none
+	Env      []string        `json:"env,omitempty"`    // of its configuration, as NAME=value
+	Size     int64           `json:"size"`             // bytes
+	Packages []imagePackage  `json:"packages,omitempty"`
+	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
+}
+
+// imagePackage is a Python package that benchgraph installed in an image, as it was found there afterwards.
+type imagePackage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Info    string `json:"info"`   // its .dist-info directory, absolute
+	Record  string `json:"record"` // SHA-256 of the RECORD in it
+}
+
+// readImage reads what an image node left.
+func readImage(e cache.Entry) (*imageRecord, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, imageFile))
+	if err != nil {
+		return nil, err
+	}
+	rec := &imageRecord{}
+	if err := json.Unmarshal(text, rec); err != nil {
+		return nil, fmt.Errorf("%s: %w", imageFile, err)
+	}
+	if rec.ID == "" {
+		return nil, errors.New(imageFile + ": has no image ID")
+	}
+	return rec, nil
+}
