@@ -3,13 +3,17 @@ package device
 
 import "regexp"
 
-// Device is one GPU as its driver sees it.
+// Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
 type Device struct {
-	Index  int    `json:"index"`
-	UUID   string `json:"uuid"`
-	Name   string `json:"name"`
-	Memory int64  `json:"memory_bytes"`
-	Used   int64  `json:"used_bytes"`
+	Index      int     `json:"index"` // of the GPU; its instances share it
+	UUID       string  `json:"uuid"`
+	Name       string  `json:"name"`
+	Memory     int64   `json:"memory_bytes"`
+	Used       int64   `json:"used_bytes"`
+	Parent     string  `json:"parent,omitempty"` // UUID of the GPU that this is an instance of; empty: it is a whole one
+	PCI        string  `json:"pci,omitempty"`
+	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
+	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 }
 
 // GPUs asks for devices. The zero value asks for none.
