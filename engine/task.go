@@ -81,6 +81,7 @@ type Node struct {
 	Order     []*Node // must succeed first; no part of the key and no input
 	After     []*Node // must end first, in whatever way; how they ended is part of this node's key
 	Resources device.Request
+	Spans     []*Span       // it runs while one of them is held; none: it needs none
 	Estimate  time.Duration // declared; 0: from the journal, else unknown
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state

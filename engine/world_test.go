@@ -25,6 +25,7 @@ type node struct {
 	needs, order, then []string
 	exclude            engine.Exclude
 	asks               device.Request
+	spans              []*engine.Span
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
 }
 
@@ -150,7 +151,7 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	var list []*engine.Node
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
-		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks}
+		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Spans: n.spans}
 		all[n.at] = made
 		list = append(list, made)
 	}
