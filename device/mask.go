@@ -18,18 +18,18 @@ type Mask struct {
 func (m Mask) apply(all []Device) ([]Device, error) {
 	switch {
 	case m.Visible != nil:
-		return choose("CUDA_VISIBLE_DEVICES", *m.Visible, all)
+		return named("CUDA_VISIBLE_DEVICES", *m.Visible, all)
 	case m.Slurm != "":
 		names := strings.Split(m.Slurm, ",")
 		if len(names) == len(all) { // Slurm hid the others already, and its numbers are those of the host
 			return all, nil
 		}
-		return choose("Slurm's devices", m.Slurm, all)
+		return named("Slurm's devices", m.Slurm, all)
 	}
 	return all, nil
 }
 
-func choose(what, list string, all []Device) ([]Device, error) {
+func named(what, list string, all []Device) ([]Device, error) {
 	var chosen []Device
 	if strings.TrimSpace(list) == "" {
 		return nil, fmt.Errorf("%s is empty and hides all devices", what)

@@ -12,10 +12,11 @@ import (
 
 // Options say what a LocalPool has to grant.
 type Options struct {
-	CPUs     int      // cores
-	Memory   int64    // bytes; 0: not known, so never short
-	GPUs     []Device // in the order in which they are granted
-	HostLock string   // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
+	CPUs     int                    // cores
+	Memory   int64                  // bytes; 0: not known, so never short
+	GPUs     []Device               // in the order in which they are granted, where they are connected alike
+	Links    func(a, b Device) Link // how two of them are connected; nil: not known
+	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
 
 // LocalPool is the Pool of this machine. It is safe for concurrent use.
@@ -211,35 +212,47 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	return ""
 }
 
-// takeGPUs chooses devices that nobody holds, lowest first, and locks them.
+// takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
+	if want.Count == 0 {
+		return nil, ""
+	}
 	held := map[string]bool{}
 	for l := range p.leases {
 		for _, d := range l.GPUs {
 			held[d.UUID] = true
 		}
 	}
-	var chosen []Device
-	for _, d := range p.total.GPUs {
-		if len(chosen) == want.Count {
-			break
+	free := slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || len(want.lacks(d)) > 0 })
+	for len(free) >= want.Count {
+		chosen := choose(free, want.Count, p.total.Links)
+		taken := p.lockGPUs(chosen, h)
+		if taken == nil {
+			return chosen, ""
 		}
-		if held[d.UUID] || len(want.lacks(d)) > 0 {
-			continue
-		}
-		if p.host != nil {
-			lock, err := p.host.gpu(d)
-			if err != nil {
-				continue
+		// Another process has it. What was locked beside it is let go: a better set may be there without both.
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == taken.UUID })
+	}
+	return nil, fmt.Sprintf("%s (%d of them free)", want, len(free))
+}
+
+// lockGPUs locks all of the devices against other processes, or none; then it returns the first that another one has.
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) *Device {
+	if p.host == nil {
+		return nil
+	}
+	for i, d := range chosen {
+		lock, err := p.host.gpu(d)
+		if err != nil {
+			for _, l := range h.gpus {
+				l.close()
 			}
-			h.gpus = append(h.gpus, lock)
+			h.gpus = nil
+			return &chosen[i]
 		}
-		chosen = append(chosen, d)
+		h.gpus = append(h.gpus, lock)
 	}
-	if len(chosen) < want.Count {
-		return nil, fmt.Sprintf("%s (%d of them free)", want, len(chosen))
-	}
-	return chosen, ""
+	return nil
 }
 
 func (p *LocalPool) release(l *Lease) {

@@ -360,7 +360,7 @@ func (s *session) openState(ctx context.Context) error {
 	defer driver.Close()
 	s.devices = driver.Devices
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, HostLock: s.hostLock()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, Links: driver.Link, HostLock: s.hostLock()})
 	return err
 }
 
