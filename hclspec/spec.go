@@ -155,17 +155,27 @@ type Wheel struct {
 	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
 }
 
-// Image is a container image.
+// Image is a container image. Exactly one of From, Base and Build is set.
 type Image struct {
 	Block
-	From       string
-	Context    string
-	Dockerfile string
-	Args       map[string]Text
-	Install    []Address
-	Fixes      []Address
-	Verify     Command
-	Push       string
+	From                 string      // name of an image in a registry, or of one that the engine has
+	Base                 Address     // another image, or a task or fetch that makes the tar of a root file system
+	Build                *ImageBuild // nil: nothing is built
+	Install              []Address
+	Fixes                []Address
+	Verify               Command
+	Network              bool // what is run to make it may reach beyond this machine
+	Push                 string
+	FromRange, PushRange hcl.Range
+}
+
+// ImageBuild says how an image is built from a Dockerfile.
+type ImageBuild struct {
+	Context    string // directory, slash-separated, relative to the project's directory
+	Dockerfile string // slash-separated, relative to Context
+	Args       map[string]string
+	Target     string // stage; empty: the last
+	Range      hcl.Range
 }
 
 // Fix is a recipe that makes something broken run.
