@@ -23,6 +23,22 @@ type Task interface {
 	Run(ctx context.Context, env *Env) error
 }
 
+// Keeper is a Task part of whose result is not in the store.
+//
+// Kept looks at a stored result and says what of the rest is gone; empty: nothing. A result of which something is gone is
+// none, and is made anew when something needs it.
+type Keeper interface {
+	Kept(ctx context.Context, e cache.Entry) (gone string, err error)
+}
+
+// kept is what Kept says of a result of the node.
+func (n *Node) kept(ctx context.Context, e cache.Entry) (gone string, err error) {
+	if k, ok := n.Task.(Keeper); ok {
+		return k.Kept(ctx, e)
+	}
+	return "", nil
+}
+
 // Input is the result of a node that a task needs.
 type Input struct {
 	Address string

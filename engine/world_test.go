@@ -27,6 +27,7 @@ type node struct {
 	asks               device.Request
 	spans              []*engine.Span
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
+	gone               func() string                                    // what is gone of its results outside the store; nil: nothing
 }
 
 // world is a store, a journal and a pool, and what happened in them.
@@ -100,6 +101,16 @@ type scripted struct {
 }
 
 func (s scripted) Describe(d *cache.Description) { d.Add("says", s.n.says) }
+
+func (s scripted) Kept(_ context.Context, e cache.Entry) (string, error) {
+	if _, err := os.Stat(filepath.Join(e.Dir, "out")); err != nil {
+		return "", err
+	}
+	if s.n.gone == nil {
+		return "", nil
+	}
+	return s.n.gone(), nil
+}
 
 func (s scripted) Run(ctx context.Context, env *engine.Env) error {
 	s.w.mu.Lock()
