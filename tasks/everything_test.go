@@ -75,8 +75,9 @@ wheel "pre" {
 image "built" {
   build {
     context    = "docker"
-    dockerfile = "docker/Dockerfile"
+    dockerfile = "Dockerfile"
     args       = { I = "one" }
+    target     = "stage"
   }
 }
 image "taken" {
@@ -85,6 +86,7 @@ image "taken" {
   install  = [wheel.w["c/base"]]
   fixes    = [fix.second]
   verify   = "true # i"
+  network  = true # in
   push     = "example.org/o:1"
 }
 fix "first" {
@@ -298,10 +300,12 @@ var edits = map[string]edit{
 	"image.from":             {"example.org/i:1", "example.org/i:2"},
 	"image.install":          {`[wheel.w["c/base"]]`, `[wheel.w["c/agent"]]`},
 	"image.fixes":            {"fixes    = [fix.second]\n  verify", "fixes    = []\n  verify"},
-	"image.verify":           {"true # i", "true # I"},
+	"image.verify":           {"true # i\"", "true # I\""},
+	"image.network":          {"= true # in", "= false # in"},
 	"image.push":             {"example.org/o:1", "example.org/o:2"},
 	"image.build.context":    {`"docker"`, `"."`},
-	"image.build.dockerfile": {`"docker/Dockerfile"`, `"docker/Dockerfile.two"`},
+	"image.build.dockerfile": {`dockerfile = "Dockerfile"`, `dockerfile = "Dockerfile.two"`},
+	"image.build.target":     {`"stage"`, `"other"`},
 	"image.build.args":       {`I = "one"`, `I = "two"`},
 
 	"fix.when":         {`used == "yes"`, `used == "no"`},
