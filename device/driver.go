@@ -27,6 +27,7 @@ type Reading struct {
 	MemoryClock *int      `json:"memory_clock_mhz,omitempty"`
 	Slowdowns   []string  `json:"slowdowns,omitempty"`       // why the clocks are not higher: the names below
 	Uncorrected *uint64   `json:"ecc_uncorrected,omitempty"` // errors of memory since the driver was loaded
+	Xids        []uint64  `json:"xids,omitempty"`            // critical errors since the device was last read
 	Processes   []Process `json:"processes"`
 }
 

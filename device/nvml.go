@@ -18,8 +18,9 @@ type nvmlSource struct {
 	lib   nvml.Interface
 	links map[[2]string]Link
 
-	mu   sync.Mutex // a handle is invalid once a device was lost; the library itself may be called from anywhere
-	have map[string]bool
+	mu     sync.Mutex // the library itself may be called from anywhere
+	have   map[string]bool
+	events map[string]nvml.EventSet // by UUID: what has happened since the device was first read
 }
 
 // openNVML loads the library and lists the devices. An error says why there is nobody to ask.
@@ -28,7 +29,7 @@ func openNVML(library string) (*Driver, error) {
 	if library != "" {
 		options = append(options, nvml.WithLibraryPath(library))
 	}
-	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, links: map[[2]string]Link{}}
+	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}, links: map[[2]string]Link{}}
 	switch ret := s.lib.Init(); ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
@@ -68,7 +69,12 @@ func (s *nvmlSource) has(name string) bool {
 	return known
 }
 
-func (s *nvmlSource) close() { s.lib.Shutdown() }
+func (s *nvmlSource) close() {
+	for _, set := range s.events {
+		set.Free()
+	}
+	s.lib.Shutdown()
+}
 
 // list finds the devices and how they are connected. One that does not answer is left out and told of.
 func (s *nvmlSource) list(d *Driver) error {
@@ -332,9 +338,42 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 		r.Uncorrected = &n
 	}
 	r.Slowdowns = s.slowdowns(h)
+	r.Xids = s.xids(h, d.UUID)
 	r.Processes = s.processes(h, r.Processes)
 	return r, nil
 }
+
+// xids are the critical errors since the device was last read. Before it was first read, nobody kept them.
+func (s *nvmlSource) xids(h nvml.Device, uuid string) (codes []uint64) {
+	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, ok := s.events[uuid]
+	if !ok {
+		var ret nvml.Return
+		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
+			return nil
+		}
+		if ret = h.RegisterEvents(nvml.EventTypeXidCriticalError, set); ret != nvml.SUCCESS {
+			set.Free()
+			return nil
+		}
+		s.events[uuid] = set
+	}
+	for range mostXids {
+		event, ret := set.Wait(0)
+		if ret != nvml.SUCCESS {
+			break
+		}
+		codes = append(codes, event.EventData)
+	}
+	return codes
+}
+
+// mostXids is how many errors are taken at a time: a broken device may report them without end.
+const mostXids = 16
 
 func told(n uint32) *int {
 	i := int(n)

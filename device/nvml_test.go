@@ -174,3 +174,27 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+func TestCriticalErrorsAreToldOnce(t *testing.T) {
+	library, play := scenario(t, false)
+	play(twoH100)
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	read := func() []uint64 {
+		r, err := d.Read(d.Devices[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Xids
+	}
+	if xids := read(); len(xids) != 0 {
+		t.Errorf("%v", xids)
+	}
+	play(twoH100 + "xid on=GPU-b code=31\nxid on=GPU-a code=79\nxid on=GPU-a code=48\n")
+	if xids := read(); !slices.Equal(xids, []uint64{79, 48}) {
+		t.Errorf("%v", xids)
+	}
+	if xids := read(); len(xids) != 0 {
+		t.Errorf("told again: %v", xids)
+	}
+}

@@ -223,7 +223,35 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t a, nvmlDevice_t b,
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
+// A set of events is one device and how many of its errors were told.
+struct nvmlEventSet_st {
+	char uuid[96];
+	int told;
+};
+
 #ifndef OLD
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
+	set->handle = calloc(1, sizeof *set->handle);
+	return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
+	free(set.handle);
+	return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, nvmlEventSet_t set) { return string(d, "uuid", set.handle->uuid, sizeof set.handle->uuid); }
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
+	char on[96];
+	int n = 0;
+	load();
+	for (int i = 0; i < count; i++)
+		if (is(lines[i], "xid") && value(lines[i], "on", on, sizeof on) && !strcmp(on, set.handle->uuid) && n++ == set.handle->told) {
+			set.handle->told++;
+			data->eventType = nvmlEventTypeXidCriticalError;
+			data->eventData = amount(lines[i], "code", 0);
+			return NVML_SUCCESS;
+		}
+	return NVML_ERROR_TIMEOUT;
+}
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *v) {
 	*v = (int)amount(system_(), "cuda", 0);
 	return *v ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
