@@ -26,6 +26,7 @@ type GPUs struct {
 // Request is what a node needs while it runs; all of it is granted at once, or nothing.
 type Request struct {
 	CPUs   int   // cores; 0 counts as 1; more than the machine has counts as all
+	Cores  bool  // it must be told which ones, for it can keep to them; those who do not keep to any are not told apart
 	Memory int64 // bytes; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
@@ -35,6 +36,7 @@ type Request struct {
 // Lease is what was granted. It is exclusive until it is released.
 type Lease struct {
 	CPUs   int
+	Cores  []int // numbers of the cores, ascending, which no other lease names; nil: not asked for, or not known here
 	Memory int64
 	Ports  []int
 	GPUs   []Device

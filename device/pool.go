@@ -13,6 +13,7 @@ import (
 // Options say what a LocalPool has to grant.
 type Options struct {
 	CPUs     int                    // cores
+	Cores    func() []int           // the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
 	Memory   int64                  // bytes; 0: not known, so never short
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
@@ -36,6 +37,7 @@ type LocalPool struct {
 // hold is what a lease has besides what it says.
 type hold struct {
 	cpus   int   // of the lease; 0 once it has yielded
+	cores  []int // likewise
 	memory int64 // likewise
 	gpus   []*fileLock
 }
@@ -53,6 +55,9 @@ func NewPool(o Options) (*LocalPool, error) {
 		seen[d.UUID] = true
 	}
 	o.GPUs = slices.Clone(o.GPUs)
+	if o.Cores != nil {
+		o.Cores = sync.OnceValue(o.Cores)
+	}
 	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, ports: newPorts()}
 	if o.HostLock != "" {
 		host, err := openHostLock(o.HostLock)
@@ -175,7 +180,10 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 			return nil, waits
 		}
 	}
-	h := &hold{cpus: l.CPUs, memory: l.Memory}
+	if r.Cores {
+		l.Cores = p.freeCores(l.CPUs)
+	}
+	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory}
 	var waits string
 	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
 		l.Ports, waits = p.ports.take(r.Ports)
@@ -210,6 +218,25 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory), bytesText(p.total.Memory))
 	}
 	return ""
+}
+
+// freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no more of
+// them than the pool has.
+func (p *LocalPool) freeCores(n int) []int {
+	if p.total.Cores == nil {
+		return nil
+	}
+	var free []int
+	for _, core := range p.total.Cores() {
+		held := false
+		for _, h := range p.leases {
+			held = held || slices.Contains(h.cores, core)
+		}
+		if !held {
+			free = append(free, core)
+		}
+	}
+	return slices.Clip(free[:min(n, len(free))])
 }
 
 // takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
@@ -267,7 +294,7 @@ func (p *LocalPool) release(l *Lease) {
 func (p *LocalPool) yield(h *hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.cpus, h.memory = 0, 0
+	h.cpus, h.cores, h.memory = 0, nil, 0
 }
 
 func (p *LocalPool) giveBack(h *hold) {

@@ -267,6 +267,13 @@ func (p *planner) hinder(s *Step) {
 	if dep != nil {
 		s.Reason, s.Never, s.through = hindrance(dep, as), p.plan.Steps[dep.id].Never, true
 		p.state[n.id] = max(as, stuck)
+		return
+	}
+	if n.Lacks != nil {
+		if lacks := n.Lacks(); lacks != "" {
+			s.Reason = lacks
+			p.state[n.id] = hindered
+		}
 	}
 }
 

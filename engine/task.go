@@ -101,6 +101,7 @@ type Node struct {
 	Estimate  time.Duration // declared; 0: from the journal, else unknown
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state
+	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing
 	Standing  *Standing     // what is known of it beforehand; nil: nothing
 
 	id int // position in the order of its graph

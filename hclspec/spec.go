@@ -140,6 +140,7 @@ type Build struct {
 	Env     map[string]Text
 	Fixes   []Address
 	Secrets []string
+	Network bool // as in Benchmark
 	Limits
 	Range hcl.Range
 }
@@ -252,7 +253,7 @@ type Benchmark struct {
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
-	Network bool // the file says that the commands may use the network
+	Network bool // the commands may reach beyond this machine; on the host nothing keeps them from it
 	Design  Design
 	Metrics Metrics
 	Limits
@@ -343,6 +344,7 @@ type Task struct {
 	Outputs []string
 	Fixes   []Address
 	Quiet   bool
+	Network bool // as in Benchmark
 	Limits
 }
 

@@ -60,6 +60,7 @@ wheel "w" {
     image   = null
     command = "echo ${local.greeting} > $OUT/w"
     env     = { W = "one" }
+    network = false
     fixes   = [fix.second]
     secrets = ["W_ONE"]
     cpus    = 1
@@ -234,6 +235,7 @@ task "t" {
   memory      = "4GiB"
   timeout     = "4m"
   quiet       = true
+  network     = false
   description = "task one"
 }
 `
@@ -291,6 +293,7 @@ var edits = map[string]edit{
 	"wheel.build.command": {"echo ${local.greeting}", "echo the ${local.greeting}"},
 	"wheel.build.env":     {`W = "one"`, `W = "two"`},
 	"wheel.build.fixes":   {"fixes   = [fix.second]", "fixes   = []"},
+	"wheel.build.network": {"network = false", "network = true"},
 	"wheel.build.secrets": {"W_ONE", "W_TWO"},
 	"wheel.build.cpus":    {"cpus    = 1", "cpus    = 2"},
 	"wheel.build.memory":  {`"1GiB"`, `"2GiB"`},
@@ -338,7 +341,7 @@ var edits = map[string]edit{
 	"known_issue.reason":     {"issue one", "issue two"},
 
 	"benchmark.for_each":                {`if c.commit.name == "c" }`, "}"},
-	"benchmark.image":                   {"image    = null", "image    = image.built"},
+	"benchmark.image":                   {"image    = null", "image    = image.built", "[fix.second, fix.first]", "[]"},
 	"benchmark.data":                    {`{ "w" = wheel`, `{ "v" = wheel`},
 	"benchmark.env":                     {`B = "one"`, `B = "two"`},
 	"benchmark.command":                 {"--bench", "--bench --more"},
@@ -400,5 +403,6 @@ var edits = map[string]edit{
 	"task.memory":      {`"4GiB"`, `"5GiB"`},
 	"task.timeout":     {`"4m"`, `"5m"`},
 	"task.quiet":       {"quiet       = true", "quiet       = false"},
+	"task.network":     {"network     = false", "network     = true"},
 	"task.description": {"task one", "task two"},
 }

@@ -53,10 +53,3 @@ func (b *builder) addImage(s *hclspec.Image) {
 	t.refs.addCommand(s.Verify)
 	b.add(s.Block, t, t.refs).Exclude = engine.Exclude{Action: engine.Blocked, Reason: noEngine}
 }
-
-// needImage makes a node that runs in an image depend on it.
-func (b *builder) needImage(n *engine.Node, image hclspec.Address) {
-	if image != (hclspec.Address{}) {
-		b.link(n, &n.Needs, image)
-	}
-}
