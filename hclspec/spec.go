@@ -140,7 +140,6 @@ type Build struct {
 	Env     map[string]Text
 	Fixes   []Address
 	Secrets []string
-	Network bool // as in Benchmark
 	Limits
 	Range hcl.Range
 }
@@ -156,27 +155,17 @@ type Wheel struct {
 	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
 }
 
-// Image is a container image. Exactly one of From, Base and Build is set.
+// Image is a container image.
 type Image struct {
 	Block
-	From                 string      // name of an image in a registry, or of one that the engine has
-	Base                 Address     // another image, or a task or fetch that makes the tar of a root file system
-	Build                *ImageBuild // nil: nothing is built
-	Install              []Address
-	Fixes                []Address
-	Verify               Command
-	Network              bool // what is run to make it may reach beyond this machine
-	Push                 string
-	FromRange, PushRange hcl.Range
-}
-
-// ImageBuild says how an image is built from a Dockerfile.
-type ImageBuild struct {
-	Context    string // directory, slash-separated, relative to the project's directory
-	Dockerfile string // slash-separated, relative to Context
-	Args       map[string]string
-	Target     string // stage; empty: the last
-	Range      hcl.Range
+	From       string
+	Context    string
+	Dockerfile string
+	Args       map[string]Text
+	Install    []Address
+	Fixes      []Address
+	Verify     Command
+	Push       string
 }
 
 // Fix is a recipe that makes something broken run.
@@ -253,7 +242,7 @@ type Benchmark struct {
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
-	Network bool // the commands may reach beyond this machine; on the host nothing keeps them from it
+	Network bool // the file says that the commands may use the network
 	Design  Design
 	Metrics Metrics
 	Limits
@@ -344,7 +333,6 @@ type Task struct {
 	Outputs []string
 	Fixes   []Address
 	Quiet   bool
-	Network bool // as in Benchmark
 	Limits
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -42,16 +43,12 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 	}
 	argv := sh.expand(spec.Command)
 	sh.say("$ %s &\n", strings.Join(argv, " "))
-	s.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
+	s.process, err = sh.p.Host.Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		s.close()
-		return nil, sh.notRun(err, "start")
+		return nil, notRun(err, "start")
 	}
-	wait := s.waitReady
-	if sh.box != nil {
-		wait = s.waitInside
-	}
-	if err := wait(ctx, spec); err != nil {
+	if err := s.waitReady(ctx, spec); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
@@ -79,7 +76,8 @@ func (s *server) waitReady(ctx context.Context, spec *hclspec.Server) error {
 			return context.Cause(ctx)
 		case <-deadline.C:
 			poll.Stop()
-			return s.late(spec)
+			fmt.Fprintf(s.output.out, "benchgraph: the server was not ready after %s (timeout)\n", spec.Timeout)
+			return s.sh.failure("start", s.output, fmt.Sprintf("the server was not ready after %s", spec.Timeout))
 		case <-s.watch.seen():
 			poll.Stop()
 		case <-poll.C:
@@ -130,9 +128,6 @@ func (s *server) died(stage string) error {
 	status, err := s.process.Stop()
 	if err != nil {
 		return err
-	}
-	if status.OOM {
-		return s.sh.outOfMemory(stage, s.output)
 	}
 	return s.sh.failure(stage, s.output, "the server died: "+ended(status))
 }

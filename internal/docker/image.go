@@ -1,0 +1,285 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"golang.org/x/sys/unix"
+)
+
+// Image is an image that the engine has.
+type Image struct {
+	ID      string   // "sha256:..."
+	Digests []string // "REPOSITORY@sha256:...", by which registries know it
+	Tags    []string // "REPOSITORY:TAG"
+	Labels  map[string]string
+	Size    int64 // bytes of all layers, unpacked
+	Created time.Time
+
+	// Images leaves these empty.
+	Layers     []string // "sha256:..." of each, unpacked
+	Env        []string // NAME=value
+	User       string
+	Entrypoint []string
+	Command    []string
+	OS, Arch   string // as Go names them
+}
+
+// NoImage says that the engine does not have an image.
+type NoImage struct{ Ref string }
+
+func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
+
+// InUse says that the engine keeps an image because something needs it.
+type InUse struct {
+	ID     string
+	Detail string // what the engine says
+}
+
+func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.ID, e.Detail) }
+
+// Images lists the images that carry LabelKey, those included that others were made from. It is one question to the engine.
+func (e *Engine) Images(ctx context.Context) ([]Image, error) {
+	api, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	list, err := api.ImageList(ctx, image.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", LabelKey))})
+	if err != nil {
+		return nil, err
+	}
+	images := make([]Image, 0, len(list))
+	for _, s := range list {
+		images = append(images, Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)})
+	}
+	return images, nil
+}
+
+// Image looks at an image, by its ID or by a reference. An image that the engine does not have is *NoImage.
+func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
+	api, err := e.connect()
+	if err != nil {
+		return Image{}, err
+	}
+	r, err := api.ImageInspect(ctx, ref)
+	switch {
+	case errdefs.IsNotFound(err):
+		return Image{}, &NoImage{ref}
+	case err != nil:
+		return Image{}, err
+	}
+	created, _ := time.Parse(time.RFC3339Nano, r.Created) // an image need not say
+	out := Image{
+		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size, Created: created,
+		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
+	}
+	if c := r.Config; c != nil {
+		out.Labels, out.Env, out.User, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.Entrypoint, c.Cmd
+	}
+	return out, nil
+}
+
+// named leaves out what older engines list for images without a name.
+func named(refs []string) []string {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.HasPrefix(ref, "<none>") })
+}
+
+// Pin is which image a reference names now.
+type Pin struct {
+	Digest   string // "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
+	ID       string // the engine's, if it has it
+	Size     int64  // bytes that are to be fetched, compressed; 0: the engine has it
+	Unpacked int64  // bytes that it takes in the engine, if that has it
+}
+
+// Resolve finds the image that a reference names: one of the engine's if it has one of that name, else the registry's.
+// Errors are *RegistryError, those of the engine, or ctx's cause.
+func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
+	parsed, err := reference.ParseAnyReference(ref)
+	if err != nil {
+		return Pin{}, fmt.Errorf("%q is no reference to an image: %w", ref, err)
+	}
+	local, err := e.Image(ctx, ref)
+	repository, ok := parsed.(reference.Named)
+	if err == nil {
+		pin := Pin{Digest: local.ID, ID: local.ID, Unpacked: local.Size}
+		if ok {
+			pin.Digest = localDigest(local, repository)
+		}
+		return pin, nil
+	}
+	if _, missing := errors.AsType[*NoImage](err); !missing || !ok {
+		return Pin{}, err
+	}
+	p, err := e.platform(ctx)
+	if err != nil {
+		return Pin{}, err
+	}
+	var m manifest
+	err = e.retry(ctx, resolveAttempts, func(ctx context.Context) (bool, error) {
+		m, err = e.ask(ctx, reference.TagNameOnly(repository), p)
+		return false, err
+	}, func(time.Duration, error) {})
+	return Pin{Digest: m.digest, Size: m.total}, err
+}
+
+// resolveAttempts is less than what is done to bring an image: somebody waits for a plan.
+const resolveAttempts = 3
+
+// localDigest is the digest by which a local image is known in the repository of ref; if it is not, its ID.
+func localDigest(local Image, ref reference.Named) string {
+	if d, ok := ref.(reference.Digested); ok {
+		return d.Digest().String()
+	}
+	slices.Sort(local.Digests)
+	for _, known := range local.Digests {
+		if repository, digest, _ := strings.Cut(known, "@"); repository == reference.FamiliarName(ref) {
+			return digest
+		}
+	}
+	return local.ID
+}
+
+// Config is what an image says about how it is to be run.
+type Config struct {
+	Env        []string // NAME=value
+	User       string
+	Dir        string
+	Entrypoint []string
+	Command    []string
+}
+
+// Import makes an image of a tar of a root file system, which may be compressed.
+func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string, c Config) (Image, error) {
+	api, err := e.connect()
+	if err != nil {
+		return Image{}, err
+	}
+	changes, err := instructions(labels, c)
+	if err != nil {
+		return Image{}, err
+	}
+	body, err := api.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "", image.ImportOptions{Changes: changes})
+	if err != nil {
+		return Image{}, err
+	}
+	defer body.Close()
+	id := ""
+	err = messages(body, func(m message) {
+		if strings.HasPrefix(m.Status, "sha256:") {
+			id = m.Status
+		}
+	})
+	if err != nil {
+		return Image{}, err
+	}
+	if id == "" {
+		return Image{}, errors.New("the engine does not say which image it made")
+	}
+	return e.Image(ctx, id)
+}
+
+// instructions are the lines of a Dockerfile that give an image its labels and settings.
+func instructions(labels map[string]string, c Config) ([]string, error) {
+	var lines []string
+	add := func(name, words string) { lines = append(lines, name+" "+words) }
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		add("LABEL", quoted(key)+"="+quoted(labels[key]))
+	}
+	for _, env := range c.Env {
+		name, value, ok := strings.Cut(env, "=")
+		if !ok || name == "" || strings.ContainsAny(name, " \t\"'\\$#") {
+			return nil, fmt.Errorf("environment variable %q: want NAME=value", env)
+		}
+		add("ENV", name+"="+quoted(value))
+	}
+	if c.User != "" {
+		add("USER", quoted(c.User))
+	}
+	if c.Dir != "" {
+		add("WORKDIR", quoted(c.Dir))
+	}
+	for _, argv := range []struct {
+		name  string
+		words []string
+	}{{"ENTRYPOINT", c.Entrypoint}, {"CMD", c.Command}} {
+		if len(argv.words) > 0 {
+			text, err := json.Marshal(argv.words)
+			if err != nil {
+				return nil, err
+			}
+			add(argv.name, string(text))
+		}
+	}
+	for _, line := range lines {
+		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return nil, fmt.Errorf("%q: control characters cannot be part of an image's settings", line)
+		}
+	}
+	return lines, nil
+}
+
+// quoted makes one word of a Dockerfile in which nothing is replaced.
+func quoted(word string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(word) + `"`
+}
+
+// Remove removes an image that carries LabelKey, and nothing of what it was made from. One that something needs is *InUse,
+// one that is gone *NoImage.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	api, err := e.connect()
+	if err != nil {
+		return err
+	}
+	img, err := e.Image(ctx, id)
+	if err != nil {
+		return err
+	}
+	if img.Labels[LabelKey] == "" {
+		return fmt.Errorf("image %s is not one of benchgraph's: it stays", id)
+	}
+	_, err = api.ImageRemove(ctx, img.ID, image.RemoveOptions{PruneChildren: false})
+	switch {
+	case errdefs.IsConflict(err):
+		return &InUse{ID: img.ID, Detail: shown(err.Error())}
+	case errdefs.IsNotFound(err):
+		return &NoImage{id}
+	}
+	return err
+}
+
+// Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of this
+// machine.
+func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err error) {
+	if !strings.HasPrefix(e.Host(), "unix://") {
+		return 0, 0, false, nil
+	}
+	api, err := e.connect()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	info, err := api.Info(ctx)
+	if err != nil || info.DockerRootDir == "" {
+		return 0, 0, false, err
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(info.DockerRootDir, &st); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return 0, 0, false, nil // an engine in a virtual machine, or one whose directory we may not enter
+	} else if err != nil {
+		return 0, 0, false, err
+	}
+	size := int64(st.Bsize)
+	return int64(st.Bavail) * size, int64(st.Blocks) * size, true, nil
+}

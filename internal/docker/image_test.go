@@ -1,0 +1,163 @@
+package docker_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+var quiet = log.New(io.Discard, "", 0)
+
+// open opens an engine whose registries are soon lost patience with.
+func open(t *testing.T, e *docker.Engine, environ map[string]string) *docker.Engine {
+	t.Helper()
+	if environ == nil {
+		environ = map[string]string{}
+	}
+	environ["DOCKER_HOST"] = e.Host()
+	return docker.Open(docker.Options{Environ: environ, State: e.State(), Patience: 2 * time.Second, Pause: 10 * time.Millisecond})
+}
+
+// rootOf is a tar with one file of random bytes, so that no two are the same.
+func rootOf(t *testing.T, size int) io.Reader {
+	t.Helper()
+	random := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte([]byte(t.Name() + strings.Repeat("x", 32))[:32])).Read(random)
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := w.WriteHeader(&tar.Header{Name: "data", Mode: 0o644, Size: int64(size)}); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = w.Write(random)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// imported imports an image with labels that is removed with the test.
+func imported(t *testing.T, e *docker.Engine, size int, labels map[string]string, c docker.Config) docker.Image {
+	t.Helper()
+	all := map[string]string{docker.LabelKey: t.Name()}
+	maps.Copy(all, labels)
+	img, err := e.Import(t.Context(), rootOf(t, size), all, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := e.Remove(context.Background(), img.ID)
+		if _, gone := errors.AsType[*docker.NoImage](err); err != nil && !gone {
+			t.Error(err)
+		}
+	})
+	return img
+}
+
+// An imported image says what it was given, however odd the words are.
+func TestImport(t *testing.T) {
+	e := dockertest.Engine(t)
+	odd := "quote \" back\\slash $HOME ${x:-y} 'single' #no <<EOF \\"
+	labels := map[string]string{"org.opencontainers.image.title": odd, "empty": "", "a.b/c": "ünï"}
+	config := docker.Config{Env: []string{"PATH=/bin:/usr/bin", "ODD=" + odd}, User: "1000:1000", Dir: "/srv/a b", Entrypoint: []string{"/bin/sh", "-c", "echo \"$1\" \\\n<&>"}, Command: []string{"x", ""}}
+	img := imported(t, e, 10, labels, config)
+	again, err := e.Image(t.Context(), img.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(img, again); d != "" {
+		t.Error(d)
+	}
+	labels[docker.LabelKey] = t.Name()
+	for _, d := range []string{
+		cmp.Diff(labels, img.Labels), cmp.Diff(config.Env, img.Env), cmp.Diff(config.User, img.User),
+		cmp.Diff(config.Entrypoint, img.Entrypoint), cmp.Diff(config.Command, img.Command),
+	} {
+		if d != "" {
+			t.Error(d)
+		}
+	}
+	if img.OS != "linux" || img.Arch == "" || len(img.Layers) != 1 || img.Size != 10 || time.Since(img.Created) > time.Hour {
+		t.Errorf("%+v", img)
+	}
+}
+
+func TestImportRefusesWhatWouldBecomeAnotherInstruction(t *testing.T) {
+	e := dockertest.Engine(t)
+	for name, c := range map[string]docker.Config{
+		"newline":  {Env: []string{"A=b\nRUN x"}},
+		"return":   {User: "a\rUSER root"},
+		"no value": {Env: []string{"A"}},
+		"name":     {Env: []string{"A B=c"}},
+	} {
+		if img, err := e.Import(t.Context(), strings.NewReader(""), nil, c); err == nil {
+			t.Errorf("%s: made %s", name, img.ID)
+		}
+	}
+	if _, err := e.Import(t.Context(), strings.NewReader(""), map[string]string{"a": "b\nENV x=y"}, docker.Config{}); err == nil {
+		t.Error("label with a newline: no error")
+	}
+}
+
+func TestImagesAreThoseWithOurKey(t *testing.T) {
+	e := dockertest.Engine(t)
+	foreign := dockertest.Busybox(t, e)
+	ours := imported(t, e, 100, map[string]string{docker.LabelNode: "image.x"}, docker.Config{})
+	images, err := e.Images(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(images, func(i docker.Image) bool { return i.ID == ours.ID })
+	if i < 0 {
+		t.Fatalf("%s is not among %+v", ours.ID, images)
+	}
+	if got := images[i]; got.Labels[docker.LabelNode] != "image.x" || got.Size != ours.Size || got.Created.Unix() != ours.Created.Unix() || len(got.Tags)+len(got.Digests) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if slices.ContainsFunc(images, func(i docker.Image) bool { return i.ID == foreign || i.Labels[docker.LabelKey] == "" }) {
+		t.Errorf("%+v", images)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	e := dockertest.Engine(t)
+	foreign := dockertest.Busybox(t, e)
+	if err := e.Remove(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "stays") {
+		t.Error(err)
+	}
+	if _, err := e.Image(t.Context(), foreign); err != nil {
+		t.Error(err)
+	}
+	ours := imported(t, e, 10, nil, docker.Config{})
+	if err := e.Remove(t.Context(), ours.ID); err != nil {
+		t.Error(err)
+	}
+	err := e.Remove(t.Context(), ours.ID)
+	if missing, ok := errors.AsType[*docker.NoImage](err); !ok || missing.Ref != ours.ID {
+		t.Error(err)
+	}
+}
+
+func TestSpace(t *testing.T) {
+	e := dockertest.Engine(t)
+	free, total, known, err := e.Space(t.Context())
+	if err != nil || !known || free <= 0 || free > total {
+		t.Error(free, total, known, err)
+	}
+	remote := docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "tcp://127.0.0.1:1"}})
+	if _, _, known, err := remote.Space(t.Context()); known || err != nil {
+		t.Error(known, err)
+	}
+}
