@@ -3,13 +3,17 @@ package device
 
 import "regexp"
 
-// Device is one GPU as its driver sees it.
+// Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
 type Device struct {
-	Index  int    `json:"index"`
-	UUID   string `json:"uuid"`
-	Name   string `json:"name"`
-	Memory int64  `json:"memory_bytes"`
-	Used   int64  `json:"used_bytes"`
+	Index      int     `json:"index"` // of the GPU; its instances share it
+	UUID       string  `json:"uuid"`
+	Name       string  `json:"name"`
+	Memory     int64   `json:"memory_bytes"`
+	Used       int64   `json:"used_bytes"`
+	Parent     string  `json:"parent,omitempty"` // UUID of the GPU that this is an instance of; empty: it is a whole one
+	PCI        string  `json:"pci,omitempty"`
+	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
+	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 }
 
 // GPUs asks for devices. The zero value asks for none.
@@ -22,6 +26,7 @@ type GPUs struct {
 // Request is what a node needs while it runs; all of it is granted at once, or nothing.
 type Request struct {
 	CPUs   int   // cores; 0 counts as 1; more than the machine has counts as all
+	Cores  bool  // it must be told which ones, for it can keep to them; those who do not keep to any are not told apart
 	Memory int64 // bytes; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
@@ -31,6 +36,7 @@ type Request struct {
 // Lease is what was granted. It is exclusive until it is released.
 type Lease struct {
 	CPUs   int
+	Cores  []int // numbers of the cores, ascending, which no other lease names; nil: not asked for, or not known here
 	Memory int64
 	Ports  []int
 	GPUs   []Device

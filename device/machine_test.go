@@ -123,7 +123,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-func TestDetect(t *testing.T) {
+func TestNvidiaSMI(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		devices      int
@@ -144,11 +144,12 @@ func TestDetect(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			devices, provider, reason := Detect(t.Context())
+			d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
+			devices, provider, reason := d.Devices, d.Provider, d.Reason
 			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
 				t.Errorf("%+v, %q, %q", devices, provider, reason)
 			}
-			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20}) {
+			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, NUMA: -1}) {
 				t.Errorf("%+v", devices[0])
 			}
 		})
@@ -161,8 +162,8 @@ func TestDetect(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, provider, reason := Detect(ctx); provider != "none" || !strings.Contains(reason, "cancel") {
-			t.Errorf("%q, %q", provider, reason)
+		if d := OpenDriver(ctx, DriverOptions{Library: "/nowhere"}); d.Provider != ProviderNone || !strings.Contains(d.Reason, "cancel") {
+			t.Errorf("%+v", d)
 		}
 	})
 }

@@ -12,10 +12,12 @@ import (
 
 // Options say what a LocalPool has to grant.
 type Options struct {
-	CPUs     int      // cores
-	Memory   int64    // bytes; 0: not known, so never short
-	GPUs     []Device // in the order in which they are granted
-	HostLock string   // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
+	CPUs     int                    // cores
+	Cores    func() []int           // the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
+	Memory   int64                  // bytes; 0: not known, so never short
+	GPUs     []Device               // in the order in which they are granted, where they are connected alike
+	Links    func(a, b Device) Link // how two of them are connected; nil: not known
+	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
 
 // LocalPool is the Pool of this machine. It is safe for concurrent use.
@@ -35,6 +37,7 @@ type LocalPool struct {
 // hold is what a lease has besides what it says.
 type hold struct {
 	cpus   int   // of the lease; 0 once it has yielded
+	cores  []int // likewise
 	memory int64 // likewise
 	gpus   []*fileLock
 }
@@ -52,6 +55,9 @@ func NewPool(o Options) (*LocalPool, error) {
 		seen[d.UUID] = true
 	}
 	o.GPUs = slices.Clone(o.GPUs)
+	if o.Cores != nil {
+		o.Cores = sync.OnceValue(o.Cores)
+	}
 	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, ports: newPorts()}
 	if o.HostLock != "" {
 		host, err := openHostLock(o.HostLock)
@@ -174,7 +180,10 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 			return nil, waits
 		}
 	}
-	h := &hold{cpus: l.CPUs, memory: l.Memory}
+	if r.Cores {
+		l.Cores = p.freeCores(l.CPUs)
+	}
+	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory}
 	var waits string
 	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
 		l.Ports, waits = p.ports.take(r.Ports)
@@ -211,35 +220,66 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	return ""
 }
 
-// takeGPUs chooses devices that nobody holds, lowest first, and locks them.
+// freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no more of
+// them than the pool has.
+func (p *LocalPool) freeCores(n int) []int {
+	if p.total.Cores == nil {
+		return nil
+	}
+	var free []int
+	for _, core := range p.total.Cores() {
+		held := false
+		for _, h := range p.leases {
+			held = held || slices.Contains(h.cores, core)
+		}
+		if !held {
+			free = append(free, core)
+		}
+	}
+	return slices.Clip(free[:min(n, len(free))])
+}
+
+// takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
+	if want.Count == 0 {
+		return nil, ""
+	}
 	held := map[string]bool{}
 	for l := range p.leases {
 		for _, d := range l.GPUs {
 			held[d.UUID] = true
 		}
 	}
-	var chosen []Device
-	for _, d := range p.total.GPUs {
-		if len(chosen) == want.Count {
-			break
+	free := slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || len(want.lacks(d)) > 0 })
+	for len(free) >= want.Count {
+		chosen := choose(free, want.Count, p.total.Links)
+		taken := p.lockGPUs(chosen, h)
+		if taken == nil {
+			return chosen, ""
 		}
-		if held[d.UUID] || len(want.lacks(d)) > 0 {
-			continue
-		}
-		if p.host != nil {
-			lock, err := p.host.gpu(d)
-			if err != nil {
-				continue
+		// Another process has it. What was locked beside it is let go: a better set may be there without both.
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == taken.UUID })
+	}
+	return nil, fmt.Sprintf("%s (%d of them free)", want, len(free))
+}
+
+// lockGPUs locks all of the devices against other processes, or none; then it returns the first that another one has.
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) *Device {
+	if p.host == nil {
+		return nil
+	}
+	for i, d := range chosen {
+		lock, err := p.host.gpu(d)
+		if err != nil {
+			for _, l := range h.gpus {
+				l.close()
 			}
-			h.gpus = append(h.gpus, lock)
+			h.gpus = nil
+			return &chosen[i]
 		}
-		chosen = append(chosen, d)
+		h.gpus = append(h.gpus, lock)
 	}
-	if len(chosen) < want.Count {
-		return nil, fmt.Sprintf("%s (%d of them free)", want, len(chosen))
-	}
-	return chosen, ""
+	return nil
 }
 
 func (p *LocalPool) release(l *Lease) {
@@ -254,7 +294,7 @@ func (p *LocalPool) release(l *Lease) {
 func (p *LocalPool) yield(h *hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.cpus, h.memory = 0, 0
+	h.cpus, h.cores, h.memory = 0, nil, 0
 }
 
 func (p *LocalPool) giveBack(h *hold) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -162,7 +163,8 @@ func TestPortsAreFreeAndNotGivenAgainSoon(t *testing.T) {
 func TestNothingIsGrantedTwice(t *testing.T) {
 	const cpus, memory, gpus = 6, 10, 3
 	rapid.Check(t, func(t *rapid.T) {
-		p, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: device.FakeGPUs(gpus, "NVIDIA L4", 24*gib)})
+		numbers := []int{1, 2, 5, 6, 7, 8, 11}
+		p, err := device.NewPool(device.Options{CPUs: cpus, Cores: func() []int { return numbers }, Memory: memory, GPUs: device.FakeGPUs(gpus, "NVIDIA L4", 24*gib)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,6 +177,7 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 			"acquire": func(t *rapid.T) {
 				r := device.Request{
 					CPUs:   rapid.IntRange(0, cpus+2).Draw(t, "cpus"),
+					Cores:  rapid.Bool().Draw(t, "cores"),
 					Memory: rapid.Int64Range(0, memory+1).Draw(t, "memory"),
 					Ports:  rapid.IntRange(0, 2).Draw(t, "ports"),
 					GPUs:   device.GPUs{Count: rapid.IntRange(0, gpus+1).Draw(t, "gpus")},
@@ -190,9 +193,19 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 					t.Fatalf("%+v does not fit and was granted", r)
 				case l != nil && (l.CPUs != min(max(r.CPUs, 1), cpus) || l.Memory != r.Memory || len(l.Ports) != r.Ports || len(l.GPUs) != r.GPUs.Count || l.Quiet != r.Quiet):
 					t.Fatalf("%+v was granted for %+v", l, r)
+				case l != nil && (r.Cores && len(l.Cores) != l.CPUs || !r.Cores && l.Cores != nil || !slices.IsSorted(l.Cores)):
+					t.Fatalf("%d cores are granted, and these are named: %v", l.CPUs, l.Cores)
 				case l != nil:
 					held = append(held, l)
 				}
+			},
+			"yield": func(t *rapid.T) {
+				if len(held) == 0 {
+					t.Skip("nothing is held")
+				}
+				l := held[rapid.IntRange(0, len(held)-1).Draw(t, "which")]
+				l.Yield()
+				l.CPUs, l.Memory, l.Cores = 0, 0, nil // it holds no more of them
 			},
 			"release": func(t *rapid.T) {
 				if len(held) == 0 {
@@ -213,7 +226,14 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 
 func checkSums(t *rapid.T, held []*device.Lease, maxCPUs int, maxMemory int64) {
 	cpus, memory, ports, gpus := 0, int64(0), map[int]bool{}, map[string]bool{}
+	cores := map[int]bool{}
 	for _, l := range held {
+		for _, core := range l.Cores {
+			if cores[core] {
+				t.Fatalf("core %d is held twice", core)
+			}
+			cores[core] = true
+		}
 		cpus += l.CPUs
 		memory += l.Memory
 		for _, port := range l.Ports {
@@ -417,4 +437,14 @@ func TestYield(t *testing.T) {
 	mustNot(t, p, device.Request{}, "quiet one")
 	quiet.Release()
 	new(device.Lease).Yield()
+}
+
+func TestCoresOfThisMachine(t *testing.T) {
+	cores := device.Cores()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux numbers the cores")
+	}
+	if len(cores) != runtime.NumCPU() || !slices.IsSorted(cores) || len(slices.Compact(slices.Clone(cores))) != len(cores) {
+		t.Errorf("the cores are %v; the runtime sees %d", cores, runtime.NumCPU())
+	}
 }

@@ -14,6 +14,7 @@ type ApplyOptions struct {
 	Store       cache.Store
 	Journal     *cache.Journal
 	Pool        device.Pool
+	Room        Room                   // where spans are held; nil: there is room for all
 	Scratch     func() (string, error) // makes an empty directory from which Store.Put can take a result
 	LogDir      string                 // where the complete logs of attempts go, one file each
 	RunID       string                 // names this apply in the journal
@@ -66,14 +67,16 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		messages:     make(chan message),
 		over:         make(chan struct{}),
 		remains:      remaining(p),
+		spans:        spansOf(p, o.Room),
 		inputs:       verifiedInputs{store: o.Store},
 	}
 	defer close(r.over)
+	defer r.spans.releaseAll()
 	r.begin()
 	for {
 		r.start()
 		r.expect()
-		if r.running == 0 && (r.stopping() || r.asleep == 0 && r.ready.length == 0) {
+		if r.running == 0 && (r.stopping() || r.asleep == 0 && r.startable() == 0) {
 			break
 		}
 		r.listen()
@@ -121,6 +124,7 @@ type run struct {
 	ended   int
 	twins   map[*Node][]*Step // steps that share the result of a node of this plan
 	ready   readyQueue
+	spans   spans
 	remains []float64
 	inputs  verifiedInputs
 	text    cache.Description // of one node after the other
@@ -198,16 +202,27 @@ func (r *run) settleAll(steps []*Step) {
 		if e := r.settle(s); e.known {
 			steps = append(steps, r.finish(s, e)...)
 		} else {
-			r.ready.push(s, r.remains)
+			r.enqueue(s)
 		}
 	}
 }
+
+// enqueue takes in a step that could start.
+func (r *run) enqueue(s *Step) {
+	if !r.spans.park(s) {
+		r.ready.push(s, r.remains)
+	}
+}
+
+// startable is how many steps wait only for what is scarce.
+func (r *run) startable() int { return r.ready.length + len(r.spans.parked) }
 
 // finish records how a step ended and returns the steps that waited for it alone.
 func (r *run) finish(s *Step, e end) []*Step {
 	id := s.Node.id
 	r.ends[id] = e
 	r.ended++
+	r.spans.end(s.Node)
 	var free []*Step
 	release := func(u *Step) {
 		if r.waits[u.Node.id]--; r.waits[u.Node.id] == 0 {
@@ -231,24 +246,44 @@ func (r *run) hasSlot() bool {
 	return !r.quiet && r.waiting < mostWaiting && (r.Parallelism == 0 || r.running-r.waiting < r.Parallelism)
 }
 
-// start starts ready steps until nothing more is granted.
+// start starts ready steps until nothing more is granted. A span is held when nothing that needs no further one can
+// start, quiet nodes aside: what it stands for is made before the host has to be quiet.
 func (r *run) start() {
-	for !r.stopping() && r.hasSlot() && r.ready.length > 0 {
-		waitsFor := ""
+	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
+		opened, waitsFor := false, ""
 		s, lease := r.ready.next(func(q device.Request) *device.Lease {
+			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
+				return nil
+			}
 			lease, why := r.Pool.TryAcquire(q)
 			if lease == nil {
 				waitsFor = why
 			}
 			return lease
 		})
-		if s == nil {
+		switch {
+		case s != nil:
+			r.waitsFor = ""
+			r.launch(s, lease)
+		case opened || r.open(&waitsFor):
+		case r.running+r.asleep+r.ready.length == 0 && r.spans.giveUp():
+		default:
 			r.wait(waitsFor)
 			return
 		}
-		r.waitsFor = ""
-		r.launch(s, lease)
 	}
+}
+
+// open holds the next span, or says what it waits for.
+func (r *run) open(waitsFor *string) bool {
+	free, why := r.spans.open()
+	for _, s := range free {
+		r.ready.push(s, r.remains)
+	}
+	if why != "" {
+		*waitsFor = why
+	}
+	return len(free) > 0
 }
 
 // pollEvery is how often a pool is asked again: another process may hold what is missing, and does not tell us when it
@@ -300,7 +335,7 @@ func (r *run) listen() {
 			r.conclude(m.step, m.attempt)
 		default:
 			r.asleep--
-			r.ready.push(m.step, r.remains)
+			r.enqueue(m.step)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows) {
+	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows || s.gone != "") {
 		if err := giver.Remove(s.Key); err != nil {
 			return entry, err
 		}

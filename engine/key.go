@@ -83,6 +83,9 @@ func (p *planner) why(ctx context.Context, s *Step) string {
 	if s.damage != "" {
 		return "its result is damaged: " + s.damage
 	}
+	if s.gone != "" {
+		return s.gone
+	}
 	for _, dep := range s.Node.Needs {
 		if p.plan.Steps[dep.id].Action == Run {
 			return "needs " + dep.Address + ", which is to be run"

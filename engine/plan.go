@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Step struct {
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 	damage   string      // what is wrong with the result that was there; empty: nothing
+	gone     string      // what is gone of the result that is in the store; empty: nothing
 }
 
 // Stored is the entry that serves a cached step; false when there is none (its result is not needed, or a twin makes it).
@@ -193,33 +195,38 @@ func (p *planner) settled(n *Node) bool {
 // find looks for the node's result: by key, then by content, then as a remembered failure.
 func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
 	n := s.Node
-	entry, err := p.Store.Get(ctx, s.Key, false)
-	if err == nil {
-		s.entry, s.Reason = &entry.Meta, upToDate
-		p.state[n.id] = present
-		return true, nil
+	found, err := p.take(ctx, s, upToDate, func() (cache.Entry, error) { return p.Store.Get(ctx, s.Key, false) })
+	if !found && err == nil && p.allStored(n) {
+		found, err = p.take(ctx, s, sameContent, func() (cache.Entry, error) { return p.Store.Find(ctx, contentKey(&p.text, n, p)) })
 	}
-	if !errors.Is(err, cache.ErrMiss) {
-		return false, fmt.Errorf("%s: %w", n.Address, err)
-	}
-	if errors.Is(err, cache.ErrDamaged) {
-		s.damage = err.Error() // the store tells it once: the entry is out of the way now
-	}
-	if p.allStored(n) {
-		entry, err := p.Store.Find(ctx, contentKey(&p.text, n, p))
-		if err == nil {
-			s.entry, s.Reason = &entry.Meta, sameContent
-			p.state[n.id] = present
-			return true, nil
-		}
-		if !errors.Is(err, cache.ErrMiss) {
-			return false, fmt.Errorf("%s: %w", n.Address, err)
-		}
+	if found || err != nil {
+		return found, err
 	}
 	if attempt, reason, ok := p.remembered(n.Address, s.Key); ok {
 		s.Failure, s.Reason = &attempt, reason
 		p.state[n.id] = failed
 		return true, nil
+	}
+	return false, nil
+}
+
+// take asks the store and takes what it has, if it is whole, as the node's result.
+func (p *planner) take(ctx context.Context, s *Step, reason string, ask func() (cache.Entry, error)) (bool, error) {
+	n := s.Node
+	entry, err := ask()
+	if err == nil {
+		s.gone, err = n.kept(ctx, entry)
+		if err == nil && s.gone == "" {
+			s.entry, s.Reason = &entry.Meta, reason
+			p.state[n.id] = present
+			return true, nil
+		}
+	}
+	switch {
+	case errors.Is(err, cache.ErrDamaged):
+		s.damage = err.Error() // the store tells it once: the entry is out of the way now
+	case err != nil && !errors.Is(err, cache.ErrMiss):
+		return false, fmt.Errorf("%s: %w", n.Address, err)
 	}
 	return false, nil
 }
@@ -260,6 +267,13 @@ func (p *planner) hinder(s *Step) {
 	if dep != nil {
 		s.Reason, s.Never, s.through = hindrance(dep, as), p.plan.Steps[dep.id].Never, true
 		p.state[n.id] = max(as, stuck)
+		return
+	}
+	if n.Lacks != nil {
+		if lacks := n.Lacks(); lacks != "" {
+			s.Reason = lacks
+			p.state[n.id] = hindered
+		}
 	}
 }
 
@@ -312,7 +326,7 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 	case hindered, stuck:
 		s.Action = Blocked
 		if p.idle[n.id] {
-			s.leaveOut(Cached, "not in the store, and not needed: all that uses it is up to date")
+			s.leaveOut(Cached, cmp.Or(s.gone, "not in the store")+", and not needed: all that uses it is up to date")
 		}
 	case failed:
 		s.Action = Blocked
@@ -328,7 +342,7 @@ func (p *planner) settleMissing(ctx context.Context, s *Step) {
 	n := s.Node
 	if s.Action != Run {
 		if p.idle[n.id] {
-			s.leaveOut(Cached, "not in the store, and not needed: all that uses it is up to date")
+			s.leaveOut(Cached, cmp.Or(s.gone, "not in the store")+", and not needed: all that uses it is up to date")
 		} else {
 			s.leaveOut(Skip, "not needed: what uses it cannot run")
 		}

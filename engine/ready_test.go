@@ -114,3 +114,40 @@ func BenchmarkReadyQueue(b *testing.B) {
 		q.push(s, remains)
 	}
 }
+
+// freely is a Room for all.
+type freely struct{}
+
+func (freely) TryHold(*Span) string { return "" }
+func (freely) Release(*Span)        {}
+
+// BenchmarkSpans is as BenchmarkReadyQueue, with every waiting node in one of 2,500 spans of four: a span is held, its
+// nodes are taken, and they wait again. One operation is four decisions.
+func BenchmarkSpans(b *testing.B) {
+	const waiting, each = 10_000, 4
+	kinds := requests()
+	p := &Plan{Steps: make([]Step, waiting)}
+	remains := make([]float64, waiting)
+	spans := make([]Span, waiting/each)
+	for i := range p.Steps {
+		p.Steps[i].Node = &Node{id: i, Resources: kinds[i%len(kinds)], Spans: []*Span{&spans[i/each]}}
+		remains[i] = float64(i * 7919 % waiting)
+	}
+	q := spansOf(p, freely{})
+	for i := range p.Steps {
+		q.park(&p.Steps[i])
+	}
+	var ready readyQueue
+	b.ReportAllocs()
+	for b.Loop() {
+		free, _ := q.open()
+		for _, s := range free {
+			ready.push(s, remains)
+		}
+		q.release(q.of[free[0].Node.Spans[0]])
+		for range free {
+			s, _ := ready.next(func(device.Request) *device.Lease { return &device.Lease{} })
+			q.park(s)
+		}
+	}
+}

@@ -88,6 +88,11 @@ func (r *run) secondChance(s *Step, moved bool) end {
 // look asks the store. A store that cannot answer ends the apply: to run everything again would be no answer.
 func (r *run) look(s *Step, ask func() (cache.Entry, error)) (cache.Entry, bool) {
 	entry, err := ask()
+	if err == nil {
+		if s.gone, err = s.Node.kept(r.ctx, entry); s.gone != "" {
+			return entry, false
+		}
+	}
 	if err != nil && !errors.Is(err, cache.ErrMiss) && r.ctx.Err() == nil && r.fatal == nil {
 		r.fatal = fmt.Errorf("%s: %w", s.Node.Address, err)
 	}

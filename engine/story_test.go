@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +128,55 @@ func TestEvictedAndImpossibleIsNotNeeded(t *testing.T) {
 	if r := w.apply(here...); r.Blocked != 2 || r.Cached != 2 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A part of a result may be kept elsewhere, as an image is by its engine. When that part is lost, so is the result: it is
+// made anew, but only for something that is to be run.
+func TestAResultWhosePartElsewhereIsGoneIsMadeAgainWhenNeeded(t *testing.T) {
+	w := newWorld(t)
+	gone := ""
+	story := func() []node {
+		nodes := chain()
+		nodes[3].gone = func() string { return gone }
+		nodes[3].do = func(context.Context, *engine.Env) error { gone = ""; return nil }
+		return nodes
+	}
+	w.apply(story()...)
+	gone = "its image was removed"
+	p := w.plan(story()...)
+	w.wantPlan(p, "source.a=cached source.b=cached wheel.w=cached bench.serve=cached")
+	w.wantReason(p, "wheel.w", "its image was removed, and not needed")
+	w.apply(story()...)
+	w.wantRan()
+
+	other := story()
+	other[0].says = "serve differently"
+	p = w.plan(other...)
+	w.wantPlan(p, "source.a=cached source.b=cached wheel.w=run bench.serve=run")
+	w.wantReason(p, "wheel.w", "its image was removed")
+	other[3].makes = "a new one"
+	w.apply(other...)
+	w.wantRan("wheel.w", "bench.serve")
+	p = w.plan(other...)
+	w.wantPlan(p, "source.a=cached source.b=cached wheel.w=cached bench.serve=cached")
+	if got, want := w.content(p, "bench.serve"), "serve differently(a new one)"; got != want {
+		t.Errorf("the result is %q, want %q: the entry of what is gone was kept", got, want)
+	}
+}
+
+// What is made anew by an apply may give a node the content that it had before, when its own part elsewhere is gone.
+func TestTheSecondChanceWantsTheWholeResult(t *testing.T) {
+	w := newWorld(t)
+	gone := ""
+	nodes := chain()
+	nodes[2].makes = "the same source"
+	nodes[3].gone = func() string { return gone }
+	w.apply(nodes...)
+	gone = "its image was removed"
+	nodes[3].do = func(context.Context, *engine.Env) error { gone = ""; return nil }
+	nodes[2].says, nodes[0].says = "only a comment changed", "serve differently"
+	w.apply(nodes...)
+	w.wantRan("source.b", "wheel.w", "bench.serve")
 }
 
 func TestSecondChance(t *testing.T) {

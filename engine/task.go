@@ -23,6 +23,22 @@ type Task interface {
 	Run(ctx context.Context, env *Env) error
 }
 
+// Keeper is a Task part of whose result is not in the store.
+//
+// Kept looks at a stored result and says what of the rest is gone; empty: nothing. A result of which something is gone is
+// none, and is made anew when something needs it.
+type Keeper interface {
+	Kept(ctx context.Context, e cache.Entry) (gone string, err error)
+}
+
+// kept is what Kept says of a result of the node.
+func (n *Node) kept(ctx context.Context, e cache.Entry) (gone string, err error) {
+	if k, ok := n.Task.(Keeper); ok {
+		return k.Kept(ctx, e)
+	}
+	return "", nil
+}
+
 // Input is the result of a node that a task needs.
 type Input struct {
 	Address string
@@ -81,9 +97,11 @@ type Node struct {
 	Order     []*Node // must succeed first; no part of the key and no input
 	After     []*Node // must end first, in whatever way; how they ended is part of this node's key
 	Resources device.Request
+	Spans     []*Span       // it runs while one of them is held; none: it needs none
 	Estimate  time.Duration // declared; 0: from the journal, else unknown
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state
+	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing
 	Standing  *Standing     // what is known of it beforehand; nil: nothing
 
 	id int // position in the order of its graph

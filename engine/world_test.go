@@ -25,7 +25,9 @@ type node struct {
 	needs, order, then []string
 	exclude            engine.Exclude
 	asks               device.Request
+	spans              []*engine.Span
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
+	gone               func() string                                    // what is gone of its results outside the store; nil: nothing
 }
 
 // world is a store, a journal and a pool, and what happened in them.
@@ -100,6 +102,16 @@ type scripted struct {
 
 func (s scripted) Describe(d *cache.Description) { d.Add("says", s.n.says) }
 
+func (s scripted) Kept(_ context.Context, e cache.Entry) (string, error) {
+	if _, err := os.Stat(filepath.Join(e.Dir, "out")); err != nil {
+		return "", err
+	}
+	if s.n.gone == nil {
+		return "", nil
+	}
+	return s.n.gone(), nil
+}
+
 func (s scripted) Run(ctx context.Context, env *engine.Env) error {
 	s.w.mu.Lock()
 	s.w.ran = append(s.w.ran, s.n.at)
@@ -150,7 +162,7 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	var list []*engine.Node
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
-		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks}
+		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Spans: n.spans}
 		all[n.at] = made
 		list = append(list, made)
 	}

@@ -23,23 +23,31 @@ type Command struct {
 }
 
 // Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no new
-// privileges can be had, and what it writes beside its mounts is thrown away unless Keep is set.
+// privileges can be had, and what it writes beside its mounts is thrown away unless Keep is set. Its environment is that of
+// the image, then that of the command; the image's entry point is not used.
 type Container struct {
-	Image   string            // ID of an image that the engine has
-	Labels  map[string]string // beside those by which it is found again
-	Mounts  []Mount
-	Files   io.Reader // a tar that is unpacked at / before it starts; nil: none
-	User    string    // UID:GID; empty: what the image says
-	Caps    []string  // capabilities that it keeps, such as CHOWN
-	CPUs    string    // cores that it may use, such as "0-3,8"; empty: all
-	Memory  int64     // bytes, swap included; 0: no limit
-	Pids    int64     // processes; 0: 32768
-	Shm     int64     // bytes of /dev/shm; 0: half of the memory
-	GPUs    []string  // UUIDs of the devices that it gets
-	Outward bool      // it may reach beyond this machine; else it has a private network of its own without a way out
-	Beside  Process   // its network is that of this container; nil: its own
-	Within  Process   // it is no container of its own: the command runs in that one
-	Keep    bool      // it stays, stopped, until Discard: it is to become an image
+	Image     string            // ID of an image that the engine has
+	Labels    map[string]string // beside those by which it is found again
+	Mounts    []Mount
+	Files     io.Reader // a tar that is unpacked at / before it starts; nil: none
+	User      string    // UID:GID; empty: what the image says
+	Caps      []string  // capabilities that it keeps, such as CHOWN
+	CPUs      string    // cores that it may use, such as "0-3,8"; empty: all
+	Memory    int64     // bytes, swap included; 0: no limit
+	Pids      int64     // processes; 0: 32768
+	Shm       int64     // bytes of /dev/shm; 0: half of the memory
+	GPUs      []string  // UUIDs of the devices that it gets
+	Outward   bool      // it may reach beyond this machine; else it has no network but its loopback
+	Reachable bool      // this machine reaches it, over a private network of its own: docker.Engine.Address tells where
+	Beside    Process   // its network is that of this container; nil: its own
+	Within    Process   // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
+	Keep      bool      // it stays, stopped, until docker.Engine.Remove: it is to become an image
+}
+
+// Contained is a Process in a container.
+type Contained interface {
+	Process
+	Container() string // by which the engine knows it
 }
 
 // Mount lays a directory or file of the host into a container.
@@ -49,7 +57,8 @@ type Mount struct {
 	Writable bool
 }
 
-// Status is how a program ended. A status is data, never an error.
+// Status is how a program ended. A status is data, never an error. A container engine knows neither of processor time, nor
+// of memory, nor of what was left: there these are 0.
 type Status struct {
 	Code   int           // exit status; -1 when a signal ended it
 	Signal string        // "SIGKILL"; empty: it exited

@@ -66,7 +66,8 @@ func (f *Fake) Start(ctx context.Context, cmd Command) (Process, error) {
 	if run.Err != nil {
 		return nil, run.Err
 	}
-	p := &fakeProcess{done: make(chan struct{}), stop: make(chan struct{}), status: run.Status}
+	p := &fakeProcess{life: life{status: run.Status}}
+	p.begin()
 	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
 	go p.play(cmd, run)
 	return p, nil
@@ -86,16 +87,12 @@ func (f *Fake) find(cmd Command) (fakeRule, error) {
 }
 
 type fakeProcess struct {
-	done    chan struct{}
-	stop    chan struct{}
-	once    sync.Once
 	unwatch func() bool
-	cause   error
-	status  Status
-	err     error
+	life
 }
 
 func (p *fakeProcess) play(cmd Command, run FakeRun) {
+	defer close(p.gone)
 	defer close(p.done)
 	defer p.unwatch()
 	begun := time.Now()
@@ -121,33 +118,4 @@ func writeMasked(w io.Writer, text string, secrets []string) error {
 	m := NewMasker(w, secrets)
 	_, err := io.WriteString(m, text)
 	return errors.Join(err, m.Close())
-}
-
-func (p *fakeProcess) halt(cause error) {
-	p.once.Do(func() {
-		p.cause = cause
-		close(p.stop)
-	})
-}
-
-func (p *fakeProcess) Done() <-chan struct{} { return p.done }
-
-func (p *fakeProcess) Wait(ctx context.Context) (Status, error) {
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		p.halt(context.Cause(ctx))
-		<-p.done
-	}
-	p.once.Do(func() {}) // orders the read of cause after its write, or forbids the write
-	if p.cause != nil {
-		return p.status, p.cause
-	}
-	return p.status, p.err
-}
-
-func (p *fakeProcess) Stop() (Status, error) {
-	p.halt(nil)
-	<-p.done
-	return p.status, p.err
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -74,9 +73,6 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	p := &process{
 		name:  cmd.Argv[0],
 		grace: cmd.Grace,
-		done:  make(chan struct{}),
-		stop:  make(chan struct{}),
-		gone:  make(chan struct{}),
 		template: exec.Cmd{
 			Path:        path,
 			Args:        cmd.Argv,
@@ -86,6 +82,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 			WaitDelay:   drainTime,
 		},
 	}
+	p.begin()
 	if p.grace <= 0 {
 		p.grace = defaultGrace
 	}
@@ -120,43 +117,7 @@ type process struct {
 	unwatch  func() bool
 	forget   func() // takes the program off the roll
 
-	done chan struct{} // closed: the program has ended
-	stop chan struct{} // closed: it is to be ended
-	gone chan struct{} // closed: all is ended and written
-
-	once   sync.Once
-	cause  error // why it was stopped; set before stop is closed
-	status Status
-	err    error
-}
-
-func (p *process) Done() <-chan struct{} { return p.done }
-
-func (p *process) Wait(ctx context.Context) (Status, error) {
-	select {
-	case <-p.gone:
-	case <-ctx.Done():
-		p.halt(context.Cause(ctx))
-		<-p.gone
-	}
-	p.once.Do(func() {}) // orders the read of cause after its write, or forbids the write
-	if p.cause != nil {
-		return p.status, p.cause
-	}
-	return p.status, p.err
-}
-
-func (p *process) Stop() (Status, error) {
-	p.halt(nil)
-	<-p.gone
-	return p.status, p.err
-}
-
-func (p *process) halt(cause error) {
-	p.once.Do(func() {
-		p.cause = cause
-		close(p.stop)
-	})
+	life
 }
 
 // connect makes the program's output reach cmd's writers, through one pipe when they are the same.

@@ -39,6 +39,9 @@ func decodeBenchmark(r reader, b Block) {
 		Client: r.client(b), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
 		GPUs: r.gpus(), Server: r.server(), Design: r.design(), Metrics: r.metrics(),
 	}
+	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
+		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
+	}
 	r.placeholders(bench.Command)
 	r.arguments(bench.Command, bench.Secrets)
 	if bench.Server != nil {

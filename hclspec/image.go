@@ -1,28 +1,117 @@
 package hclspec
 
 import (
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
 func imageSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "image", Label: true, Key: []string{"from", "install", "fixes", "verify", "push"}, Free: []string{"for_each"},
-		Blocks: []*eval.Schema{{Kind: "build", Key: []string{"context", "dockerfile", "args"}}},
+		Kind: "image", Label: true, Key: []string{"from", "install", "fixes", "verify", "network", "push"}, Free: []string{"for_each"},
+		Blocks: []*eval.Schema{{Kind: "build", Key: []string{"context", "dockerfile", "args", "target"}}},
 	}
 }
 
 func decodeImage(r reader, b Block) {
 	i := Image{
-		Block: b, From: r.Str("from"), Install: r.refs("install", "wheel", "fetch", "task"), Fixes: r.refs("fixes", "fix"),
-		Verify: r.command("verify"), Push: r.Str("push"),
+		Block: b, Install: r.refs("install", "wheel", "fetch", "task"), Fixes: r.refs("fixes", "fix"),
+		Verify: r.command("verify"), Network: r.Bool("network"), Push: r.imageName("push"), FromRange: r.At("from"), PushRange: r.At("push"),
 	}
-	build := r.Block.Block("build")
-	if build != nil {
+	i.From, i.Base = r.from()
+	if named, err := reference.ParseNormalizedNamed(i.Push); err == nil {
+		switch _, digested := named.(reference.Digested); {
+		case digested:
+			r.Fail(i.PushRange, "Push to a digest", "A digest is found out by pushing. Push to a tag: push = \"%s:NAME\".", named.Name())
+		case reference.IsNameOnly(named):
+			r.Fail(i.PushRange, "Push without a tag", "push = %q would overwrite the tag latest. Name one: push = \"%s:%s\".", i.Push, i.Push, exampleTag(b))
+		}
+	}
+	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
-		i.Context, i.Dockerfile, i.Args = r.Inside("context", "."), r.Inside("dockerfile", "Dockerfile"), r.textMap("args")
+		i.Build = &ImageBuild{
+			Context: r.Inside("context", "."), Dockerfile: r.Inside("dockerfile", "Dockerfile"), Args: r.plainMap("args"), Target: r.Str("target"),
+			Range: build.Range,
+		}
 	}
-	if r.Has("from") == (build != nil) && !r.Block.Meant("from") && !r.Block.Meant("build") {
+	switch given := r.Has("from"); {
+	case given && i.Build != nil:
+		r.Fail(b.Range, "Where does the image come from?", "%s has both from and a build block. Let the Dockerfile say FROM, or leave the build block out.", r.Title())
+	case !given && i.Build == nil && !r.Block.Meant("from") && !r.Block.Meant("build"):
 		r.Fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.", r.Title())
 	}
 	r.l.spec.Images = append(r.l.spec.Images, i)
+}
+
+// exampleTag is a tag that tells the instances of a block apart.
+func exampleTag(b Block) string {
+	if b.Address.Keyed {
+		return "${each.key}"
+	}
+	return b.Address.Name
+}
+
+// from is what an image begins with: an image of a registry by its name, or a node that makes one.
+func (r reader) from() (string, Address) {
+	v, ok := r.Value("from")
+	if !ok {
+		return "", Address{}
+	}
+	if v.Type() == cty.String && !v.IsNull() {
+		if text, whole := splitTokens(v.AsString()); whole && len(text.Refs()) == 0 {
+			return r.imageName("from"), Address{}
+		}
+	}
+	return "", r.only("from", v, []string{"image", "task", "fetch"})
+}
+
+// imageName is the name of an image, as registries have them. A slash in its tag, as the keys of candidates have one,
+// becomes a hyphen.
+func (r reader) imageName(name string) string {
+	given := r.Str(name)
+	if given == "" {
+		if _, ok := r.Value(name); ok && !r.l.shadow {
+			r.Fail(r.At(name), "Invalid image name", "%s is empty. %s", name, howImagesAreNamed)
+		}
+		return ""
+	}
+	_, err := reference.ParseNormalizedNamed(given)
+	if err == nil || strings.ContainsAny(given, "^~") { // a revision that is not resolved yet: it is told later
+		return given
+	}
+	if i := strings.LastIndexByte(given, ':'); i >= 0 && strings.Contains(given[:i], "/") {
+		flat := given[:i] + strings.ReplaceAll(given[i:], "/", "-")
+		if _, err := reference.ParseNormalizedNamed(flat); err == nil {
+			return flat
+		}
+	}
+	remedy := howImagesAreNamed
+	switch {
+	case strings.Contains(given, "://"):
+		remedy = "The name of an image has no scheme: write what follows ://."
+	case strings.ToLower(given) != given:
+		remedy = "Names of repositories are in lower case; only tags may have capitals."
+	}
+	r.Fail(r.At(name), "Invalid image name", "%q is not the name of an image: %s. %s", given, err, remedy)
+	return ""
+}
+
+const howImagesAreNamed = `An image is named as for docker pull: "debian:12", "registry.example/team/app:v1".`
+
+// plainMap is a map of texts without references.
+func (r reader) plainMap(name string) map[string]string {
+	v, ok := r.As(name, cty.Map(cty.String), "a map of texts")
+	if !ok {
+		return nil
+	}
+	out := map[string]string{}
+	for key, v := range v.AsValueMap() {
+		if !v.IsNull() {
+			out[key] = r.Literal(name, v)
+		}
+	}
+	return out
 }

@@ -3,7 +3,7 @@ package hclspec
 // Lock is what benchgraph.lock.hcl pins. The zero Lock pins nothing.
 type Lock struct {
 	Repos   map[string]RepoLock          // by repo name
-	Images  map[string]string            // reference → digest
+	Images  map[string]ImageLock         // by the name in the file
 	Fetches map[string]FetchLock         // by URL
 	Fixes   map[string][]LearntFix       // by fix name
 	Wheels  map[string]map[string]string // wheel name → candidate key → the prebuilt URL that served
@@ -20,6 +20,12 @@ type RepoLock struct {
 type RevLock struct {
 	Commit string
 	Tree   string
+}
+
+// ImageLock is what the name of an image turned out to mean.
+type ImageLock struct {
+	Digest string // sha256:…, of its manifest in the registry; of its configuration when no registry has it
+	Size   int64  // bytes to be downloaded; 0: not known
 }
 
 // FetchLock is what a download turned out to be.

@@ -26,7 +26,10 @@ func anyLock(t *rapid.T) *hclspec.Lock {
 				Outside: rapid.MapOfN(text, rapid.MapOfN(hash, hash, 0, 3), 0, 2).Draw(t, "outside"),
 			}
 		}), 0, 3).Draw(t, "repos"),
-		Images: rapid.MapOfN(text, text, 0, 3).Draw(t, "images"),
+		Images: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) hclspec.ImageLock {
+			digest := rapid.StringMatching(`sha256:[0-9a-f]{64}`).Draw(t, "digest")
+			return hclspec.ImageLock{Digest: digest, Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
+		}), 0, 3).Draw(t, "images"),
 		Fetches: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) hclspec.FetchLock {
 			return hclspec.FetchLock{SHA256: hash.Draw(t, "sha256"), Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
 		}), 0, 3).Draw(t, "fetches"),

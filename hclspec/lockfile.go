@@ -21,7 +21,7 @@ func lockSchemas() []*eval.Schema {
 			{Kind: "rev", Label: true, Many: true, Key: []string{"commit", "tree"}},
 			{Kind: "outside", Label: true, Many: true, Key: []string{"digests"}},
 		}},
-		{Kind: "image", Label: true, Key: []string{"digest"}},
+		{Kind: "image", Label: true, Key: []string{"digest", "size"}},
 		{Kind: "fetch", Label: true, Key: []string{"sha256", "size"}},
 		{Kind: "fix", Label: true, Key: []string{"commits", "evidence"}},
 		{Kind: "wheel", Label: true, Key: []string{"prebuilt"}},
@@ -42,7 +42,7 @@ func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	diags = append(diags, more...)
 	l := &loader{scope: scope}
 	lock := &Lock{
-		Repos: map[string]RepoLock{}, Images: map[string]string{}, Fetches: map[string]FetchLock{},
+		Repos: map[string]RepoLock{}, Images: map[string]ImageLock{}, Fetches: map[string]FetchLock{},
 		Fixes: map[string][]LearntFix{}, Wheels: map[string]map[string]string{},
 	}
 	seen := map[Address]bool{}
@@ -69,7 +69,11 @@ func (lock *Lock) read(r reader) {
 	case "repo":
 		lock.Repos[name] = r.repoLock()
 	case "image":
-		lock.Images[name] = r.Str("digest")
+		pinned := ImageLock{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
+		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits.MatchString(hex) {
+			r.Fail(r.Block.Range, "Invalid pin", "digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
+		}
+		lock.Images[name] = pinned
 	case "fetch":
 		lock.Fetches[name] = FetchLock{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
 	case "fix":
@@ -142,7 +146,11 @@ func (lock *Lock) Bytes() []byte {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lock.Images)) {
-		top("image", name).SetAttributeValue("digest", cty.StringVal(lock.Images[name]))
+		b := top("image", name)
+		b.SetAttributeValue("digest", cty.StringVal(lock.Images[name].Digest))
+		if size := lock.Images[name].Size; size > 0 {
+			b.SetAttributeValue("size", cty.NumberIntVal(size))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lock.Fetches)) {
 		b := top("fetch", name)

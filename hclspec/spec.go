@@ -140,6 +140,7 @@ type Build struct {
 	Env     map[string]Text
 	Fixes   []Address
 	Secrets []string
+	Network bool // as in Benchmark
 	Limits
 	Range hcl.Range
 }
@@ -155,17 +156,27 @@ type Wheel struct {
 	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
 }
 
-// Image is a container image.
+// Image is a container image. Exactly one of From, Base and Build is set.
 type Image struct {
 	Block
-	From       string
-	Context    string
-	Dockerfile string
-	Args       map[string]Text
-	Install    []Address
-	Fixes      []Address
-	Verify     Command
-	Push       string
+	From                 string      // name of an image in a registry, or of one that the engine has
+	Base                 Address     // another image, or a task or fetch that makes the tar of a root file system
+	Build                *ImageBuild // nil: nothing is built
+	Install              []Address
+	Fixes                []Address
+	Verify               Command
+	Network              bool // what is run to make it may reach beyond this machine
+	Push                 string
+	FromRange, PushRange hcl.Range
+}
+
+// ImageBuild says how an image is built from a Dockerfile.
+type ImageBuild struct {
+	Context    string // directory, slash-separated, relative to the project's directory
+	Dockerfile string // slash-separated, relative to Context
+	Args       map[string]string
+	Target     string // stage; empty: the last
+	Range      hcl.Range
 }
 
 // Fix is a recipe that makes something broken run.
@@ -242,7 +253,7 @@ type Benchmark struct {
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
-	Network bool // the file says that the commands may use the network
+	Network bool // the commands may reach beyond this machine; on the host nothing keeps them from it
 	Design  Design
 	Metrics Metrics
 	Limits
@@ -333,6 +344,7 @@ type Task struct {
 	Outputs []string
 	Fixes   []Address
 	Quiet   bool
+	Network bool // as in Benchmark
 	Limits
 }
 

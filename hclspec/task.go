@@ -7,7 +7,7 @@ import (
 func taskSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "task", Label: true,
-		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes"},
+		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "network"},
 		Free: []string{"for_each", "secrets", "cpus", "memory", "timeout", "quiet", "description"},
 	}
 }
@@ -19,7 +19,7 @@ func decodeTask(r reader, b Block) {
 		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
 		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Limits: r.limits(),
+		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
 	}
 	r.arguments(t.Command, t.Secrets)
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)

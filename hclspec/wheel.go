@@ -8,7 +8,7 @@ func wheelSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each"},
 		Blocks: []*eval.Schema{{
-			Kind: "build", Key: []string{"image", "command", "env", "fixes"}, Free: []string{"secrets", "cpus", "memory", "timeout"},
+			Kind: "build", Key: []string{"image", "command", "env", "fixes", "network"}, Free: []string{"secrets", "cpus", "memory", "timeout"},
 		}},
 	}
 }
@@ -23,7 +23,7 @@ func decodeWheel(r reader, b Block) {
 		r.Need("command", "what builds it and leaves the result in $OUT")
 		w.Build = &Build{
 			Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"),
-			Secrets: r.secrets(), Limits: r.limits(), Range: build.Range,
+			Secrets: r.secrets(), Network: r.Bool("network"), Limits: r.limits(), Range: build.Range,
 		}
 		r.arguments(w.Build.Command, w.Build.Secrets)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {

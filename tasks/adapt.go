@@ -159,6 +159,10 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 		return absence{stats.Infeasible, step.Reason}, true
 	case exclude.Action != "":
 		return absence{stats.NotRun, step.Node.Address + " " + exclude.Reason}, true
+	case step.Node.Lacks != nil:
+		if lacks := step.Node.Lacks(); lacks != "" {
+			return absence{stats.NotRun, step.Node.Address + " " + lacks}, true
+		}
 	}
 	return absence{}, false
 }

@@ -175,8 +175,12 @@ func (b *builder) groupBenchmarks() {
 			m.name, m.candidate, m.baseline = c.Variant, c.Key, c.Baseline
 			at.Key, at.Keyed = c.Commit, true
 		}
-		m.allowed = b.eligible(s.Fixes)
-		m.fixes = b.due(m.allowed, s.Candidate)
+		if s.Image != (hclspec.Address{}) {
+			m.allowed, m.built = b.imageFixes(s.Image)
+		} else {
+			m.allowed = b.eligible(s.Fixes)
+			m.fixes = b.due(m.allowed, s.Candidate)
+		}
 		g := byName[at.String()]
 		if g == nil {
 			g = &group{name: at.String(), commit: commitOf(s.Candidate), design: s.Design, absent: map[string]absence{}}
@@ -191,6 +195,7 @@ func (b *builder) groupBenchmarks() {
 // addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part
 // leaves the blocks; without a baseline there is nothing to hold the others against, and no block is run.
 func (b *builder) addGroup(g *group) {
+	g.chooseClient()
 	var taking []member
 	for _, m := range g.members {
 		if gap, out := b.absent(m); out {
@@ -216,6 +221,22 @@ func (b *builder) addGroup(g *group) {
 			continue
 		}
 		n.Needs = trials[m.name]
+	}
+}
+
+// chooseClient says in which image the commands run that talk to servers in images: the baseline's for all, so that no
+// patch is in the program that measures, and it is the same for every variant.
+func (g *group) chooseClient() {
+	var common hclspec.Address
+	for _, m := range g.members {
+		if m.baseline {
+			common = m.bench.Image
+		}
+	}
+	for i := range g.members {
+		if m := &g.members[i]; m.bench.Server != nil && m.bench.Image != (hclspec.Address{}) {
+			m.client = cmp.Or(common, m.bench.Image)
+		}
 	}
 }
 
@@ -252,16 +273,17 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		t := &trialTask{p: b.Project, block: i, members: members, pilot: pilot}
 		for _, m := range members {
 			t.refs.addMember(m)
+			t.refs.add(m.bench.Image, m.client)
 		}
 		t.refs.add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
+		n.Resources = b.trialRequest(members)
 		for _, m := range members {
-			b.needImage(n, m.bench.Image)
+			b.inImage(n, m.bench.Image)
 			for _, probe := range b.probes[m.candidate] {
 				b.link(n, &n.Order, probe)
 			}
 		}
-		n.Resources = b.trialRequest(members)
 		nodes = append(nodes, n)
 		g.trials = append(g.trials, trialRef{at, names})
 		if i == 1 {

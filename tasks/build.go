@@ -20,6 +20,8 @@ type builder struct {
 	list    []*engine.Node
 	links   []link
 	sources map[hclspec.Address]*hclspec.Source
+	images  map[hclspec.Address]*hclspec.Image
+	places  map[string]hclspec.Address // by candidate: the image of its benchmarks; nil: not looked up yet
 }
 
 // link is an edge that waits for its target to be made.
@@ -51,6 +53,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		nodes:   map[hclspec.Address]*engine.Node{},
 		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
+		images:  map[hclspec.Address]*hclspec.Image{},
 	}
 	p.candidates = map[string]*hclspec.Candidate{}
 	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
@@ -85,6 +88,9 @@ func (b *builder) index() {
 	}
 	for i := range b.Spec.Sources {
 		b.sources[b.Spec.Sources[i].Address] = &b.Spec.Sources[i]
+	}
+	for i := range b.Spec.Images {
+		b.images[b.Spec.Images[i].Address] = &b.Spec.Images[i]
 	}
 	for i := range b.Spec.Candidates {
 		c := &b.Spec.Candidates[i]
@@ -266,6 +272,7 @@ func (b *builder) trialRequest(members []member) device.Request {
 	for _, m := range members {
 		q.CPUs, q.Memory = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory)
 		q.Quiet = q.Quiet || m.bench.Quiet
+		q.Cores = q.Cores || m.bench.Image != (hclspec.Address{}) && m.bench.CPUs > 0
 		if g := m.bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
 			q.GPUs.Model = b.model(g.Model)

@@ -35,6 +35,7 @@ type shell struct {
 	applied []appliedFix
 	log     io.Writer // the attempt's log
 	last    *captured // of the command that was started last
+	box     *box      // nil: on the host
 }
 
 // with is a shell in the same place whose commands see further variables.
@@ -115,6 +116,9 @@ func (s *shell) variables(word string) string {
 
 func (s *shell) environ() []string {
 	environ := slices.Clone(s.p.Environ)
+	if s.box != nil {
+		environ = s.box.environ()
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 		environ = append(environ, name+"="+s.vars[name])
 	}
@@ -171,7 +175,13 @@ func (c *captured) close() {
 }
 
 func (s *shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
-	return executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: values(s.secrets)}
+	cmd := executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: values(s.secrets)}
+	if s.box != nil {
+		c := s.box.Container
+		c.Mounts = s.box.mounts(s.dir)
+		cmd.Dir, cmd.Container = s.box.dir, &c
+	}
+	return cmd
 }
 
 // run runs a command to its end. A command that fails is a *engine.Failure of the class that its output tells.
@@ -188,7 +198,7 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 	if stdout != nil {
 		out = io.MultiWriter(stdout, c.out)
 	}
-	status, err := executor.Run(ctx, s.p.Host, s.command(argv, out, c.out))
+	status, err := executor.Run(ctx, s.runner(), s.command(argv, out, c.out))
 	switch {
 	case errors.Is(err, errTimeout):
 		fmt.Fprintf(c.out, "benchgraph: ended after %s (timeout)\n", timeout)
@@ -196,21 +206,30 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		return notRun(err, stage)
+		return s.notRun(err, stage)
+	case status.OOM && !status.OK():
+		return s.outOfMemory(stage, c)
 	case !status.OK():
 		return s.failure(stage, c, ended(status))
 	}
 	return nil
 }
 
-// notRun is the failure of a command that could not be started, or whose output could not be written.
-func notRun(err error, stage string) error {
+// notRun is the failure of a command that could not be started, or whose output could not be written. What a machine lacks
+// may be there the next time; what an image lacks may not.
+func (s *shell) notRun(err error, stage string) error {
 	var start *executor.StartError
 	var unsupported *executor.Unsupported
-	if !errors.As(err, &start) && !errors.As(err, &unsupported) {
+	f := cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}
+	switch {
+	case errors.As(err, &start):
+		if s.box != nil {
+			f.Class = cache.Permanent
+		}
+	case !errors.As(err, &unsupported):
 		return err
 	}
-	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	return &engine.Failure{Err: err, Failure: f}
 }
 
 // say writes a line of our own into the attempt's log.

@@ -60,6 +60,7 @@ wheel "w" {
     image   = null
     command = "echo ${local.greeting} > $OUT/w"
     env     = { W = "one" }
+    network = false
     fixes   = [fix.second]
     secrets = ["W_ONE"]
     cpus    = 1
@@ -75,8 +76,9 @@ wheel "pre" {
 image "built" {
   build {
     context    = "docker"
-    dockerfile = "docker/Dockerfile"
+    dockerfile = "Dockerfile"
     args       = { I = "one" }
+    target     = "stage"
   }
 }
 image "taken" {
@@ -85,6 +87,7 @@ image "taken" {
   install  = [wheel.w["c/base"]]
   fixes    = [fix.second]
   verify   = "true # i"
+  network  = true # in
   push     = "example.org/o:1"
 }
 fix "first" {
@@ -232,6 +235,7 @@ task "t" {
   memory      = "4GiB"
   timeout     = "4m"
   quiet       = true
+  network     = false
   description = "task one"
 }
 `
@@ -289,6 +293,7 @@ var edits = map[string]edit{
 	"wheel.build.command": {"echo ${local.greeting}", "echo the ${local.greeting}"},
 	"wheel.build.env":     {`W = "one"`, `W = "two"`},
 	"wheel.build.fixes":   {"fixes   = [fix.second]", "fixes   = []"},
+	"wheel.build.network": {"network = false", "network = true"},
 	"wheel.build.secrets": {"W_ONE", "W_TWO"},
 	"wheel.build.cpus":    {"cpus    = 1", "cpus    = 2"},
 	"wheel.build.memory":  {`"1GiB"`, `"2GiB"`},
@@ -298,10 +303,12 @@ var edits = map[string]edit{
 	"image.from":             {"example.org/i:1", "example.org/i:2"},
 	"image.install":          {`[wheel.w["c/base"]]`, `[wheel.w["c/agent"]]`},
 	"image.fixes":            {"fixes    = [fix.second]\n  verify", "fixes    = []\n  verify"},
-	"image.verify":           {"true # i", "true # I"},
+	"image.verify":           {"true # i\"", "true # I\""},
+	"image.network":          {"= true # in", "= false # in"},
 	"image.push":             {"example.org/o:1", "example.org/o:2"},
 	"image.build.context":    {`"docker"`, `"."`},
-	"image.build.dockerfile": {`"docker/Dockerfile"`, `"docker/Dockerfile.two"`},
+	"image.build.dockerfile": {`dockerfile = "Dockerfile"`, `dockerfile = "Dockerfile.two"`},
+	"image.build.target":     {`"stage"`, `"other"`},
 	"image.build.args":       {`I = "one"`, `I = "two"`},
 
 	"fix.when":         {`used == "yes"`, `used == "no"`},
@@ -334,7 +341,7 @@ var edits = map[string]edit{
 	"known_issue.reason":     {"issue one", "issue two"},
 
 	"benchmark.for_each":                {`if c.commit.name == "c" }`, "}"},
-	"benchmark.image":                   {"image    = null", "image    = image.built"},
+	"benchmark.image":                   {"image    = null", "image    = image.built", "[fix.second, fix.first]", "[]"},
 	"benchmark.data":                    {`{ "w" = wheel`, `{ "v" = wheel`},
 	"benchmark.env":                     {`B = "one"`, `B = "two"`},
 	"benchmark.command":                 {"--bench", "--bench --more"},
@@ -396,5 +403,6 @@ var edits = map[string]edit{
 	"task.memory":      {`"4GiB"`, `"5GiB"`},
 	"task.timeout":     {`"4m"`, `"5m"`},
 	"task.quiet":       {"quiet       = true", "quiet       = false"},
+	"task.network":     {"network     = false", "network     = true"},
 	"task.description": {"task one", "task two"},
 }

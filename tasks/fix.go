@@ -222,7 +222,7 @@ func fixFailure(fix *hclspec.Fix, err error) error {
 
 // place puts a fix's file into the working directory, and nowhere else.
 func (s *shell) place(file hclspec.FixFile, digest string) error {
-	to := s.variables(file.To.Expand(s.path))
+	to := s.onHost(s.variables(file.To.Expand(s.path)))
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(s.dir, to)
 	}
@@ -237,7 +237,7 @@ func (s *shell) place(file hclspec.FixFile, digest string) error {
 	defer root.Close()
 	content := []byte(file.Content)
 	if file.From != nil {
-		from := s.variables(file.From.Expand(s.path))
+		from := s.onHost(s.variables(file.From.Expand(s.path)))
 		if !filepath.IsAbs(from) {
 			from = filepath.Join(s.p.Spec.Dir, from)
 		}

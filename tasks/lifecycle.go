@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,7 +22,8 @@ import (
 const (
 	stdoutFile = "stdout" // of the measured command
 	serverFile = "server.log"
-	outDir     = "out" // what was written to $OUT
+	outDir     = "out"    // what was written to $OUT
+	serverDir  = "server" // what a server in a container wrote to its own
 )
 
 // lifecycle is one sample: lay out, start the server, warm up, run the command, stop.
@@ -31,7 +33,8 @@ type lifecycle struct {
 	m   member
 	out string // the member's directory in the result
 	sh  *shell
-	sum hash.Hash // of what the measured command printed
+	sum hash.Hash  // of what the measured command printed
+	ran []artefact // what was proven to run
 }
 
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
@@ -92,23 +95,63 @@ func (l *lifecycle) live(ctx context.Context, dir string) error {
 	if err := l.layOut(dir); err != nil {
 		return err
 	}
-	sh.fixes = l.m.allowed
-	sh.setEnv(b.Env)
-	if err := sh.setSecrets(b.Secrets); err != nil {
+	if err := l.settle(sh, cmp.Or(l.m.client, b.Image)); err != nil {
 		return err
 	}
 	if err := sh.apply(ctx, l.m.fixes); err != nil {
 		return err
 	}
 	if b.Server == nil {
+		if sh.box != nil {
+			if err := l.prove(ctx, sh, nil, b.Command); err != nil {
+				return err
+			}
+		}
 		return l.measure(ctx, sh, nil)
 	}
-	l.progress("start")
-	server, err := startServer(ctx, sh, b.Server, filepath.Join(l.out, serverFile))
+	return l.serve(ctx, sh)
+}
+
+// settle gives a shell its place and what the file declares for it.
+func (l *lifecycle) settle(sh *shell, image hclspec.Address) error {
+	b := l.m.bench
+	err := sh.enter(l.t.refs, inside{node: b.Address, image: image, network: b.Network, Limits: b.Limits, keyed: true})
 	if err != nil {
 		return err
 	}
-	err = l.measure(ctx, sh, server)
+	sh.fixes, sh.applied = l.m.allowed, l.m.built
+	sh.setEnv(b.Env)
+	return sh.setSecrets(b.Secrets)
+}
+
+// serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in containers:
+// the server's has no tree of the client, which could be taken for what is installed, and not the client's $OUT.
+func (l *lifecycle) serve(ctx context.Context, sh *shell) error {
+	own := sh
+	if sh.box != nil {
+		dir, err := os.MkdirTemp(l.env.Work, "server-")
+		if err != nil {
+			return err
+		}
+		if own, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, serverDir)); err != nil {
+			return err
+		}
+		if err := errors.Join(l.t.refs.layData(l.env, dir, l.m.bench.Data), l.settle(own, l.m.bench.Image)); err != nil {
+			return err
+		}
+	}
+	l.progress("start")
+	server, err := startServer(ctx, own, l.m.bench.Server, filepath.Join(l.out, serverFile))
+	if err != nil {
+		return err
+	}
+	if sh.box != nil {
+		sh.box.Beside = server.process
+		err = l.prove(ctx, server.sh, server, l.m.bench.Server.Command)
+	}
+	if err == nil {
+		err = l.measure(ctx, sh, server)
+	}
 	return errors.Join(err, server.stop())
 }
 

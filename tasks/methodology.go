@@ -37,6 +37,14 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 		add("server", p.neutralCommand(srv.Command))
 		addEnv("server env ", srv.Env)
 	}
+	if b.Image != (hclspec.Address{}) {
+		add("runs in", p.neutral(b.Image))
+		if client := s.client; client != (hclspec.Address{}) {
+			add("client image", p.tracesOf(client))
+		}
+		add("network", strconv.FormatBool(b.Network))
+		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
+	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
 	add("pairing", b.Design.Pairing)
 	add("metrics", fmt.Sprint(b.Metrics.Format, " ", b.Metrics.File))

@@ -18,19 +18,29 @@ func KnownIssue(f *cache.Failure) bool { return f != nil && f.Rule == knownIssue
 
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {
-	p    *Project
-	refs refs
-	spec *hclspec.KnownIssue
-	src  hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
+	p     *Project
+	refs  refs
+	spec  *hclspec.KnownIssue
+	src   hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
+	image hclspec.Address // in which it runs; zero: on the host
 }
 
-func (t *probeTask) Describe(d *cache.Description) { t.refs.describeCommand(d, "probe", t.spec.Probe) }
+func (t *probeTask) Describe(d *cache.Description) {
+	t.refs.describeCommand(d, "probe", t.spec.Probe)
+	t.refs.describeImage(d, t.image, false)
+}
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	dir := filepath.Join(env.Work, "src")
 	sh, err := t.p.newShell(env, t.refs, dir, filepath.Join(env.Work, "out"))
 	if err != nil {
 		return err
+	}
+	if err := sh.enter(t.refs, inside{node: t.spec.Address, image: t.image}); err != nil {
+		return err
+	}
+	if sh.box != nil {
+		sh.box.dir = insideOut // which is empty: the tree would be taken for what is installed
 	}
 	if t.src != (hclspec.Address{}) {
 		if err := copyTree(dir, t.refs.input(env, t.src).Dir); err != nil {
@@ -45,6 +55,22 @@ func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
+// measuredIn is the image in which all benchmarks of a candidate run; zero when they do not run in the same one.
+func (b *builder) measuredIn(candidate string) hclspec.Address {
+	if b.places == nil {
+		b.places = map[string]hclspec.Address{}
+		for i := range b.Spec.Benchmarks {
+			s := &b.Spec.Benchmarks[i]
+			if other, known := b.places[s.Candidate]; known && other != s.Image {
+				b.places[s.Candidate] = hclspec.Address{}
+			} else {
+				b.places[s.Candidate] = s.Image
+			}
+		}
+	}
+	return b.places[candidate]
+}
+
 // addKnownIssue adds the node of a probe. An issue without a probe excludes its candidate by itself.
 func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	t := &probeTask{p: b.Project, spec: k}
@@ -53,47 +79,12 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	}
 	t.refs.add(t.src)
 	t.refs.addCommand(k.Probe)
+	if t.image = b.measuredIn(k.Candidate); t.image != (hclspec.Address{}) {
+		t.refs.add(t.image)
+	}
 	n := b.add(k.Block, t, t.refs)
+	b.inImage(n, t.image)
 	if k.Probe.Shell == nil && k.Probe.Argv == nil {
 		n.Exclude = engine.Exclude{Action: engine.Skip, Reason: "known issue: " + k.Reason}
-	}
-}
-
-// imageTask is a container image. This version plans images and cannot make them.
-type imageTask struct {
-	refs  refs
-	spec  *hclspec.Image
-	fixes []appliedFix
-}
-
-func (t *imageTask) Describe(d *cache.Description) {
-	d.Add("from", t.spec.From)
-	d.Add("context", t.spec.Context, t.spec.Dockerfile)
-	for _, wheel := range t.spec.Install {
-		d.Add("install", t.refs.label(wheel))
-	}
-	t.refs.describeCommand(d, "verify", t.spec.Verify)
-	t.refs.describeEnv(d, t.spec.Args)
-	t.refs.describeFixes(d, t.fixes)
-	d.Add("push", t.spec.Push)
-}
-
-func (t *imageTask) Run(context.Context, *engine.Env) error { return errors.New(noEngine) }
-
-const noEngine = "needs a container engine, which this version of benchgraph cannot drive; blocks without image run on the host"
-
-func (b *builder) addImage(s *hclspec.Image) {
-	t := &imageTask{spec: s, fixes: b.due(b.eligible(s.Fixes), s.Candidate)}
-	t.refs.add(s.Install...)
-	t.refs.addCommand(s.Verify)
-	t.refs.addEnv(s.Args)
-	t.refs.addFixes(t.fixes)
-	b.add(s.Block, t, t.refs).Exclude = engine.Exclude{Action: engine.Blocked, Reason: noEngine}
-}
-
-// needImage makes a node that runs in an image depend on it.
-func (b *builder) needImage(n *engine.Node, image hclspec.Address) {
-	if image != (hclspec.Address{}) {
-		b.link(n, &n.Needs, image)
 	}
 }

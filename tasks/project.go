@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/internal/memo"
 )
@@ -39,6 +40,8 @@ type Config struct {
 	Journal    *cache.Journal
 	Stat       *cache.StatCache
 	Host       executor.Executor
+	Containers executor.Executor // for commands in containers; nil: nothing can run in one
+	Engine     *docker.Engine    // where the images and those containers are; nil: none
 	Pool       device.Pool
 	HTTP       *http.Client // for downloads
 	Environ    []string     // PATH, HOME and LANG for commands, as NAME=value
@@ -88,6 +91,7 @@ type Project struct {
 	words      map[string]bool             // words of commands: whether the project had a file of that name
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
+	lacks      func() string               // why there is no container engine, asked once; empty: there is one
 	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
 }
 
@@ -106,6 +110,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		patches:  map[string]string{},
 	}
 	p.rules = sync.OnceValues(p.newRules)
+	p.lacks = sync.OnceValue(p.askEngine)
 	return p
 }
 

@@ -107,3 +107,13 @@ func (r refs) describeData(d *cache.Description, data []hclspec.Data) {
 		d.Add("data", item.Name, r.label(item.Ref))
 	}
 }
+
+// describeImage writes in what commands run into a key. On the host, nothing needs to be said.
+func (r refs) describeImage(d *cache.Description, image hclspec.Address, network bool) {
+	if image != (hclspec.Address{}) {
+		d.Add("image", r.label(image))
+	}
+	if network {
+		d.Add("network")
+	}
+}

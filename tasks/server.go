@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -43,12 +42,16 @@ func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile s
 	}
 	argv := sh.expand(spec.Command)
 	sh.say("$ %s &\n", strings.Join(argv, " "))
-	s.process, err = sh.p.Host.Start(ctx, sh.command(argv, out, out))
+	s.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		s.close()
-		return nil, notRun(err, "start")
+		return nil, sh.notRun(err, "start")
 	}
-	if err := s.waitReady(ctx, spec); err != nil {
+	wait := s.waitReady
+	if sh.box != nil {
+		wait = s.waitInside
+	}
+	if err := wait(ctx, spec); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
@@ -76,8 +79,7 @@ func (s *server) waitReady(ctx context.Context, spec *hclspec.Server) error {
 			return context.Cause(ctx)
 		case <-deadline.C:
 			poll.Stop()
-			fmt.Fprintf(s.output.out, "benchgraph: the server was not ready after %s (timeout)\n", spec.Timeout)
-			return s.sh.failure("start", s.output, fmt.Sprintf("the server was not ready after %s", spec.Timeout))
+			return s.late(spec)
 		case <-s.watch.seen():
 			poll.Stop()
 		case <-poll.C:
@@ -128,6 +130,9 @@ func (s *server) died(stage string) error {
 	status, err := s.process.Stop()
 	if err != nil {
 		return err
+	}
+	if status.OOM {
+		return s.sh.outOfMemory(stage, s.output)
 	}
 	return s.sh.failure(stage, s.output, "the server died: "+ended(status))
 }

@@ -35,6 +35,7 @@ type commandTask struct {
 	files   []file
 	allowed []hclspec.Address
 	fixes   []appliedFix
+	built   []appliedFix // that its image was made with
 }
 
 func (t *commandTask) Describe(d *cache.Description) {
@@ -47,6 +48,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 	t.refs.describeCommand(d, "command", t.spec.Command)
 	t.refs.describeEnv(d, t.spec.Env)
 	t.refs.describeData(d, t.spec.Data)
+	t.refs.describeImage(d, t.spec.Image, t.spec.Network)
 	t.refs.describeFixes(d, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
@@ -74,7 +76,10 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if err := t.refs.layData(env, dir, t.spec.Data); err != nil {
 		return err
 	}
-	sh.fixes = t.allowed
+	if err := sh.enter(t.refs, inside{node: t.spec.Address, image: t.spec.Image, network: t.spec.Network, Limits: t.spec.Limits}); err != nil {
+		return err
+	}
+	sh.fixes, sh.applied = t.allowed, t.built
 	sh.setEnv(t.spec.Env)
 	if err := sh.setSecrets(t.spec.Secrets); err != nil {
 		return err
@@ -171,10 +176,12 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	}
 	t.refs.add(s.Needs...)
 	t.refs.addFixes(t.fixes)
+	t.allowed, t.built = b.withImage(t.allowed, s.Image)
+	t.refs.add(s.Image)
 	n := b.add(s.Block, t, t.refs)
 	n.Resources = request(s.Limits)
 	n.Resources.Quiet = s.Quiet
-	b.needImage(n, s.Image)
+	b.inImage(n, s.Image)
 	return nil
 }
 

@@ -32,7 +32,9 @@ type member struct {
 	bench     *hclspec.Benchmark
 	allowed   []hclspec.Address // fixes
 	fixes     []appliedFix
-	under     []appliedFix // that what it measures was made with; they are in the keys of its inputs
+	built     []appliedFix    // that its image is made with; they are among those under it
+	client    hclspec.Address // image in which the command runs that talks to its server; zero: it runs where the server does
+	under     []appliedFix    // that what it measures was made with; they are in the keys of its inputs
 }
 
 // allFixes are the fixes that the member's numbers rest on.
@@ -74,6 +76,12 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		t.refs.describeEnv(d, s.Env)
 		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
 	}
+	if b.Image != (hclspec.Address{}) {
+		d.Add("image", t.refs.label(b.Image))
+	}
+	if m.client != (hclspec.Address{}) {
+		d.Add("client image", t.refs.label(m.client))
+	}
 	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
 	t.refs.describeFixes(d, m.fixes)
 }
@@ -99,10 +107,14 @@ type memberRecord struct {
 	Artefacts []artefact     `json:"artefacts,omitempty"` // which results of other nodes it ran
 }
 
-// artefact proves what ran: the node and the digest of its verified result.
+// artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
+// Python in it said of what ran.
 type artefact struct {
-	Node   string `json:"node"`
-	Digest string `json:"digest"`
+	Node     string            `json:"node"`
+	Digest   string            `json:"digest"`
+	Image    string            `json:"image,omitempty"`    // ID
+	Packages []string          `json:"packages,omitempty"` // name, version and digest of the RECORD of what benchgraph installed
+	Modules  map[string]string `json:"modules,omitempty"`  // of those packages: the files that were found
 }
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
@@ -188,12 +200,13 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	}
 	for _, item := range m.bench.Data {
 		in := t.refs.input(env, item.Ref)
-		r.Artefacts = append(r.Artefacts, artefact{in.Address, in.Digest})
+		r.Artefacts = append(r.Artefacts, artefact{Node: in.Address, Digest: in.Digest})
 	}
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
 	err := l.run(ctx)
 	r.Duration = time.Since(r.Start)
+	r.Artefacts = append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {
 	case err == nil:

@@ -23,6 +23,7 @@ import (
 // buildTask makes something by running a command in a source tree.
 type buildTask struct {
 	p       *Project
+	at      hclspec.Address
 	refs    refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
 	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
@@ -32,6 +33,7 @@ type buildTask struct {
 	outputs []string
 	allowed []hclspec.Address // fixes
 	fixes   []appliedFix
+	built   []appliedFix // that its image was made with
 }
 
 func (t *buildTask) Describe(d *cache.Description) {
@@ -44,6 +46,7 @@ func (t *buildTask) Describe(d *cache.Description) {
 	}
 	t.refs.describeCommand(d, "command", t.build.Command)
 	t.refs.describeEnv(d, t.build.Env)
+	t.refs.describeImage(d, t.build.Image, t.build.Network)
 	t.refs.describeFixes(d, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
@@ -63,7 +66,11 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 			return err
 		}
 	}
-	sh.fixes = t.allowed
+	if err := sh.enter(t.refs, inside{node: t.at, image: t.build.Image, network: t.build.Network, Limits: t.build.Limits}); err != nil {
+		return err
+	}
+	sh.vars["SITE"] = sh.vars["SRC"] // what fixes change here is the tree, in whatever image it is built
+	sh.fixes, sh.applied = t.allowed, t.built
 	sh.setEnv(t.build.Env)
 	if err := sh.setSecrets(t.build.Secrets); err != nil {
 		return err
@@ -150,7 +157,7 @@ func onlyTouches(patch []byte, patterns []string) bool {
 }
 
 func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) {
-	t := &buildTask{p: b.Project, build: w.Build, outputs: w.Outputs}
+	t := &buildTask{p: b.Project, at: at, build: w.Build, outputs: w.Outputs}
 	var order []hclspec.Address
 	problem := ""
 	if at.Kind == "build" {
@@ -166,9 +173,11 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 	t.refs.addCommand(w.Build.Command)
 	t.refs.addEnv(w.Build.Env)
 	t.refs.addFixes(t.fixes)
+	t.allowed, t.built = b.withImage(t.allowed, w.Build.Image)
+	t.refs.add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)
 	n.Resources = request(w.Build.Limits)
-	b.needImage(n, w.Build.Image)
+	b.inImage(n, w.Build.Image)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}

@@ -1,50 +1,201 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 )
 
+type devicesFlags struct {
+	json  bool
+	watch bool
+}
+
 func (a *app) devices() cli.Command {
-	asJSON := false
+	o := &devicesFlags{}
 	return cli.Command{
-		Name: "devices", Summary: "the GPUs of this machine",
-		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "write JSON to stdout") },
-		Run:   func(ctx context.Context, _ []string) error { return a.runDevices(ctx, asJSON) },
+		Name: "devices", Summary: "the GPUs of this machine: memory, clocks, what slows them down, who uses them, how they are linked",
+		Flags: func(fs *flag.FlagSet) {
+			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			fs.BoolVar(&o.watch, "watch", false, "look again every second until interrupted")
+		},
+		Run: func(ctx context.Context, _ []string) error { return a.runDevices(ctx, o) },
 	}
 }
 
-func (a *app) runDevices(ctx context.Context, asJSON bool) error {
-	devices, provider, reason := device.Detect(ctx)
-	if asJSON {
-		type deviceDoc struct {
-			device.Device
-			Processes []any `json:"processes"`
-			Lease     any   `json:"lease"`
-		}
-		list := []deviceDoc{}
-		for _, d := range devices {
-			list = append(list, deviceDoc{Device: d, Processes: []any{}})
-		}
-		doc := map[string]any{"format": view.Format, "provider": provider, "devices": list}
-		if reason != "" {
-			doc["reason"] = reason
-		}
-		return view.JSON(a.stdout, doc)
+// driverOptions are how this process's environment lets it see GPUs.
+func (a *app) driverOptions() device.DriverOptions {
+	o := device.DriverOptions{Library: a.env["BENCHGRAPH_NVML"]}
+	if visible, ok := a.env["CUDA_VISIBLE_DEVICES"]; ok {
+		o.Mask.Visible = &visible
 	}
-	if len(devices) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "No GPU: %s.\n", view.Clean(reason))
+	o.Mask.Slurm = cmp.Or(a.env["SLURM_STEP_GPUS"], a.env["SLURM_JOB_GPUS"])
+	return o
+}
+
+func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
+	driver := device.OpenDriver(ctx, a.driverOptions())
+	defer driver.Close()
+	show := a.tellDevices
+	if o.json {
+		show = a.writeDevices
+	}
+	for {
+		if err := show(driver, o.watch); err != nil || !o.watch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// deviceDoc is one device in JSON.
+type deviceDoc struct {
+	device.Device
+	device.Reading
+	Error string            `json:"error,omitempty"` // why it does not answer
+	Links map[string]string `json:"links,omitempty"` // by UUID: NV4, PIX, SYS, …
+	Lease any               `json:"lease"`
+}
+
+func inspect(driver *device.Driver) []deviceDoc {
+	list := []deviceDoc{}
+	for _, d := range driver.Devices {
+		doc := deviceDoc{Device: d, Links: map[string]string{}}
+		r, err := driver.Read(d)
+		if err != nil {
+			doc.Error = err.Error()
+		}
+		if r.Processes == nil {
+			r.Processes = []device.Process{}
+		}
+		doc.Reading = r
+		if err == nil {
+			doc.Device.Used = r.Used
+		}
+		if r.PowerLimit != nil {
+			doc.Device.PowerLimit = *r.PowerLimit
+		}
+		for _, other := range driver.Devices {
+			if other.UUID != d.UUID {
+				doc.Links[other.UUID] = driver.Link(d, other).String()
+			}
+		}
+		list = append(list, doc)
+	}
+	return list
+}
+
+func (a *app) writeDevices(driver *device.Driver, _ bool) error {
+	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "devices": inspect(driver)}
+	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version, "cuda_version": driver.CUDA} {
+		if value != "" {
+			doc[name] = value
+		}
+	}
+	if driver.Hidden > 0 {
+		doc["hidden"] = driver.Hidden
+	}
+	return view.JSON(a.stdout, doc)
+}
+
+func (a *app) tellDevices(driver *device.Driver, again bool) error {
+	if again {
+		fmt.Fprintf(a.stdout, "%s\n", time.Now().Format(time.TimeOnly))
+	}
+	if len(driver.Devices) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "No GPU: %s.\n", view.Clean(driver.Reason))
 		return err
 	}
-	rows := [][]string{{"index", "name", "memory", "used", "uuid"}}
-	for _, d := range devices {
-		rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), view.Bytes(d.Used), view.Clean(d.UUID)})
+	heads := []string{"index", "name", "memory", "used", "busy", "power", "temp", "SM clock", "slowed by", "uuid"}
+	rows, users := [][]string{heads}, [][]string{{"index", "pid", "user", "program", "memory"}}
+	docs := inspect(driver)
+	for _, d := range docs {
+		if d.Error != "" {
+			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), "?", "", "", "", "", view.Clean(d.Error), view.Clean(d.UUID)})
+			continue
+		}
+		slow := strings.Join(d.Slowdowns, " ")
+		if n := d.Uncorrected; n != nil && *n > 0 {
+			slow = strings.TrimSpace(fmt.Sprintf("%s %d uncorrected memory errors", slow, *n))
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), view.Bytes(d.Reading.Used), amount(d.Utilization, "", " %"),
+			amount(d.Power, limit(d.Reading.PowerLimit), " W"), amount(d.Temperature, "", " °C"), amount(d.SMClock, limit(d.MaxSMClock), " MHz"), slow, view.Clean(d.UUID),
+		})
+		for _, p := range d.Processes {
+			users = append(users, []string{fmt.Sprint(d.Index), fmt.Sprint(p.PID), view.Clean(p.User), view.Clean(p.Name), view.Bytes(p.Used)})
+		}
 	}
 	view.Table(a.stdout, "", rows)
-	return nil
+	if len(users) > 1 {
+		fmt.Fprintln(a.stdout)
+		view.Table(a.stdout, "", users)
+	}
+	tellLinks(a, docs)
+	foot := driver.Provider
+	if driver.Version != "" {
+		foot += ", driver " + view.Clean(driver.Version)
+	}
+	if driver.CUDA != "" {
+		foot += ", CUDA up to " + driver.CUDA
+	}
+	if driver.Hidden > 0 {
+		foot += fmt.Sprintf("; %d more hidden by the environment", driver.Hidden)
+	}
+	if driver.Reason != "" {
+		foot += "; " + view.Clean(driver.Reason)
+	}
+	_, err := fmt.Fprintf(a.stdout, "\n%s\n", foot)
+	return err
+}
+
+// tellLinks shows how each two devices are connected, where that is known.
+func tellLinks(a *app, docs []deviceDoc) {
+	if len(docs) < 2 {
+		return
+	}
+	head := []string{"link"}
+	for _, d := range docs {
+		head = append(head, fmt.Sprint(d.Index))
+	}
+	rows, known := [][]string{head}, false
+	for _, d := range docs {
+		row := []string{fmt.Sprint(d.Index)}
+		for _, other := range docs {
+			link := d.Links[other.UUID]
+			known = known || link != "" && link != "?"
+			row = append(row, cmp.Or(link, "·"))
+		}
+		rows = append(rows, row)
+	}
+	if known {
+		fmt.Fprintln(a.stdout)
+		view.Table(a.stdout, "", rows)
+	}
+}
+
+// amount writes a number that the driver may not have told, and what it is a part of.
+func amount[N int | float64](n *N, of, unit string) string {
+	if n == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f%s%s", float64(*n), of, unit)
+}
+
+func limit[N int | float64](n *N) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf(" of %.0f", float64(*n))
 }

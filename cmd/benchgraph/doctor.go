@@ -163,7 +163,9 @@ func (c *checkup) tool(ctx context.Context, name string, argv []string, needed b
 
 func (c *checkup) gpus(ctx context.Context) {
 	var wanted []string
-	devices, provider, reason := device.Detect(ctx)
+	driver := device.OpenDriver(ctx, c.driverOptions())
+	defer driver.Close()
+	devices, provider, reason := driver.Devices, driver.Provider, driver.Reason
 	cpus, memory, _, _, _ := device.Machine()
 	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: devices})
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/benchgraph/benchgraph/device/nvmltest"
 )
 
 // TestMain makes benchgraph, and the small programs that the stories measure, commands of the scripts.
@@ -61,8 +63,22 @@ func runScripts(t *testing.T, dir string) {
 			"json":      jsonAt,
 			"await":     await,
 			"printable": printableFile,
+			"nvml":      nvml,
 		},
 	})
+}
+
+// nvml makes the script's benchgraph see the GPUs of a scenario: nvml FILE
+func nvml(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: nvml FILE")
+	}
+	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "nvml")
+	ts.Check(err)
+	library, err := nvmltest.Build(dir, false)
+	ts.Check(err)
+	ts.Setenv("BENCHGRAPH_NVML", library)
+	ts.Setenv("NVML_SCENARIO", ts.MkAbs(args[0]))
 }
 
 // exits runs a command and checks its exit code: exits CODE COMMAND ARG...

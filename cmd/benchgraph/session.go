@@ -356,9 +356,11 @@ func (s *session) openState(ctx context.Context) error {
 	s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
-	s.devices, _, _ = device.Detect(ctx)
+	driver := device.OpenDriver(ctx, s.driverOptions())
+	defer driver.Close()
+	s.devices = driver.Devices
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, HostLock: s.hostLock()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, Links: driver.Link, HostLock: s.hostLock()})
 	return err
 }
 

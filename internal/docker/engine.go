@@ -5,11 +5,13 @@
 package docker
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/client"
 )
 
@@ -23,26 +25,31 @@ const (
 	LabelOwner = labelPrefix + "owner" // of containers and networks: the process that made it, as boot ID, PID namespace, PID and start time
 )
 
+// api is the engine's client, so that other files need not import it.
+type api = client.Client
+
 // Options say which engine is meant and on whose behalf.
 type Options struct {
 	Environ map[string]string // DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
 	State   string            // directory of the caller's state; goes into labels
 
-	Patience time.Duration // for one answer of a registry; 0: 30 s
+	Patience time.Duration // for what takes an engine (0: 2 min) or a registry (0: 30 s) a moment to answer
 	Pause    time.Duration // before the second attempt to bring an image, doubled before each further one; 0: 1 s
 }
 
 // Engine is one container engine. Opening it reaches nothing: the first call does.
 type Engine struct {
 	options Options
-	connect func() (*client.Client, error)
+	connect func() (*api, error)
 }
 
 // Open takes note of an engine.
 func Open(o Options) *Engine {
 	e := &Engine{options: o}
-	e.connect = sync.OnceValues(func() (*client.Client, error) {
-		options := []client.Opt{client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
+	e.connect = sync.OnceValues(func() (*api, error) {
+		// Each request has a connection of its own, as one that was left open to an engine that is ending still answers.
+		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: client.CheckRedirect}
+		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
 		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
 			options = append(options, client.WithVersion(v))
 		}
@@ -65,16 +72,60 @@ func (e *Engine) Host() string {
 // State returns the state directory that it was opened with.
 func (e *Engine) State() string { return e.options.State }
 
-// Unavailable is the error for an engine that does not answer.
-type Unavailable struct {
-	Host   string
-	Reason string
-	Remedy string
+// patience is how long the engine may take to answer a request that is no stream.
+func (e *Engine) patience() time.Duration { return cmp.Or(e.options.Patience, 2*time.Minute) }
+
+// call asks the engine for something that takes a moment, and explains what goes wrong.
+func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
+	a, err := e.connect()
+	if err != nil {
+		var none T
+		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+	}
+	limited, cancel := context.WithTimeout(ctx, e.patience())
+	defer cancel()
+	v, err := f(limited, a)
+	return v, e.explain(ctx, doing, err)
 }
 
-func (e *Unavailable) Error() string {
-	return fmt.Sprintf("no container engine at %s: %s; %s", e.Host, e.Reason, e.Remedy)
+// long is call for what may take any time: while it does, the engine is asked every now and then whether it is there.
+func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
+	a, err := e.connect()
+	if err != nil {
+		var none T
+		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+	}
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go e.watch(watched, cancel, func() error { return e.Ping(watched) })
+	v, err := f(watched, a)
+	return v, e.explain(watched, doing, err)
 }
+
+// watch calls cancel with the error of probe as soon as there is one, until ctx ends.
+func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, probe func() error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(e.patience() / 4):
+		}
+		if err := probe(); err != nil {
+			cancel(err)
+		}
+	}
+}
+
+// Ping asks the engine whether it is there. One that does not answer is *Unavailable.
+func (e *Engine) Ping(ctx context.Context) error {
+	_, err := call(ctx, e, "ask the container engine whether it is there", func(ctx context.Context, a *api) (types.Ping, error) {
+		return a.Ping(ctx)
+	})
+	return err
+}
+
+// connectionFailed says whether the request did not reach the engine, or its answer did not reach us.
+func connectionFailed(err error) bool { return client.IsErrConnectionFailed(err) }
 
 // Info is what an engine says of itself.
 type Info struct {
@@ -90,13 +141,11 @@ type Info struct {
 
 // Info asks the engine who it is. An engine that does not answer is *Unavailable.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
-	api, err := e.connect()
-	if err != nil {
-		return Info{}, err
-	}
-	info, err := api.Info(ctx)
-	if err != nil {
-		return Info{}, err
-	}
-	return Info{Version: info.ServerVersion, API: api.ClientVersion(), Root: info.DockerRootDir, OS: info.OSType, Arch: info.Architecture}, nil
+	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
+		info, err := a.Info(ctx)
+		return Info{
+			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir, OS: info.OSType, Arch: info.Architecture,
+			SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
+		}, err
+	})
 }

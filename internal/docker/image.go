@@ -236,9 +236,9 @@ func quoted(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(word) + `"`
 }
 
-// Remove removes an image that carries LabelKey, and nothing of what it was made from. One that something needs is *InUse,
+// RemoveImage removes an image that carries LabelKey, and nothing of what it was made from. One that something needs is *InUse,
 // one that is gone *NoImage.
-func (e *Engine) Remove(ctx context.Context, id string) error {
+func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	api, err := e.connect()
 	if err != nil {
 		return err

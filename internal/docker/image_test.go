@@ -58,7 +58,7 @@ func imported(t *testing.T, e *docker.Engine, size int, labels map[string]string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := e.Remove(context.Background(), img.ID)
+		err := e.RemoveImage(context.Background(), img.ID)
 		if _, gone := errors.AsType[*docker.NoImage](err); err != nil && !gone {
 			t.Error(err)
 		}
@@ -134,17 +134,17 @@ func TestImagesAreThoseWithOurKey(t *testing.T) {
 func TestRemove(t *testing.T) {
 	e := dockertest.Engine(t)
 	foreign := dockertest.Busybox(t, e)
-	if err := e.Remove(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "stays") {
+	if err := e.RemoveImage(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "stays") {
 		t.Error(err)
 	}
 	if _, err := e.Image(t.Context(), foreign); err != nil {
 		t.Error(err)
 	}
 	ours := imported(t, e, 10, nil, docker.Config{})
-	if err := e.Remove(t.Context(), ours.ID); err != nil {
+	if err := e.RemoveImage(t.Context(), ours.ID); err != nil {
 		t.Error(err)
 	}
-	err := e.Remove(t.Context(), ours.ID)
+	err := e.RemoveImage(t.Context(), ours.ID)
 	if missing, ok := errors.AsType[*docker.NoImage](err); !ok || missing.Ref != ours.ID {
 		t.Error(err)
 	}

@@ -1,0 +1,173 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Names of the providers that tell of GPUs.
+const (
+	ProviderNVML      = "nvml"
+	ProviderNvidiaSMI = "nvidia-smi"
+	ProviderNone      = "none"
+)
+
+// Reading is how a GPU is at one moment. What the driver does not tell is nil or empty.
+type Reading struct {
+	Used        int64     `json:"-"`                             // bytes; as in Device
+	Utilization *int      `json:"utilization_percent,omitempty"` // of the last sampling period of the driver
+	Power       *float64  `json:"power_w,omitempty"`
+	PowerLimit  *float64  `json:"-"` // W, as it is enforced; as in Device
+	Temperature *int      `json:"temperature_c,omitempty"`
+	SMClock     *int      `json:"sm_clock_mhz,omitempty"`
+	MaxSMClock  *int      `json:"max_sm_clock_mhz,omitempty"`
+	MemoryClock *int      `json:"memory_clock_mhz,omitempty"`
+	Slowdowns   []string  `json:"slowdowns,omitempty"`       // why the clocks are not higher: the names below
+	Uncorrected *uint64   `json:"ecc_uncorrected,omitempty"` // errors of memory since the driver was loaded
+	Xids        []uint64  `json:"xids,omitempty"`            // critical errors since the device was last read
+	Processes   []Process `json:"processes"`
+}
+
+// Why the clocks of a GPU are not higher than they are.
+const (
+	SlowHardware   = "hw_slowdown"
+	SlowThermal    = "hw_thermal_slowdown"
+	SlowPowerBrake = "hw_power_brake"
+	SlowSWThermal  = "sw_thermal_slowdown"
+	SlowPowerCap   = "sw_power_cap"
+	SlowSettings   = "application_clocks"
+	SlowSyncBoost  = "sync_boost"
+	SlowDisplay    = "display_clocks"
+)
+
+// Process is a program that uses a GPU.
+type Process struct {
+	PID  int    `json:"pid"`
+	User string `json:"user,omitempty"` // name, else number; empty: not to be seen from here
+	Name string `json:"name,omitempty"` // of the program, as it calls itself
+	Used int64  `json:"used_bytes"`     // 0: not told
+}
+
+// Link is how two GPUs are connected, the closer the greater.
+type Link struct {
+	NVLinks int  // that are up between them
+	PCIe    Path // the way that is there in any case
+}
+
+// Path is how far two GPUs are apart on the machine.
+type Path int
+
+// From far to near.
+const (
+	PathUnknown    Path = iota
+	PathSystem          // over the link between processors
+	PathNode            // between host bridges of one NUMA node
+	PathHostBridge      // over a host bridge
+	PathMultiple        // over several PCIe switches
+	PathSingle          // over one PCIe switch
+	PathBoard           // on one board
+)
+
+func (p Path) String() string {
+	return [...]string{"?", "SYS", "NODE", "PHB", "PXB", "PIX", "PSB"}[p]
+}
+
+// String is what nvidia-smi's matrix would show.
+func (l Link) String() string {
+	if l.NVLinks > 0 {
+		return fmt.Sprintf("NV%d", l.NVLinks)
+	}
+	return l.PCIe.String()
+}
+
+// Compare orders links by how fast they are.
+func (l Link) Compare(m Link) int {
+	return cmp.Or(cmp.Compare(l.NVLinks, m.NVLinks), cmp.Compare(l.PCIe, m.PCIe))
+}
+
+// Driver tells of the GPUs of this machine. It is safe for concurrent use.
+type Driver struct {
+	Provider string
+	Reason   string   // with ProviderNone: why; else what is odd, if anything
+	Version  string   // of the kernel's driver; empty: not told
+	CUDA     string   // the newest that the driver serves; empty: not told
+	Devices  []Device // in the order of their index
+	Hidden   int      // devices that the caller was told to leave alone
+
+	source source
+}
+
+// source is one way to ask a driver.
+type source interface {
+	read(Device) (Reading, error)
+	link(a, b Device) Link
+	close()
+}
+
+// DriverOptions say how the driver is found and what of it may be used.
+type DriverOptions struct {
+	Library string // of NVML: path or name; empty: as the driver installs it
+	Mask    Mask
+}
+
+// OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason says why.
+func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
+	d, err := openNVML(o.Library)
+	if err != nil {
+		var smi error
+		if d, smi = openSMI(ctx); smi != nil {
+			return &Driver{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi)}
+		}
+	}
+	slices.SortStableFunc(d.Devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
+	all := len(d.Devices)
+	d.Devices, err = o.Mask.apply(d.Devices)
+	d.Hidden = all - len(d.Devices)
+	if err != nil && d.Reason != "" {
+		err = fmt.Errorf("%s; %w", d.Reason, err)
+	}
+	if err != nil {
+		d.Reason = err.Error()
+	}
+	return d
+}
+
+// errGone is wrapped by the error for a device that was there and is not any more.
+var errGone = errors.New("the device is gone")
+
+// Gone says that a device has vanished: it fell off the bus, or was taken away.
+func Gone(err error) bool { return errors.Is(err, errGone) }
+
+// Read says how a device is now.
+func (d *Driver) Read(of Device) (Reading, error) {
+	if d.source == nil {
+		return Reading{}, fmt.Errorf("%s: no driver", of.UUID)
+	}
+	r, err := d.source.read(of)
+	if err != nil {
+		return r, fmt.Errorf("%s (%s): %w", of.UUID, of.Name, err)
+	}
+	for i := range r.Processes {
+		r.Processes[i].identify()
+	}
+	slices.SortFunc(r.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	return r, nil
+}
+
+// Link says how two devices are connected.
+func (d *Driver) Link(a, b Device) Link {
+	if d.source == nil {
+		return Link{}
+	}
+	return d.source.link(a, b)
+}
+
+// Close lets go of the driver.
+func (d *Driver) Close() {
+	if d.source != nil {
+		d.source.close()
+	}
+}

@@ -1,0 +1,157 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// A driver that hangs must not hang a plan.
+	detectTime = 20 * time.Second
+	maxSMI     = 1 << 20 // bytes of output that are read
+)
+
+// smiSource asks the driver's command line tool, where the library cannot be loaded.
+type smiSource struct{ path string }
+
+// openSMI lists the devices that nvidia-smi tells of.
+func openSMI(ctx context.Context) (*Driver, error) {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return nil, errors.New("nvidia-smi is not in PATH")
+	}
+	s := &smiSource{path}
+	out, err := s.ask(ctx, "--query-gpu=index,uuid,name,memory.total,memory.used")
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{Provider: ProviderNvidiaSMI, source: s}
+	if d.Devices, err = parseSMI(out); err != nil {
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	}
+	if len(d.Devices) == 0 {
+		return nil, errors.New("nvidia-smi lists no device")
+	}
+	if out, err := s.ask(ctx, "--query-gpu=driver_version"); err == nil {
+		d.Version = firstLine(out)
+	}
+	return d, nil
+}
+
+// ask runs one query and returns its lines of comma-separated values.
+func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, detectTime)
+	defer cancel()
+	var out, problem limited
+	cmd := exec.CommandContext(ctx, s.path, append(args, "--format=csv,noheader,nounits")...)
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(out.String()+problem.String()))
+	}
+	return out.String(), nil
+}
+
+func (s *smiSource) link(_, _ Device) Link { return Link{} }
+func (s *smiSource) close()                {}
+
+// read asks for a device's memory, utilization, temperature and power, and for who uses it.
+func (s *smiSource) read(d Device) (Reading, error) {
+	r := Reading{Processes: []Process{}}
+	out, err := s.ask(context.Background(), "--id="+d.UUID, "--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
+	if err != nil {
+		return r, err
+	}
+	f := strings.Split(strings.TrimSpace(out), ", ")
+	if len(f) != 5 {
+		return r, fmt.Errorf("%w: nvidia-smi says %.200q", errGone, out)
+	}
+	r.Used, _ = mebibytes(f[0]) // what is not told stays empty
+	r.Utilization, r.Temperature, r.SMClock = whole(f[1]), whole(f[2]), whole(f[4])
+	if watts, err := strconv.ParseFloat(f[3], 64); err == nil {
+		r.Power = &watts
+	}
+	out, err = s.ask(context.Background(), "--id="+d.UUID, "--query-compute-apps=pid,used_memory")
+	if err != nil {
+		return r, err
+	}
+	for line := range strings.Lines(out) {
+		pid, used, _ := strings.Cut(strings.TrimSpace(line), ", ")
+		if n, err := strconv.Atoi(pid); err == nil {
+			bytes, _ := mebibytes(used)
+			r.Processes = append(r.Processes, Process{PID: n, Used: bytes})
+		}
+	}
+	return r, nil
+}
+
+func whole(text string) *int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct {
+	bytes.Buffer
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	l.Buffer.Write(b[:min(len(b), maxSMI-l.Len())])
+	return len(b), nil
+}
+
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return fmt.Sprintf("%.200s", line)
+		}
+	}
+	return "no output"
+}
+
+// parseSMI reads lines of index, UUID, name, and total and used MiB. The name may contain commas, as nothing is quoted.
+func parseSMI(text string) ([]Device, error) {
+	var all []Device
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		f := strings.Split(line, ", ")
+		n := len(f)
+		if n < 5 {
+			return nil, fmt.Errorf("%.200q is not index, UUID, name, total and used memory", line)
+		}
+		index, err := strconv.Atoi(f[0])
+		total, err2 := mebibytes(f[n-2])
+		if err := errors.Join(err, err2); err != nil || index < 0 || f[1] == "" {
+			return nil, fmt.Errorf("%.200q is not index, UUID, name, total and used memory", line)
+		}
+		used, err := mebibytes(f[n-1])
+		if err != nil {
+			used = 0 // [N/A] where the driver does not tell
+		}
+		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total, Used: used})
+	}
+	return all, nil
+}
+
+func mebibytes(text string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 || n > 1<<40 {
+		return 0, fmt.Errorf("%.40q is not an amount of MiB", text)
+	}
+	return n << 20, nil
+}

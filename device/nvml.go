@@ -1,0 +1,433 @@
+//go:build linux && cgo
+
+package device
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// nvmlSource asks NVIDIA's management library, which comes with the driver and is loaded when it is there.
+type nvmlSource struct {
+	lib   nvml.Interface
+	links map[[2]string]Link
+
+	mu     sync.Mutex // the library itself may be called from anywhere
+	have   map[string]bool
+	events map[string]nvml.EventSet // by UUID: what has happened since the device was first read
+}
+
+// openNVML loads the library and lists the devices. An error says why there is nobody to ask.
+func openNVML(library string) (*Driver, error) {
+	var options []nvml.LibraryOption
+	if library != "" {
+		options = append(options, nvml.WithLibraryPath(library))
+	}
+	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}, links: map[[2]string]Link{}}
+	switch ret := s.lib.Init(); ret {
+	case nvml.SUCCESS:
+	case nvml.ERROR_LIBRARY_NOT_FOUND:
+		return nil, errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed elsewhere")
+	case nvml.ERROR_DRIVER_NOT_LOADED:
+		return nil, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
+	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
+		return nil, errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
+	default:
+		return nil, fmt.Errorf("NVML: %v", ret)
+	}
+	d := &Driver{Provider: ProviderNVML, source: s}
+	if version, ret := s.lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
+		d.Version = version
+	}
+	if s.has("nvmlSystemGetCudaDriverVersion_v2") {
+		if v, ret := s.lib.SystemGetCudaDriverVersion_v2(); ret == nvml.SUCCESS {
+			d.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
+		}
+	}
+	if err := s.list(d); err != nil {
+		s.close()
+		return nil, fmt.Errorf("NVML: %w", err)
+	}
+	return d, nil
+}
+
+// has says whether the library has a function: calling one that an older driver lacks would end this process.
+func (s *nvmlSource) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.have[name]
+	if !ok {
+		known = s.lib.Extensions().LookupSymbol(name) == nil
+		s.have[name] = known
+	}
+	return known
+}
+
+func (s *nvmlSource) close() {
+	for _, set := range s.events {
+		set.Free()
+	}
+	s.lib.Shutdown()
+}
+
+// list finds the devices and how they are connected. One that does not answer is left out and told of.
+func (s *nvmlSource) list(d *Driver) error {
+	n, ret := s.lib.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return fmt.Errorf("number of devices: %v", ret)
+	}
+	var handles []nvml.Device
+	var odd []string
+	for i := range n {
+		h, ret := s.lib.DeviceGetHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			odd = append(odd, fmt.Sprintf("device %d: %v", i, failed(ret)))
+			continue
+		}
+		dev, err := s.describe(h, i)
+		if err != nil {
+			odd = append(odd, fmt.Sprintf("device %d: %v", i, err))
+			continue
+		}
+		if parts := s.instances(h, dev); parts != nil {
+			d.Devices = append(d.Devices, parts...)
+			continue
+		}
+		d.Devices, handles = append(d.Devices, dev), append(handles, h)
+	}
+	s.connect(d.Devices, handles)
+	d.Reason = strings.Join(odd, "; ")
+	return nil
+}
+
+// describe says what a device is.
+func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
+	dev := Device{Index: index, NUMA: -1}
+	var ret nvml.Return
+	if dev.UUID, ret = h.GetUUID(); ret != nvml.SUCCESS {
+		return dev, fmt.Errorf("UUID: %w", failed(ret))
+	}
+	if dev.Name, ret = h.GetName(); ret != nvml.SUCCESS {
+		return dev, fmt.Errorf("name: %w", failed(ret))
+	}
+	memory, ret := h.GetMemoryInfo()
+	if ret != nvml.SUCCESS {
+		return dev, fmt.Errorf("memory: %w", failed(ret))
+	}
+	dev.Memory, dev.Used = int64(memory.Total), int64(memory.Used)
+	if s.has("nvmlDeviceGetEnforcedPowerLimit") {
+		if limit, ret := h.GetEnforcedPowerLimit(); ret == nvml.SUCCESS {
+			dev.PowerLimit = float64(limit) / 1000
+		}
+	}
+	if info, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
+		dev.PCI = text(info.BusId[:])
+		dev.NUMA = numaOf(dev.PCI)
+	}
+	return dev, nil
+}
+
+// numaOf is the NUMA node that a PCI device hangs on; -1: not known. The kernel knows it for every driver.
+func numaOf(pci string) int {
+	domain, rest, ok := strings.Cut(strings.ToLower(pci), ":")
+	if !ok || len(domain) < 4 {
+		return -1
+	}
+	file, err := os.ReadFile("/sys/bus/pci/devices/" + domain[len(domain)-4:] + ":" + rest + "/numa_node")
+	if err != nil {
+		return -1
+	}
+	node, err := strconv.Atoi(strings.TrimSpace(string(file)))
+	if err != nil {
+		return -1
+	}
+	return node
+}
+
+func text(b []uint8) string {
+	name, _, _ := strings.Cut(string(b), "\x00")
+	return name
+}
+
+// instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole.
+func (s *nvmlSource) instances(h nvml.Device, whole Device) []Device {
+	if !s.has("nvmlDeviceGetMigMode") || !s.has("nvmlDeviceGetMaxMigDeviceCount") || !s.has("nvmlDeviceGetMigDeviceHandleByIndex") {
+		return nil
+	}
+	mode, _, ret := h.GetMigMode()
+	if ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
+		return nil
+	}
+	parts := []Device{}
+	n, ret := h.GetMaxMigDeviceCount()
+	for i := 0; ret == nvml.SUCCESS && i < n; i++ {
+		part, ret := h.GetMigDeviceHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			continue // not every slot is taken
+		}
+		dev, err := s.describe(part, whole.Index)
+		if err != nil {
+			continue
+		}
+		dev.Parent, dev.PCI, dev.NUMA, dev.PowerLimit = whole.UUID, whole.PCI, whole.NUMA, whole.PowerLimit
+		parts = append(parts, dev)
+	}
+	return parts
+}
+
+// maxNVLinks is how many links a device has at most.
+const maxNVLinks = 18
+
+// connect finds out how each two whole devices are connected.
+func (s *nvmlSource) connect(all []Device, handles []nvml.Device) {
+	byPCI := map[string]string{}
+	whole := all[:0:0]
+	for _, d := range all {
+		if d.Parent == "" {
+			byPCI[d.PCI] = d.UUID
+			whole = append(whole, d)
+		}
+	}
+	if len(whole) < 2 {
+		return
+	}
+	for i, h := range handles {
+		for j := range handles[:i] {
+			path := PathUnknown
+			if level, ret := h.GetTopologyCommonAncestor(handles[j]); ret == nvml.SUCCESS {
+				path = pathOf(level)
+			}
+			s.links[pair(whole[i].UUID, whole[j].UUID)] = Link{PCIe: path}
+		}
+	}
+	for i, h := range handles {
+		s.countNVLinks(h, whole[i], byPCI)
+	}
+}
+
+// countNVLinks adds the links that are up from one device. Those to a switch lead to every device that has some, too.
+func (s *nvmlSource) countNVLinks(h nvml.Device, d Device, byPCI map[string]string) {
+	if !s.has("nvmlDeviceGetNvLinkState") {
+		return
+	}
+	toSwitch := 0
+	for n := range maxNVLinks {
+		state, ret := h.GetNvLinkState(n)
+		if ret != nvml.SUCCESS || state != nvml.FEATURE_ENABLED {
+			continue
+		}
+		remote, ret := h.GetNvLinkRemotePciInfo(n)
+		if ret != nvml.SUCCESS {
+			continue
+		}
+		other, known := byPCI[text(remote.BusId[:])]
+		if !known {
+			toSwitch++
+			continue
+		}
+		if d.UUID < other { // each link is seen from both of its ends
+			l := s.links[pair(d.UUID, other)]
+			l.NVLinks++
+			s.links[pair(d.UUID, other)] = l
+		}
+	}
+	if toSwitch > 0 {
+		s.switched(d.UUID, toSwitch)
+	}
+}
+
+// switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the two.
+func (s *nvmlSource) switched(uuid string, n int) {
+	self := pair(uuid, uuid)
+	s.links[self] = Link{NVLinks: n}
+	for key, l := range s.links {
+		if key[0] == key[1] || key[0] != uuid && key[1] != uuid {
+			continue
+		}
+		other := key[0]
+		if other == uuid {
+			other = key[1]
+		}
+		if there := s.links[pair(other, other)].NVLinks; there > 0 {
+			l.NVLinks = max(l.NVLinks, min(n, there))
+			s.links[key] = l
+		}
+	}
+}
+
+func pathOf(level nvml.GpuTopologyLevel) Path {
+	switch level {
+	case nvml.TOPOLOGY_INTERNAL:
+		return PathBoard
+	case nvml.TOPOLOGY_SINGLE:
+		return PathSingle
+	case nvml.TOPOLOGY_MULTIPLE:
+		return PathMultiple
+	case nvml.TOPOLOGY_HOSTBRIDGE:
+		return PathHostBridge
+	case nvml.TOPOLOGY_NODE:
+		return PathNode
+	case nvml.TOPOLOGY_SYSTEM:
+		return PathSystem
+	}
+	return PathUnknown
+}
+
+func pair(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
+
+func (s *nvmlSource) link(a, b Device) Link {
+	if a.Parent != "" || b.Parent != "" {
+		return Link{} // instances of MIG do not speak to each other
+	}
+	return s.links[pair(a.UUID, b.UUID)]
+}
+
+// failed is the error of a call.
+func failed(ret nvml.Return) error {
+	switch ret {
+	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_NOT_FOUND, nvml.ERROR_RESET_REQUIRED:
+		return fmt.Errorf("%w: %v", errGone, ret)
+	}
+	return fmt.Errorf("NVML: %v", ret)
+}
+
+// read asks how a device is. Only its memory must be told; for instances of MIG a driver tells little more.
+func (s *nvmlSource) read(d Device) (Reading, error) {
+	r := Reading{Processes: []Process{}}
+	h, ret := s.lib.DeviceGetHandleByUUID(d.UUID)
+	if ret != nvml.SUCCESS {
+		return r, failed(ret)
+	}
+	memory, ret := h.GetMemoryInfo()
+	if ret != nvml.SUCCESS {
+		return r, failed(ret)
+	}
+	r.Used = int64(memory.Used)
+	if u, ret := h.GetUtilizationRates(); ret == nvml.SUCCESS {
+		r.Utilization = told(u.Gpu)
+	}
+	if t, ret := h.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
+		r.Temperature = told(t)
+	}
+	if p, ret := h.GetPowerUsage(); ret == nvml.SUCCESS {
+		watts := float64(p) / 1000
+		r.Power = &watts
+	}
+	if s.has("nvmlDeviceGetEnforcedPowerLimit") {
+		if limit, ret := h.GetEnforcedPowerLimit(); ret == nvml.SUCCESS {
+			watts := float64(limit) / 1000
+			r.PowerLimit = &watts
+		}
+	}
+	if c, ret := h.GetClockInfo(nvml.CLOCK_SM); ret == nvml.SUCCESS {
+		r.SMClock = told(c)
+	}
+	if c, ret := h.GetMaxClockInfo(nvml.CLOCK_SM); ret == nvml.SUCCESS {
+		r.MaxSMClock = told(c)
+	}
+	if c, ret := h.GetClockInfo(nvml.CLOCK_MEM); ret == nvml.SUCCESS {
+		r.MemoryClock = told(c)
+	}
+	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
+		r.Uncorrected = &n
+	}
+	r.Slowdowns = s.slowdowns(h)
+	r.Xids = s.xids(h, d.UUID)
+	r.Processes = s.processes(h, r.Processes)
+	return r, nil
+}
+
+// xids are the critical errors since the device was last read. Before it was first read, nobody kept them.
+func (s *nvmlSource) xids(h nvml.Device, uuid string) (codes []uint64) {
+	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, ok := s.events[uuid]
+	if !ok {
+		var ret nvml.Return
+		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
+			return nil
+		}
+		if ret = h.RegisterEvents(nvml.EventTypeXidCriticalError, set); ret != nvml.SUCCESS {
+			set.Free()
+			return nil
+		}
+		s.events[uuid] = set
+	}
+	for range mostXids {
+		event, ret := set.Wait(0)
+		if ret != nvml.SUCCESS {
+			break
+		}
+		codes = append(codes, event.EventData)
+	}
+	return codes
+}
+
+// mostXids is how many errors are taken at a time: a broken device may report them without end.
+const mostXids = 16
+
+func told(n uint32) *int {
+	i := int(n)
+	return &i
+}
+
+func (s *nvmlSource) slowdowns(h nvml.Device) []string {
+	var bits uint64
+	ret := nvml.ERROR_NOT_SUPPORTED
+	switch {
+	case s.has("nvmlDeviceGetCurrentClocksEventReasons"):
+		bits, ret = h.GetCurrentClocksEventReasons()
+	case s.has("nvmlDeviceGetCurrentClocksThrottleReasons"):
+		bits, ret = h.GetCurrentClocksThrottleReasons()
+	}
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	var all []string
+	for _, reason := range []struct {
+		bit  uint64
+		name string
+	}{
+		{nvml.ClocksThrottleReasonHwSlowdown, SlowHardware},
+		{nvml.ClocksThrottleReasonHwThermalSlowdown, SlowThermal},
+		{nvml.ClocksThrottleReasonHwPowerBrakeSlowdown, SlowPowerBrake},
+		{nvml.ClocksEventReasonSwThermalSlowdown, SlowSWThermal},
+		{nvml.ClocksEventReasonSwPowerCap, SlowPowerCap},
+		{nvml.ClocksEventReasonApplicationsClocksSetting, SlowSettings},
+		{nvml.ClocksEventReasonSyncBoost, SlowSyncBoost},
+		{nvml.ClocksEventReasonDisplayClockSetting, SlowDisplay},
+	} {
+		if bits&reason.bit != 0 {
+			all = append(all, reason.name)
+		}
+	}
+	return all
+}
+
+// processes lists who uses the device, for computing or for drawing, each once.
+func (s *nvmlSource) processes(h nvml.Device, all []Process) []Process {
+	seen := map[uint32]bool{}
+	take := func(infos []nvml.ProcessInfo, ret nvml.Return) {
+		for i := 0; ret == nvml.SUCCESS && i < len(infos); i++ {
+			p := infos[i]
+			if seen[p.Pid] {
+				continue
+			}
+			seen[p.Pid] = true
+			used := int64(p.UsedGpuMemory)
+			all = append(all, Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
+		}
+	}
+	take(h.GetComputeRunningProcesses())
+	take(h.GetGraphicsRunningProcesses())
+	return all
+}

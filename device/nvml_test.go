@@ -1,0 +1,200 @@
+//go:build linux && cgo
+
+package device
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/device/nvmltest"
+)
+
+// scenario builds the library that plays scenarios, and returns its path and a function that writes a new one.
+func scenario(t *testing.T, old bool) (library string, play func(text string)) {
+	t.Helper()
+	library, err := nvmltest.Build(t.TempDir(), old)
+	if errors.Is(err, nvmltest.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "scenario")
+	t.Setenv("NVML_SCENARIO", file)
+	return library, func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const twoH100 = `system driver=550.54.15 cuda=12040
+gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0
+gpu uuid=GPU-b name=NVIDIA_H100_80GB_HBM3 mib=81559 used=61000 pci=00000000:2a:00.0 limit=500 temp=83 util=97 power=499 sm=1410 max=1980 mem=2619 slow=0x44 ecc=2
+nvlink from=GPU-a to=GPU-b n=4
+path from=GPU-a to=GPU-b level=40
+`
+
+func TestNVMLTellsWhatIsThere(t *testing.T) {
+	library, play := scenario(t, false)
+	play(twoH100)
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" || len(d.Devices) != 2 {
+		t.Fatalf("%+v", d)
+	}
+	a, b := d.Devices[0], d.Devices[1]
+	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700}
+	if a != want {
+		t.Errorf("%+v", a)
+	}
+	if l := d.Link(a, b); l != d.Link(b, a) || l.String() != "NV4" || l.PCIe != PathNode {
+		t.Errorf("link %v, %+v", l, l)
+	}
+	r, err := d.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Temperature != 83 || *r.Utilization != 97 || *r.Power != 499 || *r.PowerLimit != 500 || *r.SMClock != 1410 || *r.MaxSMClock != 1980 || *r.Uncorrected != 2 || r.Used != 61000<<20 {
+		t.Errorf("%+v", r)
+	}
+	if !slices.Equal(r.Slowdowns, []string{SlowThermal, SlowPowerCap}) || len(r.Processes) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNVMLSeesTheWorldChange(t *testing.T) {
+	library, play := scenario(t, false)
+	play(twoH100)
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	play(twoH100 + "process on=GPU-a pid=" + self() + " mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
+	r, err := d.Read(d.Devices[0])
+	if err != nil || len(r.Processes) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	own, gone := r.Processes[0], r.Processes[1]
+	if own.PID != os.Getpid() || own.Used != 1<<30 || own.User == "" || !strings.HasPrefix("device.test", own.Name[:6]) {
+		t.Errorf("own %+v", own)
+	}
+	if gone != (Process{PID: 2147483647}) {
+		t.Errorf("a process of another PID namespace: %+v", gone)
+	}
+	play(strings.Replace(twoH100, "ecc=0", "ecc=0 gone=15", 1))
+	if _, err := d.Read(d.Devices[0]); !Gone(err) || !strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
+		t.Errorf("a device that fell off the bus: %v", err)
+	}
+	if _, err := d.Read(d.Devices[1]); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+	again := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer again.Close()
+	if len(again.Devices) != 1 || again.Devices[0].UUID != "GPU-b" || !strings.Contains(again.Reason, "device 0") {
+		t.Errorf("opened again: %+v", again)
+	}
+}
+
+func self() string {
+	name, _ := os.Readlink("/proc/self")
+	return name
+}
+
+// An old driver lacks functions, and calling one would end the process.
+func TestAnOldDriverIsAskedForLess(t *testing.T) {
+	library, play := scenario(t, true)
+	play(twoH100 + "process on=GPU-a pid=77 mib=5\n")
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	if d.Provider != ProviderNVML || len(d.Devices) != 2 || d.CUDA != "" || d.Devices[0].PowerLimit != 0 {
+		t.Fatalf("%+v", d)
+	}
+	r, err := d.Read(d.Devices[0])
+	if err != nil || r.PowerLimit != nil || *r.Temperature != 31 || len(r.Processes) != 1 || r.Processes[0].Used != 5<<20 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if l := d.Link(d.Devices[0], d.Devices[1]); l.String() != "NODE" {
+		t.Errorf("link %v", l)
+	}
+}
+
+func TestInstancesOfAPartitionedDevice(t *testing.T) {
+	library, play := scenario(t, false)
+	play(strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
+		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n")
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	var names []string
+	for _, dev := range d.Devices {
+		names = append(names, dev.UUID+" of "+dev.Parent)
+	}
+	if !slices.Equal(names, []string{"MIG-1 of GPU-a", "MIG-2 of GPU-a", "GPU-b of "}) {
+		t.Fatalf("%q", names)
+	}
+	if r, err := d.Read(d.Devices[1]); err != nil || r.Used != 1<<20 || r.Temperature != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if l := d.Link(d.Devices[0], d.Devices[1]); l != (Link{}) {
+		t.Errorf("instances are linked: %v", l)
+	}
+}
+
+func TestDevicesBehindASwitch(t *testing.T) {
+	library, play := scenario(t, false)
+	var text bytes.Buffer
+	for _, name := range []string{"a", "b", "c"} {
+		text.WriteString("gpu uuid=GPU-" + name + " name=NVIDIA_H200 mib=143771 pci=00000000:0" + name + ":00.0\n")
+	}
+	text.WriteString("nvlink from=GPU-a to=00000000:f0:00.0 n=18\nnvlink from=GPU-b to=00000000:f0:00.0 n=18\n")
+	play(text.String())
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	a, b, c := d.Devices[0], d.Devices[1], d.Devices[2]
+	if d.Link(a, b).String() != "NV18" || d.Link(a, c).NVLinks != 0 || d.Link(a, b).Compare(d.Link(b, c)) <= 0 {
+		t.Errorf("%v %v %v", d.Link(a, b), d.Link(a, c), d.Link(b, c))
+	}
+}
+
+func TestWhyNVMLDoesNotAnswer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()+":"+os.Getenv("PATH"))
+	library, play := scenario(t, false)
+	t.Setenv("PATH", t.TempDir())
+	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
+		play("system init=" + init + "\n")
+		if d := OpenDriver(t.Context(), DriverOptions{Library: library}); d.Provider != ProviderNone || !strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
+			t.Errorf("init %s: %+v", init, d)
+		}
+	}
+	if d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone || !strings.Contains(d.Reason, "no NVIDIA driver") {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestCriticalErrorsAreToldOnce(t *testing.T) {
+	library, play := scenario(t, false)
+	play(twoH100)
+	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	defer d.Close()
+	read := func() []uint64 {
+		r, err := d.Read(d.Devices[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Xids
+	}
+	if xids := read(); len(xids) != 0 {
+		t.Errorf("%v", xids)
+	}
+	play(twoH100 + "xid on=GPU-b code=31\nxid on=GPU-a code=79\nxid on=GPU-a code=48\n")
+	if xids := read(); !slices.Equal(xids, []uint64{79, 48}) {
+		t.Errorf("%v", xids)
+	}
+	if xids := read(); len(xids) != 0 {
+		t.Errorf("told again: %v", xids)
+	}
+}

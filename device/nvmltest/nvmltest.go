@@ -1,0 +1,45 @@
+// Package nvmltest builds a library that stands for NVIDIA's NVML on machines without a GPU: it has NVML's binary
+// interface, so that it is loaded as the real one is, and plays a scenario from a text file (see testdata/nvml.c).
+package nvmltest
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed testdata/nvml.c
+var source []byte
+
+// ErrNoCompiler is returned where nothing can be built.
+var ErrNoCompiler = errors.New("no C compiler (apt-get install gcc)")
+
+// Build makes the library in a directory and returns its path. With old, it lacks what drivers before 2020 lack. The
+// processes that load it find their scenario in the file that NVML_SCENARIO names.
+func Build(dir string, old bool) (library string, err error) {
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		return "", ErrNoCompiler
+	}
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
+	if err != nil {
+		return "", fmt.Errorf("where NVML's header is: %w", err)
+	}
+	code := filepath.Join(dir, "nvml.c")
+	if err := os.WriteFile(code, source, 0o644); err != nil {
+		return "", err
+	}
+	library = filepath.Join(dir, "libnvidia-ml.so.1")
+	args := []string{"-shared", "-fPIC", "-O1", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1", "-I" + strings.TrimSpace(string(module)) + "/pkg/nvml", "-o", library, code}
+	if old {
+		args = append(args, "-DOLD")
+	}
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return library, nil
+}

@@ -1,0 +1,268 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it down,
+// and its memory was free afterwards. Idle is the gate, Watch looks while it runs, and Idle again is the aftermath.
+
+// Limits say what counts as idle. The zero value means the defaults.
+type Limits struct {
+	Used        int64 // bytes of memory that a driver may keep for itself; 0: the larger of 1 GiB and 2 %
+	Utilization int   // percent; 0: 5
+	Temperature int   // °C at which a device is still cool enough to begin; 0: 70
+}
+
+func (l Limits) of(d Device) Limits {
+	if l.Used == 0 {
+		l.Used = max(1<<30, d.Memory/50)
+	}
+	if l.Utilization == 0 {
+		l.Utilization = 5
+	}
+	if l.Temperature == 0 {
+		l.Temperature = 70
+	}
+	return l
+}
+
+// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer.
+func (d *Driver) Idle(of Device, l Limits) (why string, r Reading, err error) {
+	if r, err = d.Read(of); err != nil {
+		return "", r, err
+	}
+	l = l.of(of)
+	var all []string
+	for _, p := range r.Processes {
+		all = append(all, "used by "+p.String())
+	}
+	if len(r.Processes) == 0 && r.Used > l.Used {
+		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", bytesText(r.Used)))
+	}
+	if r.Utilization != nil && *r.Utilization > l.Utilization {
+		all = append(all, fmt.Sprintf("%d %% busy", *r.Utilization))
+	}
+	if r.Temperature != nil && *r.Temperature > l.Temperature {
+		all = append(all, fmt.Sprintf("%d °C, more than %d", *r.Temperature, l.Temperature))
+	}
+	return strings.Join(all, ", "), r, nil
+}
+
+// String names a process for people.
+func (p Process) String() string {
+	text := fmt.Sprintf("process %d", p.PID)
+	if p.Name != "" {
+		text += " (" + p.Name
+		if p.User != "" {
+			text += " of " + p.User
+		}
+		text += ")"
+	}
+	if p.Used > 0 {
+		text += " with " + bytesText(p.Used)
+	}
+	return text
+}
+
+// Busy is the error for devices that did not get ready in time.
+type Busy struct {
+	Device Device
+	Why    string
+	Gone   bool // it does not answer
+}
+
+func (b *Busy) Error() string {
+	return fmt.Sprintf("device %d (%s): %s", b.Device.Index, b.Device.UUID, b.Why)
+}
+
+// AwaitIdle waits until all devices are ready, looking once a second, and no longer than patience; then it is a *Busy.
+func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, patience time.Duration) error {
+	end := time.Now().Add(patience)
+	for {
+		busy := d.firstBusy(devices, l)
+		if busy == nil {
+			return nil
+		}
+		if busy.Gone || !time.Now().Before(end) {
+			return busy
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
+	for _, dev := range devices {
+		why, _, err := d.Idle(dev, l)
+		if err != nil {
+			return &Busy{Device: dev, Why: err.Error(), Gone: true}
+		}
+		if why != "" {
+			return &Busy{Device: dev, Why: why}
+		}
+	}
+	return nil
+}
+
+// watchEvery is how often devices are looked at.
+const watchEvery = time.Second
+
+// Summary is how a device was while something ran on it.
+type Summary struct {
+	UUID        string   `json:"uuid"`
+	Looks       int      `json:"looks"`
+	Utilization *Range   `json:"utilization_percent,omitempty"`
+	Power       *Range   `json:"power_w,omitempty"`
+	Temperature *Range   `json:"temperature_c,omitempty"`
+	SMClock     *Range   `json:"sm_clock_mhz,omitempty"`
+	Used        *Range   `json:"used_bytes,omitempty"`
+	Flags       []string `json:"flags,omitempty"`    // worth knowing: the power cap, say
+	Problems    []string `json:"problems,omitempty"` // each makes the sample void
+}
+
+// Range sums up a quantity over time.
+type Range struct {
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+	n    int
+}
+
+func (r *Range) add(v float64) *Range {
+	if r == nil {
+		r = &Range{Min: math.Inf(1), Max: math.Inf(-1)}
+	}
+	r.n++
+	r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+	r.Mean += (v - r.Mean) / float64(r.n)
+	return r
+}
+
+// voids are the slowdowns that make a sample void; the others are flags.
+var voids = []string{SlowHardware, SlowThermal, SlowPowerBrake, SlowSWThermal}
+
+// Watch looks at devices while something runs on them.
+type Watch struct {
+	driver  *Driver
+	devices []Device
+	own     func(pid int) bool
+
+	mu    sync.Mutex
+	state []Summary
+	first []Reading
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// Watch begins to look at devices once a second. own says whether a process belongs to what is measured.
+func (d *Driver) Watch(devices []Device, own func(pid int) bool) *Watch {
+	w := &Watch{driver: d, devices: devices, own: own, state: make([]Summary, len(devices)), first: make([]Reading, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	for i, dev := range devices {
+		w.state[i].UUID = dev.UUID
+	}
+	w.look()
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-tick.C:
+				w.look()
+			}
+		}
+	}()
+	return w
+}
+
+// Stop looks once more and tells how the devices were.
+func (w *Watch) Stop() []Summary {
+	close(w.stop)
+	<-w.done
+	w.look()
+	return w.state
+}
+
+// Problems tells, at any time, what has made the sample void so far.
+func (w *Watch) Problems() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for i, s := range w.state {
+		for _, p := range s.Problems {
+			all = append(all, fmt.Sprintf("device %d: %s", w.devices[i].Index, p))
+		}
+	}
+	return all
+}
+
+func (w *Watch) look() {
+	for i, dev := range w.devices {
+		r, err := w.driver.Read(dev)
+		w.mu.Lock()
+		w.state[i].take(r, err, w.first[i], w.own)
+		if w.state[i].Looks == 1 {
+			w.first[i] = r
+		}
+		w.mu.Unlock()
+	}
+}
+
+// take adds one reading.
+func (s *Summary) take(r Reading, err error, first Reading, own func(int) bool) {
+	s.Looks++
+	if err != nil {
+		s.problem(err.Error())
+		return
+	}
+	s.Used = s.Used.add(float64(r.Used))
+	if r.Utilization != nil {
+		s.Utilization = s.Utilization.add(float64(*r.Utilization))
+	}
+	if r.Power != nil {
+		s.Power = s.Power.add(*r.Power)
+	}
+	if r.Temperature != nil {
+		s.Temperature = s.Temperature.add(float64(*r.Temperature))
+	}
+	if r.SMClock != nil {
+		s.SMClock = s.SMClock.add(float64(*r.SMClock))
+	}
+	for _, slow := range r.Slowdowns {
+		if slices.Contains(voids, slow) {
+			s.problem(slow)
+		} else if !slices.Contains(s.Flags, slow) {
+			s.Flags = append(s.Flags, slow)
+		}
+	}
+	for _, p := range r.Processes {
+		if !own(p.PID) {
+			p.Used = 0 // it changes from look to look, and is the same process
+			s.problem("foreign " + p.String())
+		}
+	}
+	if r.Uncorrected != nil && first.Uncorrected != nil && *r.Uncorrected > *first.Uncorrected {
+		s.problem("uncorrected memory errors")
+	}
+	for _, xid := range r.Xids {
+		s.problem(fmt.Sprintf("Xid %d", xid))
+	}
+}
+
+func (s *Summary) problem(text string) {
+	if !slices.Contains(s.Problems, text) {
+		s.Problems = append(s.Problems, text)
+	}
+}

@@ -1,0 +1,130 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// played is a source whose devices are as a function of the time says.
+type played struct {
+	mu    sync.Mutex
+	begun time.Time
+	at    func(d Device, second int) (Reading, error)
+}
+
+func (p *played) read(d Device) (Reading, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at(d, int(time.Since(p.begun)/time.Second))
+}
+func (p *played) link(_, _ Device) Link { return Link{} }
+func (p *played) close()                {}
+
+func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
+	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
+	return &Driver{Provider: ProviderNVML, Devices: devices, source: &played{begun: time.Now(), at: at}}, devices
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestIdleSaysWhyNot(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		r    Reading
+		want string
+	}{
+		{"idle", Reading{Used: 600 << 20, Utilization: ptr(0), Temperature: ptr(41)}, ""},
+		{"nothing told", Reading{}, ""},
+		{"somebody", Reading{Used: 40 << 30, Processes: []Process{{PID: 2147483647, Used: 40 << 30}}}, "process 2147483647 with 40 GiB"},
+		{"memory that nobody owns", Reading{Used: 40 << 30}, "40 GiB of its memory in use by nobody"},
+		{"busy and hot", Reading{Utilization: ptr(30), Temperature: ptr(84)}, "30 % busy, 84 °C, more than 70"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, devices := play(func(Device, int) (Reading, error) { return test.r, nil })
+			why, _, err := d.Idle(devices[0], Limits{})
+			if err != nil || (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+				t.Errorf("%q, %v", why, err)
+			}
+		})
+	}
+}
+
+func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, devices := play(func(dev Device, second int) (Reading, error) {
+			if dev.Index == 1 && second < 30 {
+				return Reading{Processes: []Process{{PID: 2147483647}}}, nil
+			}
+			return Reading{}, nil
+		})
+		begun := time.Now()
+		var busy *Busy
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 10*time.Second); !errors.As(err, &busy) || busy.Device.Index != 1 || busy.Gone || time.Since(begun) != 10*time.Second {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); err != nil || time.Since(begun) != 30*time.Second {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, fmt.Errorf("%w: fell off the bus", errGone) })
+		begun := time.Now()
+		var busy *Busy
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone || time.Since(begun) > 0 {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+	})
+}
+
+// What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.
+func TestWatch(t *testing.T) {
+	quiet := Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60), SMClock: ptr(1980), Uncorrected: ptr(uint64(3)), Processes: []Process{{PID: 1000}}}
+	with := func(change func(*Reading)) Reading {
+		r := quiet
+		change(&r)
+		return r
+	}
+	for _, test := range []struct {
+		name     string
+		odd      Reading // in the fifth second
+		err      error
+		problems []string
+		flags    []string
+	}{
+		{name: "nothing", odd: quiet},
+		{name: "the power cap", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowPowerCap} }), flags: []string{SlowPowerCap}},
+		{name: "heat", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowThermal, SlowSWThermal} }), problems: []string{SlowThermal, SlowSWThermal}},
+		{name: "the power brake", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowPowerBrake} }), problems: []string{SlowPowerBrake}},
+		{name: "somebody else", odd: with(func(r *Reading) { r.Processes = append(slices.Clone(r.Processes), Process{PID: 2147483647, Used: 5}) }), problems: []string{"foreign process 2147483647"}},
+		{name: "broken memory", odd: with(func(r *Reading) { r.Uncorrected = ptr(uint64(4)) }), problems: []string{"uncorrected memory errors"}},
+		{name: "a critical error", odd: with(func(r *Reading) { r.Xids = []uint64{79} }), problems: []string{"Xid 79"}},
+		{name: "lost", err: fmt.Errorf("%w: lost", errGone), problems: []string{"the device is gone: lost"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, devices := play(func(dev Device, second int) (Reading, error) {
+					if dev.Index == 1 && second == 5 {
+						return test.odd, test.err
+					}
+					return quiet, nil
+				})
+				w := d.Watch(devices, func(pid int) bool { return pid == 1000 })
+				time.Sleep(9500 * time.Millisecond)
+				early := w.Problems()
+				sums := w.Stop()
+				if s := sums[0]; s.Looks != 11 || len(s.Problems)+len(s.Flags) != 0 || s.Power.Mean != 600 || s.SMClock.Min != 1980 || s.Temperature.Max != 60 {
+					t.Errorf("the other device: %+v", s)
+				}
+				if !slices.EqualFunc(sums[1].Problems, test.problems, strings.HasSuffix) || !slices.Equal(sums[1].Flags, test.flags) || len(early) != len(test.problems) {
+					t.Errorf("%q, %q, early %q", sums[1].Problems, sums[1].Flags, early)
+				}
+			})
+		})
+	}
+}

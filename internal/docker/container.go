@@ -1,0 +1,272 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// Create makes a container. Its name is given by the caller, so that it can be removed also when the answer is lost.
+func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) error {
+	_, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
+		return a.ContainerCreate(ctx, c, h, nil, nil, name)
+	})
+	return err
+}
+
+// Start starts a container that was created.
+func (e *Engine) Start(ctx context.Context, name string) error {
+	return e.do(ctx, "start container", func(ctx context.Context, a *api) error {
+		return a.ContainerStart(ctx, name, container.StartOptions{})
+	})
+}
+
+// do is call for what answers nothing.
+func (e *Engine) do(ctx context.Context, doing string, f func(context.Context, *api) error) error {
+	_, err := call(ctx, e, doing, func(ctx context.Context, a *api) (struct{}, error) { return struct{}{}, f(ctx, a) })
+	return err
+}
+
+// persist is do for what is to be done also when the engine is being restarted.
+func (e *Engine) persist(ctx context.Context, doing string, f func(context.Context, *api) error) error {
+	for begun := time.Now(); ; {
+		err := e.do(ctx, doing, f)
+		if !IsGone(err) || time.Since(begun) > e.patience()/4 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// Inspect returns what the engine knows of a container.
+func (e *Engine) Inspect(ctx context.Context, name string) (container.InspectResponse, error) {
+	return call(ctx, e, "inspect container", func(ctx context.Context, a *api) (container.InspectResponse, error) {
+		return a.ContainerInspect(ctx, name)
+	})
+}
+
+// Signal sends a signal, such as "SIGTERM", to the first process of a container. One that does not run is left alone.
+func (e *Engine) Signal(ctx context.Context, name, signal string) error {
+	return e.do(ctx, "send "+signal+" to container", func(ctx context.Context, a *api) error {
+		err := a.ContainerKill(ctx, name, signal)
+		if errdefs.IsConflict(err) || errdefs.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone. An
+// engine that has just gone away gets some time to come back.
+func (e *Engine) Remove(ctx context.Context, name string) error {
+	return e.persist(ctx, "remove container", func(ctx context.Context, a *api) error {
+		err := a.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true, Force: true})
+		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // conflict: it is just being removed
+			return nil
+		}
+		return err
+	})
+}
+
+// Await starts to wait for the next end of a container, which may be started afterwards. The function that it returns waits
+// for it. An engine that goes away or hangs meanwhile makes that an error for which IsGone is true.
+func (e *Engine) Await(ctx context.Context, name string) (wait func() error, err error) {
+	watched, cancel := context.WithCancelCause(ctx)
+	type channels struct {
+		end  <-chan container.WaitResponse
+		errs <-chan error
+	}
+	c, err := call(ctx, e, "wait for container", func(limited context.Context, a *api) (c channels, err error) {
+		stop := context.AfterFunc(limited, func() { cancel(context.Cause(limited)) }) // the request is to outlive limited
+		defer stop()
+		c.end, c.errs = a.ContainerWait(watched, name, container.WaitConditionNextExit)
+		return c, limited.Err()
+	})
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	ended := errors.New("ended")
+	go e.watch(watched, cancel, func() error {
+		c, err := e.Inspect(watched, name)
+		if err == nil && c.State.Status == container.StateExited {
+			return ended // the engine has forgotten to say so
+		}
+		return err
+	})
+	return func() error {
+		defer cancel(nil)
+		select {
+		case r := <-c.end:
+			if r.Error != nil {
+				return e.explain(watched, "wait for container", errors.New(r.Error.Message))
+			}
+			return nil
+		case err = <-c.errs:
+		case <-watched.Done():
+			err = context.Cause(watched)
+		}
+		if context.Cause(watched) == ended {
+			return nil
+		}
+		return e.explain(watched, "wait for container", err)
+	}, nil
+}
+
+// Stream carries the output, and the input, of what runs in a container.
+type Stream struct {
+	conn types.HijackedResponse
+}
+
+// Attach connects to a container, which may be started afterwards.
+func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*Stream, error) {
+	return e.stream(ctx, "attach to container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
+		return a.ContainerAttach(ctx, name, container.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+	})
+}
+
+// stream is call for a connection that stays. The client does not heed its context once it has dialed.
+func (e *Engine) stream(ctx context.Context, doing string, f func(context.Context, *api) (types.HijackedResponse, error)) (*Stream, error) {
+	return call(ctx, e, doing, func(limited context.Context, a *api) (*Stream, error) {
+		type answer struct {
+			conn types.HijackedResponse
+			err  error
+		}
+		got := make(chan answer, 1)
+		go func() {
+			conn, err := f(limited, a)
+			got <- answer{conn, err}
+		}()
+		select {
+		case r := <-got:
+			return &Stream{r.conn}, r.err
+		case <-limited.Done():
+			go func() {
+				if late := <-got; late.err == nil {
+					late.conn.Close()
+				}
+			}()
+			return nil, limited.Err()
+		}
+	})
+}
+
+// Copy writes what comes until the end of the stream. The order of what comes on both is not known.
+func (s *Stream) Copy(stdout, stderr io.Writer) error {
+	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
+	return err
+}
+
+// Feed passes all of stdin on, and then its end.
+func (s *Stream) Feed(stdin io.Reader) {
+	_, _ = io.Copy(s.conn.Conn, stdin) // a program that does not read to the end is no failure
+	_ = s.conn.CloseWrite()
+}
+
+// Close breaks the stream off.
+func (s *Stream) Close() { s.conn.Close() }
+
+// Exec starts a program in a running container and returns its ID and its streams.
+func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions) (string, *Stream, error) {
+	r, err := call(ctx, e, "prepare a program in container", func(ctx context.Context, a *api) (container.ExecCreateResponse, error) {
+		return a.ContainerExecCreate(ctx, name, o)
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := e.stream(ctx, "start a program in container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
+		return a.ContainerExecAttach(ctx, r.ID, container.ExecAttachOptions{})
+	})
+	return r.ID, s, err
+}
+
+// InspectExec returns what the engine knows of a program that was started by Exec.
+func (e *Engine) InspectExec(ctx context.Context, id string) (container.ExecInspect, error) {
+	return call(ctx, e, "inspect a program in container", func(ctx context.Context, a *api) (container.ExecInspect, error) {
+		return a.ContainerExecInspect(ctx, id)
+	})
+}
+
+// CopyTo unpacks a tar at / of a container.
+func (e *Engine) CopyTo(ctx context.Context, name string, files io.Reader) error {
+	_, err := long(ctx, e, "copy files into container", func(ctx context.Context, a *api) (struct{}, error) {
+		return struct{}{}, a.CopyToContainer(ctx, name, "/", files, container.CopyToContainerOptions{})
+	})
+	return err
+}
+
+// CopyFrom passes a tar of a file or directory of a container to read.
+func (e *Engine) CopyFrom(ctx context.Context, name, path string, read func(io.Reader) error) error {
+	var unread error
+	_, err := long(ctx, e, "copy "+path+" from container", func(ctx context.Context, a *api) (struct{}, error) {
+		files, _, err := a.CopyFromContainer(ctx, name, path)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer files.Close()
+		in := &source{r: files}
+		unread = read(in)
+		return struct{}{}, in.err
+	})
+	if err != nil {
+		return err
+	}
+	return unread
+}
+
+// source remembers the error of a reader, to tell it from those of who reads.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// Changes lists what a container has changed of its image's files.
+func (e *Engine) Changes(ctx context.Context, name string) ([]container.FilesystemChange, error) {
+	return long(ctx, e, "list changes of container", func(ctx context.Context, a *api) ([]container.FilesystemChange, error) {
+		return a.ContainerDiff(ctx, name)
+	})
+}
+
+// Commit makes an image from the files of a container and returns its ID. The image gets the container's configuration,
+// environment included, but for what o changes of it.
+func (e *Engine) Commit(ctx context.Context, name string, o container.CommitOptions) (string, error) {
+	r, err := long(ctx, e, "make an image of container", func(ctx context.Context, a *api) (container.CommitResponse, error) {
+		return a.ContainerCommit(ctx, name, o)
+	})
+	return r.ID, err
+}
+
+// Address returns where this machine reaches a running container.
+func (e *Engine) Address(ctx context.Context, name string) (netip.Addr, error) {
+	c, err := e.Inspect(ctx, name)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, n := range c.NetworkSettings.Networks {
+		if a, err := netip.ParseAddr(n.IPAddress); err == nil {
+			return a, nil
+		}
+	}
+	return netip.Addr{}, &Error{Doing: "look up the address of container", Reason: "it has none", Class: cache.Permanent}
+}

@@ -1,0 +1,188 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which image
+// the server's container is and what was changed in it; the Python inside, with the server's environment and directory,
+// says which files the installed packages lead to. So what is taken from elsewhere by accident, such as a source tree in
+// the working directory, is found out. A candidate that lies about itself on purpose is not.
+
+//go:embed prove.py
+var proveScript string
+
+// provePatience bounds the look into a container.
+const provePatience = 5 * time.Minute
+
+// prove makes sure that a command runs what its image has: that of a server which is up or, without one, that of the
+// measured command, whose image, environment and directory are those of sh.
+func (l *lifecycle) prove(ctx context.Context, sh *shell, s *server, command hclspec.Command) error {
+	l.progress("prove")
+	image := l.m.bench.Image
+	proof := artefact{Node: image.String(), Digest: l.t.refs.input(l.env, image).Digest, Image: sh.box.image.ID}
+	if s != nil {
+		if err := sh.unchanged(ctx, s.process); err != nil {
+			return err
+		}
+	}
+	if packages := sh.box.image.Packages; len(packages) > 0 {
+		for _, p := range packages {
+			proof.Packages = append(proof.Packages, p.Name+" "+p.Version+" sha256:"+p.Record)
+		}
+		var err error
+		if proof.Modules, err = sh.modules(ctx, s, sh.lookups(command)); err != nil {
+			return err
+		}
+	}
+	l.ran = append(l.ran, proof)
+	return nil
+}
+
+// mismatch is the failure of a run of something else than what its image has.
+func mismatch(expected, found string) error {
+	return &engine.Failure{Failure: cache.Failure{
+		Class: cache.Permanent, Rule: "artefact_mismatch", Stage: "start", Message: "what runs is not what the image has: expected " + expected + ", found " + found,
+		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no PYTHONPATH, no installation at start",
+	}}
+}
+
+// unchanged makes sure that a container is of its image, and that nothing was changed where its packages are. What Python
+// itself writes down there, compiled files, does not count.
+func (s *shell) unchanged(ctx context.Context, p executor.Process) error {
+	c, ok := p.(interface{ ID() string })
+	if !ok {
+		return errors.New("what runs the server's container does not name it")
+	}
+	image, changed, err := s.p.Engine.Inside(ctx, c.ID())
+	if err != nil {
+		return err
+	}
+	if image != s.box.image.ID {
+		return mismatch("a container of "+s.box.image.ID, "one of "+image)
+	}
+	site := s.box.image.Site
+	if i := slices.IndexFunc(changed, func(name string) bool {
+		return site != "" && strings.HasPrefix(name, site+"/") && !strings.Contains(name, "/__pycache__")
+	}); i >= 0 {
+		return mismatch("what was installed in "+site, changed[i]+", which was changed since")
+	}
+	return nil
+}
+
+// modules asks the Python of the image which files the installed packages lead to, by name of the module, once for each
+// directory that the command may look them up from.
+func (s *shell) modules(ctx context.Context, srv *server, from []string) (map[string]string, error) {
+	packages, err := json.Marshal(s.box.image.Packages)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Modules  map[string]string `json:"modules"`
+		Problems []string          `json:"problems"`
+	}
+	for _, dir := range from {
+		argv := []string{"python3", "-c", proveScript, string(packages)}
+		if dir != "" {
+			argv = append(argv, dir)
+		}
+		text, err := s.ask(ctx, srv, argv)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &said); err != nil {
+			return nil, mismatch("Python to say where the installed packages are", fmt.Sprintf("%.200q", text))
+		}
+		if len(said.Problems) > 0 {
+			return nil, mismatch("the installed packages", strings.Join(said.Problems, "; "))
+		}
+	}
+	return said.Modules, nil
+}
+
+// ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it prints.
+func (s *shell) ask(ctx context.Context, srv *server, argv []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, provePatience, errTimeout)
+	defer cancel()
+	var out bytes.Buffer
+	c := s.capture()
+	defer c.close()
+	cmd := s.command(argv, &out, c.out)
+	if srv != nil {
+		cmd.Container = &executor.Container{Within: srv.process}
+	}
+	status, err := executor.Run(ctx, s.runner(), cmd)
+	switch {
+	case errors.Is(err, errTimeout):
+		return nil, mismatch("an answer of Python in the container", "none within "+provePatience.String())
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case srv != nil && (err != nil || !status.OK()) && srv.dies():
+		return nil, srv.died("start")
+	case err != nil:
+		return nil, s.notRun(err, "start")
+	case status.OOM && !status.OK():
+		return nil, s.outOfMemory("start", c)
+	case !status.OK():
+		return nil, mismatch("an answer of Python in the container", ended(status)+": "+lastLine(c))
+	}
+	return out.Bytes(), nil
+}
+
+// lookups are the directories from which the Python programs of a command look modules up before all others: that of the
+// script, or the working directory for a module (-m) or text (-c). A program that is found in PATH looks them up from where
+// it lies, which is in the image, and that is the empty text.
+func (s *shell) lookups(command hclspec.Command) []string {
+	var words []string
+	for _, word := range s.expand(command) {
+		words = append(words, strings.FieldsFunc(s.variables(word), isShellSpace)...)
+	}
+	var from []string
+	for i, word := range words {
+		if !isPython(path.Base(word)) {
+			continue
+		}
+		rest := words[i+1:]
+		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "-m" && rest[0] != "-c" {
+			if rest[0] == "-X" || rest[0] == "-W" {
+				rest = rest[1:]
+			}
+			rest = rest[min(1, len(rest)):]
+		}
+		switch {
+		case len(rest) == 0:
+		case rest[0] == "-m" || rest[0] == "-c":
+			from = append(from, insideWork)
+		default:
+			from = append(from, path.Join(insideWork, path.Dir(rest[0])))
+			if path.IsAbs(rest[0]) {
+				from[len(from)-1] = path.Dir(rest[0])
+			}
+		}
+	}
+	if len(from) == 0 {
+		from = []string{""}
+	}
+	slices.Sort(from)
+	return slices.Compact(from)
+}
+
+// isPython says whether a program is called as Pythons are: python, python3, python3.12.
+func isPython(name string) bool {
+	rest, ok := strings.CutPrefix(name, "python")
+	return ok && strings.Trim(rest, "0123456789.") == ""
+}

@@ -1,0 +1,99 @@
+package tasks
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// A server in a container has a network of its own, which this machine is no part of. So it is asked from inside, with
+// what its image has.
+
+//go:embed ready.sh
+var readyShell string
+
+//go:embed ready.py
+var readyPython string
+
+// nothingToAskWith is the exit status of ready.sh where the image has no program that it could ask with.
+const nothingToAskWith = 64
+
+// waitInside waits until a server in a container answers, its log says so, it dies, or time is up.
+func (s *server) waitInside(ctx context.Context, spec *hclspec.Server) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, spec.Timeout, errTimeout)
+	defer cancel()
+	asked := make(chan error, 1)
+	if spec.Log == "" {
+		go func() { asked <- s.ask(ctx, spec) }()
+	}
+	var err error
+	select {
+	case err = <-asked:
+	case <-s.watch.seen():
+	case <-s.process.Done():
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	switch {
+	case errors.Is(err, errTimeout):
+		return s.late(spec)
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout):
+		return context.Cause(ctx)
+	case err != nil && s.dies(), s.dead():
+		return s.died("start")
+	}
+	return err
+}
+
+// dies says whether the server has died, given that something else in its container did not succeed: where that was ended
+// because the server died, its own end is told at about the same time.
+func (s *server) dies() bool {
+	select {
+	case <-s.process.Done():
+		return true
+	case <-time.After(time.Second):
+		return false
+	}
+}
+
+// ask runs what asks until it is answered.
+func (s *server) ask(ctx context.Context, spec *hclspec.Server) error {
+	port := s.sh.vars["PORT"]
+	status, err := s.within(ctx, []string{"sh", "-c", readyShell, "ready", port, spec.HTTP, readyPython})
+	var start *executor.StartError
+	if errors.As(err, &start) { // no shell
+		status, err = s.within(ctx, []string{"python3", "-I", "-c", readyPython, port, spec.HTTP})
+	}
+	switch {
+	case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked", Stage: "start",
+			Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell with curl, wget, nc or bash",
+			Remedy:  `say which line of its log tells: ready { log = "..." }`}}
+	case err != nil:
+		return s.sh.notRun(err, "start")
+	case !status.OK():
+		return s.sh.failure("start", s.output, "what asks in the server's container whether it is ready was ended: "+ended(status))
+	}
+	return nil
+}
+
+// within runs a command in the server's container, with its environment.
+func (s *server) within(ctx context.Context, argv []string) (executor.Status, error) {
+	cmd := s.sh.command(argv, io.Discard, io.Discard)
+	cmd.Container = &executor.Container{Within: s.process}
+	return executor.Run(ctx, s.sh.runner(), cmd)
+}
+
+// late is the failure of a server that was not ready in time.
+func (s *server) late(spec *hclspec.Server) error {
+	fmt.Fprintf(s.output.out, "benchgraph: the server was not ready after %s (timeout)\n", spec.Timeout)
+	return s.sh.failure("start", s.output, fmt.Sprintf("the server was not ready after %s", spec.Timeout))
+}
