@@ -195,13 +195,19 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > j.read { // a torn line, since nobody else is writing: end it
+	torn := info.Size() > j.read // a line, since nobody else is writing: end it
+	if torn {
 		line = append([]byte{'\n'}, line...)
 	}
 	if _, err := j.file.Write(line); err != nil {
 		return err
 	}
-	if err := j.catchUp(); err != nil {
+	if torn {
+		err = j.catchUp()
+	} else {
+		j.take(line)
+	}
+	if err != nil {
 		return err
 	}
 	if j.lines > slack+2*(j.kept+len(j.failures)) {
