@@ -40,8 +40,11 @@ func describe(d *cache.Description, n *Node, k known) {
 }
 
 // contentKey is the key of a node's own description and what its inputs came out as, whatever made them. It is
-// written into d.
+// written into d. It is zero for a node without inputs, of which it would say no more than its key.
 func contentKey(d *cache.Description, n *Node, k known) cache.Key {
+	if len(n.Needs)+len(n.After) == 0 {
+		return cache.Key{}
+	}
 	d.Reset(n.Kind)
 	n.Task.Describe(d)
 	for _, dep := range n.Needs {
