@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -78,6 +79,12 @@ func checkDir(name, dir string) error {
 	return nil
 }
 
+// shell is the program that most commands are given to. What is found by this name in a PATH is kept in shells, as long as
+// it is there: unlike python3, say, which a task may install in front of another one, it belongs to the machine.
+const shell = "sh"
+
+var shells sync.Map // PATH → path of the shell
+
 // lookPath finds name as a shell with cmd's environment and directory would.
 func lookPath(name string, cmd Command) (string, error) {
 	list, ok := "", false
@@ -89,11 +96,19 @@ func lookPath(name string, cmd Command) (string, error) {
 	if !ok {
 		return "", &StartError{Program: name, Reason: "cannot be looked up: the command's environment has no PATH", Remedy: "set PATH or give the program's whole path", Err: fs.ErrNotExist}
 	}
+	if known, ok := shells.Load(list); ok && name == shell && executable(known.(string)) == nil {
+		return known.(string), nil
+	}
 	var denied string
+	everywhere := true // the same directories are meant, whatever Dir is
 	for _, dir := range filepath.SplitList(list) {
+		everywhere = everywhere && filepath.IsAbs(dir)
 		path := filepath.Join(below(cmd.Dir, dir), name)
 		err := executable(path)
 		if err == nil {
+			if name == shell && everywhere {
+				shells.Store(list, path)
+			}
 			return path, nil
 		}
 		if errors.Is(err, fs.ErrPermission) && denied == "" {

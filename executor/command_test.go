@@ -101,3 +101,28 @@ func TestProgramsAreLookedUpAsTheCommandWould(t *testing.T) {
 		})
 	}
 }
+
+// The shell of a PATH is looked up but once; one that is gone is looked for again.
+func TestTheShellIsFoundAgainWhenItIsGone(t *testing.T) {
+	h := executor.NewHost(executor.HostOptions{})
+	first, second := write(t, "sh", "#!/bin/sh\necho first\n", 0o755), write(t, "sh", "#!/bin/sh\necho second\n", 0o755)
+	run := func() string {
+		var out bytes.Buffer
+		cmd := executor.Command{Argv: []string{"sh"}, Dir: "/", Env: []string{"PATH=" + filepath.Dir(first) + ":" + filepath.Dir(second)}, Stdout: &out}
+		if s, err := executor.Run(t.Context(), h, cmd); err != nil || !s.OK() {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		return out.String()
+	}
+	for range 2 {
+		if got := run(); got != "first\n" {
+			t.Errorf("%q ran", got)
+		}
+	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(); got != "second\n" {
+		t.Errorf("%q ran", got)
+	}
+}

@@ -195,10 +195,14 @@ func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) er
 	return nil
 }
 
+// nothing is the standard input of programs that get none, opened once for all of them.
+var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+
 func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
 	switch file := stdin.(type) {
 	case nil:
-		return nil, nil
+		p.template.Stdin, err = nothing()
+		return nil, err
 	case *os.File:
 		p.template.Stdin = file
 		return nil, nil
