@@ -67,7 +67,7 @@ func fillStore(tb testing.TB, d *Disk, count int) []Key {
 			tb.Fatal(err)
 		}
 		dir := d.entryDir(meta.Key)
-		if err := os.MkdirAll(filepath.Join(dir, outDir), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, FilesDir), 0o755); err != nil {
 			tb.Fatal(err)
 		}
 		for name, bytes := range map[string][]byte{"meta": text, "out/result.json": content, "out/server.log": content} {

@@ -195,8 +195,8 @@ func (d *Disk) path(parts ...string) string {
 	return filepath.Join(append([]string{d.dir}, parts...)...)
 }
 
-// Scratch makes an empty directory on the store's file system, from which Put can take a result. It is removed when
-// the store is closed, or when a later process finds that this one died.
+// Scratch makes an empty directory on the store's file system, which Put can make an entry. It is removed when the store
+// is closed, or when a later process finds that this one died.
 func (d *Disk) Scratch() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,6 +211,13 @@ func (d *Disk) Scratch() (string, error) {
 		return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
 	}
 	return dir, nil
+}
+
+// isScratch says whether Scratch made a directory.
+func (d *Disk) isScratch(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claim != nil && filepath.Dir(dir) == d.scratch
 }
 
 // claimScratch makes this Disk's directory under tmp, and beside it a locked file that says: its owner lives.

@@ -139,6 +139,7 @@ func TestAnEntryInThePlaceOfAnotherIsAMiss(t *testing.T) {
 func TestPutDropsWhatAServerLeft(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	dir := cachetest.Prepare(t, d, map[string]string{"f": "1", "private/": ""})
+	out := filepath.Join(dir, cache.FilesDir)
 	// A socket's path is limited to 107 bytes, so it is made elsewhere and moved.
 	short, err := os.MkdirTemp("/tmp", "s")
 	if err != nil {
@@ -151,10 +152,10 @@ func TestPutDropsWhatAServerLeft(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	if err := os.Rename(filepath.Join(short, "s"), filepath.Join(dir, "socket")); err != nil {
+	if err := os.Rename(filepath.Join(short, "s"), filepath.Join(out, "socket")); err != nil {
 		t.Skip(err)
 	}
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644), os.Chmod(filepath.Join(dir, "private"), 0)); err != nil {
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(out, "pipe"), 0o644), os.Chmod(filepath.Join(out, "private"), 0)); err != nil {
 		t.Fatal(err)
 	}
 	entry, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")})
@@ -173,15 +174,46 @@ func TestPutDoesNotFollowALinkInThePlaceOfTheResult(t *testing.T) {
 	if err := os.WriteFile(secret, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := cachetest.Prepare(t, d, nil)
-	if err := errors.Join(os.Remove(dir), os.Symlink(home, dir)); err != nil {
+	for _, place := range []string{"", cache.FilesDir} {
+		dir := cachetest.Prepare(t, d, nil)
+		link := filepath.Join(dir, place)
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(home, link)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")}); err == nil {
+			t.Errorf("a link was stored in the place of %q", place)
+		}
+		if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("what it led to is now %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+// What lies beside the result is worked with, or was put there by a command: none of it gets into the entry, and a link
+// with the name of a file of ours is not written through.
+func TestPutKeepsNothingButTheFiles(t *testing.T) {
+	d := openDisk(t, storeDir(t))
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")}); err == nil {
-		t.Error("a link was stored")
+	dir := cachetest.Prepare(t, d, map[string]string{"f": "1"})
+	work := filepath.Join(dir, "work", "private")
+	err := errors.Join(os.MkdirAll(work, 0o755), os.WriteFile(filepath.Join(work, "f"), nil, 0o400), os.Chmod(work, 0),
+		os.Symlink(victim, filepath.Join(dir, "meta")), os.Chmod(dir, 0o500))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("what it led to is now %v, %v", info.Mode(), err)
+	entry, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Dir(entry.Dir))
+	if err != nil || len(left) != 2 || left[0].Name() != "meta" || !left[0].Type().IsRegular() || left[1].Name() != cache.FilesDir {
+		t.Errorf("the entry consists of %v, %v", left, err)
+	}
+	if text, err := os.ReadFile(victim); string(text) != "mine" {
+		t.Errorf("a file elsewhere holds %q, %v", text, err)
 	}
 }
 

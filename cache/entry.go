@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outDir is the directory of an entry that holds its files.
-const outDir = "out"
+// FilesDir is the directory of an entry that holds its files.
+const FilesDir = "out"
 
 // damage is why an entry cannot be served, now or ever. Other errors (no file descriptor left, say) condemn no entry.
 type damage string
@@ -72,7 +72,7 @@ func (d *Disk) load(key Key) (Entry, error) {
 	if meta.Key != key {
 		return Entry{}, damage("its meta file is that of " + meta.Key.Short())
 	}
-	entry := Entry{Meta: meta, Dir: filepath.Join(dir, outDir)}
+	entry := Entry{Meta: meta, Dir: filepath.Join(dir, FilesDir)}
 	if err := d.checkSizes(&entry.Meta); err != nil {
 		return Entry{}, err
 	}
@@ -123,13 +123,13 @@ func (d *Disk) checkSizes(m *Meta) error {
 // checkSize is checkSizes for one file of the entry in a directory below entries.
 func (d *Disk) checkSize(dir string, file *File) error {
 	var st unix.Stat_t
-	err := d.lstat(dir+sep+outDir+sep+filepath.FromSlash(file.Path), &st)
+	err := d.lstat(dir+sep+FilesDir+sep+filepath.FromSlash(file.Path), &st)
 	kind := st.Mode & unix.S_IFMT
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil && (kind == unix.S_IFLNK) != (file.Link != ""):
 		return damage(file.Path + " is missing")
 	case err != nil:
-		return &fs.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, outDir, filepath.FromSlash(file.Path)), Err: err}
+		return &fs.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir, filepath.FromSlash(file.Path)), Err: err}
 	case file.Link == "" && kind != unix.S_IFREG:
 		return damage(file.Path + " is no regular file")
 	case file.Link == "" && st.Size != file.Size:

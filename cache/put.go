@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -32,16 +31,26 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 			return entry, err
 		}
 	}
-	dir, err := d.Scratch()
-	if err != nil {
-		return Entry{}, err
+	if !d.isScratch(draft.Dir) {
+		return Entry{}, fmt.Errorf("%s is no scratch directory of this store", draft.Dir)
 	}
-	if !strings.HasPrefix(draft.Dir, filepath.Dir(dir)+string(filepath.Separator)) {
-		return Entry{}, fmt.Errorf("%s does not lie in a scratch directory of this store", draft.Dir)
+	s := &stage{dir: draft.Dir, meta: draft.Meta}
+	visible := false
+	defer func() {
+		if !visible { // else it is no scratch directory any more
+			_ = RemoveTree(s.dir)
+		}
+	}()
+	if s.clear() != nil { // what cannot be removed stays behind
+		var err error
+		if s.dir, err = d.Scratch(); err != nil {
+			return Entry{}, err
+		}
+		if err := os.Rename(filepath.Join(draft.Dir, FilesDir), filepath.Join(s.dir, FilesDir)); err != nil {
+			return Entry{}, err
+		}
 	}
-	s := &stage{dir: dir, meta: draft.Meta}
-	defer RemoveTree(s.dir) // gone already when all went well
-	if err := s.take(draft.Dir); err != nil {
+	if err := s.open(); err != nil {
 		return Entry{}, err
 	}
 	defer s.close()
@@ -54,7 +63,9 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 	if err := d.durable(draft.Log, s.sync); err != nil {
 		return Entry{}, err
 	}
-	return d.publish(ctx, s)
+	entry, err := d.publish(ctx, s)
+	visible = err == nil
+	return entry, err
 }
 
 // stage is a directory that is becoming an entry.
@@ -64,24 +75,41 @@ type stage struct {
 	meta Meta
 }
 
-// take takes over the directory of the files.
-func (s *stage) take(dir string) error {
-	// A task may have put a link in the directory's place, or made it read-only, so that it cannot be moved.
+// open opens the directory of the files.
+func (s *stage) open() (err error) {
+	out := filepath.Join(s.dir, FilesDir)
+	if err := openUp(out); err != nil {
+		return err
+	}
+	s.tree, err = openTree(out)
+	return err
+}
+
+// clear removes all but the directory of the files: what was worked with, and whatever a task has put there.
+func (s *stage) clear() error {
+	if err := openUp(s.dir); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(s.dir)
+	for _, name := range names {
+		if name.Name() != FilesDir {
+			err = errors.Join(err, RemoveTree(filepath.Join(s.dir, name.Name())))
+		}
+	}
+	return err
+}
+
+// openUp makes sure that dir is a directory that can be changed: a task may have made it read-only, or put a link in its
+// place.
+func openUp(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return errors.Join(err, fmt.Errorf("%s is no directory", dir))
 	}
 	if info.Mode().Perm() != 0o755 {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			return err
-		}
+		return os.Chmod(dir, 0o755)
 	}
-	out := filepath.Join(s.dir, outDir)
-	if err := os.Rename(dir, out); err != nil {
-		return err
-	}
-	s.tree, err = openTree(out)
-	return err
+	return nil
 }
 
 func (s *stage) close() { s.tree.close() }
@@ -110,7 +138,17 @@ func (s *stage) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, metaFile), data, 0o444)
+	return writeNew(filepath.Join(s.dir, metaFile), data, 0o444)
+}
+
+// writeNew writes a file that must not be there yet: nothing that a task left is followed.
+func writeNew(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // sync makes the entry durable, file by file.
@@ -159,7 +197,7 @@ func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{Meta: s.meta, Dir: filepath.Join(final, outDir)}, nil
+	return Entry{Meta: s.meta, Dir: filepath.Join(final, FilesDir)}, nil
 }
 
 // link makes the entry the one that its content key finds at place.

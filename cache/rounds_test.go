@@ -40,7 +40,10 @@ func newDisk(t *testing.T) *Disk {
 func makeDraft(t *testing.T, d *Disk, name string) Draft {
 	dir, err := d.Scratch()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "f"), []byte(name), 0o644)
+		err = os.Mkdir(filepath.Join(dir, FilesDir), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, FilesDir, "f"), []byte(name), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type File struct {
 // Meta is what an entry says of itself.
 type Meta struct {
 	Key      Key           `json:"key"`
-	Content  Key           `json:"content"` // own description + digests of the inputs' bytes; the second way to find the entry
+	Content  Key           `json:"content"` // own description + digests of the inputs' bytes; the second way to find the entry; zero: there is none
 	Digest   string        `json:"digest"`  // SHA-256 over the list of files: equal digests are equal results
 	Address  string        `json:"address"` // the node that made it first, for people
 	Text     string        `json:"text"`    // the description the Key was made from
@@ -43,7 +43,7 @@ type Entry struct {
 // Draft is a result that is to become an entry.
 type Draft struct {
 	Meta
-	Dir   string   // of its files; lies under the store's Scratch
+	Dir   string   // a scratch directory of the store: what is in its FilesDir is the result, all else is removed
 	Log   *os.File // tells how it was made: durable before the entry is visible; nil: there is none
 	Waits func()   // called when nothing but the disk is waited for any more; nil: nobody wants to know
 }

@@ -65,6 +65,7 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		tries:        make([]int, len(p.Steps)),
 		twins:        map[*Node][]*Step{},
 		messages:     make(chan message),
+		idle:         make(chan func()),
 		over:         make(chan struct{}),
 		remains:      remaining(p),
 		spans:        spansOf(p, o.Room),
@@ -131,6 +132,7 @@ type run struct {
 	result  Result
 
 	messages    chan message
+	idle        chan func()   // to the goroutines that wait for an attempt
 	over        chan struct{} // closed at the end: nobody listens to messages any more
 	interrupted <-chan struct{}
 	poll        <-chan time.Time

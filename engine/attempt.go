@@ -55,14 +55,32 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 		r.emit(Event{Type: LeaseGranted, Address: n.Address, Attempt: a.Number, Data: map[string]any{"devices": a.Devices, "ports": lease.Ports, "cpus": lease.CPUs}})
 	}
 	r.quiet = lease.Quiet
-	go func() {
+	work := func() {
 		a.err = errGone
 		defer func() {
 			a.Duration = time.Since(a.Start)
 			r.send(message{step: s, attempt: a})
 		}()
 		a.entry, a.err = r.try(s, a)
-	}()
+	}
+	select {
+	case r.idle <- work:
+	default:
+		go r.hand(work)
+	}
+}
+
+// hand works at one attempt after the other. The stack of a goroutine that begins is small, and is copied many times until
+// it is as large as an attempt needs it.
+func (r *run) hand(work func()) {
+	for {
+		work()
+		select {
+		case work = <-r.idle:
+		case <-r.over:
+			return
+		}
+	}
 }
 
 // errGone is the failure of a task that ended its goroutine instead of returning.
@@ -81,15 +99,16 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 			_ = log.f.Sync()
 		}
 	}()
-	out, err := r.perform(s, a, log)
-	if out != "" {
-		defer func() {
-			if err != nil { // else the store took it
-				_ = cache.RemoveTree(out)
-			}
-		}()
-	}
+	dir, err := r.Scratch()
 	if err != nil {
+		return entry, err
+	}
+	defer func() {
+		if err != nil { // else the store took it
+			_ = cache.RemoveTree(dir)
+		}
+	}()
+	if err := r.perform(s, a, dir, log); err != nil {
 		return entry, err
 	}
 	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows || s.gone != "") {
@@ -101,33 +120,34 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text,
 		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
 	}
-	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: out, Log: log.f, Waits: func() {
+	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.waits = true
 		a.lease.Yield()
 		r.send(message{waits: true})
 	}})
 }
 
-// perform runs the task and returns the directory of what it made, also when it failed half-way.
-func (r *run) perform(s *Step, a *attempt, log *syncedLog) (out string, err error) {
-	env := &Env{Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
-	if env.Out, err = r.Scratch(); err != nil {
-		return "", err
+// perform runs the task in a scratch directory.
+func (r *run) perform(s *Step, a *attempt, dir string, log *syncedLog) error {
+	env := &Env{
+		Out: filepath.Join(dir, cache.FilesDir), Work: filepath.Join(dir, "work"), Scratch: dir,
+		Log: log, Lease: a.lease, Emit: r.relay(s, a.Number),
 	}
-	if env.Work, err = r.Scratch(); err != nil {
-		return env.Out, err
+	for _, dir := range []string{env.Out, env.Work} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
 	}
-	defer cache.RemoveTree(env.Work) // what is left is removed with the store's other scratch directories
 	if err := r.supply(env, s.Node, a); err != nil {
-		return env.Out, err
+		return err
 	}
 	if err := protect(r.ctx, s.Node.Task, env); err != nil {
-		return env.Out, err
+		return err
 	}
 	if r.ctx.Err() != nil {
-		return env.Out, context.Cause(r.ctx)
+		return context.Cause(r.ctx)
 	}
-	return env.Out, nil
+	return nil
 }
 
 // remover is a store that can give an entry up. In one that cannot, the entry that is there outlives -replace.

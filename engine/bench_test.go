@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -142,6 +143,9 @@ func fillDisk(b *testing.B, w *world, g *engine.Graph) {
 				continue
 			}
 			dir, err := w.disk.Scratch()
+			if err == nil {
+				err = os.Mkdir(filepath.Join(dir, cache.FilesDir), 0o755)
+			}
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func (m *memory) Find(ctx context.Context, content cache.Key) (cache.Entry, erro
 }
 
 func (m *memory) Put(_ context.Context, draft cache.Draft) (cache.Entry, error) {
-	dir, meta := draft.Dir, draft.Meta
+	dir, meta := filepath.Join(draft.Dir, cache.FilesDir), draft.Meta
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if entry, ok := m.entries[meta.Key]; ok {

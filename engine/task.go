@@ -57,13 +57,14 @@ type End struct {
 
 // Env is all that a running task may use.
 type Env struct {
-	Out    string        // an empty directory: what is in it when Run returns nil is the result
-	Work   string        // an empty directory that is removed afterwards
-	Inputs []Input       // the results of Node.Needs, in that order
-	Ends   []End         // how the nodes of Node.After ended, in that order
-	Log    io.Writer     // the complete log of this attempt; safe for concurrent use
-	Lease  *device.Lease // what was granted of Node.Resources
-	Emit   func(Event)   // tells of something within the attempt; the engine fills in time, address and attempt
+	Out     string        // an empty directory: what is in it when Run returns nil is the result
+	Work    string        // an empty directory that is removed afterwards
+	Scratch string        // holds both; what a task puts beside them is removed, too
+	Inputs  []Input       // the results of Node.Needs, in that order
+	Ends    []End         // how the nodes of Node.After ended, in that order
+	Log     io.Writer     // the complete log of this attempt; safe for concurrent use
+	Lease   *device.Lease // what was granted of Node.Resources
+	Emit    func(Event)   // tells of something within the attempt; the engine fills in time, address and attempt
 }
 
 // Failure is an error of a known class.

@@ -139,7 +139,7 @@ type captured struct {
 
 // capture makes the place for the output of the next command.
 func (s *shell) capture() *captured {
-	s.last = &captured{dir: s.env.Work}
+	s.last = &captured{dir: s.env.Scratch}
 	s.last.out = io.MultiWriter(s.last, s.log)
 	return s.last
 }

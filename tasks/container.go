@@ -61,7 +61,7 @@ func (s *shell) enter(r refs, in inside) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.image, err)
 	}
-	home, err := os.MkdirTemp(s.env.Work, "home-")
+	home, err := os.MkdirTemp(s.env.Scratch, "home-")
 	if err != nil {
 		return err
 	}

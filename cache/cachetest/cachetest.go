@@ -53,16 +53,19 @@ func Meta(name string) cache.Meta {
 	return cache.Meta{Key: d.Key(), Text: d.Text(), Address: `test.made["` + name + `"]`, Duration: time.Second, Log: "log-" + name}
 }
 
-// Prepare fills a scratch directory with files: path → contents. A path that ends in / is a directory, one that ends in
+// Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, one that ends in
 // * an executable file (without the *), contents that begin with -> a link.
 func Prepare(t testing.TB, s Store, files map[string]string) string {
 	t.Helper()
 	dir, err := s.Scratch()
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, cache.FilesDir), 0o755)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range files {
-		path := filepath.Join(dir, filepath.FromSlash(strings.TrimSuffix(name, "*")))
+		path := filepath.Join(dir, cache.FilesDir, filepath.FromSlash(strings.TrimSuffix(name, "*")))
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		link, isLink := strings.CutPrefix(content, "->")
 		switch {
@@ -285,7 +288,7 @@ func refusals(t *testing.T, s Store) {
 		}
 	}
 	dir := Prepare(t, s, map[string]string{"f": "1"})
-	if err := os.Link(outside, filepath.Join(dir, "hard")); err != nil {
+	if err := os.Link(outside, filepath.Join(dir, cache.FilesDir, "hard")); err != nil {
 		t.Skip(err)
 	}
 	if _, err := s.Put(ctx, cache.Draft{Dir: dir, Meta: Meta("hard link")}); err == nil || !strings.Contains(err.Error(), "hard link") {
