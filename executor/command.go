@@ -41,17 +41,10 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // resolve checks cmd and returns the path of its program.
 func resolve(cmd Command) (string, error) {
-	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
-		return "", &StartError{Program: "command", Reason: "is empty", Remedy: "name a program", Err: syscall.EINVAL}
+	if err := checkWords(cmd); err != nil {
+		return "", err
 	}
 	name := cmd.Argv[0]
-	for _, text := range [][]string{cmd.Argv, cmd.Env} {
-		for _, s := range text {
-			if strings.ContainsRune(s, 0) {
-				return "", &StartError{Program: name, Reason: fmt.Sprintf("NUL byte in %.40q", s), Remedy: "pass such data in a file", Err: syscall.EINVAL}
-			}
-		}
-	}
 	if err := checkDir(name, cmd.Dir); err != nil {
 		return "", err
 	}
@@ -63,6 +56,21 @@ func resolve(cmd Command) (string, error) {
 		return path, nil
 	}
 	return lookPath(name, cmd)
+}
+
+// checkWords checks what a command is made of.
+func checkWords(cmd Command) error {
+	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
+		return &StartError{Program: "command", Reason: "is empty", Remedy: "name a program", Err: syscall.EINVAL}
+	}
+	for _, text := range [][]string{cmd.Argv, cmd.Env} {
+		for _, s := range text {
+			if strings.ContainsRune(s, 0) {
+				return &StartError{Program: cmd.Argv[0], Reason: fmt.Sprintf("NUL byte in %.40q", s), Remedy: "pass such data in a file", Err: syscall.EINVAL}
+			}
+		}
+	}
+	return nil
 }
 
 func checkDir(name, dir string) error {

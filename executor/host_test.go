@@ -8,7 +8,7 @@ import (
 )
 
 func TestHostPassesTheSuite(t *testing.T) {
-	executortest.Run(t, func(t *testing.T) executor.Executor {
+	executortest.Run(t, executortest.Traits{}, func(t *testing.T) executor.Executor {
 		return executor.NewHost(executor.HostOptions{Owner: t.TempDir()})
 	})
 }

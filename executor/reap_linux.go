@@ -66,6 +66,12 @@ func alive(all []proc) map[procID]bool {
 	return living
 }
 
+// lives says whether a process does.
+func lives(id procID) bool {
+	p, err := readProc(id.pid)
+	return err == nil && p.id() == id && p.state != 'Z'
+}
+
 // abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
 func abandoned(all []proc, owner, namespace string, rolls []abandonedRoll) []proc {
 	living := alive(all)

@@ -36,10 +36,10 @@ func (e *Engine) do(ctx context.Context, doing string, f func(context.Context, *
 	return err
 }
 
-// persist is do for what is to be done also when the engine is being restarted.
-func (e *Engine) persist(ctx context.Context, doing string, f func(context.Context, *api) error) error {
+// Persist repeats f while it fails because the engine is away, for some time.
+func (e *Engine) Persist(ctx context.Context, f func() error) error {
 	for begun := time.Now(); ; {
-		err := e.do(ctx, doing, f)
+		err := f()
 		if !IsGone(err) || time.Since(begun) > e.patience()/4 {
 			return err
 		}
@@ -69,10 +69,9 @@ func (e *Engine) Signal(ctx context.Context, name, signal string) error {
 	})
 }
 
-// Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone. An
-// engine that has just gone away gets some time to come back.
+// Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	return e.persist(ctx, "remove container", func(ctx context.Context, a *api) error {
+	return e.do(ctx, "remove container", func(ctx context.Context, a *api) error {
 		err := a.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true, Force: true})
 		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // conflict: it is just being removed
 			return nil

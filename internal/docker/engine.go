@@ -137,6 +137,7 @@ type Info struct {
 	BuildKit  bool
 	GPUs      bool // it can give containers NVIDIA devices
 	SwapLimit bool
+	Memory    int64 // bytes that the engine's machine has
 }
 
 // Info asks the engine who it is. An engine that does not answer is *Unavailable.
@@ -145,7 +146,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 		info, err := a.Info(ctx)
 		return Info{
 			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir, OS: info.OSType, Arch: info.Architecture,
-			SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
+			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
 		}, err
 	})
 }

@@ -113,6 +113,7 @@ var meanings = []struct {
 }{
 	{"no space left on device", cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"disk quota exceeded", cache.Infra, "make room where the engine keeps its images (docker system df)"},
+	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
 	{"capabilities: [[gpu]]", cache.Infra, "install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
 	{"nvidia-container-cli", cache.Infra, "see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
 	{"address pool", cache.Infra, "remove networks that nobody uses (docker network prune), or give the engine more addresses (default-address-pools)"},

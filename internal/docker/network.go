@@ -17,7 +17,7 @@ func (e *Engine) CreateNetwork(ctx context.Context, name string, internal bool, 
 
 // RemoveNetwork removes a network. One that is not there is left alone.
 func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
-	return e.persist(ctx, "remove network", func(ctx context.Context, a *api) error {
+	return e.do(ctx, "remove network", func(ctx context.Context, a *api) error {
 		err := a.NetworkRemove(ctx, name)
 		if errdefs.IsNotFound(err) {
 			return nil

@@ -1,0 +1,239 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// contained is a program in a container of its own.
+type contained struct {
+	docker  *Docker
+	name    string // of the container, and of its network if it has one
+	cmd     Command
+	ctx     context.Context
+	output  *output
+	stream  *docker.Stream
+	await   func() error
+	unwatch func() bool
+
+	started, ended time.Time // as seen from here
+
+	life
+}
+
+func (c *contained) Container() string { return c.name }
+
+// start makes the container and starts it. Output and end are waited for before, so that nothing is missed.
+func (c *contained) start(ctx context.Context) error {
+	e := c.docker.engine
+	network, err := c.network(ctx)
+	if err != nil {
+		return err
+	}
+	host, err := c.docker.hostConfig(c.cmd.Container, network)
+	if err != nil {
+		return err
+	}
+	if err := e.Create(ctx, c.name, c.docker.config(c.cmd), host); err != nil {
+		return c.explain(err)
+	}
+	if files := c.cmd.Container.Files; files != nil {
+		if err := e.CopyTo(ctx, c.name, files); err != nil {
+			return err
+		}
+	}
+	if c.stream, err = e.Attach(ctx, c.name, c.cmd.Stdin != nil); err != nil {
+		return err
+	}
+	if c.await, err = e.Await(c.ctx, c.name); err != nil {
+		return err
+	}
+	c.started = time.Now()
+	return c.explain(e.Start(ctx, c.name))
+}
+
+// network returns what the container is connected to. One of its own is made.
+func (c *contained) network(ctx context.Context) (string, error) {
+	o := c.cmd.Container
+	switch {
+	case o.Beside != nil:
+		beside, ok := o.Beside.(Contained)
+		if !ok {
+			return "", &Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container", Remedy: "run both in containers"}
+		}
+		return "container:" + beside.Container(), nil
+	case o.Reachable:
+		return c.name, c.docker.engine.CreateNetwork(ctx, c.name, !o.Outward, c.docker.labels())
+	case o.Outward:
+		return "bridge", nil
+	}
+	return "none", nil
+}
+
+// explain says what is wrong with the command when the engine refuses to start it.
+func (c *contained) explain(err error) error {
+	e, ok := errors.AsType[*docker.Error](err)
+	if !ok || e.Class != cache.Permanent {
+		return err
+	}
+	return &StartError{Program: c.cmd.Argv[0], Reason: e.Reason, Remedy: e.Remedy, Err: err}
+}
+
+// supervise sees the end of the program and removes its container.
+func (c *contained) supervise() {
+	defer close(c.gone)
+	defer c.unwatch()
+	ended := make(chan error, 1)
+	go func() { ended <- c.await() }()
+	c.output.follow(c.stream)
+	if c.cmd.Stdin != nil {
+		go c.stream.Feed(c.cmd.Stdin) // not waited for: stdin may block for ever
+	}
+	var err error
+	select {
+	case err = <-ended:
+	case <-c.stop:
+		err = c.end(ended)
+	}
+	c.ended = time.Now()
+	close(c.done)
+	if err == nil {
+		err = cmp.Or(c.output.drain(), c.report())
+	}
+	c.stream.Close()
+	c.err = cmp.Or(err, c.output.close(), c.failure())
+	c.once.Do(func() {}) // what it was stopped for is now known
+	c.remove()
+	if c.err != nil && c.status == (Status{}) {
+		c.status.Code = -1
+	}
+}
+
+// end ends the program: first it asks, then it kills.
+func (c *contained) end(ended <-chan error) error {
+	for _, try := range []struct {
+		signal string
+		limit  time.Duration
+	}{{"SIGTERM", max(c.cmd.Grace, 0)}, {"SIGKILL", killTime}} {
+		if err := c.docker.engine.Signal(c.ctx, c.name, try.signal); err != nil {
+			return err
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(cmp.Or(try.limit, defaultGrace)):
+		}
+	}
+	return fmt.Errorf("%s: container %s cannot be ended", c.cmd.Argv[0], c.name)
+}
+
+// report fills the status in.
+func (c *contained) report() error {
+	info, err := c.docker.engine.Inspect(c.ctx, c.name)
+	switch {
+	case docker.IsNotFound(err):
+		return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient, Err: err}
+	case err != nil:
+		return err
+	case info.State.Running:
+		return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was started again by somebody else", Class: cache.Transient}
+	}
+	c.status = exitStatus(info.State.ExitCode)
+	c.status.OOM = info.State.OOMKilled
+	// The engine tells when it had noticed the start and the end. A program that is quicker than that is timed from here.
+	c.status.Wall = c.ended.Sub(c.started)
+	if noticed := ran(info.State); noticed > 0 {
+		c.status.Wall = noticed
+	}
+	return nil
+}
+
+// exitStatus undoes what shells and the init of a container do: a program that a signal ended exits with 128 and its number.
+func exitStatus(code int) Status {
+	if code > 128 && unix.SignalName(syscall.Signal(code-128)) != "" {
+		return Status{Code: -1, Signal: signalName(syscall.Signal(code - 128))}
+	}
+	return Status{Code: code}
+}
+
+// ran returns how long a container ran; 0: the engine does not say.
+func ran(s *container.State) time.Duration {
+	begun, err := time.Parse(time.RFC3339Nano, s.StartedAt)
+	if err != nil {
+		return 0
+	}
+	ended, err := time.Parse(time.RFC3339Nano, s.FinishedAt)
+	if err != nil {
+		return 0
+	}
+	return ended.Sub(begun)
+}
+
+// initFailures are what the first process of a container says when it cannot start the program: tini, then catatonit.
+var initFailures = regexp.MustCompile(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): failed to exec pid1: (.+)\n$`)
+
+// failure says that the program could not be started when its container has ended because of that.
+func (c *contained) failure() error {
+	m := initFailures.FindStringSubmatch(string(c.output.start.text))
+	if m == nil || c.status.Code <= 0 {
+		return nil
+	}
+	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
+	switch c.status.Code {
+	case 127:
+		e.Remedy, e.Err = "install it in the image, or add its directory to PATH", fs.ErrNotExist
+	case 126:
+		e.Remedy, e.Err = "make it executable (chmod +x)", fs.ErrPermission
+	}
+	return e
+}
+
+// remove removes what is not to be kept, also when the engine is just being restarted.
+func (c *contained) remove() {
+	clear := c.discard
+	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
+		clear = c.removeNetwork
+	}
+	err := c.docker.engine.Persist(c.ctx, clear)
+	switch {
+	case c.err == nil:
+		c.err = err
+	case err == nil && docker.IsGone(c.err): // it is back
+		c.err = &docker.Error{
+			Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
+			Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+		}
+	}
+}
+
+// discard removes the container and what it was given.
+func (c *contained) discard() error {
+	if c.stream != nil {
+		c.stream.Close()
+	}
+	if err := c.docker.engine.Remove(c.ctx, c.name); err != nil {
+		return err
+	}
+	return c.removeNetwork()
+}
+
+func (c *contained) removeNetwork() error {
+	if o := c.cmd.Container; o.Reachable && o.Beside == nil {
+		return c.docker.engine.RemoveNetwork(c.ctx, c.name)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+const defaultPids = 32768
+
+// Docker is the Executor that runs commands in containers of an engine, and those without a container on the host.
+//
+// A container ends with its program, and is then removed with all that it was given. The engine keeps no log of it: its
+// output goes nowhere but to the command's writers, and is lost when the engine is restarted, which is an error. Should
+// this process be killed, ReapContainers removes what it left.
+type Docker struct {
+	engine *docker.Engine
+	host   Executor
+	owner  string
+	memory func() (int64, error) // of the engine's machine
+}
+
+// NewDocker returns a Docker. Commands without a container are host's.
+func NewDocker(e *docker.Engine, host Executor) *Docker {
+	return &Docker{engine: e, host: host, owner: newOwner().String(), memory: sync.OnceValues(func() (int64, error) {
+		info, err := e.Info(context.Background())
+		return info.Memory, err
+	})}
+}
+
+// Start starts cmd. An engine that does not answer is *docker.Unavailable.
+func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
+	if cmd.Container == nil {
+		return d.host.Start(ctx, cmd)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkWords(cmd); err != nil {
+		return nil, err
+	}
+	if cmd.Container.Within != nil {
+		return d.startWithin(ctx, cmd)
+	}
+	c := &contained{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd, output: newOutput(cmd)}
+	c.begin()
+	// What is asked of the engine while the program runs outlives ctx, whose end is what has it stopped.
+	c.ctx = context.WithoutCancel(ctx)
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.discard())
+	}
+	c.unwatch = context.AfterFunc(ctx, func() { c.halt(context.Cause(ctx)) })
+	go c.supervise()
+	return c, nil
+}
+
+// labels are those by which ReapContainers knows what this process made.
+func (d *Docker) labels() map[string]string {
+	return map[string]string{docker.LabelState: d.engine.State(), docker.LabelOwner: d.owner}
+}
+
+// config says what runs.
+func (d *Docker) config(cmd Command) *container.Config {
+	c := cmd.Container
+	labels := d.labels()
+	for name, value := range c.Labels {
+		labels[name] = value
+	}
+	config := &container.Config{
+		Image:        c.Image,
+		Entrypoint:   cmd.Argv,
+		Env:          cmd.Env,
+		WorkingDir:   cmd.Dir,
+		User:         c.User,
+		Labels:       labels,
+		AttachStdout: true,
+		AttachStderr: true,
+		AttachStdin:  cmd.Stdin != nil,
+		OpenStdin:    cmd.Stdin != nil,
+		StdinOnce:    cmd.Stdin != nil,
+		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
+	}
+	if c.Beside == nil {
+		config.Hostname = "benchgraph" // the engine's own would be in the environment, another one each time
+	}
+	return config
+}
+
+// hostConfig says what it runs in.
+func (d *Docker) hostConfig(c *Container, network string) (*container.HostConfig, error) {
+	mounts, err := d.mounts(c.Mounts)
+	if err != nil {
+		return nil, err
+	}
+	shm := c.Shm
+	if shm == 0 {
+		memory := c.Memory
+		if memory == 0 {
+			if memory, err = d.memory(); err != nil {
+				return nil, err
+			}
+		}
+		shm = memory / 2
+	}
+	yes, pids := true, cmp.Or(c.Pids, defaultPids)
+	h := &container.HostConfig{
+		NetworkMode: container.NetworkMode(network),
+		CapDrop:     []string{"ALL"},
+		CapAdd:      c.Caps,
+		SecurityOpt: []string{"no-new-privileges:true"},
+		Init:        &yes,
+		IpcMode:     "private",
+		Mounts:      mounts,
+		ShmSize:     shm,
+		LogConfig:   container.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
+		Resources: container.Resources{
+			CpusetCpus: c.CPUs,
+			Memory:     c.Memory,
+			MemorySwap: c.Memory,
+			PidsLimit:  &pids,
+		},
+	}
+	if len(c.GPUs) > 0 {
+		h.DeviceRequests = []container.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}
+	}
+	return h, nil
+}
+
+// mounts refuses what would hand the engine, and with it the machine, to what runs in the container.
+func (d *Docker) mounts(all []Mount) ([]mount.Mount, error) {
+	var out []mount.Mount
+	for _, m := range all {
+		for _, socket := range []string{strings.TrimPrefix(d.engine.Host(), "unix://"), "/var/run/docker.sock"} {
+			if filepath.IsAbs(socket) && contains(m.Host, socket) {
+				return nil, &Unsupported{
+					What:   fmt.Sprintf("mount of %s: it holds the socket of the container engine, %s", m.Host, socket),
+					Remedy: "mount less of the host",
+				}
+			}
+		}
+		out = append(out, mount.Mount{
+			Type: mount.TypeBind, Source: m.Host, Target: m.Inside, ReadOnly: !m.Writable,
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
+		})
+	}
+	return out, nil
+}
+
+// contains says whether path is dir or below it, whatever links lead there.
+func contains(dir, path string) bool {
+	for _, d := range []string{filepath.Clean(dir), resolved(dir)} {
+		for _, p := range []string{filepath.Clean(path), resolved(path)} {
+			if rel, err := filepath.Rel(d, p); err == nil && filepath.IsLocal(rel) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resolved follows links; what cannot be followed is returned as it is.
+func resolved(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return filepath.Clean(path)
+}

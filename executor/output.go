@@ -1,0 +1,87 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"cmp"
+	"io"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// output is where a program in a container writes to.
+type output struct {
+	stdout, stderr io.Writer
+	sinks          []*sink
+	start          head          // of stderr
+	copied         chan struct{} // closed: all is written
+	err            error         // of reading; set before copied is closed
+}
+
+func newOutput(cmd Command) *output {
+	o := &output{stdout: io.Discard, stderr: io.Discard}
+	open := func(w io.Writer) io.Writer {
+		s := &sink{Masker: NewMasker(w, cmd.Secrets)}
+		o.sinks = append(o.sinks, s)
+		return steady{s}
+	}
+	// Each has a Masker of its own even for the same writer: a secret may be in pieces, with a piece of the other between.
+	if cmd.Stdout != nil {
+		o.stdout = open(cmd.Stdout)
+	}
+	if cmd.Stderr != nil {
+		o.stderr = open(cmd.Stderr)
+	}
+	o.stderr = io.MultiWriter(&o.start, o.stderr)
+	return o
+}
+
+// follow writes all that comes from s.
+func (o *output) follow(s *docker.Stream) {
+	o.copied = make(chan struct{})
+	go func() {
+		defer close(o.copied)
+		o.err = s.Copy(o.stdout, o.stderr)
+	}()
+}
+
+// drain waits until all output is there, which is nearly always so when the program has ended.
+func (o *output) drain() error {
+	select {
+	case <-o.copied:
+		return o.err
+	case <-time.After(killTime):
+		return &docker.Error{Doing: "read the output", Reason: "the engine does not bring it to an end", Class: cache.Transient}
+	}
+}
+
+// close passes on what is held back, once the stream is closed, and returns the first error of writing.
+func (o *output) close() error {
+	<-o.copied
+	var first error
+	for _, s := range o.sinks {
+		if err := s.Masker.Close(); err != nil && s.err == nil {
+			s.err = err
+		}
+		first = cmp.Or(first, s.err)
+	}
+	return first
+}
+
+// steady goes on when what is below fails, which remembers that, so that the program is not blocked.
+type steady struct{ s *sink }
+
+func (w steady) Write(b []byte) (int, error) {
+	_, _ = w.s.Write(b) // the sink has the error
+	return len(b), nil
+}
+
+// head keeps the first bytes that are written to it.
+type head struct{ text []byte }
+
+func (h *head) Write(b []byte) (int, error) {
+	h.text = append(h.text, b[:min(len(b), 1024-len(h.text))]...)
+	return len(b), nil
+}

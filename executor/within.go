@@ -1,0 +1,173 @@
+//go:build linux || darwin
+
+package executor
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// within is a program in the container of another one, with which it ends at the latest: what it leaves behind does, too.
+type within struct {
+	docker *Docker
+	name   string // of the container
+	id     string // of the program
+	cmd    Command
+	ctx    context.Context
+	output *output
+	stream *docker.Stream
+
+	unwatch func() bool
+	life
+}
+
+func (w *within) Container() string { return w.name }
+
+func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) {
+	host, ok := cmd.Container.Within.(Contained)
+	if !ok {
+		return nil, &Unsupported{What: cmd.Argv[0] + " within a program that is in no container", Remedy: "run that in a container"}
+	}
+	w := &within{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd), ctx: context.WithoutCancel(ctx)}
+	w.begin()
+	var err error
+	w.id, w.stream, err = d.engine.Exec(ctx, w.name, container.ExecOptions{
+		User: cmd.Container.User, Env: cmd.Env, WorkingDir: cmd.Dir, Cmd: cmd.Argv,
+		AttachStdin: cmd.Stdin != nil, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.unwatch = context.AfterFunc(ctx, func() { w.halt(context.Cause(ctx)) })
+	go w.supervise()
+	return w, nil
+}
+
+func (w *within) supervise() {
+	defer close(w.gone)
+	defer w.unwatch()
+	begun := time.Now()
+	w.output.follow(w.stream)
+	if w.cmd.Stdin != nil {
+		go w.stream.Feed(w.cmd.Stdin) // not waited for: stdin may block for ever
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.await() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-w.stop:
+		err = w.end(ended)
+	}
+	w.status.Wall = time.Since(begun)
+	close(w.done)
+	w.stream.Close()
+	w.err = cmp.Or(err, w.output.close(), w.failure())
+}
+
+// await waits for the end of the program, and of its output unless something that it left behind keeps that open.
+func (w *within) await() error {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		select {
+		case <-w.output.copied:
+		case <-time.After(pause):
+		}
+		info, err := w.docker.engine.InspectExec(w.ctx, w.id)
+		if err != nil {
+			return err
+		}
+		if info.Running {
+			if isClosed(w.output.copied) {
+				time.Sleep(pause) // it has closed its output, or is about to end
+			}
+			continue
+		}
+		w.status = exitStatus(info.ExitCode)
+		select {
+		case <-w.output.copied:
+		case <-time.After(settleTime):
+		}
+		return nil
+	}
+}
+
+// end ends the program: first it asks, then it kills. Engines know no request for that, but to run a program that does it.
+func (w *within) end(ended <-chan error) error {
+	for _, try := range []struct {
+		signal string
+		limit  time.Duration
+	}{{"TERM", max(w.cmd.Grace, 0)}, {"KILL", killTime}} {
+		if err := w.signal(try.signal); err != nil {
+			return err
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(cmp.Or(try.limit, defaultGrace)):
+		}
+	}
+	return fmt.Errorf("%s: cannot be ended in container %s", w.cmd.Argv[0], w.name)
+}
+
+func (w *within) signal(name string) error {
+	e := w.docker.engine
+	info, err := e.InspectExec(w.ctx, w.id)
+	if err != nil || !info.Running {
+		return err
+	}
+	pid, err := innermost(info.Pid)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be ended but with its container: %w", w.cmd.Argv[0], err)
+	}
+	_, s, err := e.Exec(w.ctx, w.name, container.ExecOptions{
+		User: w.cmd.Container.User, Cmd: []string{"sh", "-c", "kill -" + name + " " + strconv.Itoa(pid)}, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return err
+	}
+	s.Close()
+	return nil
+}
+
+// innermost returns the number that a process has in its own namespace.
+func innermost(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if numbers, ok := strings.CutPrefix(lines.Text(), "NSpid:"); ok {
+			all := strings.Fields(numbers)
+			return strconv.Atoi(all[len(all)-1])
+		}
+	}
+	return 0, fmt.Errorf("process %d: its number in the container is not known", pid)
+}
+
+// execFailure is what an engine writes instead of the output of a program that cannot be started.
+var execFailure = regexp.MustCompile(`^OCI runtime exec failed: (.+)\r?\n$`)
+
+func (w *within) failure() error {
+	m := execFailure.FindStringSubmatch(string(w.output.start.text))
+	if m == nil || w.status.Code != 126 && w.status.Code != 127 {
+		return nil
+	}
+	e := &StartError{Program: w.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1]}
+	if w.status.Code == 127 || strings.Contains(m[1], "not found") || strings.Contains(m[1], "no such file") {
+		e.Err = fs.ErrNotExist
+	}
+	return e
+}
