@@ -1,0 +1,3 @@
+from setuptools import setup
+
+setup(name="tinyhub", version="2.0", packages=["tinyhub"])

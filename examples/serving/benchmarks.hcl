@@ -1,0 +1,242 @@
+# A campaign as one would run it on an inference engine, on any machine with Docker: five commits of one project, each
+# measured as it was before, as its author made it, and as an agent would have made it. Wheels are compiled, images are
+# made, what is broken is mended, servers answer over HTTP, and the report says who won.
+#
+# The engine is a stand-in: tinyserve (testdata/tinyserve) speaks OpenAI's API and prints what vLLM's benchmarks print, but
+# its model is arithmetic. Its history is tinyserve.bundle, and every commit has a tag, by which it is called here.
+#
+#   benchgraph plan     what will be done
+#   benchgraph apply    does it: some minutes, most of them the first time
+#
+# It needs a Docker engine, and root with debootstrap for the images' root file systems. The lock file is not committed
+# here, so that everybody sees the fixes being learnt; in a project of one's own it is.
+
+repo "tinyserve" {
+  path = "tinyserve.bundle"
+}
+
+locals {
+  model  = "standin/syllables"
+  random = "--dataset-name random --random-input-len 128 --random-output-len 24 --num-prompts 40"
+}
+
+# An old client: a file of conversations, and results line by line.
+commit "incremental-text" {
+  title  = "engine: a new token is turned into text by itself"
+  params = { bench = "serving", load = "--dataset conversations.json --num-prompts 40" }
+}
+
+# Neither this commit nor its parent starts: see fix.quokka.
+commit "row-order" {
+  title  = "kernels: matrices are read in the order in which they lie"
+  params = { bench = "serving", load = local.random }
+}
+
+# Wheels of this commit and of its parent lack a file: see fix.scheduler.
+commit "one-prompt" {
+  title  = "api_server: the tokens of one prompt are not merged with anything"
+  params = { bench = "serving", load = local.random }
+}
+
+# This commit and its parent need an old library: see fix.tinynum1.
+commit "top-tokens" {
+  title  = "kernels: the best tokens are kept, the others are not sorted"
+  params = { bench = "throughput" }
+}
+
+commit "slots" {
+  title  = "engine: sequences and outputs have slots"
+  params = { bench = "latency" }
+}
+
+variant "baseline" {
+  baseline = true
+  rev      = each.commit.parent
+}
+
+variant "human" {}
+
+# What agents make of the same task: something faster, something that changes nothing, something that breaks under load,
+# nothing at all, and something that does not even apply.
+variant "agent" {
+  rev      = each.commit.parent
+  patch    = "patches/${each.commit.name}.diff"
+  optional = true
+}
+
+# Root file systems, made of Debian's packages. Anything that makes a tar would do, as would the name of an image.
+task "system" {
+  inputs  = ["base/**"]
+  command = "base/system $OUT/rootfs.tar"
+  outputs = ["rootfs.tar"]
+  timeout = "20m"
+}
+
+task "compiler" {
+  inputs  = ["base/common", "base/compiler"]
+  data    = { "system.tar" = task.system }
+  command = "base/compiler system.tar $OUT/rootfs.tar"
+  outputs = ["rootfs.tar"]
+  timeout = "20m"
+}
+
+image "system" {
+  from   = task.system
+  verify = "python3 -c 'import tinyhub, tinynum'"
+}
+
+image "compiler" {
+  from   = task.compiler
+  verify = "cc --version"
+}
+
+# The extension is compiled once for all candidates that differ in nothing but Python. What lies in tinyserve/core is left as
+# the build packs it, or forgets it.
+wheel "tinyserve" {
+  for_each = candidates
+  source   = each.source
+  overlay  = ["tinyserve/*.py", "tinyserve/entrypoints/**/*.py"]
+  build {
+    image   = image.compiler
+    command = "pip wheel --no-deps --no-build-isolation --wheel-dir $OUT ."
+    env     = { SOURCE_DATE_EPOCH = "1704067200" }
+    timeout = "5m"
+  }
+  outputs = ["*.whl"]
+}
+
+image "runtime" {
+  for_each = candidates
+  from     = image.system
+  install  = [wheel.tinyserve[each.key]]
+  fixes    = [fix.quokka, fix.scheduler, fix.tinynum1]
+}
+
+# Learnt when a server does not start, or a benchmark ends, with a line that `detect` matches: for all variants of the commit.
+fix "quokka" {
+  description = "tinyhub 2 knows quokka by itself"
+  detect      = "'quokka' is already used by a tinyhub config"
+  run         = ["sed -i 's/(\"quokka\", QuokkaConfig)/(\"quokka\", QuokkaConfig, exist_ok=True)/' $SITE/tinyserve/configs/quokka.py"]
+  verify      = "python3 -c 'import tinyserve.configs'"
+  effect      = "neutral"
+  caveat      = "the registration of a configuration was edited"
+}
+
+fix "scheduler" {
+  description = "a directory without __init__.py is not packed into the wheel"
+  detect      = "No module named 'tinyserve.core'"
+  file {
+    from = "${each.source}/tinyserve/core/scheduler.py"
+    to   = "$SITE/tinyserve/core/scheduler.py"
+  }
+  verify = "python3 -c 'import tinyserve.core.scheduler'"
+  effect = "neutral"
+}
+
+fix "tinynum1" {
+  description = "float_ is gone from tinynum 2"
+  detect      = "was removed in tinynum 2\\.0"
+  pip         = ["tinynum<2"]
+  verify      = "python3 -c 'import tinynum; tinynum.float_'"
+  effect      = "unknown"
+  caveat      = "measured with tinynum 1"
+}
+
+task "conversations" {
+  inputs  = ["prompts/conversations.py"]
+  image   = image.system
+  command = "python3 prompts/conversations.py > $OUT/conversations.json"
+  outputs = ["conversations.json"]
+}
+
+benchmark "serving" {
+  for_each = { for key, c in candidates : key => c if c.commit.params.bench == "serving" }
+  image    = image.runtime[each.key]
+  data     = { "conversations.json" = task.conversations }
+  server {
+    command = "python3 -m tinyserve.entrypoints.openai.api_server --model ${local.model} --port $PORT"
+    ready {
+      http    = "/health"
+      timeout = "1m"
+    }
+  }
+  client  = each.commit.rev # what measures is the same for all, and never the patch's
+  command = "python3 benchmarks/benchmark_serving.py --backend vllm --model ${local.model} ${each.commit.params.load} --port $PORT"
+  timeout = "2m"
+  quiet   = true
+  design {
+    samples = 5
+  }
+  metrics {
+    primary = "output_token_throughput"
+    metric "output_token_throughput" {
+      match  = "^Output token throughput.*: +([0-9.]+)"
+      unit   = "tok/s"
+      better = "higher"
+    }
+    metric "ttft_mean" {
+      match  = "^Mean TTFT.*: +([0-9.]+)"
+      unit   = "ms"
+      better = "lower"
+    }
+    metric "total_output_tokens" {
+      match  = "^Total generated tokens: +([0-9]+)"
+      unit   = "tok"
+      better = "higher"
+    }
+  }
+}
+
+benchmark "throughput" {
+  for_each = { for key, c in candidates : key => c if c.commit.params.bench == "throughput" }
+  image    = image.runtime[each.key]
+  client   = each.commit.rev
+  command  = "python3 benchmarks/benchmark_throughput.py --model ${local.model} --input-len 32 --output-len 64 --num-prompts 60"
+  timeout  = "2m"
+  quiet    = true
+  design {
+    samples = 5
+  }
+  metrics {
+    primary = "output_token_throughput"
+    metric "output_token_throughput" {
+      match  = "^Throughput: .* ([0-9.]+) output tokens/s"
+      unit   = "tok/s"
+      better = "higher"
+    }
+  }
+}
+
+benchmark "latency" {
+  for_each = { for key, c in candidates : key => c if c.commit.params.bench == "latency" }
+  image    = image.runtime[each.key]
+  client   = each.commit.rev
+  command  = "python3 benchmarks/benchmark_latency.py --model ${local.model} --input-len 32 --output-len 64 --batch-size 8 --num-iters-warmup 2 --num-iters 15"
+  timeout  = "2m"
+  quiet    = true
+  design {
+    samples = 5
+  }
+  metrics {
+    primary = "avg_latency"
+    metric "avg_latency" {
+      match  = "^Avg latency: ([0-9.]+)"
+      unit   = "s"
+      better = "lower"
+    }
+    metric "p99_latency" {
+      match  = "^99% percentile latency: ([0-9.]+)"
+      unit   = "s"
+      better = "lower"
+    }
+  }
+}
+
+compare "three_way" {
+  of = [benchmark.serving, benchmark.throughput, benchmark.latency]
+}
+
+report "campaign" {
+  of      = [compare.three_way]
+  formats = ["markdown", "json", "csv", "junit"]
+}
