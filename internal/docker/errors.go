@@ -54,6 +54,9 @@ func Class(err error) cache.Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
+	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
+		return cache.Transient
+	}
 	return cache.Permanent
 }
 
@@ -83,6 +86,8 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, new(*RegistryError)):
+		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing), "look at its log (journalctl -u docker), and restart it when nothing else uses it"}
 	case connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):

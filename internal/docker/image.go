@@ -42,6 +42,9 @@ type NoImage struct{ Ref string }
 
 func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
 
+// NotFound makes IsNotFound true.
+func (*NoImage) NotFound() {}
+
 // InUse says that the engine keeps an image because something needs it.
 type InUse struct {
 	ID     string
@@ -52,11 +55,9 @@ func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.
 
 // Images lists the images that carry LabelKey, those included that others were made from. It is one question to the engine.
 func (e *Engine) Images(ctx context.Context) ([]Image, error) {
-	api, err := e.connect()
-	if err != nil {
-		return nil, err
-	}
-	list, err := api.ImageList(ctx, image.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", LabelKey))})
+	list, err := call(ctx, e, "list images", func(ctx context.Context, a *api) ([]image.Summary, error) {
+		return a.ImageList(ctx, image.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", LabelKey))})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +70,9 @@ func (e *Engine) Images(ctx context.Context) ([]Image, error) {
 
 // Image looks at an image, by its ID or by a reference. An image that the engine does not have is *NoImage.
 func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
-	api, err := e.connect()
-	if err != nil {
-		return Image{}, err
-	}
-	r, err := api.ImageInspect(ctx, ref)
+	r, err := call(ctx, e, "look at image "+ref, func(ctx context.Context, a *api) (image.InspectResponse, error) {
+		return a.ImageInspect(ctx, ref)
+	})
 	switch {
 	case errdefs.IsNotFound(err):
 		return Image{}, &NoImage{ref}
@@ -163,30 +162,28 @@ type Config struct {
 
 // Import makes an image of a tar of a root file system, which may be compressed.
 func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string, c Config) (Image, error) {
-	api, err := e.connect()
-	if err != nil {
-		return Image{}, err
-	}
 	changes, err := instructions(labels, c)
 	if err != nil {
 		return Image{}, err
 	}
-	body, err := api.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "", image.ImportOptions{Changes: changes})
-	if err != nil {
-		return Image{}, err
-	}
-	defer body.Close()
 	id := ""
-	err = messages(body, func(m message) {
-		if strings.HasPrefix(m.Status, "sha256:") {
-			id = m.Status
+	_, err = long(ctx, e, "import image", func(ctx context.Context, a *api) (struct{}, error) {
+		body, err := a.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "", image.ImportOptions{Changes: changes})
+		if err != nil {
+			return struct{}{}, err
 		}
+		defer body.Close()
+		return struct{}{}, messages(body, func(m message) {
+			if strings.HasPrefix(m.Status, "sha256:") {
+				id = m.Status
+			}
+		})
 	})
 	if err != nil {
 		return Image{}, err
 	}
-	if id == "" {
-		return Image{}, errors.New("the engine does not say which image it made")
+	if id == "" { // the stream ended without a word
+		return Image{}, brokeOff("import image", io.ErrUnexpectedEOF)
 	}
 	return e.Image(ctx, id)
 }
@@ -239,10 +236,6 @@ func quoted(word string) string {
 // RemoveImage removes an image that carries LabelKey, and nothing of what it was made from. One that something needs is *InUse,
 // one that is gone *NoImage.
 func (e *Engine) RemoveImage(ctx context.Context, id string) error {
-	api, err := e.connect()
-	if err != nil {
-		return err
-	}
 	img, err := e.Image(ctx, id)
 	if err != nil {
 		return err
@@ -250,7 +243,9 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	if img.Labels[LabelKey] == "" {
 		return fmt.Errorf("image %s is not one of benchgraph's: it stays", id)
 	}
-	_, err = api.ImageRemove(ctx, img.ID, image.RemoveOptions{PruneChildren: false})
+	_, err = long(ctx, e, "remove image", func(ctx context.Context, a *api) ([]image.DeleteResponse, error) {
+		return a.ImageRemove(ctx, img.ID, image.RemoveOptions{PruneChildren: false})
+	})
 	switch {
 	case errdefs.IsConflict(err):
 		return &InUse{ID: img.ID, Detail: shown(err.Error())}
@@ -266,16 +261,12 @@ func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err 
 	if !strings.HasPrefix(e.Host(), "unix://") {
 		return 0, 0, false, nil
 	}
-	api, err := e.connect()
-	if err != nil {
-		return 0, 0, false, err
-	}
-	info, err := api.Info(ctx)
-	if err != nil || info.DockerRootDir == "" {
+	info, err := e.Info(ctx)
+	if err != nil || info.Root == "" {
 		return 0, 0, false, err
 	}
 	var st unix.Statfs_t
-	if err := unix.Statfs(info.DockerRootDir, &st); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if err := unix.Statfs(info.Root, &st); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return 0, 0, false, nil // an engine in a virtual machine, or one whose directory we may not enter
 	} else if err != nil {
 		return 0, 0, false, err

@@ -28,7 +28,7 @@ func open(t *testing.T, e *docker.Engine, environ map[string]string) *docker.Eng
 		environ = map[string]string{}
 	}
 	environ["DOCKER_HOST"] = e.Host()
-	return docker.Open(docker.Options{Environ: environ, State: e.State(), Patience: 2 * time.Second, Pause: 10 * time.Millisecond})
+	return docker.Open(docker.Options{Environ: environ, State: e.State(), Patience: 5 * time.Second, Pause: 10 * time.Millisecond})
 }
 
 // rootOf is a tar with one file of random bytes, so that no two are the same.
@@ -68,6 +68,7 @@ func imported(t *testing.T, e *docker.Engine, size int, labels map[string]string
 
 // An imported image says what it was given, however odd the words are.
 func TestImport(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	odd := "quote \" back\\slash $HOME ${x:-y} 'single' #no <<EOF \\"
 	labels := map[string]string{"org.opencontainers.image.title": odd, "empty": "", "a.b/c": "ünï"}
@@ -95,6 +96,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestImportRefusesWhatWouldBecomeAnotherInstruction(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	for name, c := range map[string]docker.Config{
 		"newline":  {Env: []string{"A=b\nRUN x"}},
@@ -112,6 +114,7 @@ func TestImportRefusesWhatWouldBecomeAnotherInstruction(t *testing.T) {
 }
 
 func TestImagesAreThoseWithOurKey(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	foreign := dockertest.Busybox(t, e)
 	ours := imported(t, e, 100, map[string]string{docker.LabelNode: "image.x"}, docker.Config{})
@@ -132,6 +135,7 @@ func TestImagesAreThoseWithOurKey(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	foreign := dockertest.Busybox(t, e)
 	if err := e.RemoveImage(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "stays") {
@@ -151,6 +155,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	free, total, known, err := e.Space(t.Context())
 	if err != nil || !known || free <= 0 || free > total {

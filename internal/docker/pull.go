@@ -28,15 +28,10 @@ type Progress struct {
 	Cause error  // of waiting
 }
 
-// FullError says that the engine has no room left.
-type FullError struct{ Detail string }
-
-func (e *FullError) Error() string { return "the engine's disk is full: " + e.Detail }
-
 // Pull brings an image by its digest and proves that it has it. ref says from which repository; its tag is not looked at.
-// What breaks off, and what the registry refuses for now, is tried again; layers that are there already are not fetched
-// again. Nothing is fetched when the engine has the image. Errors are *RegistryError, *FullError, those of the engine, or
-// ctx's cause. progress may be nil.
+// What breaks off, and what the registry refuses for now, is tried again. The engine continues a layer that broke off, and
+// fetches none that it has; but of a pull that it gives up it may keep nothing. Nothing is fetched when it has the image. Errors are *RegistryError, those of the engine, or ctx's
+// cause. progress may be nil.
 func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
 	repository, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -57,6 +52,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 		return img, nil
 	}
 	var img Image
+	seen := map[string]bool{}
 	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
 		// The engine may have restarted as another one.
 		p, err := e.platform(ctx)
@@ -70,13 +66,13 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 		} else if err != nil {
 			return false, err
 		}
-		w := &pulling{manifest: m, report: progress, has: map[string]int64{}}
+		w := &pulling{manifest: m, report: progress, has: map[string]int64{}, seen: seen}
 		if err := e.fetch(ctx, wanted, w); err != nil {
 			return w.moved, err
 		}
 		img, err = e.pulled(ctx, wanted)
 		if _, missing := errors.AsType[*NoImage](err); missing {
-			err = e.gone("it ended before the image was there")
+			err = brokeOff("pull image", io.ErrUnexpectedEOF)
 		}
 		return w.moved, err
 	}, func(_ time.Duration, cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
@@ -97,10 +93,6 @@ func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image,
 
 // fetch has the engine bring an image once.
 func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulling) error {
-	api, err := e.connect()
-	if err != nil {
-		return err
-	}
 	l, err := e.login(reference.Domain(wanted))
 	if err != nil {
 		return err
@@ -109,24 +101,32 @@ func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulli
 	if err != nil {
 		return err
 	}
+	return e.transfer(ctx, "pull image", wanted, l, func(ctx context.Context, a *api) (io.ReadCloser, error) {
+		return a.ImagePull(ctx, wanted.String(), image.PullOptions{RegistryAuth: auth})
+	}, w.hear)
+}
+
+// transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it is
+// given up.
+func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, l login, begin func(context.Context, *api) (io.ReadCloser, error), hear func(message)) error {
 	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
+	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall)}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := &RegistryError{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall)}
 	timer := time.AfterFunc(stall, func() { cancel(stalled) })
 	defer timer.Stop()
-	body, err := api.ImagePull(within, wanted.String(), image.PullOptions{RegistryAuth: auth})
-	if err == nil {
+	_, err := long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
+		body, err := begin(ctx, a)
+		if err != nil {
+			return struct{}{}, refusal(ref, l, err)
+		}
 		defer body.Close()
-		err = messages(body, func(m message) {
+		return struct{}{}, refusal(ref, l, messages(body, func(m message) {
 			timer.Reset(stall)
-			w.hear(m)
-		})
-	}
-	if err != nil && context.Cause(within) == error(stalled) {
-		return stalled
-	}
-	return e.transferError(wanted, l, err)
+			hear(m)
+		}))
+	})
+	return err
 }
 
 // stallFactor is how much longer than for an answer a transfer without progress is waited for: a large layer is unpacked
@@ -138,7 +138,8 @@ type pulling struct {
 	manifest
 	report func(Progress)
 	has    map[string]int64 // short ID of a layer -> bytes that are there
-	moved  bool             // a layer came to stay: what was fetched, but not unpacked, is lost with a failed attempt
+	seen   map[string]bool  // short IDs of the layers that came whole, also in earlier attempts: an engine may drop them with a failed pull
+	moved  bool             // one came whole for the first time
 }
 
 func (w *pulling) hear(m message) {
@@ -157,7 +158,8 @@ func (w *pulling) hear(m message) {
 		w.has[m.ID] = size
 	case strings.HasPrefix(m.Status, "Pull complete"):
 		w.has[m.ID] = size
-		w.moved = true
+		w.moved = w.moved || !w.seen[m.ID]
+		w.seen[m.ID] = true
 	case strings.HasPrefix(m.Status, "Already exists"):
 		w.has[m.ID] = size
 	default:
@@ -231,11 +233,6 @@ func messages(r io.Reader, hear func(message)) error {
 	return lines.Err()
 }
 
-// gone is the error of an engine that went away at work.
-func (e *Engine) gone(reason string) error {
-	return &Unavailable{Host: e.Host(), Reason: reason, Remedy: "was it restarted?"}
-}
-
 // answered says that an engine said no, as opposed to nothing.
 func answered(err error) bool {
 	if _, ok := errors.AsType[*EngineError](err); ok {
@@ -252,13 +249,11 @@ func answered(err error) bool {
 	return false
 }
 
-// transferError says what an engine's error in bringing or sending an image means. The engine has words only.
-func (e *Engine) transferError(ref reference.Named, l login, err error) error {
-	switch {
-	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+// refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The engine
+// has words only.
+func refusal(ref reference.Named, l login, err error) error {
+	if err == nil || !answered(err) {
 		return err
-	case !answered(err):
-		return e.gone(shown(err.Error()))
 	}
 	text := err.Error()
 	if said, ok := errors.AsType[*EngineError](err); ok {
@@ -270,7 +265,7 @@ func (e *Engine) transferError(ref reference.Named, l login, err error) error {
 	}
 	switch {
 	case has("no space left on device", "disk quota exceeded"):
-		return &FullError{shown(text)}
+		return err
 	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch", "does not match"):
 		out.Reason = Damaged
 	case has("toomanyrequests", "429", "rate limit"):

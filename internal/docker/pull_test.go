@@ -87,6 +87,7 @@ func dropped(t *testing.T, e *docker.Engine, ref string) {
 }
 
 func TestPullBringsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
 	shared := dockertest.Engine(t)
 	e := open(t, shared, nil)
 	f := newFaults(t)
@@ -138,6 +139,7 @@ func impatient(t *testing.T) *docker.Engine {
 
 // The faults of a registry that pass.
 func TestPullOutlivesWhatPasses(t *testing.T) {
+	t.Parallel()
 	shared := impatient(t)
 	for name, c := range map[string]func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool{
 		"a layer breaks off": func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
@@ -186,6 +188,7 @@ func TestPullOutlivesWhatPasses(t *testing.T) {
 
 // The faults of a registry that do not pass are told as what they are, with what can be done, and at once.
 func TestPullSaysWhyItCannot(t *testing.T) {
+	t.Parallel()
 	shared := impatient(t)
 	for name, c := range map[string]struct {
 		fault  func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool
@@ -240,6 +243,7 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 
 // Credentials are those of config.json; they reach only their own registry.
 func TestPullWithCredentials(t *testing.T) {
+	t.Parallel()
 	shared := dockertest.Engine(t)
 	f := newFaults(t)
 	p := publish(t, f.Host)
@@ -287,6 +291,7 @@ func TestPullWithCredentials(t *testing.T) {
 }
 
 func TestResolvePlatform(t *testing.T) {
+	t.Parallel()
 	shared := dockertest.Engine(t)
 	e := open(t, shared, nil)
 	f := newFaults(t)
@@ -329,6 +334,7 @@ func TestResolvePlatform(t *testing.T) {
 }
 
 func TestResolveWithoutARegistry(t *testing.T) {
+	t.Parallel()
 	shared := dockertest.Engine(t)
 	e := open(t, shared, nil)
 	id := dockertest.Busybox(t, e)

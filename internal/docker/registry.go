@@ -24,12 +24,14 @@ import (
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/registry"
+	"github.com/docker/docker/api/types/system"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -309,11 +311,9 @@ type platform struct {
 
 // platform asks the engine. It names architectures as the kernel does, images name them as Go does.
 func (e *Engine) platform(ctx context.Context) (platform, error) {
-	api, err := e.connect()
-	if err != nil {
-		return platform{}, err
-	}
-	info, err := api.Info(ctx)
+	info, err := call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (system.Info, error) {
+		return a.Info(ctx)
+	})
 	if err != nil {
 		return platform{}, err
 	}
@@ -476,6 +476,5 @@ func passes(err error) (after time.Duration, ok bool) {
 	if r, ok := errors.AsType[*RegistryError](err); ok {
 		return r.After, r.Passing()
 	}
-	_, gone := errors.AsType[*Unavailable](err)
-	return 0, gone
+	return 0, Class(err) == cache.Transient || IsGone(err)
 }
