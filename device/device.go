@@ -61,11 +61,47 @@ func (l *Lease) Release() {
 	}
 }
 
+// Amounts are how much there is of what can be counted.
+type Amounts struct {
+	CPUs   int
+	Memory int64 // bytes
+	GPUs   int
+}
+
+// Covers says whether there is enough for a request.
+func (a Amounts) Covers(r Request) bool {
+	return a.CPUs >= max(r.CPUs, 1) && a.Memory >= r.Memory && a.GPUs >= r.GPUs.Count
+}
+
+// Plus is a with b added.
+func (a Amounts) Plus(b Amounts) Amounts {
+	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.GPUs + b.GPUs}
+}
+
+// Minus is a without what a request takes of it.
+func (a Amounts) Minus(r Request) Amounts {
+	return Amounts{a.CPUs - max(r.CPUs, 1), a.Memory - r.Memory, a.GPUs - r.GPUs.Count}
+}
+
+// Amounts are what the lease holds. Of its devices, those count that fit a condition.
+func (l *Lease) Amounts(like GPUs) Amounts {
+	a := Amounts{CPUs: l.CPUs, Memory: l.Memory}
+	for _, d := range l.GPUs {
+		if len(like.lacks(d)) == 0 {
+			a.GPUs++
+		}
+	}
+	return a
+}
+
 // Pool grants leases.
 //
 // Fits says why a request can never be granted here, however long one waits; nil when it can.
 // TryAcquire grants all of the request now, or returns nil and what it waits for.
+// Free says what is free now for a request: of the devices, those that fit it, and plenty if it asks for none. More cores
+// than the machine has count as all, and memory that is not known as plenty.
 type Pool interface {
 	Fits(Request) error
 	TryAcquire(Request) (lease *Lease, waitsFor string)
+	Free(Request) Amounts
 }

@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -238,6 +239,39 @@ func (p *LocalPool) freeCores(n int) []int {
 	}
 	return slices.Clip(free[:min(n, len(free))])
 }
+
+// Free says what this process does not hold of what fits a request.
+func (p *LocalPool) Free(r Request) Amounts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := Amounts{CPUs: p.total.CPUs, Memory: p.total.Memory}
+	held := map[string]bool{}
+	for l, h := range p.leases {
+		a.CPUs -= h.cpus
+		a.Memory -= h.memory
+		for _, d := range l.GPUs {
+			held[d.UUID] = true
+		}
+	}
+	if r.GPUs.Count == 0 {
+		a.GPUs = plenty
+	}
+	for _, d := range p.total.GPUs {
+		if r.GPUs.Count > 0 && !held[d.UUID] && len(r.GPUs.lacks(d)) == 0 {
+			a.GPUs++
+		}
+	}
+	if r.CPUs > p.total.CPUs {
+		a.CPUs += r.CPUs - p.total.CPUs
+	}
+	if p.total.Memory == 0 {
+		a.Memory = plenty << 30
+	}
+	return a
+}
+
+// plenty is an amount that is never short, and to which others can be added.
+const plenty = math.MaxInt32
 
 // takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {

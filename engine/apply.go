@@ -138,10 +138,11 @@ type run struct {
 	poll        <-chan time.Time
 	waitsFor    string // what a node was last told to wait for
 	running     int
-	waiting     int  // of these: only for the disk, which takes no slot
-	expected    bool // the store was told that more results are on their way
-	quiet       bool // what runs must have the host for itself
-	asleep      int  // nodes that wait for their next attempt
+	active      []*attempt // what runs and holds something
+	waiting     int        // of these: only for the disk, which takes no slot
+	expected    bool       // the store was told that more results are on their way
+	quiet       bool       // what runs must have the host for itself
+	asleep      int        // nodes that wait for their next attempt
 	failed      bool
 	fatal       error
 }
@@ -161,7 +162,7 @@ type end struct {
 type message struct {
 	step    *Step
 	event   *Event   // something within an attempt
-	waits   bool     // an attempt waits only for the disk
+	waits   *attempt // it waits only for the disk
 	attempt *attempt // an attempt is over
 	// None of these: the pause before step's next attempt is over.
 }
@@ -252,14 +253,15 @@ func (r *run) hasSlot() bool {
 // start, quiet nodes aside: what it stands for is made before the host has to be quiet.
 func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
-		opened, waitsFor := false, ""
-		s, lease := r.ready.next(func(q device.Request) *device.Lease {
+		opened, refused, waitsFor := false, false, ""
+		var first *reservation // for the first that was refused
+		s, lease := r.ready.next(func(s *Step) bool { return first.lets(s) }, func(q device.Request) *device.Lease {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
 			lease, why := r.Pool.TryAcquire(q)
-			if lease == nil {
-				waitsFor = why
+			if lease == nil && !refused {
+				refused, waitsFor, first = true, why, r.reserve(q)
 			}
 			return lease
 		})
@@ -325,10 +327,12 @@ func (r *run) listen() {
 		switch {
 		case m.event != nil:
 			r.emit(*m.event)
-		case m.waits:
+		case m.waits != nil:
 			r.waiting++
+			r.forget(m.waits)
 		case m.attempt != nil:
 			r.running--
+			r.forget(m.attempt)
 			if m.attempt.waits {
 				r.waiting--
 			}
@@ -342,6 +346,13 @@ func (r *run) listen() {
 	}
 }
 
+// forget takes an attempt off the list of those that hold something.
+func (r *run) forget(a *attempt) {
+	if i := slices.Index(r.active, a); i >= 0 {
+		r.active = slices.Delete(r.active, i, i+1)
+	}
+}
+
 func (r *run) emit(e Event) {
 	if r.Emit != nil {
 		e.Time = time.Now()
@@ -349,16 +360,23 @@ func (r *run) emit(e Event) {
 	}
 }
 
-// remaining is, for each node, the length in seconds of the longest path from its start to the end of the plan.
+// remaining is, for each node, how much depends on its early start: the length in seconds of the longest path from its
+// start to the end of the plan, and before that how many devices the widest node on a path needs. Wide nodes are hard to
+// place among others; at the beginning they cost nothing.
 func remaining(p *Plan) []float64 {
-	remains := make([]float64, len(p.Steps))
+	const wider = 1e9 // seconds: no path is as long
+	seconds, width := make([]float64, len(p.Steps)), make([]int, len(p.Steps))
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		for _, user := range p.Graph.users[i] {
-			remains[i] = max(remains[i], remains[user])
+			seconds[i], width[i] = max(seconds[i], seconds[user]), max(width[i], width[user])
 		}
 		if s := &p.Steps[i]; s.Action == Run {
-			remains[i] += max(s.Estimate.Seconds(), 1)
+			seconds[i] += max(s.Estimate.Seconds(), 1)
+			width[i] = max(width[i], s.Node.Resources.GPUs.Count)
 		}
 	}
-	return remains
+	for i, n := range width {
+		seconds[i] += wider * float64(max(n-1, 0))
+	}
+	return seconds
 }

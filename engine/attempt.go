@@ -19,20 +19,22 @@ import (
 // attempt is one try at a step.
 type attempt struct {
 	cache.Attempt
-	lease   *device.Lease
-	content cache.Key
-	inputs  []cache.Key
-	ends    []End
-	waits   bool        // for the disk only
-	entry   cache.Entry // of a success
-	err     error       // of a failure
+	lease    *device.Lease
+	estimate time.Duration // of how long it takes; 0: not known
+	content  cache.Key
+	inputs   []cache.Key
+	ends     []End
+	waits    bool        // for the disk only
+	entry    cache.Entry // of a success
+	err      error       // of a failure
 }
 
 // launch starts the next attempt at a step.
 func (r *run) launch(s *Step, lease *device.Lease) {
 	r.running++
 	n := s.Node
-	a := &attempt{lease: lease, content: contentKey(&r.text, n, r)}
+	a := &attempt{lease: lease, estimate: s.Estimate, content: contentKey(&r.text, n, r)}
+	r.active = append(r.active, a)
 	r.tries[n.id]++
 	a.Number = r.tries[n.id]
 	a.Run, a.Address, a.Key, a.Start = r.RunID, n.Address, s.Key, time.Now()
@@ -123,7 +125,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.waits = true
 		a.lease.Yield()
-		r.send(message{waits: true})
+		r.send(message{waits: a})
 	}})
 }
 

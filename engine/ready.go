@@ -57,19 +57,41 @@ func (q *readyQueue) push(s *Step, remains []float64) {
 	q.enter(b)
 }
 
-// next takes the node with the longest remaining path whose request grant accepts; nil when there is none. Quiet nodes
-// come after all others: the host gets quiet by itself once the rest is done, and no build waits for a measurement.
-func (q *readyQueue) next(grant func(device.Request) *device.Lease) (*Step, *device.Lease) {
+// lookahead is how many nodes of one kind of request are looked at to find one that may go now.
+const lookahead = 256
+
+// next takes the node with the longest remaining path that may go and whose request grant accepts; nil when there is none.
+// Quiet nodes come after all others: the host gets quiet by itself once the rest is done, and no build waits for a
+// measurement.
+func (q *readyQueue) next(may func(*Step) bool, grant func(device.Request) *device.Lease) (*Step, *device.Lease) {
 	for _, b := range q.order {
+		i := b.first(may)
+		if i < 0 {
+			continue
+		}
 		if lease := grant(b.request); lease != nil {
 			q.leave(b)
-			s := heap.Pop(b).(*Step)
+			s := heap.Remove(b, i).(*Step)
 			q.enter(b)
 			q.length--
 			return s, lease
 		}
 	}
 	return nil, nil
+}
+
+// first is the place of the first node that may go; -1 when there is none among those at the top.
+func (b *bucket) first(may func(*Step) bool) int {
+	best := -1
+	for i, s := range b.steps[:min(len(b.steps), lookahead)] {
+		if may(s) && (best < 0 || b.compare(s, b.steps[best]) < 0) {
+			best = i
+		}
+		if best == 0 {
+			break
+		}
+	}
+	return best
 }
 
 // leave takes a bucket out of the order, while its first node is still the one by which it was put there.

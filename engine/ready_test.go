@@ -19,6 +19,8 @@ func requests() []device.Request {
 	return all
 }
 
+func anybody(*Step) bool { return true }
+
 // TestReadyQueue: next gives what a search through all waiting steps would find.
 func TestReadyQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -51,7 +53,7 @@ func TestReadyQueue(t *testing.T) {
 			limit := rapid.IntRange(0, 7).Draw(t, "limit")
 			grants := func(r device.Request) bool { return r.CPUs <= limit || round > 60 }
 			asked := map[device.Request]int{}
-			got, lease := q.next(func(r device.Request) *device.Lease {
+			got, lease := q.next(anybody, func(r device.Request) *device.Lease {
 				if asked[r]++; asked[r] > 1 {
 					t.Errorf("%+v was asked for twice", r)
 				}
@@ -110,7 +112,7 @@ func BenchmarkReadyQueue(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s, _ := q.next(grant)
+		s, _ := q.next(anybody, grant)
 		q.push(s, remains)
 	}
 }
@@ -146,7 +148,7 @@ func BenchmarkSpans(b *testing.B) {
 		}
 		q.release(q.of[free[0].Node.Spans[0]])
 		for range free {
-			s, _ := ready.next(func(device.Request) *device.Lease { return &device.Lease{} })
+			s, _ := ready.next(anybody, func(device.Request) *device.Lease { return &device.Lease{} })
 			q.park(s)
 		}
 	}

@@ -25,6 +25,7 @@ type node struct {
 	needs, order, then []string
 	exclude            engine.Exclude
 	asks               device.Request
+	lasts              time.Duration // declared; 0: not known
 	spans              []*engine.Span
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
 	gone               func() string                                    // what is gone of its results outside the store; nil: nothing
@@ -162,7 +163,7 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	var list []*engine.Node
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
-		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Spans: n.spans}
+		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Estimate: n.lasts, Spans: n.spans}
 		all[n.at] = made
 		list = append(list, made)
 	}

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// reservation keeps the place of the first node that could not be granted: others may go before it only when they are over
+// by the time at which it can start, or leave enough for it. Without it, small nodes that come one after the other would
+// keep a large one waiting for ever.
+type reservation struct {
+	at    time.Time      // when it can start, by what is known of what runs
+	spare device.Amounts // what is then left over beside it
+}
+
+// reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody else
+// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway.
+func (r *run) reserve(q device.Request) *reservation {
+	if q.Quiet {
+		return nil
+	}
+	now := time.Now()
+	free := r.Pool.Free(q)
+	at := now
+	for _, a := range r.byEnd(now) {
+		if free.Covers(q) {
+			break
+		}
+		at = a.expected(now)
+		free = free.Plus(a.lease.Amounts(q.GPUs))
+	}
+	if !free.Covers(q) {
+		return nil
+	}
+	return &reservation{at, free.Minus(q)}
+}
+
+// byEnd lists what runs, what is expected to end first before the others.
+func (r *run) byEnd(now time.Time) []*attempt {
+	list := slices.Clone(r.active)
+	slices.SortStableFunc(list, func(a, b *attempt) int { return a.expected(now).Compare(b.expected(now)) })
+	return list
+}
+
+// expected is when an attempt should end: any moment, when nobody knows how long it takes, or it is late.
+func (a *attempt) expected(now time.Time) time.Time {
+	end := a.Start.Add(a.estimate)
+	if end.Before(now) {
+		return now
+	}
+	return end
+}
+
+// lets says whether a step may go before what the reservation is for.
+func (v *reservation) lets(s *Step) bool {
+	if v == nil || v.spare.Covers(s.Node.Resources) {
+		return true
+	}
+	return s.Estimate > 0 && !time.Now().Add(s.Estimate).After(v.at)
+}
