@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -220,13 +221,20 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 func (s *shell) notRun(err error, stage string) error {
 	var start *executor.StartError
 	var unsupported *executor.Unsupported
+	var refused *docker.Error
+	var gone *docker.Unavailable
 	f := cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}
 	switch {
 	case errors.As(err, &start):
 		if s.box != nil {
 			f.Class = cache.Permanent
 		}
-	case !errors.As(err, &unsupported):
+	case errors.As(err, &unsupported):
+	case errors.As(err, &refused):
+		f.Class, f.Rule, f.Message, f.Remedy = refused.Class, "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
+	case errors.As(err, &gone):
+		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
+	default:
 		return err
 	}
 	return &engine.Failure{Err: err, Failure: f}

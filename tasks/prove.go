@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -64,24 +66,37 @@ func mismatch(expected, found string) error {
 // unchanged makes sure that a container is of its image, and that nothing was changed where its packages are. What Python
 // itself writes down there, compiled files, does not count.
 func (s *shell) unchanged(ctx context.Context, p executor.Process) error {
-	c, ok := p.(interface{ ID() string })
+	c, ok := p.(executor.Contained)
 	if !ok {
-		return errors.New("what runs the server's container does not name it")
+		return errors.New("the server runs in no container")
 	}
-	image, changed, err := s.p.Engine.Inside(ctx, c.ID())
+	info, err := s.p.Engine.Inspect(ctx, c.Container())
 	if err != nil {
-		return err
+		return s.notRun(err, "start")
 	}
-	if image != s.box.image.ID {
-		return mismatch("a container of "+s.box.image.ID, "one of "+image)
+	if info.Image != s.box.image.ID {
+		return mismatch("a container of "+s.box.image.ID, "one of "+info.Image)
 	}
 	site := s.box.image.Site
-	if i := slices.IndexFunc(changed, func(name string) bool {
-		return site != "" && strings.HasPrefix(name, site+"/") && !strings.Contains(name, "/__pycache__")
-	}); i >= 0 {
-		return mismatch("what was installed in "+site, changed[i]+", which was changed since")
+	if site == "" {
+		return nil
+	}
+	changed, err := s.p.Engine.Changes(ctx, c.Container())
+	if err != nil {
+		return s.notRun(err, "start")
+	}
+	for _, change := range changed {
+		// A directory is changed when something in it is, which is listed, too.
+		below := strings.HasPrefix(change.Path, site+"/") && !strings.Contains(change.Path+"/", "/__pycache__/")
+		if below && (change.Kind != container.ChangeModify || !parentOfAny(change.Path, changed)) {
+			return mismatch("what was installed in "+site, change.Path+", which was changed since")
+		}
 	}
 	return nil
+}
+
+func parentOfAny(dir string, changed []container.FilesystemChange) bool {
+	return slices.ContainsFunc(changed, func(c container.FilesystemChange) bool { return strings.HasPrefix(c.Path, dir+"/") })
 }
 
 // modules asks the Python of the image which files the installed packages lead to, by name of the module, once for each

@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -36,6 +37,7 @@ type story struct {
 	locked  bool
 	allow   []string
 	host    executor.Executor // nil: this machine
+	engine  *docker.Engine    // nil: there is none
 	store   tasks.Store       // nil: one on disk
 }
 
@@ -118,17 +120,21 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	if host == nil {
 		host = executor.NewHost(executor.HostOptions{})
 	}
+	var containers executor.Executor
+	if s.engine != nil {
+		containers = executor.NewDocker(s.engine, host)
+	}
 	journal, err := cache.OpenJournal(filepath.Join(state, "journal"))
 	must(t, err)
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
-	pool, err := device.NewPool(device.Options{CPUs: 2, Memory: 8 << 30})
+	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30})
 	must(t, err)
 	defer pool.Close()
 	p, diags := open(ctx, tasks.Config{
 		MemoFile: filepath.Join(state, "memo"), LockFile: filepath.Join(s.dir, "benchgraph.lock.hcl"),
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: host, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
+		Host: host, Containers: containers, Engine: s.engine, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
 		GitEnviron: os.Environ(),
 		Environ:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:     func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },

@@ -85,6 +85,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	} else if n > 0 {
 		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)
 	}
+	a.reapContainers(ctx, p)
 	o.access.allow = o.allow
 	if o.everything() {
 		o.access.recall = recallNodes

@@ -80,6 +80,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c := &checkup{app: a, place: p, spec: &hclspec.Spec{}}
 	c.project()
 	c.tools(ctx)
+	c.containers(ctx)
 	c.gpus(ctx)
 	c.secrets()
 	c.disk()
@@ -127,7 +128,6 @@ func (c *checkup) project() {
 
 // tools asks the programs that benchgraph itself runs for their versions.
 func (c *checkup) tools(ctx context.Context) {
-	images := len(c.spec.Images) > 0
 	for _, t := range []struct {
 		name   string
 		argv   []string
@@ -136,7 +136,6 @@ func (c *checkup) tools(ctx context.Context) {
 	}{
 		{"git", []string{"git", "--version"}, len(c.spec.Repos) > 0, "Install git 2.30 or newer."},
 		{"sh", []string{"sh", "-c", "echo a POSIX shell"}, true, "Install a POSIX shell as sh in PATH."},
-		{"docker", []string{"docker", "version", "--format", "server {{.Server.Version}}"}, images, "Install docker and start its daemon, or leave image out: blocks without it run on the host."},
 	} {
 		c.tool(ctx, t.name, t.argv, t.needed, t.remedy)
 	}

@@ -360,7 +360,7 @@ func (s *session) openState(ctx context.Context) error {
 	defer driver.Close()
 	s.devices = driver.Devices
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Memory: memory, GPUs: s.devices, Links: driver.Link, HostLock: s.hostLock()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.devices, Links: driver.Link, HostLock: s.hostLock()})
 	return err
 }
 
@@ -382,7 +382,7 @@ func (p place) hostOptions() executor.HostOptions {
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
 		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
-		Host: s.host,
+		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place),
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
 		}},

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// engine is the container engine that the environment names. It is not reached before something is asked of it.
+func (a *app) engine(p place) *docker.Engine {
+	return docker.Open(docker.Options{Environ: a.env, State: p.state})
+}
+
+// containerMark is there once the state has had containers: only then has an apply to ask the engine what a killed one left.
+func (p place) containerMark() string { return filepath.Join(p.state, "containers") }
+
+// containers runs commands in containers. Nothing is looked for before the first of them.
+type containers struct {
+	open func() (executor.Executor, error)
+}
+
+func (s *session) newContainers() *containers {
+	return &containers{open: sync.OnceValues(func() (executor.Executor, error) {
+		if err := os.WriteFile(s.containerMark(), nil, 0o644); err != nil {
+			return nil, err
+		}
+		return executor.NewDocker(s.engine(s.place), s.host), nil
+	})}
+}
+
+func (c *containers) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
+	e, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	return e.Start(ctx, cmd)
+}
+
+// reapContainers removes the containers and networks that an earlier, killed apply left.
+func (a *app) reapContainers(ctx context.Context, p place) {
+	if !fileExists(p.containerMark()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	n, err := executor.ReapContainers(ctx, a.engine(p))
+	var gone *docker.Unavailable
+	switch {
+	case errors.As(err, &gone): // whatever needs the engine says so
+	case err != nil:
+		a.note("Warning: %v", err)
+	case n > 0:
+		a.note("Removed %d containers that an earlier, killed apply had left behind.", n)
+	}
+}
+
+// engine asks the container engine who it is.
+func (c *checkup) containers(ctx context.Context) {
+	const patience, name = 10 * time.Second, "containers"
+	const host = "blocks without image run on the host"
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	needed := len(c.spec.Images) > 0
+	info, err := c.engine(c.place).Info(ctx)
+	var gone *docker.Unavailable
+	switch {
+	case errors.As(err, &gone):
+		c.lacks(name, needed, strings.ToUpper(gone.Remedy[:1])+gone.Remedy[1:]+"; "+host+".", "no container engine at %s: %s", gone.Host, gone.Reason)
+		return
+	case err != nil:
+		c.lacks(name, needed, "Look at the engine's log; "+host+".", "%v", err)
+		return
+	}
+	build := "builds without BuildKit"
+	if info.BuildKit {
+		build = "builds with BuildKit"
+	}
+	c.ok(name, "Docker Engine %s, API %s, %s", info.Version, info.API, build)
+	if info.Root != "" {
+		c.engineDisk(info.Root, needed)
+	}
+	wanted := 0
+	for _, b := range c.spec.Benchmarks {
+		if b.GPUs != nil && b.Image.Kind != "" {
+			wanted++
+		}
+	}
+	if wanted > 0 && !info.GPUs {
+		c.lacks("container gpu", true, "Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
+			"the engine can give no devices to containers, and %d benchmarks in images need some", wanted)
+	}
+	if needed && !info.SwapLimit {
+		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.", "the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
+	}
+}
+
+// engineDisk says how much room there is for images.
+func (c *checkup) engineDisk(root string, needed bool) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(root, &fs); err != nil {
+		return // it is the engine's, and may be for its user alone
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize)
+	if needed && free < lowDisk {
+		c.lacks("container disk", false, "Make room (docker system df), or give the engine another data-root.", "%s free for images in %s", view.Bytes(free), root)
+		return
+	}
+	c.ok("container disk", "%s free for images in %s", view.Bytes(free), root)
+}
