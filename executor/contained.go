@@ -37,10 +37,11 @@ type contained struct {
 
 func (c *contained) Container() string { return c.name }
 
-// start makes the container and starts it. Output and end are waited for before, so that nothing is missed.
+// start makes the container and starts it. Output and end are waited for before, so that nothing is missed. The end of ctx
+// interrupts no request that makes something: the engine would go on with it.
 func (c *contained) start(ctx context.Context) error {
 	e := c.docker.engine
-	network, err := c.network(ctx)
+	network, err := c.network()
 	if err != nil {
 		return err
 	}
@@ -48,26 +49,30 @@ func (c *contained) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Create(ctx, c.name, c.docker.config(c.cmd), host); err != nil {
-		return c.explain(err)
-	}
-	if files := c.cmd.Container.Files; files != nil {
-		if err := e.CopyTo(ctx, c.name, files); err != nil {
+	for _, step := range []func() error{
+		func() error { return c.explain(e.Create(c.ctx, c.name, c.docker.config(c.cmd), host)) },
+		func() error {
+			if c.cmd.Container.Files == nil {
+				return nil
+			}
+			return e.CopyTo(ctx, c.name, c.cmd.Container.Files)
+		},
+		func() (err error) { c.stream, err = e.Attach(c.ctx, c.name, c.cmd.Stdin != nil); return err },
+		func() (err error) { c.await, err = e.Await(c.ctx, c.name); return err },
+		func() error { c.started = time.Now(); return c.explain(e.Start(c.ctx, c.name)) },
+	} {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	if c.stream, err = e.Attach(ctx, c.name, c.cmd.Stdin != nil); err != nil {
-		return err
-	}
-	if c.await, err = e.Await(c.ctx, c.name); err != nil {
-		return err
-	}
-	c.started = time.Now()
-	return c.explain(e.Start(ctx, c.name))
+	return nil
 }
 
 // network returns what the container is connected to. One of its own is made.
-func (c *contained) network(ctx context.Context) (string, error) {
+func (c *contained) network() (string, error) {
 	o := c.cmd.Container
 	switch {
 	case o.Beside != nil:
@@ -77,7 +82,7 @@ func (c *contained) network(ctx context.Context) (string, error) {
 		}
 		return "container:" + beside.Container(), nil
 	case o.Reachable:
-		return c.name, c.docker.engine.CreateNetwork(ctx, c.name, !o.Outward, c.docker.labels())
+		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, !o.Outward, c.docker.labels())
 	case o.Outward:
 		return "bridge", nil
 	}

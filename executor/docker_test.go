@@ -1,10 +1,21 @@
 package executor_test
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/executortest"
@@ -43,5 +54,404 @@ func TestDockerLeavesTheHostToAnother(t *testing.T) {
 	e := docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix:///nowhere"}})
 	if s, err := executor.Run(t.Context(), newDocker(e), executortest.Shell(t, "exit 3")); err != nil || s.Code != 3 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// world is an engine with an image, on which stories are told.
+type world struct {
+	*executor.Docker
+	engine *docker.Engine
+	image  string
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	e := dockertest.Engine(t)
+	return world{newDocker(e), e, dockertest.Busybox(t, e)}
+}
+
+// shell returns a command that runs script in a container of its own.
+func (w world) shell(script string) executor.Command {
+	return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/tmp", Grace: 50 * time.Millisecond, Container: &executor.Container{Image: w.image}}
+}
+
+// run runs cmd to its end and returns what it printed.
+func (w world) run(t *testing.T, cmd executor.Command) (executor.Status, string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s, err := executor.Run(t.Context(), w, cmd)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	return s, out.String()
+}
+
+// start starts cmd and waits until it has printed a line.
+func (w world) start(t *testing.T, cmd executor.Command) executor.Contained {
+	t.Helper()
+	r, out := io.Pipe()
+	cmd.Stdout = out
+	p, err := w.Start(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	t.Cleanup(func() { _, _ = p.Stop() })
+	return p.(executor.Contained)
+}
+
+const serve = "echo up; while :; do sleep 0.02; done"
+
+func TestAContainerIsConfined(t *testing.T) {
+	w := newWorld(t)
+	in, out := t.TempDir(), t.TempDir()
+	cmd := w.shell(`
+		grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status
+		touch /in/new 2>/dev/null && echo an input was changed
+		echo result >/out/new
+		ls /sys/class/net
+		nproc
+		df -k /dev/shm | tail -n 1
+		cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null || :
+		cat /sys/fs/cgroup/memory/memory.memsw.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.swap.max || :
+		cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null || :
+		cat /proc/1/comm
+		id -u
+		hostname`)
+	cmd.Container.Mounts = []executor.Mount{{Host: in, Inside: "/in"}, {Host: out, Inside: "/out", Writable: true}}
+	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.Pids, cmd.Container.User = "0", 256<<20, 100, me()
+	_, got := w.run(t, cmd)
+	for _, want := range []string{
+		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "\nlo\n1\n", " 131072 ",
+		"\n268435456\n", "\n100\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n", os.Getuid()),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "changed") {
+		t.Error(got)
+	}
+	if text, err := os.ReadFile(out + "/new"); err != nil || string(text) != "result\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	cmd = w.shell("grep ^CapEff /proc/self/status")
+	cmd.Container.Caps = []string{"CHOWN"}
+	if _, got := w.run(t, cmd); got != "CapEff:\t0000000000000001\n" {
+		t.Errorf("with one capability: %s", got)
+	}
+}
+
+func TestNoContainerGetsTheEngine(t *testing.T) {
+	w := newWorld(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("/var/run", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"/var/run/docker.sock", "/run/docker.sock", "/var/run", "/run/", "/var/../run", "/", link, link + "/docker.sock"} {
+		cmd := w.shell("exit 0")
+		cmd.Container.Mounts = []executor.Mount{{Host: host, Inside: "/x"}}
+		_, err := w.Start(t.Context(), cmd)
+		if _, ok := errors.AsType[*executor.Unsupported](err); !ok {
+			t.Errorf("%s was mounted: %v", host, err)
+		}
+	}
+}
+
+func TestSecretsInPiecesOnBothStreams(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.shell("printf hf_se; sleep 0.2; printf x >&2; sleep 0.2; printf cret")
+	cmd.Secrets = []string{"hf_secret"}
+	if _, out := w.run(t, cmd); out != "x***" {
+		t.Errorf("%q", out)
+	}
+}
+
+// Output goes to the writers alone: an engine that kept it, too, would fill its disk.
+func TestTheEngineKeepsNoLog(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t, w.shell(serve))
+	info, err := w.engine.Inspect(t.Context(), p.Container())
+	if err != nil || info.HostConfig.LogConfig.Type != "none" || info.LogPath != "" {
+		t.Errorf("%+v, %q, %v", info.HostConfig.LogConfig, info.LogPath, err)
+	}
+}
+
+func TestFilesAndAnImageOfThem(t *testing.T) {
+	w := newWorld(t)
+	var files bytes.Buffer
+	archive := tar.NewWriter(&files)
+	text := "#!/bin/sh\necho brought\n"
+	err := errors.Join(archive.WriteHeader(&tar.Header{Name: "opt/tool", Mode: 0o755, Size: int64(len(text))}), second(archive.Write([]byte(text))), archive.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := w.shell("/opt/tool; echo made >/etc/made; rm /etc/group")
+	cmd.Container.Files, cmd.Container.Keep = &files, true
+	p, err := w.Start(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.Wait(t.Context()); err != nil || !s.OK() {
+		t.Fatal(s, err)
+	}
+	name := p.(executor.Contained).Container()
+	changes, err := w.engine.Changes(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, c := range changes {
+		kinds[c.Path] = c.Kind.String()
+	}
+	if kinds["/opt/tool"] != "A" || kinds["/etc/made"] != "A" || kinds["/etc/group"] != "D" || kinds["/etc"] != "C" {
+		t.Errorf("changes: %v", kinds)
+	}
+	err = w.engine.CopyFrom(t.Context(), name, "/etc/made", func(r io.Reader) error {
+		archive := tar.NewReader(r)
+		if _, err := archive.Next(); err != nil {
+			return err
+		}
+		if text, err := io.ReadAll(archive); err != nil || string(text) != "made\n" {
+			t.Errorf("%q, %v", text, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	image, err := w.engine.Commit(t.Context(), name, container.CommitOptions{Changes: []string{"LABEL io.benchgraph.test=committed", "ENTRYPOINT []"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dockertest.RemoveImage(t, w.engine, image) })
+	if err := w.engine.Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	again := w.shell("cat /etc/made; /opt/tool; test ! -e /etc/group")
+	again.Container.Image = image
+	if s, out := w.run(t, again); !s.OK() || out != "made\nbrought\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestAServerIsReachedAndReachesNothing(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.shell("ip route; echo; nc -ll -p 8000 -e echo hello & echo up; wait")
+	cmd.Container.Reachable = true
+	server := w.start(t, cmd)
+	address, err := w.engine.Address(t.Context(), server.Container())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func() (string, error) {
+		c, err := net.Dial("tcp", net.JoinHostPort(address.String(), "8000"))
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		text, err := io.ReadAll(c)
+		return string(text), err
+	}
+	waitUntil(func() bool { _, err := answer(); return err == nil })
+	if text, err := answer(); err != nil || text != "hello\n" {
+		t.Errorf("from this machine: %q, %v", text, err)
+	}
+	client := w.shell("nc 127.0.0.1 8000 </dev/null")
+	client.Container.Beside = server
+	if _, out := w.run(t, client); out != "hello\n" {
+		t.Errorf("beside: %q", out)
+	}
+	within := executor.Command{Argv: []string{"nc", "127.0.0.1", "8000"}, Container: &executor.Container{Within: server}}
+	if s, out := w.run(t, within); !s.OK() || out != "hello\n" {
+		t.Errorf("within: %+v, %q", s, out)
+	}
+	other := w.shell("nc -w 1 " + address.String() + " 8000 </dev/null || echo refused")
+	if _, out := w.run(t, other); !strings.HasSuffix(out, "refused\n") {
+		t.Errorf("another container reaches it: %q", out)
+	}
+	if _, err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	client.Container.Beside = server
+	if _, err := executor.Run(t.Context(), w, client); err == nil {
+		t.Error("a client beside a server that is gone")
+	}
+}
+
+// What a container reaches beyond this machine is tried on a network that is played by another network namespace.
+func TestAWayOutIsForThoseThatSaySo(t *testing.T) {
+	w := newWorld(t)
+	outside := dockertest.Outside(t)
+	for _, test := range []struct {
+		name               string
+		reachable, outward bool
+		want               string
+	}{
+		{"none", false, false, "no way out\n"},
+		{"reached from here", true, false, "no way out\n"},
+		{"outward", false, true, "the world\n"},
+		{"both", true, true, "the world\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := w.shell("nc -w 1 " + outside + " </dev/null 2>/dev/null || echo no way out")
+			cmd.Container.Reachable, cmd.Container.Outward = test.reachable, test.outward
+			if s, out := w.run(t, cmd); !s.OK() || out != test.want {
+				t.Errorf("%+v, %q", s, out)
+			}
+		})
+	}
+}
+
+func TestWithinAContainer(t *testing.T) {
+	w := newWorld(t)
+	host := w.start(t, w.shell(serve))
+	inside := func(script string) executor.Command {
+		return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/bin", Grace: 50 * time.Millisecond, Env: []string{"A=b"}, Container: &executor.Container{Within: host}}
+	}
+	cmd := inside("pwd; echo $A; cat; exit 7")
+	cmd.Stdin = strings.NewReader("input\n")
+	if s, out := w.run(t, cmd); s.Code != 7 || out != "/bin\nb\ninput\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+	if s, _ := w.run(t, inside("kill -SEGV $$; sleep 1000")); s.Signal != "SIGSEGV" || s.Code != -1 {
+		t.Errorf("%+v", s)
+	}
+	for _, test := range []struct{ script, signal string }{
+		{"echo up; exec sleep 1000", "SIGTERM"},
+		{"trap '' TERM; " + serve, "SIGKILL"},
+	} {
+		p := w.start(t, inside(test.script))
+		if s, err := p.Stop(); err != nil || s.Signal != test.signal {
+			t.Errorf("%s: %+v, %v", test.script, s, err)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("late"))
+	defer cancel()
+	if _, err := executor.Run(ctx, w, inside("sleep 1000")); err == nil || err.Error() != "late" {
+		t.Error(err)
+	}
+	missing := inside("")
+	missing.Argv = []string{"no-such-program"}
+	_, err := executor.Run(t.Context(), w, missing)
+	if start, ok := errors.AsType[*executor.StartError](err); !ok || start.Program != "no-such-program" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v (%T)", err, err)
+	}
+	if s, out := w.run(t, inside("(sleep 1000 >/dev/null 2>&1 &); echo left one behind")); !s.OK() || out != "left one behind\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+	p, err := w.Start(t.Context(), inside("sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.Wait(t.Context()); err == nil && s.OK() {
+		t.Errorf("outlived its container: %+v", s)
+	}
+}
+
+func TestTooMuchMemoryAndTooManyProcesses(t *testing.T) {
+	w := newWorld(t)
+	eat := "dd if=/dev/zero of=/dev/null bs=512M count=1"
+	for script, code := range map[string]int{"exec " + eat: -1, eat + " || exit 5": 5, eat + " || :": 0} {
+		cmd := w.shell(script)
+		cmd.Container.Memory = 64 << 20
+		if s, out := w.run(t, cmd); !s.OOM || s.Code != code || code < 0 && s.Signal != "SIGKILL" {
+			t.Errorf("%s: %+v\n%s", script, s, out)
+		}
+	}
+	if s, _ := w.run(t, w.shell("kill -KILL $$")); s.OOM || s.Signal != "SIGKILL" {
+		t.Errorf("killed by itself: %+v", s)
+	}
+	cmd := w.shell("i=0; while [ $i -lt 50 ]; do sleep 5 & i=$((i+1)); done")
+	cmd.Container.Pids = 20
+	if s, out := w.run(t, cmd); s.OK() || !strings.Contains(out, "can't fork") {
+		t.Errorf("more processes than it may have: %+v\n%s", s, out)
+	}
+}
+
+func TestSomebodyElseEndsAContainer(t *testing.T) {
+	w := newWorld(t)
+	p := w.start(t, w.shell(serve))
+	if err := w.engine.Signal(t.Context(), p.Container(), "SIGKILL"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.Wait(t.Context()); err != nil || s.Signal != "SIGKILL" || s.OOM {
+		t.Errorf("docker kill: %+v, %v", s, err)
+	}
+	p = w.start(t, w.shell(serve))
+	if err := w.engine.Remove(t.Context(), p.Container()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(t.Context()); err == nil || docker.Class(err) != "transient" || !strings.Contains(err.Error(), "removed by somebody else") {
+		t.Errorf("docker rm -f: %v", err)
+	}
+}
+
+func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		name   string
+		change func(*executor.Command)
+		want   []string
+		class  string
+	}{
+		{"no image", func(c *executor.Command) { c.Container.Image = "sha256:" + strings.Repeat("0", 64) }, []string{"No such image", "apply again"}, "infra"},
+		{"no GPUs", func(c *executor.Command) { c.Container.GPUs = []string{"GPU-1"} }, []string{"gpu", "install the NVIDIA Container Toolkit"}, "infra"},
+		{"no such core", func(c *executor.Command) { c.Container.CPUs = "4000" }, []string{"4000", "name cores that the machine has"}, "permanent"},
+		{"no such user", func(c *executor.Command) { c.Container.User = "nobody-knows" }, []string{"sh: ", "nobody-knows"}, "permanent"},
+		{"nothing to mount", func(c *executor.Command) { c.Container.Mounts = []executor.Mount{{Host: "/no/such", Inside: "/x"}} }, []string{"sh: ", "/no/such"}, "permanent"},
+		{"not executable", func(c *executor.Command) { c.Argv = []string{"/etc/passwd"} }, []string{"/etc/passwd: ", "Permission denied", "chmod +x"}, "permanent"},
+		{"not there", func(c *executor.Command) { c.Argv = []string{"./run"} }, []string{"./run: ", "No such file", "in the image"}, "permanent"},
+		{"beside the host", func(c *executor.Command) { c.Container.Beside = hostProcess(t) }, []string{"in no container"}, "permanent"},
+		{"within the host", func(c *executor.Command) { c.Container.Within = hostProcess(t) }, []string{"in no container"}, "permanent"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := w.shell("exit 0")
+			test.change(&cmd)
+			_, err := executor.Run(t.Context(), w, cmd)
+			if err == nil {
+				t.Fatal("it ran")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+			if class := docker.Class(err); string(class) != test.class {
+				t.Errorf("%v is %s", err, class)
+			}
+		})
+	}
+}
+
+func hostProcess(t *testing.T) executor.Process {
+	t.Helper()
+	p, err := executor.NewHost(executor.HostOptions{}).Start(t.Context(), executor.Command{Argv: []string{"/bin/true"}, Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Whenever a start is given up, nothing is left; that is what the end of the test looks for.
+func TestAStartGivenUpLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	for i := range 30 {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*i)*time.Millisecond/2, errors.New("given up"))
+		cmd := w.shell("sleep 1000")
+		cmd.Container.Reachable = i%2 == 0
+		if _, err := executor.Run(ctx, w, cmd); err == nil || err.Error() != "given up" {
+			t.Errorf("after %d ms: %v", i*i/2, err)
+		}
+		cancel()
 	}
 }

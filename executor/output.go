@@ -15,7 +15,7 @@ import (
 type output struct {
 	stdout, stderr io.Writer
 	sinks          []*sink
-	start          head          // of stderr
+	start          head          // of both
 	copied         chan struct{} // closed: all is written
 	err            error         // of reading; set before copied is closed
 }
@@ -34,7 +34,7 @@ func newOutput(cmd Command) *output {
 	if cmd.Stderr != nil {
 		o.stderr = open(cmd.Stderr)
 	}
-	o.stderr = io.MultiWriter(&o.start, o.stderr)
+	o.stdout, o.stderr = io.MultiWriter(&o.start, o.stdout), io.MultiWriter(&o.start, o.stderr)
 	return o
 }
 

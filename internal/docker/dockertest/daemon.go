@@ -28,6 +28,7 @@ type Daemon struct {
 
 	t       testing.TB
 	dir     string
+	bridge  string
 	args    []string
 	program *program
 }
@@ -42,8 +43,8 @@ type DaemonOptions struct {
 var daemons atomic.Int32
 
 // NewDaemon starts an engine, with all that it needs of its own, that ends with the test. It touches no packet filter, so
-// that its containers reach each other and this machine, but nothing else; it has no default network. The test is skipped
-// where dockerd cannot be started.
+// that its containers reach each other and this machine, but nothing else. The test is skipped where dockerd cannot be
+// started.
 func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil {
@@ -60,14 +61,21 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	if d.Root == "" {
 		d.Root = dir + "/root"
 	}
-	subnet := fmt.Sprintf("base=10.%d.%d.0/20,size=26", 100+os.Getpid()%100, daemons.Add(1)%16*16)
+	number := daemons.Add(1)
+	subnet := fmt.Sprintf("10.%d.%d", 100+os.Getpid()%100, number%16*16)
+	// Without a bridge of its own it would remove docker0, which is that of another engine.
+	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
+	t.Cleanup(d.remove)
+	for _, line := range []string{"link add " + d.bridge + " type bridge", "addr add " + subnet + ".1/24 dev " + d.bridge, "link set " + d.bridge + " up"} {
+		ip(t, line)
+	}
 	d.args = append([]string{
 		"--host=unix://" + d.Socket, "--data-root=" + d.Root, "--exec-root=" + dir + "/exec", "--pidfile=" + dir + "/pid",
 		"--containerd-namespace=" + filepath.Base(dir), "--containerd-plugins-namespace=" + filepath.Base(dir) + "-plugins",
-		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=none", "--default-address-pool=" + subnet,
+		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=" + d.bridge,
+		"--default-address-pool=base=" + subnet + ".0/20,size=26",
 		"--insecure-registry=127.0.0.0/8",
 	}, o.Args...)
-	t.Cleanup(d.remove)
 	d.Start()
 	return d
 }
@@ -91,7 +99,7 @@ func (d *Daemon) Start() {
 }
 
 // Kill ends it at once, as a loss of power would; what ran in containers may live on until it is started again.
-func (d *Daemon) Kill() { d.program.end(syscall.SIGKILL) }
+func (d *Daemon) Kill() { d.program.kill() }
 
 // Stop ends it politely, and with it all containers.
 func (d *Daemon) Stop() { d.program.end(syscall.SIGTERM) }
@@ -106,12 +114,15 @@ func (d *Daemon) Restart() {
 // remove ends it with all that it runs, and removes its directory. One that was killed is started once more for that: it
 // knows best what it had started.
 func (d *Daemon) remove() {
-	if d.program == nil || d.program.ended() {
-		d.Start()
+	if d.args != nil {
+		if d.program == nil || d.program.ended() {
+			d.Start()
+		}
+		dial(d.Host()).sweep(d.t)
+		d.Stop()
 	}
-	dial(d.Host()).sweep(d.t)
-	d.Stop()
-	unmount(d.Root) // onto itself: each that was killed left one
+	_ = exec.Command("ip", "link", "delete", d.bridge).Run() // it may not have been made
+	unmount(d.Root)                                          // onto itself: each that was killed left one
 	if err := os.RemoveAll(d.dir); err != nil {
 		d.t.Error(err)
 	}
@@ -149,7 +160,7 @@ func NewRegistry(t testing.TB) *Registry {
 }
 
 // Stop ends it; connections break off.
-func (r *Registry) Stop() { r.program.end(syscall.SIGKILL) }
+func (r *Registry) Stop() { r.program.kill() }
 
 // program is a server that runs beside a test.
 type program struct {
@@ -215,11 +226,13 @@ func (p *program) await(ready func() error) {
 		case p.ended():
 			p.t.Fatalf("%s ended:\n%s", p.cmd.Path, p.output())
 		case time.Since(begun) > startTime:
-			p.end(syscall.SIGKILL)
+			p.kill()
 			p.t.Fatalf("%s does not answer: %v\n%s", p.cmd.Path, err, p.output())
 		}
 	}
 }
+
+func (p *program) kill() { p.end(syscall.SIGKILL) }
 
 // end sends a signal, and SIGKILL if that does not help.
 func (p *program) end(sig syscall.Signal) {

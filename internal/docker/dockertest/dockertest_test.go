@@ -1,6 +1,7 @@
 package dockertest_test
 
 import (
+	"net"
 	"net/http"
 	"testing"
 
@@ -17,9 +18,12 @@ func TestTheImageIsMadeOnce(t *testing.T) {
 }
 
 func TestADaemonOfItsOwn(t *testing.T) {
-	t.Parallel()
+	_, had := net.InterfaceByName("docker0")
 	d, other := dockertest.NewDaemon(t, dockertest.DaemonOptions{}), dockertest.NewDaemon(t, dockertest.DaemonOptions{})
 	e := d.Engine()
+	if _, err := net.InterfaceByName("docker0"); err != nil && had == nil {
+		t.Error("the network of this machine's engine was removed")
+	}
 	answers := func(e *docker.Engine) error { _, err := e.Info(t.Context()); return err }
 	image := dockertest.Busybox(t, e)
 	for _, end := range []func(){d.Kill, d.Stop} {
