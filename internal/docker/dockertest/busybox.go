@@ -29,12 +29,14 @@ func Busybox(t testing.TB, e *docker.Engine) string {
 	}
 	engine := dial(e.Host())
 	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
-	var images []struct{ ID string }
+	var images []struct{ ID, ParentID string }
 	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
 		t.Fatal(err)
 	}
-	if len(images) > 0 {
-		return images[0].ID
+	for _, image := range images {
+		if image.ParentID == "" { // what was made from it has its label, too
+			return image.ID
+		}
 	}
 	names, err := exec.Command(program, "--list").Output()
 	if err != nil {
