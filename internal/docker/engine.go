@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -41,6 +42,7 @@ type Options struct {
 type Engine struct {
 	options Options
 	connect func() (*api, error)
+	root    atomic.Pointer[string] // directory in which it keeps images, once it was asked
 }
 
 // Open takes note of an engine.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -16,14 +15,14 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
-	"golang.org/x/sys/unix"
 )
 
 // Image is an image that the engine has.
 type Image struct {
 	ID      string   // "sha256:..."
 	Digests []string // "REPOSITORY@sha256:...", by which registries know it
-	Tags    []string // "REPOSITORY:TAG"
+	Tags    []string // "REPOSITORY:TAG"; the mark of what benchgraph brought is none
+	Brought bool     // benchgraph brought it from a registry
 	Labels  map[string]string
 	Size    int64 // bytes of all layers, unpacked
 	Created time.Time
@@ -55,15 +54,21 @@ func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.
 
 // Images lists the images that carry LabelKey, those included that others were made from. It is one question to the engine.
 func (e *Engine) Images(ctx context.Context) ([]Image, error) {
+	return e.list(ctx, true, filters.Arg("label", LabelKey))
+}
+
+// list asks for images.
+func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair) ([]Image, error) {
 	list, err := call(ctx, e, "list images", func(ctx context.Context, a *api) ([]image.Summary, error) {
-		return a.ImageList(ctx, image.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", LabelKey))})
+		return a.ImageList(ctx, image.ListOptions{All: all, Filters: filters.NewArgs(filter)})
 	})
 	if err != nil {
 		return nil, err
 	}
 	images := make([]Image, 0, len(list))
 	for _, s := range list {
-		images = append(images, Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)})
+		img := Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)}
+		images = append(images, unmarked(img))
 	}
 	return images, nil
 }
@@ -87,7 +92,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	if c := r.Config; c != nil {
 		out.Labels, out.Env, out.User, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.Entrypoint, c.Cmd
 	}
-	return out, nil
+	return unmarked(out), nil
 }
 
 // named leaves out what older engines list for images without a name.
@@ -231,46 +236,4 @@ func instructions(labels map[string]string, c Config) ([]string, error) {
 // quoted makes one word of a Dockerfile in which nothing is replaced.
 func quoted(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(word) + `"`
-}
-
-// RemoveImage removes an image that carries LabelKey, and nothing of what it was made from. One that something needs is *InUse,
-// one that is gone *NoImage.
-func (e *Engine) RemoveImage(ctx context.Context, id string) error {
-	img, err := e.Image(ctx, id)
-	if err != nil {
-		return err
-	}
-	if img.Labels[LabelKey] == "" {
-		return fmt.Errorf("image %s is not one of benchgraph's: it stays", id)
-	}
-	_, err = long(ctx, e, "remove image", func(ctx context.Context, a *api) ([]image.DeleteResponse, error) {
-		return a.ImageRemove(ctx, img.ID, image.RemoveOptions{PruneChildren: false})
-	})
-	switch {
-	case errdefs.IsConflict(err):
-		return &InUse{ID: img.ID, Detail: shown(err.Error())}
-	case errdefs.IsNotFound(err):
-		return &NoImage{id}
-	}
-	return err
-}
-
-// Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of this
-// machine.
-func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err error) {
-	if !strings.HasPrefix(e.Host(), "unix://") {
-		return 0, 0, false, nil
-	}
-	info, err := e.Info(ctx)
-	if err != nil || info.Root == "" {
-		return 0, 0, false, err
-	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(info.Root, &st); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return 0, 0, false, nil // an engine in a virtual machine, or one whose directory we may not enter
-	} else if err != nil {
-		return 0, 0, false, err
-	}
-	size := int64(st.Bsize)
-	return int64(st.Bavail) * size, int64(st.Blocks) * size, true, nil
 }

@@ -30,8 +30,9 @@ type Progress struct {
 
 // Pull brings an image by its digest and proves that it has it. ref says from which repository; its tag is not looked at.
 // What breaks off, and what the registry refuses for now, is tried again. The engine continues a layer that broke off, and
-// fetches none that it has; but of a pull that it gives up it may keep nothing. Nothing is fetched when it has the image. Errors are *RegistryError, those of the engine, or ctx's
-// cause. progress may be nil.
+// fetches none that it has; but of a pull that it gives up it may keep nothing. Nothing is fetched when it has the image;
+// one that is fetched is marked as brought. Errors are *RegistryError, those of the engine, or ctx's cause. progress may
+// be nil.
 func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
 	repository, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -71,6 +72,9 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 			return w.moved, err
 		}
 		img, err = e.pulled(ctx, wanted)
+		if err == nil {
+			img.Brought, err = true, e.mark(ctx, img.ID)
+		}
 		if _, missing := errors.AsType[*NoImage](err); missing {
 			err = brokeOff("pull image", io.ErrUnexpectedEOF)
 		}

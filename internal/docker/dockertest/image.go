@@ -2,6 +2,8 @@ package dockertest
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
@@ -12,5 +14,23 @@ func RemoveImage(t testing.TB, e *docker.Engine, ref string) {
 	t.Helper()
 	if err := dial(e.Host()).do(http.MethodDelete, "/images/"+ref+"?noprune=1", nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Tag gives an image a name, as a user does.
+func Tag(t testing.TB, e *docker.Engine, id, name string) {
+	t.Helper()
+	repository, tag, _ := strings.Cut(name, ":")
+	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {repository}, "tag": {tag}}.Encode(), nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Pull brings an image by a reference with a tag, as a user does.
+func Pull(t testing.TB, e *docker.Engine, ref string) {
+	t.Helper()
+	colon := strings.LastIndexByte(ref, ':')
+	if err := dial(e.Host()).do(http.MethodPost, "/images/create?"+url.Values{"fromImage": {ref[:colon]}, "tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
+		t.Fatal(err)
 	}
 }
