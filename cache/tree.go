@@ -165,6 +165,9 @@ func (t *tree) checkLinks() error {
 
 // hash reads every file and fills in its size and SHA-256.
 func (t *tree) hash(ctx context.Context) error {
+	if len(t.files) == 1 && t.files[0].Link == "" { // mostly; then a goroutine would cost more than it reads
+		return t.hashFile(ctx, &t.files[0])
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range t.files {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -110,7 +111,19 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 			_ = cache.RemoveTree(dir)
 		}
 	}()
-	if err := r.perform(s, a, dir, log); err != nil {
+	env := &Env{Out: filepath.Join(dir, cache.FilesDir), Scratch: dir, Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
+	if err := os.Mkdir(env.Out, 0o755); err != nil {
+		return entry, err
+	}
+	if env.Work, err = r.Scratch(); err != nil {
+		return entry, err
+	}
+	err = r.perform(s, a, env)
+	// Some file systems wait for the disk at each file that is removed: others run meanwhile.
+	var removal sync.WaitGroup
+	removal.Go(func() { _ = cache.RemoveTree(env.Work) }) // what is left is removed with the store's other scratch directories
+	defer removal.Wait()
+	if err != nil {
 		return entry, err
 	}
 	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows || s.gone != "") {
@@ -129,17 +142,8 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	}})
 }
 
-// perform runs the task in a scratch directory.
-func (r *run) perform(s *Step, a *attempt, dir string, log *syncedLog) error {
-	env := &Env{
-		Out: filepath.Join(dir, cache.FilesDir), Work: filepath.Join(dir, "work"), Scratch: dir,
-		Log: log, Lease: a.lease, Emit: r.relay(s, a.Number),
-	}
-	for _, dir := range []string{env.Out, env.Work} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-	}
+// perform runs the task.
+func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	if err := r.supply(env, s.Node, a); err != nil {
 		return err
 	}
@@ -289,10 +293,14 @@ func asFailure(err error) *Failure {
 func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".log") }
 
 func (r *run) openLog(id string) (*syncedLog, error) {
-	if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
-		return nil, err
+	open := func() (*os.File, error) { return os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) }
+	f, err := open()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
+			return nil, err
+		}
+		f, err = open()
 	}
-	f, err := os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
 	}

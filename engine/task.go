@@ -59,7 +59,7 @@ type End struct {
 type Env struct {
 	Out     string        // an empty directory: what is in it when Run returns nil is the result
 	Work    string        // an empty directory that is removed afterwards
-	Scratch string        // holds both; what a task puts beside them is removed, too
+	Scratch string        // holds Out; what a task puts beside that is removed afterwards, too
 	Inputs  []Input       // the results of Node.Needs, in that order
 	Ends    []End         // how the nodes of Node.After ended, in that order
 	Log     io.Writer     // the complete log of this attempt; safe for concurrent use

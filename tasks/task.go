@@ -56,7 +56,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	dir, made := env.Work, env.Out
 	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
-		made = filepath.Join(env.Scratch, "made")
+		dir, made = filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	}
 	sh, err := t.p.newShell(env, t.refs, dir, made)
 	if err != nil {
