@@ -217,7 +217,10 @@ func (c *contained) remove() {
 	switch {
 	case c.err == nil:
 		c.err = err
-	case err == nil && docker.IsGone(c.err): // it is back
+	case !docker.IsGone(c.err):
+	case err != nil: // it is still away
+		c.err = err
+	default:
 		c.err = &docker.Error{
 			Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
 			Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",

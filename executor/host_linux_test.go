@@ -24,6 +24,7 @@ const (
 	ownerEnv   = "EXECUTOR_TEST_OWNER"
 	inheritEnv = "EXECUTOR_TEST_INHERIT"
 	siblingEnv = "EXECUTOR_TEST_SIBLING"
+	dockerEnv  = "EXECUTOR_TEST_DOCKER"
 )
 
 func TestMain(m *testing.M) {
@@ -32,6 +33,9 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(inheritEnv); dir != "" {
 		beHeir(dir)
+	}
+	if state := os.Getenv(dockerEnv); state != "" {
+		haveContainer(state)
 	}
 	if dir := os.Getenv(siblingEnv); dir != "" {
 		haveSibling(dir)

@@ -48,14 +48,11 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Class says what can be done about an error of an Engine. What no engine said is permanent.
 func Class(err error) cache.Class {
-	if _, ok := errors.AsType[*Unavailable](err); ok {
-		return cache.Infra
-	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
-	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
-		return cache.Transient
+	if _, ok := errors.AsType[*Unavailable](err); ok {
+		return cache.Infra
 	}
 	return cache.Permanent
 }

@@ -62,18 +62,16 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 		d.Root = dir + "/root"
 	}
 	number := daemons.Add(1)
-	subnet := fmt.Sprintf("10.%d.%d", 100+os.Getpid()%100, number%16*16)
-	// Without a bridge of its own it would remove docker0, which is that of another engine.
+	// Without a bridge of its own, or with address pools of its own, it would remove docker0, which is that of another engine.
 	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
 	t.Cleanup(d.remove)
-	for _, line := range []string{"link add " + d.bridge + " type bridge", "addr add " + subnet + ".1/24 dev " + d.bridge, "link set " + d.bridge + " up"} {
+	for _, line := range []string{"link add " + d.bridge + " type bridge", fmt.Sprintf("addr add 10.%d.%d.1/24 dev %s", 100+os.Getpid()%100, number%256, d.bridge), "link set " + d.bridge + " up"} {
 		ip(t, line)
 	}
 	d.args = append([]string{
 		"--host=unix://" + d.Socket, "--data-root=" + d.Root, "--exec-root=" + dir + "/exec", "--pidfile=" + dir + "/pid",
 		"--containerd-namespace=" + filepath.Base(dir), "--containerd-plugins-namespace=" + filepath.Base(dir) + "-plugins",
 		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=" + d.bridge,
-		"--default-address-pool=base=" + subnet + ".0/20,size=26",
 		"--insecure-registry=127.0.0.0/8",
 	}, o.Args...)
 	d.Start()
@@ -100,6 +98,13 @@ func (d *Daemon) Start() {
 
 // Kill ends it at once, as a loss of power would; what ran in containers may live on until it is started again.
 func (d *Daemon) Kill() { d.program.kill() }
+
+// Signal sends it a signal: SIGSTOP makes it hang until SIGCONT.
+func (d *Daemon) Signal(sig syscall.Signal) {
+	if err := d.program.cmd.Process.Signal(sig); err != nil {
+		d.t.Error(err)
+	}
+}
 
 // Stop ends it politely, and with it all containers.
 func (d *Daemon) Stop() { d.program.end(syscall.SIGTERM) }

@@ -21,9 +21,6 @@ func TestADaemonOfItsOwn(t *testing.T) {
 	_, had := net.InterfaceByName("docker0")
 	d, other := dockertest.NewDaemon(t, dockertest.DaemonOptions{}), dockertest.NewDaemon(t, dockertest.DaemonOptions{})
 	e := d.Engine()
-	if _, err := net.InterfaceByName("docker0"); err != nil && had == nil {
-		t.Error("the network of this machine's engine was removed")
-	}
 	answers := func(e *docker.Engine) error { _, err := e.Info(t.Context()); return err }
 	image := dockertest.Busybox(t, e)
 	for _, end := range []func(){d.Kill, d.Stop} {
@@ -38,6 +35,9 @@ func TestADaemonOfItsOwn(t *testing.T) {
 		if again := dockertest.Busybox(t, e); again != image {
 			t.Errorf("it came back with other images: %s, %s", image, again)
 		}
+	}
+	if _, err := net.InterfaceByName("docker0"); err != nil && had == nil {
+		t.Error("the network of this machine's engine was removed")
 	}
 }
 

@@ -1,0 +1,194 @@
+package executor_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+)
+
+// patient opens an engine that may take that long to answer.
+func patient(d *dockertest.Daemon, patience time.Duration) *docker.Engine {
+	return docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: patience})
+}
+
+// ownWorld is an engine that may be broken.
+func ownWorld(t *testing.T, patience time.Duration, o dockertest.DaemonOptions) (world, *dockertest.Daemon) {
+	t.Helper()
+	d := dockertest.NewDaemon(t, o)
+	e := patient(d, patience)
+	return world{newDocker(e), e, dockertest.Busybox(t, e)}, d
+}
+
+func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
+	w, d := ownWorld(t, 0, dockertest.DaemonOptions{})
+	for name, again := range map[string]func(){
+		"restarted":          d.Restart,
+		"crashed, restarted": func() { d.Kill(); d.Start() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := w.start(t, w.shell(serve))
+			within, err := w.Start(t.Context(), executor.Command{Argv: []string{"sleep", "1000"}, Container: &executor.Container{Within: p}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again()
+			if s, err := p.Wait(t.Context()); docker.Class(err) != cache.Transient || !strings.Contains(err.Error(), "went away") {
+				t.Errorf("%+v, %v (%s)", s, err, docker.Class(err))
+			}
+			if s, err := within.Wait(t.Context()); err == nil {
+				t.Errorf("within: %+v", s)
+			}
+			if _, err := w.engine.Inspect(t.Context(), p.Container()); !docker.IsNotFound(err) {
+				t.Errorf("the container is left: %v", err)
+			}
+			if s, out := w.run(t, w.shell("echo works again")); !s.OK() || out != "works again\n" {
+				t.Errorf("%+v, %q", s, out)
+			}
+		})
+	}
+}
+
+func TestTheEngineGoesAwayForGood(t *testing.T) {
+	w, d := ownWorld(t, 4*time.Second, dockertest.DaemonOptions{})
+	p := w.start(t, w.shell(serve))
+	stopped := w.start(t, w.shell(serve))
+	d.Kill()
+	var gone *docker.Unavailable
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || docker.Class(err) != cache.Infra || !strings.Contains(err.Error(), "nobody listens") || s.OK() {
+		t.Errorf("Wait: %+v, %v", s, err)
+	}
+	if s, err := stopped.Stop(); !errors.As(err, &gone) || s.OK() {
+		t.Errorf("Stop: %+v, %v", s, err)
+	}
+	if _, err := w.Start(t.Context(), w.shell("exit 0")); !errors.As(err, &gone) {
+		t.Errorf("Start: %v", err)
+	}
+}
+
+// An engine that hangs is as bad as one that is gone.
+func TestTheEngineHangs(t *testing.T) {
+	w, d := ownWorld(t, 2*time.Second, dockertest.DaemonOptions{})
+	p := w.start(t, w.shell(serve))
+	d.Signal(syscall.SIGSTOP)
+	defer d.Signal(syscall.SIGCONT)
+	var gone *docker.Unavailable
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || !strings.Contains(err.Error(), "did not answer within 2s") || s.OK() {
+		t.Errorf("Wait: %+v, %v", s, err)
+	}
+	if _, err := w.Start(t.Context(), w.shell("exit 0")); !errors.As(err, &gone) {
+		t.Errorf("Start: %v", err)
+	}
+}
+
+func TestWhyThereIsNoEngine(t *testing.T) {
+	dir := t.TempDir()
+	closed := filepath.Join(dir, "closed")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		err = errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: closed}), syscall.Close(fd))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string][]string{
+		"unix://" + dir + "/missing": {"no container engine at unix://" + dir, "there is no such socket", "install Docker", "systemctl start docker", "DOCKER_HOST"},
+		"unix://" + closed:           {"nobody listens", "systemctl start docker"},
+		"tcp://127.0.0.1:1":          {"127.0.0.1:1", "refused"},
+		"ssh://me@there":             {"not reached by ssh", "ssh -nNL"},
+		"nonsense":                   {"nonsense", "DOCKER_HOST"},
+	} {
+		w := world{Docker: newDocker(docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": host}}))}
+		_, err := w.Start(t.Context(), w.shell("exit 0"))
+		if _, ok := errors.AsType[*docker.Unavailable](err); !ok {
+			t.Errorf("%s: %v (%T)", host, err, err)
+			continue
+		}
+		for _, want := range want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %q", err, want)
+			}
+		}
+	}
+}
+
+func TestTheDiskOfTheEngineIsFull(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small file system can be mounted: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	w, _ := ownWorld(t, 0, dockertest.DaemonOptions{Root: dir + "/root"})
+	filler := dir + "/filler"
+	t.Cleanup(func() { os.Remove(filler) })
+	fill := func() {
+		f, err := os.Create(filler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+	}
+
+	p := w.start(t, w.shell(serve)) // runs on while there is no room
+	fill()
+	s, out := w.run(t, executor.Command{Argv: []string{"sh", "-c", "echo much >/etc/much"}, Container: &executor.Container{Within: p}})
+	if s.OK() || !strings.Contains(out, "No space left on device") {
+		t.Errorf("%+v, %q", s, out)
+	}
+	_, err := executor.Run(t.Context(), w, w.shell("exit 0"))
+	if docker.Class(err) != cache.Infra || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("%v (%s)", err, docker.Class(err))
+	}
+	if _, err := p.Stop(); err != nil {
+		t.Errorf("a container that ends when there is no room: %v", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := w.run(t, w.shell("exit 0")); !s.OK() {
+		t.Errorf("with room again: %+v", s)
+	}
+}
+
+// A reader that takes its time holds the program up, and nothing is lost.
+func TestOutputIsReadSlowly(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.shell("head -c 30000000 /dev/zero; echo end")
+	var out slow
+	cmd.Stdout = &out
+	s, err := executor.Run(t.Context(), w, cmd)
+	if err != nil || !s.OK() || out.n != 30000004 || !bytes.HasSuffix(out.last, []byte("end\n")) {
+		t.Errorf("%+v, %v, %d bytes", s, err, out.n)
+	}
+}
+
+type slow struct {
+	n    int
+	last []byte
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	if s.n < 1<<20 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.n += len(b)
+	s.last = append(s.last[:0], b...)
+	return len(b), nil
+}
