@@ -28,8 +28,11 @@ func (a *archive) readRecord() error {
 			}
 			a.record = name
 		case "RECORD.jws", "RECORD.p7s":
-			return fmt.Errorf("entry %q: a signed wheel cannot be changed", name)
+			a.signed = name
 		}
+	}
+	if a.record == "" && a.signed != "" {
+		return fmt.Errorf("entry %q: a signed wheel without a RECORD", a.signed)
 	}
 	if a.record == "" {
 		return errors.New("no RECORD in a .dist-info directory: not a wheel")

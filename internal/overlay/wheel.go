@@ -35,6 +35,7 @@ type archive struct {
 	names   []string // of the files, sorted
 	record  string   // name of the RECORD entry
 	listing []row    // its rows
+	signed  string   // name of the entry that signs the RECORD; empty: none does
 }
 
 // laid is a source file on its way into a wheel.
@@ -235,6 +236,9 @@ func checkEntry(f *zip.File) error {
 // write writes the wheel without the removed entries and with the replaced ones (entry → source file) in place. What is not replaced is
 // copied as it was compressed: libraries of hundreds of megabytes are most of a wheel.
 func (a *archive) write(out io.Writer, replaced map[string]string, removed map[string]bool, load func(string) (laid, error)) error {
+	if a.signed != "" {
+		return fmt.Errorf("entry %q: a signed wheel cannot be changed", a.signed)
+	}
 	names := slices.Clone(a.names)
 	for name := range replaced {
 		if a.files[name] != nil {
