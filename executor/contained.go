@@ -82,7 +82,7 @@ func (c *contained) network() (string, error) {
 		}
 		return "container:" + beside.Container(), nil
 	case o.Reachable:
-		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, !o.Outward, c.docker.labels())
+		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, !o.Outward, c.docker.Labels())
 	case o.Outward:
 		return "bridge", nil
 	}

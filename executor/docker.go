@@ -66,15 +66,15 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	return c, nil
 }
 
-// labels are those by which ReapContainers knows what this process made.
-func (d *Docker) labels() map[string]string {
+// Labels are those by which ReapContainers knows what this process made.
+func (d *Docker) Labels() map[string]string {
 	return map[string]string{docker.LabelState: d.engine.State(), docker.LabelOwner: d.owner}
 }
 
 // config says what runs.
 func (d *Docker) config(cmd Command) *container.Config {
 	c := cmd.Container
-	labels := d.labels()
+	labels := d.Labels()
 	for name, value := range c.Labels {
 		labels[name] = value
 	}

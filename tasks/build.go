@@ -21,6 +21,8 @@ type builder struct {
 	links   []link
 	sources map[hclspec.Address]*hclspec.Source
 	images  map[hclspec.Address]*hclspec.Image
+	begun   map[hclspec.Address]bool   // images that others begin with
+	commits map[string]*hclspec.Commit // by name
 	places  map[string]hclspec.Address // by candidate: the image of its benchmarks; nil: not looked up yet
 }
 
@@ -54,6 +56,8 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
 		images:  map[hclspec.Address]*hclspec.Image{},
+		begun:   map[hclspec.Address]bool{},
+		commits: map[string]*hclspec.Commit{},
 	}
 	p.candidates = map[string]*hclspec.Candidate{}
 	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
@@ -91,6 +95,10 @@ func (b *builder) index() {
 	}
 	for i := range b.Spec.Images {
 		b.images[b.Spec.Images[i].Address] = &b.Spec.Images[i]
+		b.begun[b.Spec.Images[i].Base] = true
+	}
+	for i := range b.Spec.Commits {
+		b.commits[b.Spec.Commits[i].Name] = &b.Spec.Commits[i]
 	}
 	for i := range b.Spec.Candidates {
 		c := &b.Spec.Candidates[i]
@@ -152,7 +160,9 @@ func (b *builder) addAll(ctx context.Context) error {
 		b.addWheel(&s.Wheels[i])
 	}
 	for i := range s.Images {
-		b.addImage(&s.Images[i])
+		if err := b.addImage(ctx, &s.Images[i]); err != nil {
+			return err
+		}
 	}
 	if err := b.addTasks(ctx); err != nil {
 		return err

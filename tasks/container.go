@@ -210,7 +210,7 @@ func (b *builder) withImage(allowed []hclspec.Address, image hclspec.Address) (a
 func (b *builder) imageFixes(image hclspec.Address) (allowed []hclspec.Address, built []appliedFix) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
 		own := b.eligible(s.Fixes)
-		allowed, built = slices.Concat(allowed, own), addFixes(built, b.due(own, s.Candidate))
+		allowed, built = slices.Concat(allowed, own), addFixes(built, b.dueIn(s))
 	}
 	return allowed, built
 }

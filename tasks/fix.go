@@ -76,6 +76,11 @@ func (p *Project) indexFixes() {
 // due are the eligible fixes that are to be applied for a candidate: where the file says when, or where one was learnt
 // from a failure of any variant of its commit. A fix comes after those that it names.
 func (p *Project) due(eligible []hclspec.Address, candidate string) []appliedFix {
+	return p.dueFor(eligible, candidate, func(fix string) bool { return p.learnt(fix, candidate) })
+}
+
+// dueFor is due with a say in what counts as learnt.
+func (p *Project) dueFor(eligible []hclspec.Address, candidate string, learnt func(fix string) bool) []appliedFix {
 	var due []appliedFix
 	var visit func(a hclspec.Address)
 	seen := map[hclspec.Address]bool{}
@@ -92,7 +97,7 @@ func (p *Project) due(eligible []hclspec.Address, candidate string) []appliedFix
 		if !ok {
 			c = fix.Cases[""]
 		}
-		if c.When || p.learnt(a.Name, candidate) {
+		if c.When || learnt(a.Name) {
 			applied := appliedFix{fix: fix, FixCase: c}
 			for _, file := range c.Files {
 				applied.digests = append(applied.digests, p.known[sourceOf(file)].SHA256)

@@ -2,36 +2,57 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-// imageTask makes a container image. The image lies in the engine; the result says which one it is.
+// An image is made in steps: what it begins with, what is installed, one for each fix. Every changing step makes one image
+// in the engine, which carries the digest of all that it was made from as a label: its chain key. A step whose image is
+// there is not done again, whoever made it and for which node. The finished image is what the last step left; the node's
+// result says which one it is.
+
+// imageTask makes a container image.
 type imageTask struct {
-	p     *Project
-	refs  refs
-	spec  *hclspec.Image
-	fixes []appliedFix
+	p       *Project
+	refs    refs
+	spec    *hclspec.Image
+	digest  string            // of what From means; empty: not known
+	context []file            // of the files that a build is made from
+	bases   []baseImage       // of a build: what its Dockerfile begins with
+	rev     string            // revision that it is made for; empty: none
+	source  string            // where that revision comes from; empty: not to be told
+	allowed []hclspec.Address // fixes
+	fixes   []appliedFix
 }
 
+// baseImage is a name in a Dockerfile, and which image it means.
+type baseImage struct{ name, digest string }
+
 func (t *imageTask) Describe(d *cache.Description) {
-	switch b := t.spec.Build; {
-	case b != nil:
-		d.Add("build", b.Context, b.Dockerfile, b.Target)
-		for _, name := range slices.Sorted(maps.Keys(b.Args)) {
-			d.Add("arg", name, b.Args[name])
-		}
+	switch {
+	case t.spec.Build != nil:
+		t.describeBuild(d)
 	case t.spec.Base != (hclspec.Address{}):
 		d.Add("base", t.refs.label(t.spec.Base))
+	case t.digest != "":
+		d.Add("from", t.digest) // whatever its name is
 	default:
 		d.Add("from", t.spec.From)
 	}
+	d.Add("revision", t.rev)
 	for _, wheel := range t.spec.Install {
 		d.Add("install", t.refs.label(wheel))
 	}
@@ -41,15 +62,219 @@ func (t *imageTask) Describe(d *cache.Description) {
 	d.Add("push", t.spec.Push)
 }
 
-func (t *imageTask) Run(context.Context, *engine.Env) error { return errors.New(noEngine) }
+// describeBuild writes what a build is made from.
+func (t *imageTask) describeBuild(d *cache.Description) {
+	b := t.spec.Build
+	d.Add("dockerfile", b.Context, b.Dockerfile, b.Target)
+	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
+		d.Add("arg", name, b.Args[name])
+	}
+	for _, f := range t.context {
+		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
+	}
+	for _, base := range t.bases {
+		d.Add("from", base.name, base.digest)
+	}
+}
 
-const noEngine = "needs a container engine, which this version of benchgraph cannot drive; blocks without image run on the host"
+// Kept says whether the engine still has the image.
+func (t *imageTask) Kept(ctx context.Context, e cache.Entry) (string, error) {
+	rec, err := readImage(e)
+	if err != nil {
+		return err.Error(), nil
+	}
+	known, err := t.p.made.list(ctx, t.p.Engine)
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "the engine does not say whether it has its image", nil
+	case !known.has(rec.ID):
+		return "its image is no longer in the engine", nil
+	}
+	return "", nil
+}
 
-func (b *builder) addImage(s *hclspec.Image) {
-	t := &imageTask{p: b.Project, spec: s, fixes: b.due(b.eligible(s.Fixes), s.Candidate)}
+func (t *imageTask) Run(ctx context.Context, env *engine.Env) error {
+	m, err := t.begin(ctx, env)
+	if err != nil {
+		return err
+	}
+	if err := m.install(ctx); err != nil {
+		return err
+	}
+	for _, f := range t.fixes {
+		if err := m.fix(ctx, f); err != nil {
+			return err
+		}
+	}
+	if err := m.own(ctx); err != nil {
+		return err
+	}
+	if v := t.spec.Verify; v.Shell != nil || v.Argv != nil {
+		m.progress("verify")
+		if err := m.verify(ctx, v); err != nil {
+			return err
+		}
+	}
+	return m.write()
+}
+
+// write leaves what is known of the finished image.
+func (m *making) write() error {
+	steps, err := json.Marshal(m.steps)
+	if err != nil {
+		return err
+	}
+	rec := imageRecord{
+		ID: m.at.ID, Digest: m.base.digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env, Size: m.at.Size, Steps: steps,
+	}
+	if text := m.at.Labels[labelPackages]; text != "" {
+		if err := json.Unmarshal([]byte(text), &rec.Packages); err != nil {
+			return fmt.Errorf("label %s of image %s: %w", labelPackages, m.at.ID, err)
+		}
+	}
+	text, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(m.env.Out, imageFile), append(text, '\n'), 0o644)
+}
+
+// addImage adds the node of an image, and that of pushing it.
+func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
+	t := &imageTask{p: b.Project, spec: s, digest: b.digestOf(s.From)}
+	t.rev, t.source = b.revisionOf(s)
+	t.allowed = b.eligible(s.Fixes)
+	t.fixes = b.dueIn(s)
 	t.refs.add(s.Base)
 	t.refs.add(s.Install...)
 	t.refs.addFixes(t.fixes)
 	t.refs.addCommand(s.Verify)
-	b.add(s.Block, t, t.refs).Exclude = engine.Exclude{Action: engine.Blocked, Reason: noEngine}
+	problem := b.unresolved[s.From]
+	if s.Build != nil {
+		var err error
+		if problem, err = b.readContext(ctx, t); err != nil {
+			return fmt.Errorf("%s: %w", s.Address, err)
+		}
+	}
+	n := b.add(s.Block, t, t.refs)
+	n.Lacks = b.lacks
+	if problem != "" && n.Exclude.Action == "" {
+		n.Exclude = blocked("%s", problem)
+	}
+	return nil
 }
+
+// dueIn are the fixes that an image is made with, beyond those of the image that it begins with. One that belongs to no
+// commit serves all of them, so that a fix that any of them asked for is in it; but what only others begin with is left as
+// it is, since they can have the fix themselves.
+func (b *builder) dueIn(s *hclspec.Image) []appliedFix {
+	candidate := s.Candidate
+	if candidate == "" && b.commits[s.Address.Key] != nil {
+		candidate = s.Address.Key
+	}
+	due := b.dueFor(b.eligible(s.Fixes), candidate, func(fix string) bool {
+		return b.learnt(fix, candidate) || candidate == "" && !b.begun[s.Address] && len(b.Lock.Fixes[fix]) > 0
+	})
+	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
+		had := b.dueIn(base)
+		due = slices.DeleteFunc(due, func(f appliedFix) bool {
+			return slices.ContainsFunc(had, func(h appliedFix) bool { return h.fix == f.fix })
+		})
+	}
+	return due
+}
+
+// revisionOf is the revision that an image is made for, and where it comes from; empty when it is made for none. A path of
+// this machine is told to nobody.
+func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
+	repo := hclspec.Address{}
+	if c := b.candidates[s.Candidate]; c != nil && s.Candidate != "" {
+		rev = c.Rev
+		if src := b.source(c.Source); src != nil {
+			repo = src.Repo
+		}
+	} else if c := b.commits[s.Address.Key]; c != nil {
+		rev, repo = c.Rev, c.Repo
+	}
+	for i := range b.Spec.Repos {
+		if b.Spec.Repos[i].Address == repo {
+			source = withoutPassword(b.Spec.Repos[i].URL)
+		}
+	}
+	return rev, source
+}
+
+// images are the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are made.
+type images struct {
+	mu    sync.Mutex
+	asked bool
+	err   error
+	byKey map[string]docker.Image // by chain key
+	ids   map[string]bool
+}
+
+// forget makes the next question go to the engine.
+func (i *images) forget() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.asked = false
+}
+
+// list asks the engine, unless it was asked.
+func (i *images) list(ctx context.Context, e *docker.Engine) (*images, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.asked {
+		return i, i.err
+	}
+	i.byKey, i.ids = map[string]docker.Image{}, map[string]bool{}
+	if e == nil {
+		return i, errNoEngine
+	}
+	ctx, cancel := context.WithTimeout(ctx, enginePatience)
+	defer cancel()
+	list, err := e.Images(ctx)
+	for _, img := range list {
+		i.byKey[img.Labels[docker.LabelKey]] = img
+		i.ids[img.ID] = true
+	}
+	i.asked, i.err = true, err
+	return i, err
+}
+
+func (i *images) has(id string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.ids[id]
+}
+
+// add notes an image that was made.
+func (i *images) add(img docker.Image) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.byKey == nil {
+		i.byKey, i.ids = map[string]docker.Image{}, map[string]bool{}
+	}
+	i.byKey[img.Labels[docker.LabelKey]] = img
+	i.ids[img.ID] = true
+}
+
+// with finds the image with a chain key, and makes sure that the engine has it now.
+func (i *images) with(ctx context.Context, e *docker.Engine, key string) (docker.Image, bool, error) {
+	i.mu.Lock()
+	known, ok := i.byKey[key]
+	i.mu.Unlock()
+	if !ok {
+		return docker.Image{}, false, nil
+	}
+	img, err := e.Image(ctx, known.ID)
+	if _, missing := errors.AsType[*docker.NoImage](err); missing {
+		return docker.Image{}, false, nil
+	}
+	return img, err == nil && img.Labels[docker.LabelKey] == key, err
+}
+
+// shortID is an image's ID as people write it.
+func shortID(id string) string { return short(strings.TrimPrefix(id, "sha256:")) }

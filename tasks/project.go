@@ -91,6 +91,11 @@ type Project struct {
 	words      map[string]bool             // words of commands: whether the project had a file of that name
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
+	made       images                      // what the engine has of ours
+	steps      locks                       // steps of images that are at work
+	sites      sync.Map                    // by image ID: where its Python finds packages
+	unresolved map[string]string           // by name of an image: why nobody knows which one it is
+	builds     map[string]buildContext     // of image builds, as they were when they were first looked at
 	lacks      func() string               // why there is no container engine, asked once; empty: there is one
 	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
 }
@@ -108,6 +113,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		words:    map[string]bool{},
 		fixFiles: map[string]bool{},
 		patches:  map[string]string{},
+		builds:   map[string]buildContext{},
 	}
 	p.rules = sync.OnceValues(p.newRules)
 	p.lacks = sync.OnceValue(p.askEngine)
@@ -167,6 +173,7 @@ type PlanOptions struct {
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
+	p.made.forget()
 	for {
 		graph, err := p.graph(ctx)
 		if err != nil {

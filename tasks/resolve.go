@@ -41,7 +41,9 @@ func (p *Project) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 	outsides, more := p.resolveOutsides(ctx)
 	diags = append(diags, more...)
 	wheels, more := p.resolveWheels(ctx)
-	return revs || outsides || wheels, append(diags, more...)
+	diags = append(diags, more...)
+	images, more := p.resolveImages(ctx)
+	return revs || outsides || wheels || images, append(diags, more...)
 }
 
 // wantedRev is a revision that the file names, and where.

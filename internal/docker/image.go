@@ -31,6 +31,7 @@ type Image struct {
 	Layers     []string // "sha256:..." of each, unpacked
 	Env        []string // NAME=value
 	User       string
+	Dir        string // in which commands run
 	Entrypoint []string
 	Command    []string
 	OS, Arch   string // as Go names them
@@ -90,7 +91,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
 	}
 	if c := r.Config; c != nil {
-		out.Labels, out.Env, out.User, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.Entrypoint, c.Cmd
+		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir, c.Entrypoint, c.Cmd
 	}
 	return unmarked(out), nil
 }

@@ -1,0 +1,281 @@
+package tasks_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// imaging is a story with a container engine, which other tests use at the same time. So what it makes has a word in it that
+// nobody else says; at the end of the test its images are removed.
+type imaging struct {
+	*story
+	word string // in names of images, and to be in what they are made from
+	base string // ID of an image with busybox
+}
+
+// picture begins a story with a container engine. In the texts WORD and BASE are replaced.
+func picture(t *testing.T, files map[string]string) *imaging {
+	t.Helper()
+	i := &imaging{story: tell(t, nil), word: "w" + strings.ToLower(rand.Text()[:12])}
+	i.engine = dockertest.Engine(t)
+	i.base = dockertest.Busybox(t, i.engine)
+	for name, text := range files {
+		i.write(name, text)
+	}
+	t.Cleanup(i.clear)
+	return i
+}
+
+func (i *imaging) write(name, text string) {
+	i.t.Helper()
+	i.story.write(name, strings.NewReplacer("WORD", i.word, "BASE", i.base).Replace(text))
+}
+
+// mine lists the images that the story made and that are still there, the newest first.
+func (i *imaging) mine() []docker.Image {
+	i.t.Helper()
+	all, err := i.engine.Images(i.t.Context())
+	must(i.t, err)
+	return slices.DeleteFunc(all, func(img docker.Image) bool { return !strings.Contains(img.Labels[docker.LabelNode], i.word) })
+}
+
+func (i *imaging) clear() {
+	for range 20 { // one that others were made from goes after them
+		list, err := i.engine.Images(context.Background())
+		if err != nil {
+			i.t.Log(err)
+			continue
+		}
+		left := 0
+		for _, img := range list {
+			if !strings.Contains(img.Labels[docker.LabelNode], i.word) {
+				continue
+			}
+			if err := i.engine.RemoveImage(context.Background(), img.ID); err != nil {
+				i.t.Log(err)
+				left++
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// record is the part of image.json that stories look at.
+type record struct {
+	ID, Chain, Site string
+	Env             []string
+	Packages        []struct{ Name, Version, Info, Record string }
+	Steps           []struct{ What, Chain, ID, Skipped string }
+}
+
+// image is what the last result of an image node says.
+func (i *imaging) image(address string) record {
+	i.t.Helper()
+	var r record
+	must(i.t, json.Unmarshal([]byte(i.result(address, "image.json")), &r))
+	return r
+}
+
+// result is a file of the last result of a node.
+func (i *imaging) result(address, name string) string {
+	i.t.Helper()
+	var text []byte
+	i.open(func(ctx context.Context, p *tasks.Project) {
+		plan, err := p.Plan(ctx, tasks.PlanOptions{})
+		must(i.t, err)
+		step, _ := plan.Step(address)
+		meta, stored := step.Stored()
+		if !stored {
+			i.t.Fatalf("%s has no result: %s", address, step.Reason)
+		}
+		entry, err := p.Store.Get(ctx, meta.Key, true)
+		must(i.t, err)
+		text, err = os.ReadFile(filepath.Join(entry.Dir, name))
+		must(i.t, err)
+	})
+	return string(text)
+}
+
+// log is what the last attempt at a node printed.
+func (i *imaging) log(address string) string {
+	i.t.Helper()
+	for _, e := range slices.Backward(i.events) {
+		if e.Address == address && e.Log != "" {
+			text, err := os.ReadFile(e.Log)
+			must(i.t, err)
+			return string(text)
+		}
+	}
+	i.t.Fatalf("%s has no log", address)
+	return ""
+}
+
+// inside runs a command in an image and returns what it prints.
+func (i *imaging) inside(id string, argv ...string) string {
+	i.t.Helper()
+	return runIn(i.t, i.engine, id, argv...)
+}
+
+// failure is the failure of a node in the last apply.
+func (i *imaging) failure(address string) *cache.Failure {
+	i.t.Helper()
+	for _, e := range i.events {
+		if e.Type == engine.NodeFailed && e.Address == address {
+			return e.Failure
+		}
+	}
+	for _, e := range i.events {
+		i.t.Log(e.Type, e.Address, e.Reason)
+	}
+	i.t.Fatalf("%s did not fail", address)
+	return nil
+}
+
+const steps = `
+image "WORD" {
+  from   = "BASE"
+  fixes  = [fix.greeting, fix.name]
+  verify = "test \"$(cat /etc/greeting)\" = \"hello world\" && test \"$NAME\" = world"
+}
+fix "name" {
+  run    = ["sed -i s/nobody/world/ /etc/greeting"]
+  env    = { NAME = "world" }
+  after  = [fix.greeting]
+  verify = "grep -q world /etc/greeting"
+}
+fix "greeting" {
+  file {
+    content = "hello nobody"
+    to      = "/etc/greeting"
+  }
+  verify = "test -f /etc/greeting"
+}
+`
+
+func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
+	t.Parallel()
+	s := picture(t, map[string]string{"benchmarks.hcl": steps})
+	node := "image." + s.word
+	if r := s.apply(); r.Result.Done != 1 {
+		t.Fatalf("%+v\n%s", r.Result, s.log(node))
+	}
+	first := s.image(node)
+	if got := s.inside(first.ID, "sh", "-c", "cat /etc/greeting; echo $NAME"); got != "hello worldworld\n" {
+		t.Errorf("in the image: %q", got)
+	}
+	if len(first.Steps) != 3 || len(s.mine()) != 2 {
+		t.Errorf("%d images, steps %+v", len(s.mine()), first.Steps)
+	}
+	img, err := s.engine.Image(t.Context(), first.ID)
+	must(t, err)
+	for name, want := range map[string]string{
+		docker.LabelKey: first.Chain, docker.LabelNode: node, "org.opencontainers.image.base.digest": s.base, docker.LabelOwner: "",
+	} {
+		if img.Labels[name] != want {
+			t.Errorf("label %s is %q, want %q", name, img.Labels[name], want)
+		}
+	}
+	if slices.ContainsFunc(img.Env, func(v string) bool { return strings.HasPrefix(v, "SITE") || strings.HasPrefix(v, "SRC") }) || slices.Contains(img.Command, "-euc") {
+		t.Errorf("what a step was run with is in the image: %q %q", img.Env, img.Command)
+	}
+
+	s.apply()
+	if ran := s.ran(); len(ran) > 0 {
+		t.Errorf("the second apply ran %q", ran)
+	}
+
+	// The local state is lost: nothing is made again.
+	must(t, cache.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
+	s.apply()
+	again := s.image(node)
+	if again.ID != first.ID || strings.Count(s.log(node), "found in the engine") != 2 || len(s.mine()) != 2 {
+		t.Errorf("made again as %+v:\n%s", again, s.log(node))
+	}
+
+	// The image is lost: it is made again only when something needs it.
+	s.clear()
+	s.write("benchmarks.hcl", steps+"task \"t\" {\n  needs = [image.WORD]\n command = \"echo t > $OUT/t\"\n}\n")
+	s.apply()
+	if ran := s.ran(); !slices.Equal(ran, []string{node, "task.t"}) {
+		t.Errorf("ran %q", ran)
+	}
+	s.clear()
+	s.apply()
+	if ran := s.ran(); len(ran) > 0 {
+		t.Errorf("the image is gone and all that uses it up to date, but %q ran", ran)
+	}
+}
+
+// A step that changes nothing is a failure that says so: the file claims that something had to be done.
+func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ fix, rule, evidence string }{
+		"a sed that matches no line":     {`run = ["echo WORD > /tmp/x", "sed -i s/nobodyelse/x/ /etc/passwd && touch /done"]`, "fix_no_effect", "sed -i s/nobodyelse/x/ /etc/passwd"},
+		"a sed with its flags elsewhere": {`run = ["sed -n -e p -ni /etc/passwd"]`, "fix_no_effect", "sed -n"},
+		"a command that does nothing":    {`run = ["true"]`, "fix_no_effect", ""},
+		"a file that is there already":   {"file {\n content = \"root:x:0:\\nnogroup:x:65534:\\n\"\n to = \"/etc/group\"\n}", "fix_no_effect", ""},
+		"a file outside":                 {"file {\n content = \"x\"\n to = \"etc/group\"\n}", "fix_file", ""},
+		"no packages":                    {"file {\n content = \"x\"\n to = \"$SITE/x.py\"\n}", "no_site", ""},
+		"a link out of the project":      {"file {\n from = \"link\"\n to = \"/x\"\n}", "fix_file", ""},
+		"a verify that does not hold":    {"run = [\"echo WORD > /x\"]\n verify = \"echo it is not so; grep -q nothing /x\"", "verify_failed", "it is not so"},
+		"a verify that needs a network":  {"run = [\"echo WORD > /x\"]\n verify = \"ip route | grep -q default\"", "verify_failed", ""},
+		"a command that fails":           {`run = ["echo so it goes >&2; exit 3"]`, "", "so it goes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n}\nfix \"it\" {\n " + tt.fix + "\n}\n"})
+			must(t, os.Symlink("/etc/hostname", filepath.Join(s.dir, "link")))
+			s.apply()
+			f := s.failure("image." + s.word)
+			if f.Rule != tt.rule || !strings.Contains(f.Evidence, tt.evidence) || f.Class != cache.Permanent || !strings.Contains(f.Message, "fix.it") && f.Rule != "no_site" {
+				t.Errorf("%+v\n%s", f, s.log("image."+s.word))
+			}
+		})
+	}
+}
+
+// A sed that prints edits nothing, and one that edits is not in the way of others.
+func TestASedThatOnlyPrintsIsNoEdit(t *testing.T) {
+	t.Parallel()
+	s := picture(t, map[string]string{"benchmarks.hcl": `
+image "WORD" {
+  from  = "BASE"
+  fixes = [fix.it]
+}
+fix "it" {
+  run = ["sed -e s/nobodyelse/x/ /etc/passwd | sed -es/root/WORD/ > /etc/other; sed -i -e s/WORD/more/ /etc/other"]
+}
+`})
+	s.apply()
+	if got := s.inside(s.image("image."+s.word).ID, "head", "-n1", "/etc/other"); !strings.HasPrefix(got, "more:x:0") {
+		t.Errorf("in the image: %q", got)
+	}
+}
+
+// runIn runs a command in a container of an image and returns what it prints.
+func runIn(t testing.TB, e *docker.Engine, id string, argv ...string) string {
+	t.Helper()
+	var out strings.Builder
+	status, err := executor.Run(t.Context(), executor.NewDocker(e, nil), executor.Command{
+		Argv: argv, Dir: "/", Stdout: &out, Stderr: &out, Container: &executor.Container{Image: id},
+	})
+	if err != nil || !status.OK() {
+		t.Errorf("%q: %+v, %v", argv, status, err)
+	}
+	return out.String()
+}

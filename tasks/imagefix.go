@@ -1,0 +1,353 @@
+package tasks
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// How a command of a fix says that it changed nothing: with a status that programs do not use, and a line before it.
+const (
+	exitNoEffect = 97
+	noEffect     = "benchgraph: changed nothing: "
+)
+
+// watchSed stands before the commands of a fix. A sed -i whose expression matches no line leaves its files as they were and
+// calls that a success; here it ends the commands.
+const watchSed = `
+benchgraph_digests() {
+	for benchgraph_sum in sha256sum md5sum cksum; do
+		if command -v $benchgraph_sum >/dev/null; then break; fi
+	done
+	for benchgraph_word do
+		if [ -f "$benchgraph_word" ]; then $benchgraph_sum <"$benchgraph_word"; fi
+	done
+}
+sed() {
+	benchgraph_edits=
+	for benchgraph_word do
+		case $benchgraph_word in -i* | --in-place* | -[nErsuz]i* | -[nErsuz][nErsuz]i*) benchgraph_edits=yes ;; esac
+	done
+	if [ -z "$benchgraph_edits" ]; then command sed "$@"; return; fi
+	benchgraph_before=$(benchgraph_digests "$@")
+	command sed "$@" || return
+	if [ "$benchgraph_before" = "$(benchgraph_digests "$@")" ]; then
+		echo "` + noEffect + `sed $*" >&2
+		exit 97
+	fi
+}
+`
+
+// fix applies a fix as a layer of its own, and runs its verify.
+func (m *making) fix(ctx context.Context, f appliedFix) error {
+	name := f.fix.Address.Name
+	m.progress("fix " + name)
+	if len(f.Pip) > 0 {
+		if err := m.pin(ctx, f); err != nil {
+			return err
+		}
+	}
+	if len(f.Run)+len(f.Files)+len(f.Env) > 0 {
+		if err := m.patch(ctx, f); err != nil {
+			return err
+		}
+	}
+	if f.Verify.Shell != nil || f.Verify.Argv != nil {
+		if err := m.verify(ctx, f.Verify); err != nil {
+			return about(f.fix, err)
+		}
+	}
+	m.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": name, "effect": f.fix.Effect}})
+	return nil
+}
+
+// about says of which fix a failure is.
+func about(fix *hclspec.Fix, err error) error {
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		f.Message = fix.Address.String() + ": " + f.Message
+	}
+	return err
+}
+
+// pin installs what a fix pins. It is the one step that always reaches the network.
+func (m *making) pin(ctx context.Context, f appliedFix) error {
+	var versions []string
+	err := m.step(ctx, "pins of "+f.fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (string, error) {
+		return m.change(ctx, changing{
+			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"}, f.Pip...), network: true,
+			proof: func(ctx context.Context, container string, _ map[string]string) error {
+				changes, err := m.p.Engine.Changes(ctx, container)
+				versions = distributions(changes)
+				return err
+			},
+		}, labels)
+	})
+	if err == nil && len(versions) > 0 {
+		m.steps[len(m.steps)-1].Versions = versions
+		m.say("resolved to %s\n", strings.Join(versions, ", "))
+	}
+	if errors.Is(err, errNoEffect) {
+		return nil // the pins are what the image had
+	}
+	return about(f.fix, err)
+}
+
+var distInfo = regexp.MustCompile(`/([^/]+)-([^/-]+)\.dist-info$`)
+
+// distributions are the packages that came into a container, as name==version.
+func distributions(changes []container.FilesystemChange) []string {
+	var all []string
+	for _, c := range changes {
+		if found := distInfo.FindStringSubmatch(c.Path); found != nil && c.Kind == container.ChangeAdd {
+			all = append(all, found[1]+"=="+found[2])
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// patch lays the files of a fix into the image and runs its commands. A fix that was learnt from another variant may have
+// nothing to do in this one; that its verify passes without it shows that. Any other fix that changes nothing has failed.
+func (m *making) patch(ctx context.Context, f appliedFix) error {
+	files, err := m.files(ctx, f)
+	if err != nil {
+		return fixFailure(f.fix, err)
+	}
+	in := &inputsInside{m: m}
+	describe := func(d *cache.Description) {
+		for _, file := range files {
+			d.Add("file", file.to, fmt.Sprintf("%x", sha256.Sum256(file.content)), fmt.Sprint(file.executable))
+		}
+		for _, run := range f.Run {
+			d.Add("run", run.Expand(m.digest))
+		}
+		for _, name := range sortedKeys(f.Env) {
+			d.Add("env", name, f.Env[name].Expand(in.path))
+		}
+	}
+	c := changing{stage: "build", files: tarOf(files)}
+	for _, name := range sortedKeys(f.Env) {
+		c.env = append(c.env, name+"="+f.Env[name].Expand(in.path))
+	}
+	script, err := m.script(ctx, f, in)
+	if err != nil {
+		return about(f.fix, err)
+	}
+	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts, strings.TrimPrefix(script, watchSed)
+	c.proof = func(ctx context.Context, container string, _ map[string]string) error {
+		changed, err := m.changed(ctx, container)
+		if err == nil && !changed && len(c.env) == 0 {
+			err = errNoEffect
+		}
+		return err
+	}
+	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (string, error) {
+		return m.change(ctx, c, labels)
+	})
+	if errors.Is(err, errNoEffect) {
+		return m.without(ctx, f, err)
+	}
+	return about(f.fix, err)
+}
+
+// without decides what it means that a fix changed nothing.
+func (m *making) without(ctx context.Context, f appliedFix, why error) error {
+	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
+		if err := m.verify(ctx, f.Verify); err == nil {
+			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n", f.fix.Address.Name)
+			m.note(imageStep{What: "fix " + f.fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
+			return nil
+		}
+	}
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
+		Message: f.fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "),
+		Remedy: "correct what it runs, or say with when where it applies"}}
+}
+
+// script is what a fix runs: each of its commands by itself.
+func (m *making) script(ctx context.Context, f appliedFix, in *inputsInside) (string, error) {
+	vars := map[string]string{"SRC": "/"}
+	var body strings.Builder
+	for _, run := range f.Run {
+		text := run.Expand(in.path)
+		if strings.Contains(text, "SITE") {
+			site, err := m.site(ctx)
+			if err != nil {
+				return "", err
+			}
+			vars["SITE"] = site
+		}
+		fmt.Fprintf(&body, "(\n%s\n)\n", text)
+	}
+	return watchSed + exports(vars) + cmp.Or(body.String(), ":\n"), nil
+}
+
+// changed says whether a container has other files than its image.
+func (m *making) changed(ctx context.Context, box string) (bool, error) {
+	changes, err := m.p.Engine.Changes(ctx, box)
+	if err != nil {
+		return false, err
+	}
+	var edited []string
+	for _, c := range changes {
+		switch {
+		case ofContainer(c.Path):
+		case c.Kind != container.ChangeModify:
+			return true, nil
+		default:
+			edited = append(edited, c.Path)
+		}
+	}
+	if len(edited) > mostCompared {
+		return true, nil
+	}
+	return m.differ(ctx, box, edited)
+}
+
+// ofContainer says whether a path is there because something ran in a container, whatever it was.
+func ofContainer(name string) bool {
+	switch name {
+	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
+		return true
+	}
+	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") || strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
+}
+
+// mostCompared is how many files that were written to are looked at: where there are more, one of them will differ.
+const mostCompared = 200
+
+// differ says whether any of the files has another content than in the image.
+func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
+	now := map[string]string{}
+	for _, name := range names {
+		regular := false
+		err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error {
+			h, err := tar.NewReader(r).Next()
+			regular = err == nil && h.Typeflag == tar.TypeReg
+			return err
+		})
+		if err != nil || !regular {
+			continue // a directory is written to when something in it is
+		}
+		if err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error { return digests(r, path.Dir(name), now) }); err != nil {
+			return false, err
+		}
+	}
+	if len(now) == 0 {
+		return false, nil
+	}
+	files := sortedKeys(now)
+	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil, nil)
+	if err != nil {
+		return true, nil // an image that cannot tell gets the benefit of the doubt
+	}
+	before := strings.Fields(text)
+	for _, name := range files {
+		if !slices.Contains(before, now[name]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// fixedFile is a file that a fix lays into an image.
+type fixedFile struct {
+	to         string // absolute
+	content    []byte
+	executable bool
+}
+
+// files are the files of a fix, with their contents.
+func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
+	var all []fixedFile
+	for i, file := range f.Files {
+		to := file.To.Expand(func(hclspec.Address) string { return "" })
+		if rest, ok := strings.CutPrefix(to, "$SITE"); ok && (rest == "" || rest[0] == '/') {
+			site, err := m.site(ctx)
+			if err != nil {
+				return nil, err
+			}
+			to = site + rest
+		}
+		if !path.IsAbs(to) || strings.Contains(to, "$") || path.Clean(to) == "/" {
+			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE", to)
+		}
+		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
+		if file.From != nil {
+			var err error
+			if one.content, one.executable, err = m.content(file, f.digests[i]); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of either.
+func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
+	dir, name := m.p.Spec.Dir, sourceOf(file)
+	if first := file.From[0].Ref; first != (hclspec.Address{}) {
+		in := m.t.refs.input(m.env, first)
+		dir = in.Dir
+		name = strings.TrimPrefix(file.From[1:].Expand(func(hclspec.Address) string { return "$" }), "/")
+		if name == "" && len(in.Files) == 1 {
+			name = in.Files[0].Path
+		}
+	}
+	if name == "" || !filepath.IsLocal(name) {
+		return nil, false, fmt.Errorf("file %s: an image takes files of the project and of the results of nodes", file.From)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, false, err
+	}
+	content, err := root.ReadFile(name)
+	if sum := sha256.Sum256(content); err == nil && sourceOf(file) != "" && digest != hex.EncodeToString(sum[:]) {
+		err = inputChanged(name)
+	}
+	return content, info.Mode()&0o111 != 0, err
+}
+
+// tarOf packs files; nil: there are none.
+func tarOf(files []fixedFile) io.Reader {
+	if len(files) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	out := tar.NewWriter(&b)
+	for _, f := range files {
+		mode := int64(0o644)
+		if f.executable {
+			mode = 0o755
+		}
+		// Nothing here can fail: the writer is in memory, and the sizes are right.
+		_ = out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.to, "/"), Mode: mode, Size: int64(len(f.content))})
+		_, _ = out.Write(f.content)
+	}
+	_ = out.Close()
+	return &b
+}
