@@ -134,18 +134,26 @@ func pair(gone, fresh []Line) []int {
 func (c Change) String() string {
 	switch c.Op {
 	case Added:
-		return strings.TrimSpace(c.Label+" "+words(c.New)) + " is new"
+		return strings.TrimSpace(title(c.Label)+" "+words(c.New)) + " is new"
 	case Removed:
-		return strings.TrimSpace(c.Label+" "+words(c.Old)) + " is gone"
+		return strings.TrimSpace(title(c.Label)+" "+words(c.Old)) + " is gone"
 	case Moved:
-		return "the order of " + c.Label + " and other lines"
+		return "the order of " + title(c.Label) + " and other lines"
 	}
 	common := 0
 	for common < len(c.Old) && common < len(c.New) && c.Old[common] == c.New[common] {
 		common++
 	}
-	name := strings.TrimSpace(c.Label + " " + words(c.Old[:common]))
+	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common]))
 	return name + " " + orNothing(words(c.Old[common:])) + " → " + orNothing(words(c.New[common:]))
+}
+
+// title is a label as a text shows it: quoted unless it is plain.
+func title(label string) string {
+	if plain(label) {
+		return label
+	}
+	return strconv.Quote(label)
 }
 
 func orNothing(s string) string {

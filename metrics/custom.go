@@ -114,6 +114,10 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	return nil
 }
 
+// maxMatches is how many matches in one line are taken: an expression that matches everywhere would make a line of a hostile
+// program cost as much as a file.
+const maxMatches = 1000
+
 // line tries the expressions of a file on one line.
 func (c custom) line(to *collector, file string, l *lines) {
 	for i, re := range c.regexps {
@@ -121,14 +125,20 @@ func (c custom) line(to *collector, file string, l *lines) {
 		if re == nil || d.File != file {
 			continue
 		}
-		for _, m := range re.FindAllSubmatchIndex(l.bytes(), -1) {
+		matches := re.FindAllSubmatchIndex(l.bytes(), maxMatches+1)
+		if len(matches) > maxMatches {
+			matches = matches[:maxMatches]
+			to.warn(l.number, "%s: more than %d matches in one line: the rest of it is left out", d.Name, maxMatches)
+		}
+		for _, m := range matches {
 			if m[2] < 0 {
 				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
 				continue
 			}
 			unit := d.Unit
 			if unit == "" {
-				unit = following(string(l.bytes()[m[3]:]))
+				rest := l.bytes()[m[3]:]
+				unit = following(string(rest[:min(len(rest), maxLabel)]))
 			}
 			to.add(d.Name, string(l.bytes()[m[2]:m[3]]), canonicalUnit(unit), l.number)
 		}

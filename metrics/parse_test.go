@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -330,6 +331,20 @@ func beginning(f *testing.F, path string) []byte {
 		f.Fatal(err)
 	}
 	return b[:min(len(b), 2<<10)]
+}
+
+// An expression that matches everywhere looks at each byte of a long line some times, and not at all of them each time.
+func TestManyMatchesInALineAreBounded(t *testing.T) {
+	p, err := NewCustom([]Definition{{Name: "m", Match: `()`}, {Name: "n", Match: `(\d)`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Repeat("1 ms ", maxLine/5)
+	var r Result
+	fuzzing.Frugal(t, len(line), func() { r, err = p.Parse(Output{Stdout: strings.NewReader(line)}) })
+	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return strings.Contains(w.Text, "more than 1000 matches in one line") }) {
+		t.Errorf("%+v, %v", r.Warnings, err)
+	}
 }
 
 // Definitions are the user's, but what they read is not: any pair of them gives finite samples.

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -21,7 +22,7 @@ func ParsePattern(pattern string) (Pattern, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("a pattern of %d bytes is too long; %d are possible", len(pattern), maxPattern)
 	}
-	if !doublestar.ValidatePattern(pattern) {
+	if !utf8.ValidString(pattern) || !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("%q is not a valid pattern", pattern)
 	}
 	choices := []string{pattern}

@@ -3,6 +3,7 @@ package patch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -172,19 +173,50 @@ func (s section) parse() (Part, error) {
 	}
 	p := Part{File: files[0], Line: s.line, Hunks: s.hunks}
 	if !s.git {
-		// git apply takes off the first component of every name; the parser does so for git's own headers alone.
+		// git apply takes off the first component of every name; the parser does so for git's own headers alone. Of two names
+		// that remain, git takes the old one if the new one begins with it (a backup) or has no prefix, else the new one; the
+		// parser has compared them too early.
+		if !p.File.IsNew && !p.File.IsDelete {
+			if p.File.OldName, p.File.NewName, err = s.names(); err != nil {
+				return Part{}, &Error{Line: s.line, Reason: err.Error()}
+			}
+		}
+		lacking := ""
 		for _, name := range []*string{&p.File.OldName, &p.File.NewName} {
 			if strings.HasPrefix(*name, "/") {
 				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name is absolute: it leads out of the tree"}
 			}
 			_, rest, ok := strings.Cut(*name, "/")
 			if *name != "" && !ok {
-				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
+				lacking = *name
 			}
 			*name = rest
 		}
+		switch old, name := p.File.OldName, p.File.NewName; {
+		case old == "" && name == "" && lacking != "":
+			return Part{}, &Error{File: lacking, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
+		case p.File.IsNew || p.File.IsDelete:
+		case name == "", old != "" && strings.HasPrefix(name, old):
+			p.File.NewName = old
+		default:
+			p.File.OldName = name
+		}
 	}
 	return p, nil
+}
+
+// names are both names in the header of a section that is not git's, as the parser reads each of them.
+func (s section) names() (old, new string, err error) {
+	lines := bytes.SplitAfterN(s.text, []byte("\n"), 3)
+	for i, name := range []*string{&old, &new} {
+		_, text, _ := bytes.Cut(lines[i], []byte(" "))
+		files, _, err := gitdiff.Parse(strings.NewReader(fmt.Sprintf("--- %s+++ %[1]s@@ -1 +1 @@\n-a\n+b\n", text)))
+		if err != nil || len(files) != 1 {
+			return "", "", errors.Join(err, errors.New("the header of a file is malformed"))
+		}
+		*name = files[0].OldName
+	}
+	return old, new, nil
 }
 
 // forbidden says what a part does that no patch may.

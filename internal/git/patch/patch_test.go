@@ -66,6 +66,19 @@ func TestCanonicalHidesWhatHasNoEffect(t *testing.T) {
 	}
 }
 
+// Without git's own header, a patch has two names for a file. git compares them without their prefixes.
+func TestNamesOfPlainPatchesAreThoseThatGitTakes(t *testing.T) {
+	for names, want := range map[string]string{
+		"a/x b/x": "x", "a/x b/x.orig": "x", "a/x.orig b/x": "x", "old/x new/y": "y", "a/x /b/x": "", "/a/x b/x": "", "x b/y": "y", "a/x y": "x", "x x": "",
+	} {
+		old, name, _ := strings.Cut(names, " ")
+		touched, err := Touched([]byte("--- " + old + "\n+++ " + name + "\n@@ -1 +1 @@\n-a\n+b\n"))
+		if got := strings.Join(touched, " "); got != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %q, %v, want %q", names, got, err, want)
+		}
+	}
+}
+
 func FuzzTouched(f *testing.F) {
 	for _, seed := range []string{
 		"", "prose\n", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line a\n+LINE A\n line b\n",
