@@ -33,11 +33,11 @@ func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, false, filters.Arg("reference", broughtMark))
 }
 
-// unmarked takes the mark for what it is, and no name.
+// unmarked takes the mark for what it is, and no name; neither is a name that we gave so that there is one.
 func unmarked(img Image) Image {
-	mark := markOf(img.ID)
+	mark, kept := markOf(img.ID), keptName(img.ID)
 	img.Brought = slices.Contains(img.Tags, mark)
-	img.Tags = slices.DeleteFunc(img.Tags, func(tag string) bool { return tag == mark })
+	img.Tags = slices.DeleteFunc(img.Tags, func(tag string) bool { return tag == mark || tag == kept })
 	return img
 }
 

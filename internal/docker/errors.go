@@ -83,7 +83,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, new(*RegistryError)):
+	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing), "look at its log (journalctl -u docker), and restart it when nothing else uses it"}
@@ -107,12 +107,15 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 	return out
 }
 
-// meanings are what engines say that has a meaning of its own. Their status codes tell little: most is 500.
-var meanings = []struct {
+// meaning is what words of an engine mean.
+type meaning struct {
 	says   string
 	class  cache.Class
 	remedy string
-}{
+}
+
+// meanings are what engines say that has a meaning of its own. Their status codes tell little: most is 500.
+var meanings = []meaning{
 	{"no space left on device", cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"disk quota exceeded", cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},

@@ -29,12 +29,15 @@ func Busybox(t testing.TB, e *docker.Engine) string {
 	}
 	engine := dial(e.Host())
 	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
-	var images []struct{ ID, ParentID string }
+	var images []struct {
+		ID, ParentID string
+		Labels       map[string]string
+	}
 	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
 		t.Fatal(err)
 	}
 	for _, image := range images {
-		if image.ParentID == "" { // what was made from it has its label, too
+		if image.ParentID == "" && len(image.Labels) == 1 { // what was made from it has its label, too
 			return image.ID
 		}
 	}
