@@ -69,12 +69,13 @@ func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 			}
 			return err == nil
 		}
-		time.AfterFunc(900*time.Millisecond, func() {
+		var looks sync.WaitGroup
+		looks.Go(func() {
+			time.Sleep(900 * time.Millisecond)
 			if visible() {
 				t.Error("the entry was visible before its files were durable")
 			}
-		})
-		time.AfterFunc(1100*time.Millisecond, func() {
+			time.Sleep(200 * time.Millisecond)
 			if !visible() {
 				t.Error("the entry is not visible after its files are durable")
 			}
@@ -82,6 +83,7 @@ func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 		if _, err := d.Put(t.Context(), draft); err != nil {
 			t.Fatal(err)
 		}
+		looks.Wait()
 		if took := time.Since(begin); took != 2*time.Second || waited != 0 || *count != 2 {
 			t.Errorf("%d syncs took %s, announced after %s", *count, took, waited)
 		}
