@@ -65,6 +65,10 @@ func readPlanFile(path string) (*planFile, error) {
 	if err != nil {
 		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file: %w", err)
 	}
+	return parsePlanFile(path, text)
+}
+
+func parsePlanFile(path string, text []byte) (*planFile, error) {
 	f := &planFile{}
 	if err := json.Unmarshal(text, f); err != nil || f.Type != planFileType {
 		return nil, hint("Make one with benchgraph plan -out=FILE.", "%s is not a plan file", path)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,11 +89,16 @@ func (p place) running() []runningNode {
 		return nil
 	}
 	defer f.Close()
+	return runningIn(f)
+}
+
+// runningIn lists the nodes that a run log says have started and not ended.
+func runningIn(log io.Reader) []runningNode {
 	var nodes []runningNode
 	at := func(address string) int {
 		return slices.IndexFunc(nodes, func(n runningNode) bool { return n.Address == address })
 	}
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		var e struct {
