@@ -288,6 +288,46 @@ wheel "pkg" {
 	})
 }
 
+// The candidates of a commit share a build, and one of them makes it: one whose patch is refused must not fail the others.
+func TestARefusedPatchFailsNoSharedBuild(t *testing.T) {
+	t.Parallel()
+	s := tell(t, map[string]string{
+		"bad.diff": "--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1 +1 @@\n-nobody has this\n+two\n",
+	})
+	s.commit(map[string]string{"pkg/a.py": "one\n", "make.sh": "#!"})
+	s.commit(map[string]string{"pkg/a.py": "two\n"})
+	s.write("benchmarks.hcl", `
+repo "r" { path = "repo" }
+commit "c" { rev = "HEAD" }
+variant "agent" {
+  rev   = each.commit.parent
+  patch = "bad.diff"
+}
+variant "baseline" {
+  baseline = true
+  rev      = each.commit.parent
+}
+variant "human" { rev = each.commit.rev }
+wheel "pkg" {
+  for_each = candidates
+  source   = each.source
+  overlay  = ["pkg/**/*.py"]
+  build { command = "mkdir $OUT/pkg && cp pkg/a.py $OUT/pkg" }
+}
+`)
+	s.apply()
+	s.open(func(ctx context.Context, p *tasks.Project) {
+		plan, err := p.Plan(ctx, tasks.PlanOptions{})
+		must(t, err)
+		for candidate, want := range map[string]bool{"agent": false, "baseline": true, "human": true} {
+			step, _ := plan.Step(`wheel.pkg["c/` + candidate + `"]`)
+			if _, made := step.Stored(); made != want {
+				t.Errorf("%s: made %v, want %v: %s", candidate, made, want, step.Reason)
+			}
+		}
+	})
+}
+
 func unzip(t *testing.T, e cache.Entry, name string) string {
 	t.Helper()
 	for _, f := range e.Files {

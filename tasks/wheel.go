@@ -189,13 +189,18 @@ func (b *builder) outsideOf(w *hclspec.Wheel, src *hclspec.Source) (*tree, strin
 	if err != nil {
 		return nil, "", fmt.Sprintf("%s: %v", src.Patch, err)
 	}
-	digest := b.Lock.Repos[src.Repo.Name].Outside[patterns(w.Overlay)][src.Rev]
+	base := b.Lock.Repos[src.Repo.Name].Outside[patterns(w.Overlay)][src.Rev]
 	if t.patch == "" {
-		return t, digest, ""
+		return t, base, ""
 	}
-	digest, err = git.OutsidePatched(digest, t.rev, t.bytes, w.Overlay)
+	digest, err := git.OutsidePatched(base, t.rev, t.bytes, w.Overlay)
 	if err != nil {
 		return t, "", fmt.Sprintf("%s: %v", src.Patch, err)
+	}
+	if digest == base {
+		// All that the build looks at is there without the patch. With it, one that does not apply would be the failure
+		// of every candidate that shares the build.
+		t = &tree{p: t.p, repo: t.repo, rev: t.rev}
 	}
 	return t, digest, ""
 }
