@@ -18,7 +18,7 @@ unit:
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input.
 faults:
-	go test -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph
+	go test -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

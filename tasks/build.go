@@ -76,6 +76,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
+	b.shareImages(ctx)
 	b.gatherFixes()
 	return engine.NewGraph(b.list)
 }

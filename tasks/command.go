@@ -225,6 +225,9 @@ func (s *shell) notRun(err error, stage string) error {
 	var gone *docker.Unavailable
 	f := cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}
 	switch {
+	case s.box != nil && docker.IsNotFound(err) && strings.Contains(err.Error(), "No such image"):
+		f.Rule, f.Message, f.Remedy = engine.InputGone, stage+": image "+shortID(s.box.Image)+" is no longer in the engine", "the next plan makes it anew"
+		return &engine.Failure{Err: err, Failure: f, Retry: &engine.Retry{Attempts: 1}}
 	case errors.As(err, &start):
 		if s.box != nil {
 			f.Class = cache.Permanent

@@ -100,8 +100,10 @@ func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, err
 			Message: base.name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
 	m.progress("fetch")
-	img, err := m.p.Engine.Pull(ctx, base.name, base.digest, func(p docker.Progress) {
-		m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+	img, err := m.p.room.within(ctx, m.env.Log, m.t.spec.Address.String(), m.p.basePart(base), func() (docker.Image, error) {
+		return m.p.Engine.Pull(ctx, base.name, base.digest, func(p docker.Progress) {
+			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+		})
 	})
 	return img, engineFailure("fetch", err)
 }
@@ -160,19 +162,24 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	if err != nil {
 		return engineFailure("start", err)
 	}
+	at := m.t.spec.Address.String()
 	if found {
+		m.p.room.uses(at, img, part{})
 		m.say("%s: found in the engine (%s)\n", what, shortID(img.ID))
 	} else {
 		m.say("%s\n", what)
-		id, err := do(ctx, m.labels(key))
+		img, err = m.p.room.within(ctx, m.env.Log, at, m.p.room.ownPart(at), func() (docker.Image, error) {
+			id, err := do(ctx, m.labels(key))
+			if err != nil || id == "" {
+				return docker.Image{}, err
+			}
+			return m.p.Engine.Image(ctx, id)
+		})
 		if err != nil {
 			return engineFailure("build", err)
 		}
-		if id == "" {
+		if img.ID == "" {
 			return nil
-		}
-		if img, err = m.p.Engine.Image(ctx, id); err != nil {
-			return engineFailure("build", err)
 		}
 		m.p.made.add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"sync"
 
@@ -42,6 +43,7 @@ type Config struct {
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one
 	Engine     *docker.Engine    // where the images and those containers are; nil: none
+	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
 	HTTP       *http.Client // for downloads
 	Environ    []string     // PATH, HOME and LANG for commands, as NAME=value
@@ -92,6 +94,7 @@ type Project struct {
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
 	made       images                      // what the engine has of ours
+	room       *room                       // for images
 	steps      locks                       // steps of images that are at work
 	sites      sync.Map                    // by image ID: where its Python finds packages
 	unresolved map[string]string           // by name of an image: why nobody knows which one it is
@@ -117,6 +120,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 	p.rules = sync.OnceValues(p.newRules)
 	p.lacks = sync.OnceValue(p.askEngine)
+	p.room = newRoom(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"))
 	return p
 }
 

@@ -2,11 +2,16 @@ package tasks
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 // spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's images.
@@ -108,4 +113,65 @@ func holds(set, images []string) bool {
 		}
 	}
 	return true
+}
+
+// shareImages tells the room which images are used together and what they are made from. What can never fit is blocked,
+// with all that uses it.
+func (b *builder) shareImages(ctx context.Context) {
+	if len(b.Spec.Images) == 0 {
+		return
+	}
+	parts := map[string][]part{}
+	for i := range b.Spec.Images {
+		s := &b.Spec.Images[i]
+		parts[s.Address.String()] = b.partsOf(s)
+	}
+	b.room.expect(parts, spansOf(b.list))
+	for _, n := range b.list {
+		images := imagesAmong(n.Needs)
+		if n.Kind == "image" {
+			images = []*engine.Node{n}
+		}
+		if len(images) == 0 {
+			continue
+		}
+		lacks := n.Lacks
+		n.Lacks = func() string {
+			if lacks != nil {
+				if why := lacks(); why != "" {
+					return why
+				}
+			}
+			return b.room.tooSmall(ctx, strings.Split(setOf(images), "\n"))
+		}
+	}
+}
+
+// partsOf is all that an image is made from.
+func (b *builder) partsOf(s *hclspec.Image) []part {
+	parts := []part{b.room.ownPart(s.Address.String())}
+	if base := b.images[s.Base]; base != nil {
+		parts = append(parts, b.partsOf(base)...)
+	}
+	if t, ok := b.nodes[s.Address].Task.(*imageTask); ok {
+		bases := t.bases
+		if t.digest != "" {
+			bases = append(slices.Clip(bases), baseImage{s.From, t.digest})
+		}
+		for _, base := range bases {
+			parts = append(parts, b.basePart(base))
+		}
+	}
+	return parts
+}
+
+// basePart is the part of an image that a registry sends.
+func (p *Project) basePart(base baseImage) part {
+	ref := base.digest
+	if named, err := reference.ParseNormalizedNamed(base.name); err == nil {
+		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(base.digest)); err == nil {
+			ref = pinned.String()
+		}
+	}
+	return p.room.basePart(ref, p.Lock.Images[base.name].Size)
 }

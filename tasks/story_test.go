@@ -36,9 +36,11 @@ type story struct {
 	offline bool
 	locked  bool
 	allow   []string
-	host    executor.Executor // nil: this machine
-	engine  *docker.Engine    // nil: there is none
-	store   tasks.Store       // nil: one on disk
+	host    executor.Executor  // nil: this machine
+	engine  *docker.Engine     // nil: there is none
+	disk    int64              // bytes of its disk that may be used; 0: all
+	when    func(engine.Event) // called with each event; nil: nobody
+	store   tasks.Store        // nil: one on disk
 }
 
 // tell begins a story with the files of a project.
@@ -134,7 +136,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	p, diags := open(ctx, tasks.Config{
 		MemoFile: filepath.Join(state, "memo"), LockFile: filepath.Join(s.dir, "benchgraph.lock.hcl"),
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: host, Containers: containers, Engine: s.engine, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
+		Host: host, Containers: containers, Engine: s.engine, ImageDisk: s.disk, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
 		GitEnviron: os.Environ(),
 		Environ:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:     func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
@@ -173,6 +175,9 @@ func (s *story) apply() *tasks.Applied {
 				mu.Lock()
 				defer mu.Unlock()
 				s.events = append(s.events, e)
+				if s.when != nil {
+					s.when(e)
+				}
 			},
 			SaveLock: func(l *hclspec.Lock) error {
 				again, diags := hclspec.ParseLock(l.Bytes(), "benchgraph.lock.hcl")

@@ -55,6 +55,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 		a.Waves++
+		p.room.begin(ctx, plan)
 		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
 		a.Result.Done += result.Done
 		a.Result.Failures = append(a.Result.Failures, result.Failures...)
@@ -200,7 +201,7 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 		}
 	}
 	return engine.ApplyOptions{
-		Store: p.Store, Journal: p.Journal, Pool: p.Pool, Scratch: p.Store.Scratch,
+		Store: p.Store, Journal: p.Journal, Pool: p.Pool, Room: p.room, Scratch: p.Store.Scratch,
 		LogDir: filepath.Join(p.StateDir, "logs"), RunID: o.RunID,
 		Parallelism: o.Parallelism, FailFast: o.FailFast, Emit: emit,
 	}
