@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/build"
-	"github.com/docker/docker/api/types/versions"
 )
 
 // BuildSpec is what an image is built from.
@@ -50,12 +49,9 @@ func (e *StepError) Error() string {
 	return text + e.Detail
 }
 
-// buildKit is the version of the API from which on engines have BuildKit.
-const buildKit = "1.39"
-
-// Build builds an image. Engines with BuildKit use that, also for what lies in the way of older builders, such as RUN
-// --mount. The images that it is built on are those of Pins and no others. Errors are *StepError, *ContextChanged, those of
-// the engine, or ctx's cause.
+// Build builds an image with BuildKit, which engines have had since 2018; what stands in for an engine builds in its own way.
+// The images that it is built on are those of Pins and no others. What the builder keeps for next time is the engine's, which
+// bounds it. Errors are *StepError, *ContextChanged, those of the engine, or ctx's cause.
 func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	text, err := s.dockerfile()
 	if err != nil {
@@ -121,7 +117,7 @@ type building struct {
 	names  map[string]string // digest of a step -> its name
 	failed *StepError        // what the builder said of a step
 	unsent error             // why the context could not be sent
-	step   string            // that began last; the older builder names its steps in the output only
+	step   string            // that began last; what is not BuildKit names its steps in the output only
 }
 
 // run has the engine build once. The tar is written while it is sent.
@@ -136,13 +132,10 @@ func (b *building) run(ctx context.Context, a *api, s BuildSpec, dockerfile []by
 	}()
 	options := build.ImageBuildOptions{
 		Dockerfile: name, BuildArgs: argsOf(s.Args), Labels: s.Labels, Target: s.Target, Platform: s.Platform,
-		Remove: true, ForceRemove: true, NetworkMode: "none", Version: build.BuilderV1,
+		Remove: true, ForceRemove: true, NetworkMode: "none", Version: build.BuilderBuildKit,
 	}
 	if s.Network {
 		options.NetworkMode = "default"
-	}
-	if versions.GreaterThanOrEqualTo(a.ClientVersion(), buildKit) {
-		options.Version = build.BuilderBuildKit
 	}
 	resp, err := a.ImageBuild(ctx, out, options)
 	if err == nil {

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -92,7 +93,8 @@ ENTRYPOINT ["/busybox"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := map[string]string{"BASE": "busybox", "WORD": "hello"}
+	word := rand.Text() // nothing that the builder has done before
+	args := map[string]string{"BASE": "busybox", "WORD": word}
 	refs, err := docker.BaseImages(text, args)
 	if d := cmp.Diff([]string{"busybox"}, refs); err != nil || d != "" {
 		t.Fatal(err, d)
@@ -101,11 +103,33 @@ ENTRYPOINT ["/busybox"]
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
-	if !strings.Contains(log, "said hello\n") || !strings.Contains(log, "COPY --from=made") {
+	if !strings.Contains(log, "said "+word+"\n") || !strings.Contains(log, "COPY --from=made") {
 		t.Error(log)
 	}
 	if img.Labels[docker.LabelKey] != t.Name() || !slices.Equal(img.Entrypoint, []string{"/busybox"}) || len(img.Layers) != 2 || len(img.Tags) != 0 {
 		t.Errorf("%+v", img)
+	}
+}
+
+// An image that came from a registry is built on under its digest, and the registry is not asked again.
+func TestBuildOnWhatWasPulled(t *testing.T) {
+	t.Parallel()
+	e := open(t, dockertest.Engine(t), nil)
+	f := newFaults(t)
+	p := publish(t, f.Host)
+	base, err := e.Pull(t.Context(), p.ref, p.digest, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped(t, e, base.ID)
+	f.set(times(always, nil, status(500, "UNKNOWN")))
+	dir := project(t, map[string]string{"Dockerfile": "FROM " + p.ref + "\nCOPY Dockerfile /\n"})
+	img, log, err := build(t.Context(), t, e, dir, func(s *docker.BuildSpec) { s.Pins = map[string]string{p.ref: base.ID} })
+	if err != nil || len(img.Layers) != 4 || !slices.Equal(img.Layers[:3], base.Layers) || !strings.Contains(log, "@"+p.digest) {
+		t.Errorf("%+v, %v\n%s", img, err, log)
+	}
+	if n := f.count(""); n != 0 {
+		t.Errorf("%d requests", n)
 	}
 }
 

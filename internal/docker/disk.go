@@ -66,9 +66,19 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 			return err
 		}
 	}
+	gone := false
+	if !img.Brought {
+		// By these it was pushed. The last of its names takes it along.
+		for _, name := range img.Digests {
+			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
+				return inUse(img.ID, err)
+			}
+			gone = true
+		}
+	}
 	err = remove(img.ID)
 	switch {
-	case err == nil:
+	case err == nil || gone && errdefs.IsNotFound(err):
 		return nil
 	case errdefs.IsNotFound(err):
 		return &NoImage{id}
@@ -78,8 +88,13 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 			return again
 		}
 	}
+	return inUse(img.ID, err)
+}
+
+// inUse makes of a conflict what it means for the removal of an image.
+func inUse(id string, err error) error {
 	if errdefs.IsConflict(err) {
-		return &InUse{ID: img.ID, Detail: shown(err.Error())}
+		return &InUse{ID: id, Detail: shown(err.Error())}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,4 +106,31 @@ func FuzzMessages(f *testing.F) {
 			t.Fatalf("%d bytes of log from %d bytes", log.Len(), len(text))
 		}
 	})
+}
+
+// What stands in for an engine builds in another way, and tells it as engines did before BuildKit.
+func TestStepsOfOtherBuilders(t *testing.T) {
+	t.Parallel()
+	told := `{"stream":"Step 1/2 : FROM busybox\n"}
+{"stream":" ---> 87de3b7d16b0\n"}
+{"stream":"Step 2/2 : RUN exit 3\n"}
+{"errorDetail":{"code":3,"message":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"},"error":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"}
+`
+	var log bytes.Buffer
+	b := &building{log: &log, names: map[string]string{}}
+	said, ok := errors.AsType[*EngineError](messages(strings.NewReader(told), b.hear))
+	if !ok {
+		t.Fatal("no error")
+	}
+	failed, ok := errors.AsType[*StepError](b.failure(said))
+	if !ok || failed.Step != "2/2 : RUN exit 3" || failed.Code != 3 {
+		t.Errorf("%+v", failed)
+	}
+	if want := "Step 1/2 : FROM busybox\n ---> 87de3b7d16b0\nStep 2/2 : RUN exit 3\n"; log.String() != want {
+		t.Error(log.String())
+	}
+	b = &building{log: &log, names: map[string]string{}}
+	if err := messages(strings.NewReader(`{"aux":{"ID":"sha256:12"}}`), b.hear); err != nil || b.id != "sha256:12" {
+		t.Error(err, b.id)
+	}
 }

@@ -23,8 +23,8 @@ import (
 type Progress struct {
 	Phase string // "waiting", "fetching", "unpacking", "sending"
 	Layer string // short ID of the one of which something was heard
-	Bytes int64  // compressed, of all layers: what is there
-	Total int64  // compressed, of all layers; 0: not known
+	Bytes int64  // of all layers: what is there; compressed, but when it is sent
+	Total int64  // of all layers of which something is known; 0: of none
 	Cause error  // of waiting
 }
 
@@ -264,9 +264,7 @@ func refusal(ref reference.Named, l login, err error) error {
 		text = said.Message
 	}
 	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: shown(text)}
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(text), w) })
-	}
+	has := func(words ...string) bool { return containsAny(strings.ToLower(text), words...) }
 	switch {
 	case has("no space left on device", "disk quota exceeded"):
 		return err

@@ -81,9 +81,13 @@ func repository(t *testing.T) string {
 	return "test/" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
 
-// dropped removes what a test pulled, also by its name.
+// dropped removes what a test pulled.
 func dropped(t *testing.T, e *docker.Engine, ref string) {
-	t.Cleanup(func() { dockertest.RemoveImage(t, e, ref) })
+	t.Cleanup(func() {
+		if err := e.RemoveImage(context.Background(), ref); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestPullBringsWhatWasAskedFor(t *testing.T) {

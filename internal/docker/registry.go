@@ -170,6 +170,8 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 		out.Reason, text = Untrusted, err.Error()
 	case strings.Contains(text, "does not match requested digest"):
 		out.Reason = Damaged
+	case containsAny(text, "invalid realm", "SSRF protection", "refusing token-server"):
+		out.Reason = Untrusted // it leads to a machine that is none of its own
 	case strings.Contains(text, "no child with platform"):
 		out.Reason, text = Missing, "not for this platform"
 	case d.reached:
@@ -181,6 +183,10 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 	out.Detail = shown(text)
 	out.Remedy = remedy(out, l)
 	return out
+}
+
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // ofStatus is the reason that an HTTP status stands for.
@@ -455,7 +461,7 @@ func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Conte
 		}
 		after, passing := passes(err)
 		if failed++; progress {
-			pause, failed = cmp.Or(e.options.Pause, firstPause), 1
+			pause, failed = cmp.Or(e.options.Pause, firstPause), 0
 		}
 		if !passing || failed >= idle || n >= maxAttempts {
 			return err

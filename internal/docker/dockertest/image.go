@@ -20,8 +20,7 @@ func RemoveImage(t testing.TB, e *docker.Engine, ref string) {
 // Tag gives an image a name, as a user does.
 func Tag(t testing.TB, e *docker.Engine, id, name string) {
 	t.Helper()
-	repository, tag, _ := strings.Cut(name, ":")
-	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {repository}, "tag": {tag}}.Encode(), nil, nil); err != nil {
+	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {name}}.Encode(), nil, nil); err != nil {
 		t.Error(err)
 	}
 }
