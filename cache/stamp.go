@@ -54,7 +54,7 @@ func StampOf(st *unix.Stat_t) Stamp {
 }
 
 func modeOf(st *unix.Stat_t) uint32 {
-	if Executable(st.Mode) {
+	if Executable(uint32(st.Mode)) {
 		return modeExecutable
 	}
 	return modePlain

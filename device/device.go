@@ -14,6 +14,7 @@ type Device struct {
 	PCI        string  `json:"pci,omitempty"`
 	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
+	Driver     string  `json:"driver,omitempty"`        // version of the kernel's driver; empty: not known
 }
 
 // GPUs asks for devices. The zero value asks for none.
@@ -87,7 +88,7 @@ func (a Amounts) Minus(r Request) Amounts {
 func (l *Lease) Amounts(like GPUs) Amounts {
 	a := Amounts{CPUs: l.CPUs, Memory: l.Memory}
 	for _, d := range l.GPUs {
-		if len(like.lacks(d)) == 0 {
+		if like.Suits(d) {
 			a.GPUs++
 		}
 	}

@@ -122,6 +122,9 @@ func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
 			return &Driver{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi)}
 		}
 	}
+	for i := range d.Devices {
+		d.Devices[i].Driver = d.Version
+	}
 	slices.SortStableFunc(d.Devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
 	all := len(d.Devices)
 	d.Devices, err = o.Mask.apply(d.Devices)

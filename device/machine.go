@@ -30,16 +30,36 @@ type Class struct {
 
 // ClassGPU is what one kind of GPU contributes to a Class.
 type ClassGPU struct {
-	Name   string `json:"name"`
-	Memory int64  `json:"memory_bytes"`
-	Count  int    `json:"count"`
+	Name       string  `json:"name"`
+	Memory     int64   `json:"memory_bytes"`
+	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
+	Driver     string  `json:"driver,omitempty"`        // branch: the first number of its version; empty: not known
+	Count      int     `json:"count"`
+}
+
+// ClassOf is the kind of one GPU, with a count of one.
+func ClassOf(d Device) ClassGPU {
+	branch, _, _ := strings.Cut(d.Driver, ".")
+	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Count: 1}
+}
+
+// String is the kind in words, without the count.
+func (g ClassGPU) String() string {
+	text := g.Name + " " + bytesText(g.Memory)
+	if g.PowerLimit > 0 {
+		text += fmt.Sprintf(" %.0f W", g.PowerLimit)
+	}
+	if g.Driver != "" {
+		text += " driver " + g.Driver
+	}
+	return text
 }
 
 // String returns the class in one line, the same for equal classes.
 func (c Class) String() string {
 	text := fmt.Sprintf("%s, %d cores, %d GiB, %s", c.CPU, c.Cores, c.Memory, c.Arch)
 	for _, g := range c.GPUs {
-		text += fmt.Sprintf(", %d × %s %s", g.Count, g.Name, bytesText(g.Memory))
+		text += fmt.Sprintf(", %d × %s", g.Count, g)
 	}
 	return text
 }
@@ -76,15 +96,15 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	}
 	for _, d := range gpus {
 		i.UUIDs = append(i.UUIDs, d.UUID)
-		same := func(g ClassGPU) bool { return g.Name == d.Name && g.Memory == d.Memory }
+		same := func(g ClassGPU) bool { g.Count = 1; return g == ClassOf(d) }
 		if at := slices.IndexFunc(c.GPUs, same); at >= 0 {
 			c.GPUs[at].Count++
 		} else {
-			c.GPUs = append(c.GPUs, ClassGPU{Name: d.Name, Memory: d.Memory, Count: 1})
+			c.GPUs = append(c.GPUs, ClassOf(d))
 		}
 	}
 	slices.SortFunc(c.GPUs, func(a, b ClassGPU) int {
-		return strings.Compare(fmt.Sprint(a.Name, a.Memory), fmt.Sprint(b.Name, b.Memory))
+		return strings.Compare(a.String(), b.String())
 	})
 	return c, i, errors.Join(err, nameErr)
 }

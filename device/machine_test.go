@@ -134,7 +134,7 @@ func TestNvidiaSMI(t *testing.T) {
 		{"driver gone", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver.'; exit 9", 0, "none", "could not communicate"},
 		{"no device", "exit 0", 0, "none", "no device"},
 		{"nonsense", "echo hello", 0, "none", "hello"},
-		{"two", "echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
+		{"two", "case $1 in *driver_version) echo 550.1 && exit;; esac; echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -149,7 +149,7 @@ func TestNvidiaSMI(t *testing.T) {
 			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
 				t.Errorf("%+v, %q, %q", devices, provider, reason)
 			}
-			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, NUMA: -1}) {
+			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, NUMA: -1, Driver: "550.1"}) {
 				t.Errorf("%+v", devices[0])
 			}
 		})

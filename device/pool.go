@@ -18,6 +18,7 @@ type Options struct {
 	Memory   int64                  // bytes; 0: not known, so never short
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
+	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
 	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
 
@@ -105,7 +106,7 @@ func (p *LocalPool) Fits(r Request) error {
 func (p *LocalPool) gpusFit(want GPUs) error {
 	fit := 0
 	for _, d := range p.total.GPUs {
-		if len(want.lacks(d)) == 0 {
+		if want.Suits(d) {
 			fit++
 		}
 	}
@@ -151,6 +152,9 @@ func (g GPUs) String() string {
 	}
 	return text
 }
+
+// Suits says whether a device meets the conditions.
+func (g GPUs) Suits(d Device) bool { return len(g.lacks(d)) == 0 }
 
 // lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB: up to
 // 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
@@ -257,7 +261,7 @@ func (p *LocalPool) Free(r Request) Amounts {
 		a.GPUs = plenty
 	}
 	for _, d := range p.total.GPUs {
-		if r.GPUs.Count > 0 && !held[d.UUID] && len(r.GPUs.lacks(d)) == 0 {
+		if r.GPUs.Count > 0 && !held[d.UUID] && r.GPUs.Suits(d) {
 			a.GPUs++
 		}
 	}
@@ -284,36 +288,48 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
 			held[d.UUID] = true
 		}
 	}
-	free := slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || len(want.lacks(d)) > 0 })
+	free := slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || !want.Suits(d) })
+	var reasons []string
 	for len(free) >= want.Count {
 		chosen := choose(free, want.Count, p.total.Links)
-		taken := p.lockGPUs(chosen, h)
-		if taken == nil {
+		not, why := p.lockGPUs(chosen, h)
+		if not == nil {
 			return chosen, ""
 		}
-		// Another process has it. What was locked beside it is let go: a better set may be there without both.
-		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == taken.UUID })
+		// What was locked beside it is let go: a better set may be there without both.
+		reasons = append(reasons, fmt.Sprintf("device %d: %s", not.Index, why))
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
+	}
+	if len(reasons) > 0 {
+		return nil, fmt.Sprintf("%s (%d of them free; %s)", want, len(free), strings.Join(reasons, "; "))
 	}
 	return nil, fmt.Sprintf("%s (%d of them free)", want, len(free))
 }
 
-// lockGPUs locks all of the devices against other processes, or none; then it returns the first that another one has.
-func (p *LocalPool) lockGPUs(chosen []Device, h *hold) *Device {
-	if p.host == nil {
-		return nil
-	}
+// lockGPUs locks all of the devices against other processes, or none; then it returns the first that is not to be had, and
+// why. A device is looked at once it is locked: before, another benchgraph may be using it.
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why string) {
 	for i, d := range chosen {
-		lock, err := p.host.gpu(d)
-		if err != nil {
+		if p.host != nil {
+			lock, err := p.host.gpu(d)
+			if err != nil {
+				why = "leased by another benchgraph"
+			} else {
+				h.gpus = append(h.gpus, lock)
+			}
+		}
+		if why == "" && p.total.Ready != nil {
+			why = p.total.Ready(d)
+		}
+		if why != "" {
 			for _, l := range h.gpus {
 				l.close()
 			}
 			h.gpus = nil
-			return &chosen[i]
+			return &chosen[i], why
 		}
-		h.gpus = append(h.gpus, lock)
 	}
-	return nil
+	return nil, ""
 }
 
 func (p *LocalPool) release(l *Lease) {

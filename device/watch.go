@@ -55,6 +55,15 @@ func (d *Driver) Idle(of Device, l Limits) (why string, r Reading, err error) {
 	return strings.Join(all, ", "), r, nil
 }
 
+// Ready says why a device is not to be granted now: Options.Ready of a pool.
+func (d *Driver) Ready(of Device) string {
+	why, _, err := d.Idle(of, Limits{})
+	if err != nil {
+		return err.Error()
+	}
+	return why
+}
+
 // String names a process for people.
 func (p Process) String() string {
 	text := fmt.Sprintf("process %d", p.PID)
@@ -156,6 +165,7 @@ type Watch struct {
 	driver  *Driver
 	devices []Device
 	own     func(pid int) bool
+	alarm   func()
 
 	mu    sync.Mutex
 	state []Summary
@@ -164,9 +174,10 @@ type Watch struct {
 	done  chan struct{}
 }
 
-// Watch begins to look at devices once a second. own says whether a process belongs to what is measured.
-func (d *Driver) Watch(devices []Device, own func(pid int) bool) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, state: make([]Summary, len(devices)), first: make([]Reading, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+// Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
+// once, when the first problem is seen.
+func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
+	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), first: make([]Reading, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -216,7 +227,11 @@ func (w *Watch) look() {
 		if w.state[i].Looks == 1 {
 			w.first[i] = r
 		}
+		problems := len(w.state[i].Problems)
 		w.mu.Unlock()
+		if problems > 0 {
+			w.alarm()
+		}
 	}
 }
 

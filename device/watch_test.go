@@ -114,10 +114,14 @@ func TestWatch(t *testing.T) {
 					}
 					return quiet, nil
 				})
-				w := d.Watch(devices, func(pid int) bool { return pid == 1000 })
+				alarms := 0
+				w := d.Watch(devices, func(pid int) bool { return pid == 1000 }, func() { alarms++ })
 				time.Sleep(9500 * time.Millisecond)
 				early := w.Problems()
 				sums := w.Stop()
+				if alarms != min(1, len(test.problems)) {
+					t.Errorf("%d alarms", alarms)
+				}
 				if s := sums[0]; s.Looks != 11 || len(s.Problems)+len(s.Flags) != 0 || s.Power.Mean != 600 || s.SMClock.Min != 1980 || s.Temperature.Max != 60 {
 					t.Errorf("the other device: %+v", s)
 				}

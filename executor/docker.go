@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,6 +92,9 @@ func (d *Docker) config(cmd Command) *container.Config {
 		OpenStdin:    cmd.Stdin != nil,
 		StdinOnce:    cmd.Stdin != nil,
 		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
+	}
+	if !c.Keep { // else it would be in the image
+		config.Env = append(slices.Clip(config.Env), markName+"="+newMark("").next())
 	}
 	if c.Beside == nil {
 		config.Hostname = "benchgraph" // the engine's own would be in the environment, another one each time

@@ -86,3 +86,6 @@ func (h *Host) Close() error { return nil }
 
 // KillDescendants does nothing on this system, where descendants are not known.
 func KillDescendants() {}
+
+// Own says whether a process is this one: what descends from it is not known here.
+func Own(pid int) bool { return pid == os.Getpid() }

@@ -45,9 +45,10 @@ type Config struct {
 	Engine     *docker.Engine    // where the images and those containers are; nil: none
 	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
-	HTTP       *http.Client // for downloads
-	Environ    []string     // PATH, HOME and LANG for commands, as NAME=value
-	GitEnviron []string     // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	GPUs       *device.Driver // by which samples are watched; nil: they are not
+	HTTP       *http.Client   // for downloads
+	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
+	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
 	Load       Loader
 	Render     Renderer

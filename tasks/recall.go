@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
@@ -28,6 +29,7 @@ type recalled struct {
 type common struct {
 	Spec     hclspec.Spec // without anything that makes a node
 	Hardware string
+	GPUs     []string // kinds, of all devices
 }
 
 // Recall opens a project as an earlier plan left it, without evaluating its files. Its Spec holds only the tasks for which
@@ -44,7 +46,7 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 		return nil, false
 	}
 	defer check.Close()
-	if !check.World(ctx, m) || !sameHardware(m, known.Hardware) {
+	if !check.World(ctx, m) || !sameHardware(m, c, &known) {
 		return nil, false
 	}
 	changed, ok := check.Changed(ctx, m)
@@ -77,11 +79,11 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 }
 
 // sameHardware says whether samples would be of the same class of machine as when the memo was made.
-func sameHardware(m *memo.Memo, was string) bool {
+func sameHardware(m *memo.Memo, c Config, was *common) bool {
 	for i := range m.Nodes {
 		if m.Nodes[i].Kind == "trial" {
 			class, _, err := device.Inventory(nil)
-			return err == nil && class.String() == was
+			return err == nil && class.String() == was.Hardware && slices.Equal(c.kinds(device.GPUs{}), was.GPUs)
 		}
 	}
 	return true
@@ -258,7 +260,7 @@ func (w *worldly) presence(name string, regular bool) {
 
 // writeDown fills in the nodes of a plan and the files that they depend on.
 func (p *Project) writeDown(m *memo.Memo, plan *engine.Plan) error {
-	known := common{Hardware: p.hardware, Spec: hclspec.Spec{
+	known := common{Hardware: p.hardware, GPUs: p.kinds(device.GPUs{}), Spec: hclspec.Spec{
 		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, GPUHour: p.Spec.GPUHour,
 	}}
 	var err error

@@ -68,6 +68,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	}
 	if b.GPUs != nil {
 		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
+		d.Add("gpu classes", t.p.kinds(device.GPUs{Memory: b.GPUs.Memory, Model: t.p.model(b.GPUs.Model)})...)
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))
@@ -98,13 +99,14 @@ type trialRecord struct {
 
 // memberRecord is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
 type memberRecord struct {
-	Candidate string         `json:"candidate,omitempty"`
-	Start     time.Time      `json:"start"`
-	Duration  time.Duration  `json:"duration"`
-	Failure   *cache.Failure `json:"failure,omitempty"`
-	Skipped   string         `json:"skipped,omitempty"` // why it was not run
-	Devices   []string       `json:"devices,omitempty"`
-	Artefacts []artefact     `json:"artefacts,omitempty"` // which results of other nodes it ran
+	Candidate string           `json:"candidate,omitempty"`
+	Start     time.Time        `json:"start"`
+	Duration  time.Duration    `json:"duration"`
+	Failure   *cache.Failure   `json:"failure,omitempty"`
+	Skipped   string           `json:"skipped,omitempty"` // why it was not run
+	Devices   []string         `json:"devices,omitempty"`
+	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
+	Artefacts []artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
 }
 
 // artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
@@ -204,7 +206,8 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	}
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
-	err := l.run(ctx)
+	var err error
+	r.Watched, err = t.watched(ctx, env, l.run)
 	r.Duration = time.Since(r.Start)
 	r.Artefacts = append(r.Artefacts, l.ran...)
 	var f *engine.Failure
@@ -214,7 +217,9 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	case !errors.As(err, &f) || ctx.Err() != nil:
 		return r, err
 	}
-	f.Subject = m.candidate
+	if f.Rule != deviceBusy && f.Rule != contaminated {
+		f.Subject = m.candidate
+	}
 	t.tellInvalid(env, m, f)
 	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays

@@ -85,5 +85,5 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 }
 
 func (s *session) forecast(p *engine.Plan) view.Forecast {
-	return view.Predict(p, s.cpus, s.devices, s.project.Spec.GPUHour)
+	return view.Predict(p, s.cpus, s.gpus.Devices, s.project.Spec.GPUHour)
 }

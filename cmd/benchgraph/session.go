@@ -211,7 +211,7 @@ type session struct {
 	stat    *cache.StatCache
 	pool    *device.LocalPool
 	host    *executor.Host
-	devices []device.Device
+	gpus    *device.Driver
 	cpus    int
 	files   map[string]*hcl.File // of the last reading, for diagnostics
 	project *tasks.Project
@@ -356,11 +356,9 @@ func (s *session) openState(ctx context.Context) error {
 	s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
-	driver := device.OpenDriver(ctx, s.driverOptions())
-	defer driver.Close()
-	s.devices = driver.Devices
+	s.gpus = device.OpenDriver(ctx, s.driverOptions())
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.devices, Links: driver.Link, HostLock: s.hostLock()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, HostLock: s.hostLock()})
 	return err
 }
 
@@ -381,7 +379,7 @@ func (p place) hostOptions() executor.HostOptions {
 // config is what the project works with.
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
-		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
+		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus,
 		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place),
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
@@ -444,6 +442,9 @@ func (s *session) close() {
 		if n := s.journal.Damaged(); n > 0 {
 			s.note("Warning: %d damaged records of the journal were passed over; what they remembered is lost.", n)
 		}
+	}
+	if s.gpus != nil {
+		s.gpus.Close()
 	}
 	for _, c := range s.closers() {
 		if err := c.Close(); err != nil {

@@ -1,0 +1,96 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by nothing
+// while it was taken, and were left free. What is not like that voids the block, and is nobody's fault.
+
+// The rules of what devices do to samples.
+const (
+	deviceBusy   = "device_busy"
+	contaminated = "contaminated"
+)
+
+const (
+	idlePatience = 2 * time.Minute  // for devices to get idle before a sample, such as to cool down
+	freePatience = 20 * time.Second // for their memory to be freed after it
+)
+
+// errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
+var errContaminated = errors.New("something happened on the devices")
+
+// kinds are those of this machine's devices that may serve a request: what another kind measures is another result.
+func (c Config) kinds(want device.GPUs) []string {
+	if c.GPUs == nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, d := range c.GPUs.Devices {
+		if want.Suits(d) {
+			found[device.ClassOf(d).String()] = true
+		}
+	}
+	return sortedKeys(found)
+}
+
+// watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs it.
+func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary, error) {
+	devices := env.Lease.GPUs
+	if len(devices) == 0 || t.p.GPUs == nil {
+		return nil, live(ctx)
+	}
+	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
+		return nil, deviceFailure(err, deviceBusy, "start")
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := t.p.GPUs.Watch(devices, executor.Own, func() { cancel(errContaminated) })
+	err := live(ctx)
+	sums := w.Stop()
+	if problems := w.Problems(); len(problems) > 0 {
+		return sums, voided(contaminated, "run", "the sample does not count", strings.Join(problems, "; "))
+	}
+	if err != nil {
+		return sums, err
+	}
+	return sums, t.leftFree(ctx, env, devices)
+}
+
+// leftFree waits until the devices are free again. One that is not is told of: nothing is granted on it until it is.
+func (t *trialTask) leftFree(ctx context.Context, env *engine.Env, devices []device.Device) error {
+	hot := device.Limits{Temperature: 1000, Utilization: 100} // it was just used: only what is left in its memory counts
+	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
+	var busy *device.Busy
+	if errors.As(err, &busy) {
+		env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d is left out until it is free: %s", busy.Device.Index, busy.Why)})
+		fmt.Fprintf(env.Log, "benchgraph: %v\n", busy)
+		return nil // what was measured was measured on free devices
+	}
+	return err
+}
+
+// deviceFailure is the failure of a block whose devices did not get ready; any other error stays as it is.
+func deviceFailure(err error, rule, stage string) error {
+	var busy *device.Busy
+	if !errors.As(err, &busy) {
+		return err
+	}
+	return voided(rule, stage, "the devices are not idle", busy.Error())
+}
+
+// voided is the failure of a block that does not count, whoever was measured.
+func voided(rule, stage, message, evidence string) error {
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message, Evidence: evidence,
+		Remedy: "end what else uses the devices, or let them cool down, and apply again"}}
+}
