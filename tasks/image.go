@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +29,7 @@ type imageTask struct {
 	refs    refs
 	spec    *hclspec.Image
 	digest  string            // of what From means; empty: not known
-	context []file            // of the files that a build is made from
+	context buildContext      // of a build
 	bases   []baseImage       // of a build: what its Dockerfile begins with
 	rev     string            // revision that it is made for; empty: none
 	source  string            // where that revision comes from; empty: not to be told
@@ -60,21 +59,6 @@ func (t *imageTask) Describe(d *cache.Description) {
 	t.refs.describeCommand(d, "verify", t.spec.Verify)
 	d.Add("network", strconv.FormatBool(t.spec.Network))
 	d.Add("push", t.spec.Push)
-}
-
-// describeBuild writes what a build is made from.
-func (t *imageTask) describeBuild(d *cache.Description) {
-	b := t.spec.Build
-	d.Add("dockerfile", b.Context, b.Dockerfile, b.Target)
-	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
-		d.Add("arg", name, b.Args[name])
-	}
-	for _, f := range t.context {
-		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
-	}
-	for _, base := range t.bases {
-		d.Add("from", base.name, base.digest)
-	}
 }
 
 // Kept says whether the engine still has the image.

@@ -1,9 +1,15 @@
 package tasks_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +107,7 @@ func (i *imaging) result(address, name string) string {
 		step, _ := plan.Step(address)
 		meta, stored := step.Stored()
 		if !stored {
-			i.t.Fatalf("%s has no result: %s", address, step.Reason)
+			i.t.Fatalf("%s has no result: %s\n%s", address, step.Reason, i.log(address))
 		}
 		entry, err := p.Store.Get(ctx, meta.Key, true)
 		must(i.t, err)
@@ -264,6 +270,142 @@ fix "it" {
 	s.apply()
 	if got := s.inside(s.image("image."+s.word).ID, "head", "-n1", "/etc/other"); !strings.HasPrefix(got, "more:x:0") {
 		t.Errorf("in the image: %q", got)
+	}
+}
+
+// wheel writes a wheel named WORD, version 1.0, at the top of the project.
+func (i *imaging) wheel(files map[string]string) {
+	i.t.Helper()
+	info := i.word + "-1.0.dist-info/"
+	all := map[string]string{
+		info + "METADATA": "Metadata-Version: 2.1\nName: " + i.word + "\nVersion: 1.0\n",
+		info + "WHEEL":    "Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+	}
+	for name, text := range files {
+		all[strings.ReplaceAll(name, "WORD", i.word)] = strings.ReplaceAll(text, "WORD", i.word)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	record := ""
+	add := func(name, text string) {
+		h := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		h.SetMode(0o644)
+		if strings.Contains(name, "/scripts/") {
+			h.SetMode(0o755)
+		}
+		w, err := z.CreateHeader(h)
+		must(i.t, err)
+		_, err = io.WriteString(w, text)
+		must(i.t, err)
+	}
+	for name, text := range all {
+		add(name, text)
+		sum := sha256.Sum256([]byte(text))
+		record += fmt.Sprintf("%s,sha256=%s,%d\n", name, base64.RawURLEncoding.EncodeToString(sum[:]), len(text))
+	}
+	add(info+"RECORD", record+info+"RECORD,,\n")
+	must(i.t, z.Close())
+	i.story.write(i.word+"-1.0-py3-none-any.whl", b.String())
+}
+
+// What pip installed is read back from outside and held against the wheel. Its Python says where packages are; a fix finds
+// them there.
+func TestAWheelIsInstalledAndProven(t *testing.T) {
+	t.Parallel()
+	s := picture(t, nil)
+	python := dockertest.Python(t, s.engine)
+	s.wheel(map[string]string{
+		"WORD/__init__.py": "def main():\n    print('broken')\n", "WORD-1.0.data/scripts/WORD-run": "#!python\nprint('ran')\n",
+		"WORD-1.0.dist-info/entry_points.txt": "[console_scripts]\nWORD-main = WORD:main\n",
+	})
+	s.write("benchmarks.hcl", `
+task "wheel" {
+  inputs  = ["*.whl"]
+  command = "cp *.whl $OUT/"
+}
+image "WORD" {
+  from    = "`+python+`"
+  install = [task.wheel]
+  fixes   = [fix.it]
+  verify  = "python3 -c 'import WORD; WORD.main()' | grep mended && WORD-main && WORD-run | grep ran && test -d $SITE/WORD"
+}
+fix "it" {
+  run    = ["sed -i s/broken/mended/ $SITE/WORD/__init__.py"]
+  verify = ["python3", "-c", "import WORD"]
+}
+`)
+	s.apply()
+	node := "image." + s.word
+	r := s.image(node)
+	if len(r.Packages) != 1 || r.Packages[0].Name != s.word || r.Packages[0].Version != "1.0" || r.Site == "" || r.Packages[0].Info != r.Site+"/"+s.word+"-1.0.dist-info" {
+		t.Fatalf("%+v\n%s", r, s.log(node))
+	}
+	if !strings.Contains(s.log(node), "proven: "+s.word+" 1.0") {
+		t.Error(s.log(node))
+	}
+	if got := s.inside(r.ID, "sha256sum", r.Packages[0].Info+"/RECORD"); !strings.HasPrefix(got, r.Packages[0].Record+" ") {
+		t.Errorf("RECORD in the image is %s, not %s", got, r.Packages[0].Record)
+	}
+	if got := s.inside(r.ID, "sh", "-c", "ls -d /benchgraph/in/*/* /tmp/* 2>/dev/null; true"); got != "" {
+		t.Errorf("left in the image: %s", got)
+	}
+}
+
+// Without pip the wheel is unpacked, and proven all the same.
+func TestAWheelIsUnpackedWhereThereIsNoPip(t *testing.T) {
+	t.Parallel()
+	s := picture(t, nil)
+	s.wheel(map[string]string{"WORD/__init__.py": "a = 1\n", "WORD-1.0.data/purelib/more.py": "b = 2\n"})
+	s.write("benchmarks.hcl", `
+task "wheel" {
+  inputs  = ["*.whl"]
+  command = "cp *.whl $OUT/"
+}
+image "site_WORD" {
+  from  = "BASE"
+  fixes = [fix.site]
+}
+fix "site" { run = ["mkdir -p /usr/lib/python3/dist-packages; echo WORD > /usr/lib/python3/dist-packages/README"] }
+image "WORD" {
+  from    = image.site_WORD
+  install = [task.wheel]
+  fixes   = []
+  verify  = "cat $SITE/WORD/__init__.py $SITE/more.py"
+}
+`)
+	s.apply()
+	r := s.image("image." + s.word)
+	if r.Site != "/usr/lib/python3/dist-packages" || len(r.Packages) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if got := s.inside(r.ID, "cat", r.Site+"/"+s.word+"/__init__.py", r.Site+"/more.py"); got != "a = 1\nb = 2\n" {
+		t.Errorf("in the image: %q", got)
+	}
+}
+
+// What is no wheel, or is not what it says, is not installed.
+func TestWhatIsNoWheelIsNotInstalled(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ command, rule, message string }{
+		"another file":    {"echo x > $OUT/x.txt", "no_wheel", "made no *.whl, but x.txt"},
+		"a damaged wheel": {"echo x > $OUT/x.whl", "bad_wheel", "wheel x.whl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := picture(t, map[string]string{"benchmarks.hcl": `
+task "t" { command = "` + tt.command + `" }
+image "WORD" {
+  from    = "BASE"
+  install = [task.t]
+  fixes   = [fix.site]
+}
+fix "site" { run = ["true"] }
+`})
+			s.apply()
+			if f := s.failure("image." + s.word); f.Rule != tt.rule && f.Rule != "no_site" || f.Rule == tt.rule && !strings.Contains(f.Message, tt.message) {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }
 

@@ -30,7 +30,8 @@ func wholeProject(t *testing.T) (*story, string) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	s := tell(t, map[string]string{
-		"more/one.hcl": "", "more/two.hcl": "", "files/one": "1", "files/two": "2", "docker/Dockerfile": "", "in/one.txt": "1\n", "in/two.txt": "2\n",
+		"more/one.hcl": "", "more/two.hcl": "", "files/one": "1", "files/two": "2", "docker/Dockerfile": "FROM scratch AS stage\nFROM scratch AS other\n", "docker/Dockerfile.two": "FROM scratch AS stage\n", "Dockerfile": "FROM scratch AS stage\n",
+		"in/one.txt": "1\n", "in/two.txt": "2\n",
 	})
 	for _, text := range []string{"one", "two", "three", "four"} {
 		s.commit(map[string]string{"prog.sh": text + "\n", "a.py": text + "\n", "b.txt": text + "\n"})

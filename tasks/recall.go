@@ -151,7 +151,8 @@ func among(all []*engine.Node, indices []int32) []*engine.Node {
 // Memorize keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not
 // tell whether it still holds.
 func (p *Project) Memorize(ctx context.Context, plan *engine.Plan) error {
-	if p.MemoFile == "" || len(p.given) > 0 || !p.pinned() {
+	// Whether the engine still has an image is not written in any file.
+	if p.MemoFile == "" || len(p.given) > 0 || len(p.Spec.Images) > 0 || !p.pinned() {
 		return nil
 	}
 	if p.recalled != nil {

@@ -76,7 +76,12 @@ func dial(host string) api {
 
 // do makes a request and decodes the answer into v, or throws it away when v is nil.
 func (a api) do(method, path string, body io.Reader, v any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	return a.within(answerTime, method, path, body, v)
+}
+
+// within is do with a time of its own.
+func (a api) within(limit time.Duration, method, path string, body io.Reader, v any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, a.base+path, body)
 	if err != nil {

@@ -1,0 +1,73 @@
+package dockertest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// pythonPackages is what the image of Python has beside the least that Debian knows.
+const pythonPackages = "python3-minimal,python3-pip"
+
+// Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap, unless the
+// engine has it already; it stays.
+func Python(t testing.TB, e *docker.Engine) string {
+	t.Helper()
+	label := imageLabel + "=python-" + strings.ReplaceAll(pythonPackages, ",", "-")
+	engine := dial(e.Host())
+	var images []struct{ ID, ParentID string }
+	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
+		t.Fatal(err)
+	}
+	for _, img := range images {
+		if img.ParentID == "" { // else it was made from ours, whose label it has
+			return img.ID
+		}
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil || os.Getuid() != 0 {
+		missing(t, "no debootstrap, or not root (Debian: debootstrap)")
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	debootstrap := exec.Command("debootstrap", "--variant=minbase", "--include="+pythonPackages, "bookworm", root)
+	debootstrap.Env = append(os.Environ(), "http_proxy="+aptProxy())
+	if out, err := debootstrap.CombinedOutput(); err != nil {
+		text := strings.TrimSpace(string(out))
+		missing(t, "debootstrap: %v: %s", err, text[max(0, len(text)-500):])
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	tar := exec.Command("tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", ".")
+	text, err := tar.StdoutPipe()
+	if err == nil {
+		err = tar.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := url.Values{"fromSrc": {"-"}, "changes": {"LABEL " + label}}
+	var answer struct{ Status, Error string }
+	if err := engine.within(5*time.Minute, http.MethodPost, "/images/create?"+changes.Encode(), text, &answer); err != nil || answer.Error != "" {
+		t.Fatal(err, answer.Error)
+	}
+	if err := tar.Wait(); err != nil {
+		t.Fatal(fmt.Errorf("tar: %w", err))
+	}
+	return answer.Status
+}
+
+// aptProxy is the proxy that apt goes through; empty: none, or the environment's.
+func aptProxy() string {
+	out, _ := exec.Command("apt-config", "shell", "p", "Acquire::http::Proxy").Output()
+	proxy := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(out)), "p="), "'")
+	if proxy == "" {
+		return os.Getenv("http_proxy")
+	}
+	return proxy
+}
