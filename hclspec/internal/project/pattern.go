@@ -41,6 +41,11 @@ func ParsePattern(pattern string) (Pattern, error) {
 			return nil, fmt.Errorf("%.60q has more than %d combinations of alternatives; divide it into several patterns", pattern, maxAlternatives)
 		}
 	}
+	for _, choice := range choices {
+		if !doublestar.ValidatePattern(choice) { // a class that begins within braces and ends outside of them
+			return nil, fmt.Errorf("%q is not a valid pattern", pattern)
+		}
+	}
 	return choices, nil
 }
 
