@@ -1,10 +1,19 @@
 package executor_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 func BenchmarkHostRun(b *testing.B) {
@@ -28,4 +37,65 @@ func BenchmarkMasker(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkContainer compares a command in a container with the least that an engine can be asked for to run it: create,
+// start, wait, remove. Both take turns; the figures are medians, and their ratio is what counts (bench/container).
+func BenchmarkContainer(b *testing.B) {
+	e := dockertest.Engine(b)
+	image := dockertest.Busybox(b, e)
+	d := executor.NewDocker(e, nil)
+	cmd := executor.Command{Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: image}}
+	ours := func() error {
+		s, err := executor.Run(b.Context(), d, cmd)
+		if err == nil && !s.OK() {
+			err = fmt.Errorf("%+v", s)
+		}
+		return err
+	}
+	var took, least []time.Duration
+	timed := func(all *[]time.Duration, f func() error) {
+		begun := time.Now()
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+		*all = append(*all, time.Since(begun))
+	}
+	number := 0
+	for b.Loop() {
+		number++
+		timed(&took, ours)
+		timed(&least, func() error { return bare(b.Context(), e, image, fmt.Sprintf("benchgraph-bench-%d", number)) })
+	}
+	a, z := median(took), median(least)
+	b.ReportMetric(float64(a)/1e6, "ms/command")
+	b.ReportMetric(float64(z)/1e6, "ms/bare")
+	b.ReportMetric(float64(a)/float64(z), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+// bare runs the same program in the same kind of container.
+func bare(ctx context.Context, e *docker.Engine, image, name string) error {
+	yes, pids := true, int64(32768)
+	err := e.Create(ctx, name, &container.Config{Image: image, Entrypoint: []string{"true"}}, &container.HostConfig{
+		NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Init: &yes,
+		LogConfig: container.LogConfig{Type: "none"}, Resources: container.Resources{PidsLimit: &pids},
+	})
+	if err != nil {
+		return err
+	}
+	wait, err := e.Await(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := e.Start(ctx, name); err != nil {
+		return err
+	}
+	_, err = wait()
+	return errors.Join(err, e.Remove(ctx, name))
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }

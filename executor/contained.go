@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -27,10 +26,8 @@ type contained struct {
 	ctx     context.Context
 	output  *output
 	stream  *docker.Stream
-	await   func() error
+	await   func() (code int, err error)
 	unwatch func() bool
-
-	started, ended time.Time // as seen from here
 
 	life
 }
@@ -57,9 +54,8 @@ func (c *contained) start(ctx context.Context) error {
 			}
 			return e.CopyTo(ctx, c.name, c.cmd.Container.Files)
 		},
-		func() (err error) { c.stream, err = e.Attach(c.ctx, c.name, c.cmd.Stdin != nil); return err },
-		func() (err error) { c.await, err = e.Await(c.ctx, c.name); return err },
-		func() error { c.started = time.Now(); return c.explain(e.Start(c.ctx, c.name)) },
+		c.connect,
+		func() error { return c.explain(e.Start(c.ctx, c.name)) },
 	} {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -69,6 +65,19 @@ func (c *contained) start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// connect connects to what the container prints and to its end, both at once.
+func (c *contained) connect() error {
+	attached := make(chan error, 1)
+	go func() {
+		var err error
+		c.stream, err = c.docker.engine.Attach(c.ctx, c.name, c.cmd.Stdin != nil)
+		attached <- err
+	}()
+	var err error
+	c.await, err = c.docker.engine.Await(c.ctx, c.name)
+	return cmp.Or(<-attached, err)
 }
 
 // network returns what the container is connected to. One of its own is made.
@@ -102,68 +111,81 @@ func (c *contained) explain(err error) error {
 func (c *contained) supervise() {
 	defer close(c.gone)
 	defer c.unwatch()
-	ended := make(chan error, 1)
-	go func() { ended <- c.await() }()
+	begun := time.Now()
+	ended := make(chan exit, 1)
+	go func() {
+		code, err := c.await()
+		ended <- exit{code, err}
+	}()
 	c.output.follow(c.stream)
 	if c.cmd.Stdin != nil {
 		go c.stream.Feed(c.cmd.Stdin) // not waited for: stdin may block for ever
 	}
-	var err error
+	var end exit
 	select {
-	case err = <-ended:
+	case end = <-ended:
 	case <-c.stop:
-		err = c.end(ended)
+		end = c.end(ended)
 	}
-	c.ended = time.Now()
+	wall := time.Since(begun)
 	close(c.done)
+	c.status = exitStatus(end.code)
+	err := end.err
 	if err == nil {
 		err = cmp.Or(c.output.drain(), c.report())
 	}
+	if err != nil {
+		c.status = Status{Code: -1}
+	}
+	c.status.Wall = wall
 	c.stream.Close()
 	c.err = cmp.Or(err, c.output.close(), c.failure())
 	c.once.Do(func() {}) // what it was stopped for is now known
 	c.remove()
-	if c.err != nil && c.status == (Status{}) {
-		c.status.Code = -1
-	}
+}
+
+// exit is how a container ended, or why that is not known.
+type exit struct {
+	code int
+	err  error
 }
 
 // end ends the program: first it asks, then it kills.
-func (c *contained) end(ended <-chan error) error {
+func (c *contained) end(ended <-chan exit) exit {
 	for _, try := range []struct {
 		signal string
 		limit  time.Duration
 	}{{"SIGTERM", max(c.cmd.Grace, 0)}, {"SIGKILL", killTime}} {
 		if err := c.docker.engine.Signal(c.ctx, c.name, try.signal); err != nil {
-			return err
+			return exit{err: err}
 		}
 		select {
-		case err := <-ended:
-			return err
+		case end := <-ended:
+			return end
 		case <-time.After(cmp.Or(try.limit, defaultGrace)):
 		}
 	}
-	return fmt.Errorf("%s: container %s cannot be ended", c.cmd.Argv[0], c.name)
+	return exit{err: fmt.Errorf("%s: container %s cannot be ended", c.cmd.Argv[0], c.name)}
 }
 
-// report fills the status in.
+// robbed is the error for a container that somebody else removed: what is told of its end then means nothing.
+func (c *contained) robbed() error {
+	return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient}
+}
+
+// report fills in what only the engine knows. Nothing is asked when nothing can be the matter.
 func (c *contained) report() error {
+	if c.status.OK() && c.cmd.Container.Memory == 0 {
+		return nil
+	}
 	info, err := c.docker.engine.Inspect(c.ctx, c.name)
 	switch {
 	case docker.IsNotFound(err):
-		return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient, Err: err}
+		return c.robbed()
 	case err != nil:
 		return err
-	case info.State.Running:
-		return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was started again by somebody else", Class: cache.Transient}
 	}
-	c.status = exitStatus(info.State.ExitCode)
 	c.status.OOM = info.State.OOMKilled
-	// The engine tells when it had noticed the start and the end. A program that is quicker than that is timed from here.
-	c.status.Wall = c.ended.Sub(c.started)
-	if noticed := ran(info.State); noticed > 0 {
-		c.status.Wall = noticed
-	}
 	return nil
 }
 
@@ -173,19 +195,6 @@ func exitStatus(code int) Status {
 		return Status{Code: -1, Signal: signalName(syscall.Signal(code - 128))}
 	}
 	return Status{Code: code}
-}
-
-// ran returns how long a container ran; 0: the engine does not say.
-func ran(s *container.State) time.Duration {
-	begun, err := time.Parse(time.RFC3339Nano, s.StartedAt)
-	if err != nil {
-		return 0
-	}
-	ended, err := time.Parse(time.RFC3339Nano, s.FinishedAt)
-	if err != nil {
-		return 0
-	}
-	return ended.Sub(begun)
 }
 
 // initFailures are what the first process of a container says when it cannot start the program: tini, then catatonit.
@@ -207,24 +216,31 @@ func (c *contained) failure() error {
 	return e
 }
 
-// remove removes what is not to be kept, also when the engine is just being restarted.
+// remove removes what is not to be kept. The engine may just be on its way out, or away: what it told last is not believed
+// then, as it ends its containers itself before.
 func (c *contained) remove() {
-	clear := c.discard
+	var err error
 	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
-		clear = c.removeNetwork
-	}
-	err := c.docker.engine.Persist(c.ctx, clear)
-	switch {
-	case c.err == nil:
-		c.err = err
-	case !docker.IsGone(c.err):
-	case err != nil: // it is still away
-		c.err = err
-	default:
-		c.err = &docker.Error{
-			Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
-			Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+		err = c.removeNetwork()
+	} else {
+		there, failed := c.docker.engine.RemoveIfThere(c.ctx, c.name)
+		if err = cmp.Or(failed, c.removeNetwork()); err == nil && !there {
+			err = c.robbed()
 		}
+	}
+	if c.err == nil {
+		c.err = err
+	}
+	if !docker.IsGone(c.err) {
+		return
+	}
+	if err := c.docker.engine.Persist(c.ctx, c.discard); err != nil {
+		c.err = err
+		return
+	}
+	c.err = &docker.Error{
+		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
+		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
 }
 

@@ -25,6 +25,7 @@ func patient(d *dockertest.Daemon, patience time.Duration) *docker.Engine {
 // ownWorld is an engine that may be broken.
 func ownWorld(t *testing.T, patience time.Duration, o dockertest.DaemonOptions) (world, *dockertest.Daemon) {
 	t.Helper()
+	t.Parallel()
 	d := dockertest.NewDaemon(t, o)
 	e := patient(d, patience)
 	return world{newDocker(e), e, dockertest.Busybox(t, e)}, d

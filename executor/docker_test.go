@@ -42,6 +42,7 @@ func newDocker(e *docker.Engine) *executor.Docker {
 }
 
 func TestDockerPassesTheSuite(t *testing.T) {
+	t.Parallel()
 	e := dockertest.Engine(t)
 	image := dockertest.Busybox(t, e)
 	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME"}, NoUsage: true, NoCount: true, Unordered: true, LateStart: true}
@@ -57,7 +58,7 @@ func TestDockerLeavesTheHostToAnother(t *testing.T) {
 	}
 }
 
-// world is an engine with an image, on which stories are told.
+// world is an engine with an image, on which stories are told at the same time.
 type world struct {
 	*executor.Docker
 	engine *docker.Engine
@@ -66,6 +67,7 @@ type world struct {
 
 func newWorld(t *testing.T) world {
 	t.Helper()
+	t.Parallel()
 	e := dockertest.Engine(t)
 	return world{newDocker(e), e, dockertest.Busybox(t, e)}
 }

@@ -64,22 +64,26 @@ func (w *within) supervise() {
 	if w.cmd.Stdin != nil {
 		go w.stream.Feed(w.cmd.Stdin) // not waited for: stdin may block for ever
 	}
-	ended := make(chan error, 1)
+	ended := make(chan exit, 1)
 	go func() { ended <- w.await() }()
-	var err error
+	var end exit
 	select {
-	case err = <-ended:
+	case end = <-ended:
 	case <-w.stop:
-		err = w.end(ended)
+		end = w.end(ended)
+	}
+	w.status = exitStatus(end.code)
+	if end.err != nil {
+		w.status = Status{Code: -1}
 	}
 	w.status.Wall = time.Since(begun)
 	close(w.done)
 	w.stream.Close()
-	w.err = cmp.Or(err, w.output.close(), w.failure())
+	w.err = cmp.Or(end.err, w.output.close(), w.failure())
 }
 
 // await waits for the end of the program, and of its output unless something that it left behind keeps that open.
-func (w *within) await() error {
+func (w *within) await() exit {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		select {
 		case <-w.output.copied:
@@ -87,7 +91,7 @@ func (w *within) await() error {
 		}
 		info, err := w.docker.engine.InspectExec(w.ctx, w.id)
 		if err != nil {
-			return err
+			return exit{err: err}
 		}
 		if info.Running {
 			if isClosed(w.output.copied) {
@@ -95,42 +99,37 @@ func (w *within) await() error {
 			}
 			continue
 		}
-		w.status = exitStatus(info.ExitCode)
 		select {
 		case <-w.output.copied:
 		case <-time.After(settleTime):
 		}
-		return nil
+		return exit{code: info.ExitCode}
 	}
 }
 
 // end ends the program: first it asks, then it kills. Engines know no request for that, but to run a program that does it.
-func (w *within) end(ended <-chan error) error {
+func (w *within) end(ended <-chan exit) exit {
 	for _, try := range []struct {
 		signal string
 		limit  time.Duration
 	}{{"TERM", max(w.cmd.Grace, 0)}, {"KILL", killTime}} {
 		if err := w.signal(try.signal); err != nil {
-			return err
+			return exit{err: err}
 		}
 		select {
-		case err := <-ended:
-			return err
+		case end := <-ended:
+			return end
 		case <-time.After(cmp.Or(try.limit, defaultGrace)):
 		}
 	}
-	return fmt.Errorf("%s: cannot be ended in container %s", w.cmd.Argv[0], w.name)
+	return exit{err: fmt.Errorf("%s: cannot be ended in container %s", w.cmd.Argv[0], w.name)}
 }
 
 func (w *within) signal(name string) error {
 	e := w.docker.engine
-	info, err := e.InspectExec(w.ctx, w.id)
-	if err != nil || !info.Running {
+	pid, err := w.pid()
+	if err != nil || pid == 0 {
 		return err
-	}
-	pid, err := innermost(info.Pid)
-	if err != nil {
-		return fmt.Errorf("%s: cannot be ended but with its container: %w", w.cmd.Argv[0], err)
 	}
 	_, s, err := e.Exec(w.ctx, w.name, container.ExecOptions{
 		User: w.cmd.Container.User, Cmd: []string{"sh", "-c", "kill -" + name + " " + strconv.Itoa(pid)}, AttachStdout: true, AttachStderr: true,
@@ -140,6 +139,23 @@ func (w *within) signal(name string) error {
 	}
 	s.Close()
 	return nil
+}
+
+// pid returns the number of the program in its container; 0: it has ended. The engine may take a moment to learn it.
+func (w *within) pid() (int, error) {
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		info, err := w.docker.engine.InspectExec(w.ctx, w.id)
+		if err != nil || !info.Running {
+			return 0, err
+		}
+		pid, err := innermost(info.Pid)
+		if err == nil {
+			return pid, nil
+		}
+		if time.Since(begun) > defaultGrace {
+			return 0, fmt.Errorf("%s: cannot be ended but with its container: %w", w.cmd.Argv[0], err)
+		}
+	}
 }
 
 // innermost returns the number that a process has in its own namespace.

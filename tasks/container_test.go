@@ -7,10 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -166,5 +168,102 @@ task "look" {
 		if f := strings.Fields(mount); len(f) > 3 && strings.HasPrefix(f[1], "/benchgraph/in/") && !strings.HasPrefix(f[3], "ro") {
 			t.Errorf("an input is mounted to be written to: %s", mount)
 		}
+	}
+}
+
+// beside is a benchmark whose busybox server and client run in containers.
+func beside(server, ready, command, more string) string {
+	return fmt.Sprintf(`
+task "page" { command = "mkdir $OUT/d; echo 'work done: 1000 items/s' > $OUT/d/speed; echo of the server > $OUT/d/page" }
+benchmark "speed" {
+  image = image.box
+  data  = { "pages" = task.page }
+  server {
+    command = %s
+    ready {
+      %s
+      timeout = "20s"
+    }
+  }
+  command = %s
+  %s
+  design { samples = 1 }
+  metrics {
+    metric "items" {
+      match = "work done: ([0-9.]+) items/s"
+      unit  = "items/s"
+    }
+  }
+}
+failure "patience" {
+  match = "benchgraph: .*timeout"
+  class = "permanent"
+}
+`, server, ready, command, more)
+}
+
+const (
+	httpd = `"echo up; exec httpd -f -p 127.0.0.1:$PORT -h pages/d"`
+	get   = `"printf 'GET /speed HTTP/1.0\\r\\n\\r\\n' | nc -w 2 127.0.0.1 $PORT"`
+)
+
+func TestServersInContainers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, server, ready, command, more string
+		rule, stage, tells                 string // of the baseline's failure; empty: there is none
+	}{
+		{name: "found ready by its page, though it listens to itself only", server: httpd, ready: `http = "/page"`, command: get},
+		{name: "found ready by its port", server: httpd, ready: `tcp = true`, command: get},
+		{name: "found ready by its log", server: httpd, ready: `log = "^up$"`, command: `"sleep 1; ` + get[1:]},
+		{name: "dies at once", server: `"echo no model >&2; exit 3"`, ready: `http = "/page"`, command: get, stage: "start", tells: "the server died: exit status 3: no model"},
+		{name: "dies in the middle", server: `"httpd -f -p 127.0.0.1:$PORT -h pages/d & sleep 4; echo out of steam; exit 1"`, ready: `tcp = true`, command: `"sleep 600"`,
+			stage: "run", tells: "the server died: exit status 1: out of steam"},
+		{name: "is never ready", server: `"echo loading; sleep 600"`, ready: "http = \"/page\"", command: get, rule: "patience", stage: "start", tells: "not ready after 20s"},
+		{name: "ignores polite signals", server: `"trap '' TERM; httpd -f -p 127.0.0.1:$PORT -h pages/d & while :; do sleep 1; done"`, ready: `tcp = true`, command: get},
+		{name: "uses too much memory", server: `"echo loading; tail /dev/zero"`, ready: `tcp = true`, command: get, more: `memory = "64MiB"`,
+			rule: "oom_killed", stage: "start", tells: "more than its 64MiB of memory"},
+		{name: "has a client that uses too much memory", server: httpd, ready: `tcp = true`, command: `"echo asking; tail /dev/zero"`, more: `memory = "64MiB"`,
+			rule: "oom_killed", stage: "run", tells: "raise memory in the block"},
+		{name: "has a client that takes too long", server: httpd, ready: `tcp = true`, command: `"sleep 600"`, more: `timeout = "1s"`, rule: "patience", stage: "run"},
+		{name: "cannot be found in the image", server: `["no-such-program"]`, ready: `tcp = true`, command: get, rule: "not_started", stage: "start", tells: "no-such-program"},
+		{name: "is apart from its client", server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
+			command: `"test ! -e $OUT/own; echo mine > $OUT/client; ` + get[1:]},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := contained(t, strings.Replace(beside(tt.server, tt.ready, tt.command, tt.more), "20s", map[bool]string{true: "2s", false: "20s"}[tt.rule == "patience" && tt.stage == "start"], 1))
+			s.apply()
+			var rec struct {
+				Members map[string]struct {
+					Failure   *cache.Failure
+					Artefacts []struct{ Node, Image string }
+				}
+			}
+			for _, e := range s.events {
+				if e.Type == engine.NodeFailed && strings.HasPrefix(e.Address, "trial.") {
+					t.Errorf("%s: %+v", e.Address, e.Failure)
+				}
+			}
+			must(t, json.Unmarshal([]byte(s.result(`trial.speed["#1"]`, "record.json")), &rec))
+			for name, m := range rec.Members {
+				switch f := m.Failure; {
+				case tt.stage == "" && f != nil:
+					t.Fatalf("%s: %+v", name, *f)
+				case tt.stage == "" && !slices.ContainsFunc(m.Artefacts, func(a struct{ Node, Image string }) bool {
+					return a.Node == "image.box" && strings.HasPrefix(a.Image, "sha256:")
+				}):
+					t.Errorf("%s: which image ran is not recorded: %+v", name, m.Artefacts)
+				case tt.stage != "":
+					if f == nil || f.Stage != tt.stage || tt.rule != "" && f.Rule != tt.rule || f.Class != cache.Permanent {
+						t.Fatalf("%s: %+v", name, f)
+					}
+					if all := f.Message + ": " + f.Evidence + "; " + f.Remedy; !strings.Contains(all, strings.Replace(tt.tells, "20s", "2s", 1)) {
+						t.Errorf("%q does not tell %q", all, tt.tells)
+					}
+				}
+			}
+		})
 	}
 }

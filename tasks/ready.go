@@ -64,25 +64,33 @@ func (s *server) dies() bool {
 	}
 }
 
-// ask runs what asks until it is answered.
+// ask asks until it is answered. What asks may be ended, as the server's memory and the number of its processes bound it,
+// too; then it is started again.
 func (s *server) ask(ctx context.Context, spec *hclspec.Server) error {
 	port := s.sh.vars["PORT"]
-	status, err := s.within(ctx, []string{"sh", "-c", readyShell, "ready", port, spec.HTTP, readyPython})
-	var start *executor.StartError
-	if errors.As(err, &start) { // no shell
-		status, err = s.within(ctx, []string{"python3", "-I", "-c", readyPython, port, spec.HTTP})
+	argv := []string{"sh", "-c", readyShell, "ready", port, spec.HTTP, readyPython}
+	for {
+		status, err := s.within(ctx, argv)
+		var start *executor.StartError
+		switch {
+		case errors.As(err, &start) && argv[0] == "sh":
+			argv = []string{"python3", "-I", "-c", readyPython, port, spec.HTTP}
+			continue
+		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
+			return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked", Stage: "start",
+				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell with what could ask (curl, wget, nc or bash for a page, grep for a port)",
+				Remedy:  `say which line of its log tells: ready { log = "..." }`}}
+		case err != nil:
+			return s.sh.notRun(err, "start")
+		case status.OK():
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(250 * time.Millisecond):
+		}
 	}
-	switch {
-	case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked", Stage: "start",
-			Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell with curl, wget, nc or bash",
-			Remedy:  `say which line of its log tells: ready { log = "..." }`}}
-	case err != nil:
-		return s.sh.notRun(err, "start")
-	case !status.OK():
-		return s.sh.failure("start", s.output, "what asks in the server's container whether it is ready was ended: "+ended(status))
-	}
-	return nil
 }
 
 // within runs a command in the server's container, with its environment.

@@ -129,7 +129,7 @@ func (s *server) dead() bool {
 func (s *server) died(stage string) error {
 	status, err := s.process.Stop()
 	if err != nil {
-		return err
+		return s.sh.notRun(err, stage)
 	}
 	if status.OOM {
 		return s.sh.outOfMemory(stage, s.output)

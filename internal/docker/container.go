@@ -71,18 +71,25 @@ func (e *Engine) Signal(ctx context.Context, name, signal string) error {
 
 // Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	return e.do(ctx, "remove container", func(ctx context.Context, a *api) error {
+	_, err := e.RemoveIfThere(ctx, name)
+	return err
+}
+
+// RemoveIfThere is Remove, and says whether the container was there and nobody else was removing it.
+func (e *Engine) RemoveIfThere(ctx context.Context, name string) (bool, error) {
+	return call(ctx, e, "remove container", func(ctx context.Context, a *api) (bool, error) {
 		err := a.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true, Force: true})
-		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // conflict: it is just being removed
-			return nil
+		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+			return false, nil
 		}
-		return err
+		return err == nil, err
 	})
 }
 
 // Await starts to wait for the next end of a container, which may be started afterwards. The function that it returns waits
-// for it. An engine that goes away or hangs meanwhile makes that an error for which IsGone is true.
-func (e *Engine) Await(ctx context.Context, name string) (wait func() error, err error) {
+// for it and returns the exit status. An engine that goes away or hangs meanwhile makes that an error for which IsGone is
+// true.
+func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, error), err error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	type channels struct {
 		end  <-chan container.WaitResponse
@@ -98,30 +105,29 @@ func (e *Engine) Await(ctx context.Context, name string) (wait func() error, err
 		cancel(err)
 		return nil, err
 	}
-	ended := errors.New("ended")
+	missed := make(chan int, 1) // the engine has forgotten to say so
 	go e.watch(watched, cancel, func() error {
 		c, err := e.Inspect(watched, name)
-		if err == nil && c.State.Status == container.StateExited {
-			return ended // the engine has forgotten to say so
+		if err == nil && c.State.Status == container.StateExited && len(missed) == 0 {
+			missed <- c.State.ExitCode
 		}
 		return err
 	})
-	return func() error {
+	return func() (int, error) {
 		defer cancel(nil)
 		select {
 		case r := <-c.end:
 			if r.Error != nil {
-				return e.explain(watched, "wait for container", errors.New(r.Error.Message))
+				return 0, e.explain(watched, "wait for container", errors.New(r.Error.Message))
 			}
-			return nil
-		case err = <-c.errs:
+			return int(r.StatusCode), nil
+		case code := <-missed:
+			return code, nil
+		case err := <-c.errs:
+			return 0, e.explain(watched, "wait for container", err)
 		case <-watched.Done():
-			err = context.Cause(watched)
+			return 0, context.Cause(watched)
 		}
-		if context.Cause(watched) == ended {
-			return nil
-		}
-		return e.explain(watched, "wait for container", err)
 	}, nil
 }
 
