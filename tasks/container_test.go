@@ -1,7 +1,8 @@
 package tasks_test
 
 import (
-	"context"
+	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -11,74 +12,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
-	"github.com/benchgraph/benchgraph/tasks"
+	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-// contained is a story on this machine's container engine, in which image.box is a busybox.
-func contained(t *testing.T, file string) *story {
+// contained is a story in which image.WORD is a busybox.
+func contained(t *testing.T, file string) *imaging {
 	t.Helper()
-	s := tell(t, map[string]string{"benchmarks.hcl": "image \"box\" { from = \"example.org/box:1\" }\n" + file, "in.txt": "of the project\n"})
-	s.engine = dockertest.Engine(t)
-	s.image("image.box", map[string]any{"id": dockertest.Busybox(t, s.engine), "env": []string{"PATH=/bin"}})
-	return s
-}
-
-// image puts what an image node leaves into the store.
-func (s *story) image(address string, record map[string]any) {
-	s.t.Helper()
-	diags := s.open(func(ctx context.Context, p *tasks.Project) {
-		plan, err := p.Plan(ctx, tasks.PlanOptions{})
-		must(s.t, err)
-		step, ok := plan.Step(address)
-		if !ok {
-			s.t.Fatalf("there is no %s", address)
-		}
-		text, err := json.Marshal(record)
-		must(s.t, err)
-		dir, err := p.Store.Scratch()
-		must(s.t, err)
-		must(s.t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
-		must(s.t, os.WriteFile(filepath.Join(dir, "out", "image.json"), text, 0o644))
-		log, err := os.CreateTemp(s.t.TempDir(), "log")
-		must(s.t, err)
-		defer log.Close()
-		_, err = p.Store.Put(ctx, cache.Draft{Meta: cache.Meta{Key: step.Key, Address: address, Text: step.Text}, Dir: dir, Log: log})
-		must(s.t, err)
-	})
-	if diags.HasErrors() {
-		s.t.Fatal(diags)
-	}
-}
-
-// result is the content of a file in what a node made.
-func (s *story) result(address, name string) string {
-	s.t.Helper()
-	text := ""
-	s.open(func(ctx context.Context, p *tasks.Project) {
-		plan, err := p.Plan(ctx, tasks.PlanOptions{})
-		must(s.t, err)
-		step, ok := plan.Step(address)
-		if !ok {
-			s.t.Fatalf("there is no %s", address)
-		}
-		meta, ok := step.Stored()
-		if !ok {
-			s.t.Fatalf("%s: %s", address, step.Reason)
-		}
-		entry, err := p.Store.Get(ctx, meta.Key, false)
-		must(s.t, err)
-		got, err := os.ReadFile(filepath.Join(entry.Dir, name))
-		must(s.t, err)
-		text = string(got)
-	})
-	return text
+	return picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" { from = \"BASE\" }\n" + file, "in.txt": "of the project\n"})
 }
 
 // mustDo applies and fails the test for every failure.
-func (s *story) mustDo() {
+func (s *imaging) mustDo() {
 	s.t.Helper()
 	for _, f := range s.apply().Result.Failures {
 		s.t.Errorf("%s: %+v", f.Address, f.Failure)
@@ -93,15 +41,15 @@ func TestATaskInAContainer(t *testing.T) {
 	s := contained(t, `
 task "word" { command = "echo of the host > $OUT/word" }
 task "look" {
-  image   = image.box
+  image   = image.WORD
   inputs  = ["*.txt"]
   data    = { "copy" = task.word }
-  env     = { FROM = "file", WORD = task.word, HOST = "HERE" }
+  env     = { FROM = "file", INPUT = task.word, HOST = "HERE" }
   secrets = ["TOKEN"]
   cpus    = 1
   command = <<-END
     env | grep -v TOKEN > $OUT/env
-    cat in.txt copy $${WORD}/word > $OUT/files
+    cat in.txt copy $${INPUT}/word > $OUT/files
     grep -E 'Cap(Eff|Bnd)|NoNewPrivs|Cpus_allowed_list' /proc/self/status > $OUT/status
     id -u > $OUT/id
     ls / > $OUT/root
@@ -109,7 +57,7 @@ task "look" {
     cat /proc/1/cmdline > $OUT/commands
     echo $TOKEN
     touch $HOME/writable
-    if touch $WORD/x; then echo the input is writable; exit 1; fi
+    if touch $INPUT/x; then echo the input is writable; exit 1; fi
     if [ -S /var/run/docker.sock ]; then echo there is a socket; exit 1; fi
     ls /sys/class/net > $OUT/net
     if wget -T 2 -O - http://$HOST/; then echo this machine is reached; exit 1; fi
@@ -149,7 +97,7 @@ task "look" {
 		t.Errorf("it had %q", got)
 	}
 	env := look("env")
-	for _, want := range []string{"OUT=/benchgraph/out", "SRC=/benchgraph/work", "HOME=/benchgraph/home", "FROM=file", "WORD=/benchgraph/in/", "PATH=/bin"} {
+	for _, want := range []string{"OUT=/benchgraph/out", "SRC=/benchgraph/work", "HOME=/benchgraph/home", "FROM=file", "INPUT=/benchgraph/in/", "PATH=/bin"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment lacks %s", want)
 		}
@@ -176,7 +124,7 @@ func beside(server, ready, command, more string) string {
 	return fmt.Sprintf(`
 task "page" { command = "mkdir $OUT/d; echo 'work done: 1000 items/s' > $OUT/d/speed; echo of the server > $OUT/d/page" }
 benchmark "speed" {
-  image = image.box
+  image = image.WORD
   data  = { "pages" = task.page }
   server {
     command = %s
@@ -252,7 +200,7 @@ func TestServersInContainers(t *testing.T) {
 				case tt.stage == "" && f != nil:
 					t.Fatalf("%s: %+v", name, *f)
 				case tt.stage == "" && !slices.ContainsFunc(m.Artefacts, func(a struct{ Node, Image string }) bool {
-					return a.Node == "image.box" && strings.HasPrefix(a.Image, "sha256:")
+					return a.Node == "image."+s.word && strings.HasPrefix(a.Image, "sha256:")
 				}):
 					t.Errorf("%s: which image ran is not recorded: %+v", name, m.Artefacts)
 				case tt.stage != "":
@@ -266,4 +214,62 @@ func TestServersInContainers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// python is a base in which Python finds its packages in /tmp, as the labels of an image say that benchgraph made. It is none,
+// but says what the test wants to hear.
+func (s *imaging) python() string {
+	s.t.Helper()
+	var files bytes.Buffer
+	w := tar.NewWriter(&files)
+	text := `#!/bin/sh
+if [ "$4" = /benchgraph/work ]; then problem='"pkg is found in /benchgraph/work/pkg"'; fi
+echo '{"modules": {"pkg": "/tmp/pkg.py"}, "problems": ['"$problem"']}'
+`
+	must(s.t, w.WriteHeader(&tar.Header{Name: "bin/python3", Mode: 0o755, Size: int64(len(text))}))
+	_, err := w.Write([]byte(text))
+	must(s.t, err)
+	must(s.t, w.Close())
+	name, labels := s.word+"-base", map[string]string{docker.LabelKey: s.word, docker.LabelNode: "image." + s.word, "io.benchgraph.site": "/tmp", "io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/tmp/pkg-1.dist-info", "record": "00"}]`}
+	must(s.t, s.engine.Create(s.t.Context(), name, &container.Config{Image: s.base, Cmd: []string{"true"}}, &container.HostConfig{}))
+	must(s.t, s.engine.CopyTo(s.t.Context(), name, &files))
+	id, err := s.engine.Commit(s.t.Context(), name, container.CommitOptions{Config: &container.Config{Labels: labels, Env: []string{"PATH=/bin"}}})
+	must(s.t, err)
+	must(s.t, s.engine.Remove(s.t.Context(), name))
+	return id
+}
+
+func TestWhatRunsIsProven(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ server, found string }{
+		"what the image has": {server: httpd},
+		"compiled files":     {server: `"mkdir /tmp/__pycache__; touch /tmp/__pycache__/a.pyc; ` + httpd[1:]},
+		"a changed package":  {server: `"touch /tmp/changed.py; ` + httpd[1:], found: "/tmp/changed.py, which was changed"},
+		"a shadowed package": {server: `"if test $PORT = 0; then python3 -m pkg; fi; ` + httpd[1:], found: "pkg is found in /benchgraph/work/pkg"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := contained(t, "")
+			s.base = s.python()
+			s.write("benchmarks.hcl", "image \"WORD\" { from = \"BASE\" }\n"+beside(tt.server, "tcp = true", get, ""))
+			s.apply()
+			f := s.failureOf("run")
+			if tt.found == "" && f != nil || tt.found != "" && (f == nil || f.Rule != "artefact_mismatch" || f.Class != cache.Permanent || !strings.Contains(f.Message, tt.found)) {
+				t.Errorf("%+v, want %q", f, tt.found)
+			}
+			if rec := s.result(`trial.speed["#1"]`, "record.json"); tt.found == "" && !strings.Contains(rec, "/tmp/pkg.py") {
+				t.Errorf("the record lacks what was proven: %s", rec)
+			}
+		})
+	}
+}
+
+// failureOf is the failure of a member of the first block.
+func (s *imaging) failureOf(member string) *cache.Failure {
+	s.t.Helper()
+	var rec struct {
+		Members map[string]struct{ Failure *cache.Failure }
+	}
+	must(s.t, json.Unmarshal([]byte(s.result(`trial.speed["#1"]`, "record.json")), &rec))
+	return rec.Members[member].Failure
 }
