@@ -259,7 +259,7 @@ func refusal(ref reference.Named, l login, err error) error {
 	if err == nil || !answered(err) {
 		return err
 	}
-	text := err.Error()
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
 	if said, ok := errors.AsType[*EngineError](err); ok {
 		text = said.Message
 	}

@@ -468,7 +468,9 @@ func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Conte
 		}
 		wait := min(max(pause+rand.N(pause/4+1), after), maxPause)
 		pause *= 2
-		waiting(wait, err)
+		if IsGone(err) {
+			_ = e.Persist(ctx, func() error { return e.Ping(ctx) }) // it may be back soon
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

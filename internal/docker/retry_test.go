@@ -33,8 +33,8 @@ func TestRetry(t *testing.T) {
 		"permanent":     {[]error{&RegistryError{Reason: Denied}}, nil, 1, 0, 0},
 		"asked to wait": {[]error{&RegistryError{Reason: Throttled, After: time.Minute}, nil}, nil, 2, time.Minute, time.Minute},
 		"grows":         {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, nil, 3, 3 * time.Second, 4 * time.Second},
-		"gives up":      {[]error{brokeOff("x", errors.New("y")), brokeOff("x", errors.New("y")), brokeOff("x", errors.New("y"))}, nil, 3, 3 * time.Second, 4 * time.Second},
-		"goes on":       {[]error{&Unavailable{}, &Unavailable{}, &Unavailable{}, &Unavailable{}, nil}, []bool{false, true, false, false, true}, 5, 5 * time.Second, 8 * time.Second},
+		"gives up":      {[]error{&RegistryError{Reason: Unreachable}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Throttled}}, nil, 3, 3 * time.Second, 4 * time.Second},
+		"goes on":       {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, []bool{false, true, false, false, true}, 5, 8 * time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
