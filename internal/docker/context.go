@@ -44,7 +44,7 @@ const (
 // as builders find it nowhere else. Sockets are left out; devices and pipes are errors.
 func Context(dir, dockerfile string) ([]ContextFile, error) {
 	if !filepath.IsLocal(dockerfile) {
-		return nil, fmt.Errorf("Dockerfile %q is not below the context %s", dockerfile, dir)
+		return nil, fmt.Errorf("%q is not below the context %s", dockerfile, dir)
 	}
 	dockerfile = filepath.ToSlash(filepath.Clean(dockerfile))
 	root, err := os.OpenRoot(dir)

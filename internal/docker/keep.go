@@ -7,8 +7,10 @@ import (
 )
 
 // keptName is the name of an image that has none of its own: neither builders nor registries take nameless images, and an
-// engine removes one with the last of its names. Nothing is ever found by it.
-func keptName(id string) string { return "benchgraph/image:" + strings.TrimPrefix(id, "sha256:") }
+// engine removes one with the last of its names. Nothing is ever found by it, and no registry can have that host.
+func keptName(id string) string {
+	return "benchgraph.invalid/image:" + strings.TrimPrefix(id, "sha256:")
+}
 
 // keep gives an image a name that stays.
 func (e *Engine) keep(ctx context.Context, id string) error { return e.tag(ctx, id, keptName(id)) }
