@@ -58,7 +58,6 @@ func (t *imageTask) Describe(d *cache.Description) {
 	t.refs.describeFixes(d, t.fixes)
 	t.refs.describeCommand(d, "verify", t.spec.Verify)
 	d.Add("network", strconv.FormatBool(t.spec.Network))
-	d.Add("push", t.spec.Push)
 }
 
 // Kept says whether the engine still has the image.
@@ -148,6 +147,9 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	n.Lacks = b.lacks
 	if problem != "" && n.Exclude.Action == "" {
 		n.Exclude = blocked("%s", problem)
+	}
+	if s.Push != "" {
+		b.addPush(s)
 	}
 	return nil
 }

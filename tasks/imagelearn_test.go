@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -252,6 +254,35 @@ func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 		if step := &r.Plan.Steps[i]; step.Node.Address == "image.i" && !strings.Contains(step.Reason, "container engine") {
 			t.Errorf("%s: %s", step.Action, step.Reason)
 		}
+	}
+}
+
+// A finished image is pushed by a node of its own: to push it elsewhere costs a push and no more, and what runs in the image
+// does not wait for it.
+func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	registry := dockertest.NewRegistry(t)
+	text := "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + registry.Host + "/app:%s\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n" +
+		"task \"t\" {\n image = image.WORD\n command = \"cat /x > $OUT/x\"\n}\n"
+	s := picture(t, map[string]string{"benchmarks.hcl": fmt.Sprintf(text, "one")})
+	s.apply()
+	var pushed struct{ Ref, Digest, ID string }
+	must(t, json.Unmarshal([]byte(s.result("push."+s.word, "push.json")), &pushed))
+	pin, err := s.engine.Resolve(t.Context(), registry.Host+"/app@"+pushed.Digest)
+	if err != nil || pin.Digest != pushed.Digest || pushed.ID != s.image("image."+s.word).ID {
+		t.Errorf("%+v in the registry, %v; pushed %+v", pin, err, pushed)
+	}
+	s.write("benchmarks.hcl", fmt.Sprintf(text, "two"))
+	s.apply()
+	if ran := s.ran(); !slices.Equal(ran, []string{"push." + s.word}) {
+		t.Errorf("to push elsewhere ran %q", ran)
+	}
+	registry.Stop()
+	s.write("benchmarks.hcl", fmt.Sprintf(text, "three"))
+	s.offline = true
+	s.apply()
+	if f := s.failure("push." + s.word); f.Rule != "offline" {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // made says which kinds of nodes a block makes, or takes part in making.
 var made = map[string][]string{
 	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"}, "wheel": {"wheel", "build"},
-	"image": {"image"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"}, "benchmark": {"trial"},
+	"image": {"image", "push"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"}, "benchmark": {"trial"},
 	"compare": {"compare"}, "report": {"report"}, "task": {"task"},
 }
 

@@ -1,0 +1,265 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// How commands run that make an image, or look into one.
+
+// buildCaps are what installers want to do: give files to somebody, and take on another user.
+func buildCaps() []string {
+	return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"}
+}
+
+// changing is a command that makes a step.
+type changing struct {
+	stage   string
+	argv    []string
+	says    string    // what of it the log shows; empty: all
+	files   io.Reader // a tar that is unpacked at / before; nil: none
+	mounts  []executor.Mount
+	network bool
+	env     []string                                                                    // that the image keeps
+	proof   func(ctx context.Context, container string, labels map[string]string) error // before it becomes an image; nil: none
+}
+
+// errNoEffect is the error of a step that changed nothing.
+var errNoEffect = errors.New("it changed nothing")
+
+// change runs a command in a container of the image as it is so far, and makes an image of what it leaves.
+func (m *making) change(ctx context.Context, c changing, labels map[string]string) (id string, err error) {
+	process, out, err := m.start(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	defer out.close()
+	box, ok := process.(executor.Contained)
+	if !ok {
+		_, _ = process.Stop()
+		return "", errors.New("what runs the step is in no container")
+	}
+	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
+	status, err := process.Wait(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case status.Code == exitNoEffect:
+		return "", fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(lastLine(out), noEffect))
+	case !status.OK():
+		return "", m.sh.failure(c.stage, out, ended(status))
+	}
+	if c.proof != nil {
+		if err := c.proof(ctx, box.Container(), labels); err != nil {
+			return "", err
+		}
+	}
+	return m.p.Engine.Commit(ctx, box.Container(), m.committed(c, labels))
+}
+
+// owner says by which labels what it makes is known as this process's.
+type owner interface{ Labels() map[string]string }
+
+// blank makes an image of files, in which nothing is run.
+func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, container string, labels map[string]string) error, labels map[string]string) (id string, err error) {
+	name := "benchgraph-" + strings.ToLower(rand.Text())
+	config := &container.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
+	if o, ok := m.p.Containers.(owner); ok {
+		maps.Copy(config.Labels, o.Labels())
+	}
+	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), name)) }()
+	if err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
+		return "", err
+	}
+	if files != nil {
+		if err := m.p.Engine.CopyTo(ctx, name, files); err != nil {
+			return "", err
+		}
+	}
+	if proof != nil {
+		if err := proof(ctx, name, labels); err != nil {
+			return "", err
+		}
+	}
+	return m.p.Engine.Commit(ctx, name, m.committed(changing{}, labels))
+}
+
+// committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
+// the step's own command was is no part of it.
+func (m *making) committed(c changing, labels map[string]string) container.CommitOptions {
+	config := &container.Config{
+		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command, Env: c.env, Labels: map[string]string{},
+	}
+	if len(config.Entrypoint) == 0 && len(config.Cmd) == 0 {
+		config.Cmd = []string{"sh"}
+	}
+	for name, value := range labels {
+		config.Labels[name] = value
+	}
+	// The container's own labels would be taken over.
+	config.Labels[docker.LabelState], config.Labels[docker.LabelOwner] = "", ""
+	return container.CommitOptions{Config: config}
+}
+
+// start starts a changing command.
+func (m *making) start(ctx context.Context, c changing) (executor.Process, *captured, error) {
+	out := m.sh.capture()
+	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
+	process, err := m.p.Containers.Start(ctx, executor.Command{
+		Argv: c.argv, Dir: "/", Stdout: out.out, Stderr: out.out,
+		Container: &executor.Container{
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: "0:0", Caps: buildCaps(), Outward: c.network || m.t.spec.Network, Keep: true,
+		},
+	})
+	if err != nil {
+		out.close()
+		return nil, nil, m.notRun(ctx, err, c.stage)
+	}
+	return process, out, nil
+}
+
+func (m *making) nodeLabel() map[string]string {
+	return map[string]string{docker.LabelNode: m.t.spec.Address.String()}
+}
+
+// notRun is the failure of a command that could not be started in the image.
+func (m *making) notRun(ctx context.Context, err error, stage string) error {
+	var start *executor.StartError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &start):
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	}
+	return engineFailure(stage, err)
+}
+
+// look runs a command in a container that is thrown away, hardened and without a network unless the block says otherwise, and
+// returns what it prints on standard output.
+func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount, env []string) (string, error) {
+	dir, err := os.MkdirTemp(m.env.Work, "look-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777) // the image says which user it is
+	}
+	if err != nil {
+		return "", err
+	}
+	out := m.sh.capture()
+	defer out.close()
+	m.say("$ %s\n", strings.Join(argv, " "))
+	var stdout strings.Builder
+	status, err := executor.Run(ctx, m.p.Containers, executor.Command{
+		Argv: argv, Dir: insideWork, Env: env, Stdout: io.MultiWriter(&stdout, out.out), Stderr: out.out,
+		Container: &executor.Container{
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: insideWork, Writable: true}),
+			Outward: m.t.spec.Network,
+		},
+	})
+	switch {
+	case err != nil:
+		return "", m.notRun(ctx, err, stage)
+	case !status.OK():
+		return "", m.sh.failure(stage, out, ended(status))
+	}
+	return stdout.String(), nil
+}
+
+// verify runs a command that must pass in the image.
+func (m *making) verify(ctx context.Context, c hclspec.Command) error {
+	argv, mounts, err := m.command(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, err = m.look(ctx, "verify", argv, mounts, nil)
+	var f *engine.Failure
+	if errors.As(err, &f) && f.Rule == "" && f.Stage == "verify" {
+		f.Rule = verifyFailed
+	}
+	return err
+}
+
+// verifyFailed is the rule of an image that does not pass what must hold in it.
+const verifyFailed = "verify_failed"
+
+// command makes the argv of a command of the file, and the mounts of what it refers to.
+func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
+	in := &inputsInside{m: m}
+	vars := map[string]string{"SRC": insideWork}
+	text := c.Shell.Expand(in.path)
+	for _, word := range c.Argv {
+		text += word.Expand(in.path)
+	}
+	if strings.Contains(text, "SITE") {
+		site, err := m.site(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		vars["SITE"] = site
+	}
+	if c.Argv == nil {
+		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(in.path)}, in.mounts, nil
+	}
+	argv := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		argv[i] = os.Expand(word.Expand(in.path), func(name string) string {
+			if value, ok := vars[name]; ok {
+				return value
+			}
+			return "$" + name
+		})
+	}
+	return argv, in.mounts, nil
+}
+
+// exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
+func exports(vars map[string]string) string {
+	var b strings.Builder
+	for _, name := range sortedKeys(vars) {
+		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(vars[name]))
+	}
+	return b.String()
+}
+
+// quoted makes one word of a shell of a text.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// inputsInside lays inputs into a container: those that texts refer to.
+type inputsInside struct {
+	m      *making
+	mounts []executor.Mount
+}
+
+// path is where commands in the container find what a reference means.
+func (i *inputsInside) path(a hclspec.Address) string {
+	in := i.m.t.refs.input(i.m.env, a)
+	inside := insideIn + "/" + strconv.Itoa(slices.Index(i.m.t.refs, a))
+	if !slices.ContainsFunc(i.mounts, func(m executor.Mount) bool { return m.Inside == inside }) {
+		i.mounts = append(i.mounts, executor.Mount{Host: in.Dir, Inside: inside})
+	}
+	if a.Kind == "fetch" && len(in.Files) == 1 {
+		return inside + "/" + in.Files[0].Path
+	}
+	return inside
+}
+
+// digest stands for a reference in what a step is made from.
+func (m *making) digest(a hclspec.Address) string {
+	return "${" + m.t.refs.input(m.env, a).Digest + "}"
+}

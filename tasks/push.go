@@ -1,0 +1,62 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// pushTask brings a finished image to a registry. It is a node of its own: nothing that runs in the image waits for it, and
+// to push elsewhere makes nothing anew.
+type pushTask struct {
+	p    *Project
+	refs refs
+	to   string
+}
+
+const pushFile = "push.json"
+
+// pushRecord is what a push left in a registry.
+type pushRecord struct {
+	Ref    string `json:"ref"`
+	Digest string `json:"digest"` // of the manifest
+	ID     string `json:"id"`     // of the image that was pushed
+}
+
+func (t *pushTask) Describe(d *cache.Description) { d.Add("push", t.to) }
+
+func (t *pushTask) Run(ctx context.Context, env *engine.Env) error {
+	if t.p.Offline {
+		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "run", Message: "-offline forbids to push " + t.to}}
+	}
+	image, err := readImage(env.Inputs[0].Entry)
+	if err != nil {
+		return err
+	}
+	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "push"})
+	digest, err := t.p.Engine.Push(ctx, image.ID, t.to, func(p docker.Progress) {
+		env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+	})
+	if err != nil {
+		return engineFailure("run", err)
+	}
+	text, err := json.MarshalIndent(pushRecord{Ref: t.to, Digest: digest, ID: image.ID}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(env.Out, pushFile), append(text, '\n'), 0o644)
+}
+
+// addPush adds the node that pushes an image.
+func (b *builder) addPush(s *hclspec.Image) {
+	at := s.Address
+	at.Kind = "push"
+	t := &pushTask{p: b.Project, to: s.Push, refs: refs{s.Address}}
+	b.addAt(at, s.Block, t, t.refs).Lacks = b.lacks
+}
