@@ -29,6 +29,14 @@ func (m Mask) apply(all []Device) ([]Device, error) {
 	return all, nil
 }
 
+// Only keeps the devices that a list of indices and UUIDs names, as -devices of a command line does.
+func Only(list string, all []Device) ([]Device, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("-devices %s: this machine has none", list)
+	}
+	return named("-devices", list, all)
+}
+
 func named(what, list string, all []Device) ([]Device, error) {
 	var chosen []Device
 	if strings.TrimSpace(list) == "" {

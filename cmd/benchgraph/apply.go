@@ -29,6 +29,7 @@ type applyFlags struct {
 	failFast    bool
 	parallelism int
 	maxGPUHours float64
+	deadline    deadline
 	approve     bool
 }
 
@@ -43,6 +44,7 @@ func (a *app) apply() cli.Command {
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
 			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
+			fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -161,6 +163,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer o.deadline.arm(cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, shown}
 	ao.Emit = watchers.Event
@@ -232,6 +235,51 @@ func (b *budget) Event(e engine.Event) {
 
 // Close does nothing.
 func (b *budget) Close() {}
+
+// deadline is a flag: when an apply is to stop. The zero deadline never comes.
+type deadline struct{ at time.Time }
+
+func (d *deadline) String() string {
+	if d.at.IsZero() {
+		return ""
+	}
+	return d.at.Format(time.RFC3339)
+}
+
+// Set takes a time of the day, a time or a duration from now.
+func (d *deadline) Set(text string) error {
+	now := time.Now()
+	if after, err := time.ParseDuration(text); err == nil {
+		if after <= 0 {
+			return errors.New("a duration is positive")
+		}
+		d.at = now.Add(after)
+		return nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		d.at = at
+		return nil
+	}
+	at, err := time.Parse("15:04", text)
+	if err != nil {
+		return errors.New("write a time of the day (18:30), a time (2026-01-02T18:30:00Z) or a duration (2h30m)")
+	}
+	d.at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, now.Location())
+	if !d.at.After(now) {
+		d.at = d.at.AddDate(0, 0, 1)
+	}
+	return nil
+}
+
+// arm sees to it that the apply stops then.
+func (d *deadline) arm(stop context.CancelCauseFunc) (disarm func() bool) {
+	if d.at.IsZero() {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(time.Until(d.at), func() {
+		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept", d.at.Format(time.DateTime))})
+	}).Stop
+}
 
 // fileExists says whether there is something at the path.
 func fileExists(path string) bool {

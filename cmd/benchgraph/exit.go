@@ -48,7 +48,7 @@ func (e *infeasibleError) Error() string {
 	return fmt.Sprintf("-target %s: no device of this machine can ever serve it: %s", e.target, e.reason)
 }
 
-// budgetError says that the GPU hours that the user allowed do not suffice.
+// budgetError says that the GPU hours or the time that the user allowed do not suffice.
 type budgetError struct{ message string }
 
 func (e *budgetError) Error() string { return e.message }

@@ -25,6 +25,7 @@ func (o *planFlags) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.verbose, "verbose", false, "show every node")
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
+	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 	allowFlag(fs, &o.allow)
 }
 

@@ -226,6 +226,7 @@ type access struct {
 	locked  bool
 	allow   []string
 	recall  recall
+	devices string // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 }
 
 // recall says whether a command can work with what the last plan remembers instead of evaluating the files.
@@ -274,7 +275,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	s.files = files
 	if s.store == nil {
-		if err := s.openState(ctx); err != nil {
+		if err := s.openState(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -293,7 +294,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 	if o.recall == recallNothing || !fileExists(s.memo()) {
 		return false, nil
 	}
-	if err := s.openState(ctx); err != nil {
+	if err := s.openState(ctx, o); err != nil {
 		return false, err
 	}
 	project, ok := tasks.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
@@ -342,7 +343,7 @@ func (s *session) basis(ctx context.Context, o access) string {
 }
 
 // openState opens the store and what is remembered beside it.
-func (s *session) openState(ctx context.Context) error {
+func (s *session) openState(ctx context.Context, o access) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
@@ -357,6 +358,11 @@ func (s *session) openState(ctx context.Context) error {
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
 	s.gpus = device.OpenDriver(ctx, s.driverOptions())
+	if o.devices != "" {
+		if s.gpus.Devices, err = device.Only(o.devices, s.gpus.Devices); err != nil {
+			return &cli.UsageError{Message: err.Error(), Remedy: "benchgraph devices lists them; write indices or UUIDs, separated by commas"}
+		}
+	}
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, HostLock: s.hostLock()})
 	return err
