@@ -145,7 +145,8 @@ func (a *app) commands() *cli.Table {
 			a.compare(), a.graph(), a.parse(), a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.version(), a.completion(),
 		},
 		Footer: `Environment: BENCHGRAPH_STATE_DIR (default .benchgraph), BENCHGRAPH_CACHE_DIR (results; default below the state),
-BENCHGRAPH_HOST_LOCK, BENCHGRAPH_VAR_NAME (a variable), NO_COLOR.
+BENCHGRAPH_HOST_LOCK, BENCHGRAPH_IMAGE_DISK (what images may take of the container engine's disk, like 60GiB),
+BENCHGRAPH_VAR_NAME (a variable), NO_COLOR.
 
 Exit codes: 0 done · 1 error · 2 changes pending (plan -detailed-exitcode) · 3 nodes failed · 4 refused: not comparable, or
 the accounting does not add up · 5 another process holds the lock · 6 budget reached · 7 no device can ever serve a node ·

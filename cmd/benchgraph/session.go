@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -206,16 +207,17 @@ func writeFile(path string, text []byte) (err error) {
 type session struct {
 	*app
 	place
-	store   *cache.Disk
-	journal *cache.Journal
-	stat    *cache.StatCache
-	pool    *device.LocalPool
-	host    *executor.Host
-	gpus    *device.Driver
-	cpus    int
-	files   map[string]*hcl.File // of the last reading, for diagnostics
-	project *tasks.Project
-	warned  bool // the files gave warnings
+	store     *cache.Disk
+	journal   *cache.Journal
+	stat      *cache.StatCache
+	pool      *device.LocalPool
+	host      *executor.Host
+	gpus      *device.Driver
+	cpus      int
+	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
+	files     map[string]*hcl.File // of the last reading, for diagnostics
+	project   *tasks.Project
+	warned    bool // the files gave warnings
 
 	lockText []byte // of the lock file, as it was last read or written
 }
@@ -355,6 +357,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 		return err
 	}
 	s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
+	if s.imageDisk, err = s.ownImageDisk(); err != nil {
+		return err
+	}
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
 	s.gpus = device.OpenDriver(ctx, s.driverOptions())
@@ -375,6 +380,20 @@ func (s *session) hostLock() string {
 		return own
 	}
 	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
+}
+
+// ownImageDisk is how much of the container engine's disk images may take, in bytes; 0: as much as there is.
+func (s *session) ownImageDisk() (int64, error) {
+	const name = "BENCHGRAPH_IMAGE_DISK"
+	text := s.env[name]
+	if text == "" {
+		return 0, nil
+	}
+	bytes, err := units.RAMInBytes(text)
+	if err != nil || bytes <= 0 {
+		return 0, &cli.UsageError{Message: fmt.Sprintf("%s=%q is no size", name, text), Remedy: "write it like 60GiB"}
+	}
+	return bytes, nil
 }
 
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.

@@ -1,0 +1,107 @@
+package tasks
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their own.
+func shared(t *testing.T, names ...string) (*room, map[string]*engine.Span) {
+	r := newRoom(nil, 100, t.TempDir()+"/images")
+	parts, sets, spans := map[string][]part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
+	base := part{name: "from base", ref: "base", bytes: 40}
+	for _, name := range names {
+		spans[name] = &engine.Span{Name: name}
+		for _, variant := range []string{"/a", "/b"} {
+			parts[name+variant] = []part{{name: name + variant, bytes: 10}, base}
+			sets[spans[name]] = append(sets[spans[name]], name+variant)
+		}
+	}
+	r.expect(parts, sets)
+	for _, s := range spans {
+		r.pending[s] = true
+	}
+	return r, spans
+}
+
+// has puts an image of layers, each of 10 bytes, into the engine.
+func (r *room) has(id string, created int, layers ...string) {
+	var all []docker.Layer
+	for _, l := range layers {
+		all = append(all, docker.Layer{ID: l, Size: 10})
+	}
+	r.own[id] = ownImage{time.Unix(int64(created), 0), all}
+}
+
+func TestWhatImagesShareIsCountedOnce(t *testing.T) {
+	r, spans := shared(t, "x", "y", "z", "w")
+	hold := func(name, want string) {
+		t.Helper()
+		if why := r.TryHold(spans[name]); why != want {
+			t.Errorf("%s: %q, want %q", name, why, want)
+		}
+	}
+	hold("x", "") // 40 and 20
+	hold("y", "") // 20 more
+	hold("z", "") // 20 more, and it is full
+	hold("w", "120B of disk for w (100B can be had)")
+
+	// The images of x are there, and were smaller than expected.
+	for i, id := range []string{"x/a", "x/b"} {
+		r.has(id, i, "l1", id)
+		r.made(id, id, 20)
+	}
+	hold("w", "") // 60 are expected yet, and 70 can be had
+	for _, s := range spans {
+		r.Release(s)
+	}
+	if len(r.held) > 0 || len(r.pending) > 0 {
+		t.Errorf("%v %v", r.held, r.pending)
+	}
+	// What it learnt is known to the next process.
+	if got := newRoom(nil, 100, r.file).notes.Bytes["x/a"]; got != 20 {
+		t.Errorf("x/a takes %d bytes", got)
+	}
+}
+
+// What nothing is held beside is tried, however large.
+func TestTheFirstSpanIsHeldInAnyCase(t *testing.T) {
+	r, spans := shared(t, "x", "y")
+	r.limit = 10
+	if why := r.TryHold(spans["x"]); why != "" {
+		t.Error(why)
+	}
+	if why := r.TryHold(spans["y"]); why == "" {
+		t.Error("y is held as well")
+	}
+}
+
+func TestWhoGoesFirst(t *testing.T) {
+	r, spans := shared(t, "held", "later", "done")
+	for i, id := range []string{"held/a", "later/a", "done/a", "done/b", "old parent", "old child", "used long ago", "used lately"} {
+		r.has(id, i, "l", id)
+		if strings.Contains(id, "/") {
+			r.made(id, id, 20)
+		}
+	}
+	r.uses("held/b", docker.Image{ID: "held parent"}, part{})
+	r.has("held parent", 9)
+	r.notes.Used["used long ago"] = time.Unix(100, 0)
+	r.notes.Used["used lately"] = time.Unix(200, 0)
+	if why := r.TryHold(spans["held"]); why != "" {
+		t.Fatal(why)
+	}
+	if why := r.TryHold(spans["done"]); why != "" {
+		t.Fatal(why)
+	}
+	r.Release(spans["done"])
+	want := []string{"old child", "old parent", "used long ago", "used lately", "done/b", "done/a", "later/a"}
+	if got := r.victims(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
