@@ -113,10 +113,8 @@ func (m *making) write() error {
 	rec := imageRecord{
 		ID: m.at.ID, Digest: m.base.digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env, Size: m.at.Size, Steps: steps,
 	}
-	if text := m.at.Labels[labelPackages]; text != "" {
-		if err := json.Unmarshal([]byte(text), &rec.Packages); err != nil {
-			return fmt.Errorf("label %s of image %s: %w", labelPackages, m.at.ID, err)
-		}
+	if rec.Packages, err = m.packages(); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -124,6 +122,18 @@ func (m *making) write() error {
 	}
 	m.p.room.made(m.t.spec.Address.String(), rec.ID, rec.Size)
 	return os.WriteFile(filepath.Join(m.env.Out, imageFile), append(text, '\n'), 0o644)
+}
+
+// packages are what benchgraph installed in the image as it is so far.
+func (m *making) packages() (all []imagePackage, err error) {
+	text := m.at.Labels[labelPackages]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("label %s of image %s: %w", labelPackages, m.at.ID, err)
+	}
+	return all, nil
 }
 
 // addImage adds the node of an image, and that of pushing it.

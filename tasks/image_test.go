@@ -85,8 +85,11 @@ func (i *imaging) clear() {
 type record struct {
 	ID, Chain, Site string
 	Env             []string
-	Packages        []struct{ Name, Version, Info, Record string }
-	Steps           []struct{ What, Chain, ID, Skipped string }
+	Packages        []struct {
+		Name, Version, Info, Record string
+		Patched                     []string
+	}
+	Steps []struct{ What, Chain, ID, Skipped string }
 }
 
 // image is what the last result of an image node says.
@@ -339,6 +342,9 @@ fix "it" {
 	r := s.image(node)
 	if len(r.Packages) != 1 || r.Packages[0].Name != s.word || r.Packages[0].Version != "1.0" || r.Site == "" || r.Packages[0].Info != r.Site+"/"+s.word+"-1.0.dist-info" {
 		t.Fatalf("%+v\n%s", r, s.log(node))
+	}
+	if !slices.Contains(r.Packages[0].Patched, r.Site+"/"+s.word+"/__init__.py") {
+		t.Errorf("what the fix changed is not known: %+v", r.Packages)
 	}
 	if !strings.Contains(s.log(node), "proven: "+s.word+" 1.0") {
 		t.Error(s.log(node))

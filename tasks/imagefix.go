@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -152,12 +153,19 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 		return about(f.fix, err)
 	}
 	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts, strings.TrimPrefix(script, watchSed)
-	c.proof = func(ctx context.Context, container string, _ map[string]string) error {
-		changed, err := m.changed(ctx, container)
-		if err == nil && !changed && len(c.env) == 0 {
-			err = errNoEffect
+	c.proof = func(ctx context.Context, container string, labels map[string]string) error {
+		changes, err := m.p.Engine.Changes(ctx, container)
+		if err != nil {
+			return err
 		}
-		return err
+		changed, err := m.changed(ctx, container, changes)
+		if err != nil {
+			return err
+		}
+		if !changed && len(c.env) == 0 {
+			return errNoEffect
+		}
+		return m.patched(changes, labels)
 	}
 	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (string, error) {
 		return m.change(ctx, c, labels)
@@ -201,11 +209,7 @@ func (m *making) script(ctx context.Context, f appliedFix, in *inputsInside) (st
 }
 
 // changed says whether a container has other files than its image.
-func (m *making) changed(ctx context.Context, box string) (bool, error) {
-	changes, err := m.p.Engine.Changes(ctx, box)
-	if err != nil {
-		return false, err
-	}
+func (m *making) changed(ctx context.Context, box string, changes []container.FilesystemChange) (bool, error) {
 	var edited []string
 	for _, c := range changes {
 		switch {
@@ -220,6 +224,26 @@ func (m *making) changed(ctx context.Context, box string) (bool, error) {
 		return true, nil
 	}
 	return m.differ(ctx, box, edited)
+}
+
+// patched notes which files beside the installed packages were changed: what runs later is held against their RECORDs.
+func (m *making) patched(changes []container.FilesystemChange, labels map[string]string) error {
+	packages, err := m.packages()
+	if err != nil || len(packages) == 0 {
+		return err
+	}
+	for i := range packages {
+		p := &packages[i]
+		for _, c := range changes {
+			if strings.HasPrefix(c.Path, path.Dir(p.Info)+"/") && !ofContainer(c.Path) && !slices.Contains(p.Patched, c.Path) {
+				p.Patched = append(p.Patched, c.Path)
+			}
+		}
+		slices.Sort(p.Patched)
+	}
+	text, err := json.Marshal(packages)
+	labels[labelPackages] = string(text)
+	return err
 }
 
 // ofContainer says whether a path is there because something ran in a container, whatever it was.

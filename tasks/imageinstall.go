@@ -260,11 +260,9 @@ func writeWheels(out *tar.Writer, wheels []*overlay.Wheel, py python) error {
 
 // proveAll holds what a container has against the wheels, read from outside, and notes what is installed.
 func (m *making) proveAll(ctx context.Context, container string, wheels []*overlay.Wheel, py python, labels map[string]string) error {
-	var packages []imagePackage
-	if text := m.at.Labels[labelPackages]; text != "" {
-		if err := json.Unmarshal([]byte(text), &packages); err != nil {
-			return err
-		}
+	packages, err := m.packages()
+	if err != nil {
+		return err
 	}
 	for _, w := range wheels {
 		p, err := m.prove(ctx, container, w, py)

@@ -323,3 +323,64 @@ func TestAPlanAsksTheEngineHardlyAnything(t *testing.T) {
 		t.Errorf("%d questions; ran %q", count.Load(), ran)
 	}
 }
+
+// An installer that does not put into the image what the wheel has is found out, since the files are read back from outside.
+func TestAnInstallerThatLiesIsFoundOut(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ after, message string }{
+		"a file is another one": {"echo 'a = 2' > /site/WORD/__init__.py", "/site/WORD/__init__.py is not the wheel's"},
+		"a file is a link":      {"cd /site/WORD; mv __init__.py x; ln -s x __init__.py", "/site/WORD/__init__.py is not there"},
+		"nothing is there":      {"rm -r /site/WORD", "/site/WORD is not there"},
+		"it is as it should be": {":", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := picture(t, map[string]string{"python3.sh": `#!/bin/sh
+case "$1 $2 $3" in
+"-c "*) echo purelib=/site; echo platlib=/site ;;
+"-m pip install")
+	for arg do
+		case $arg in
+		*.whl) unzip -q -o "$arg" -d /site; ` + tt.after + ` ;;
+		*==*) mkdir -p "/site/${arg%%==*}-${arg##*==}.dist-info"; echo WORD > "/site/${arg%%==*}-${arg##*==}.dist-info/METADATA" ;;
+		esac
+	done ;;
+esac
+`, "benchmarks.hcl": `
+task "wheel" {
+  inputs  = ["*.whl"]
+  command = "cp *.whl $OUT/"
+}
+image "python_WORD" {
+  from  = "BASE"
+  fixes = [fix.python]
+}
+fix "python" {
+  run = ["mkdir /site"]
+  file {
+    from = "python3.sh"
+    to   = "/bin/python3"
+  }
+}
+image "WORD" {
+  from    = image.python_WORD
+  install = [task.wheel]
+  fixes   = [fix.pins]
+}
+fix "pins" { pip = ["num==1.26"] }
+`})
+			s.wheel(map[string]string{"WORD/__init__.py": "a = 1\n"})
+			s.apply()
+			if tt.message == "" {
+				if r := s.image("image." + s.word); len(r.Packages) != 1 || r.Site != "/site" || !strings.Contains(s.log("image."+s.word), "resolved to num==1.26") {
+					t.Errorf("%+v\n%s", r, s.log("image."+s.word))
+				}
+				return
+			}
+			f := s.failure("image." + s.word)
+			if f.Rule != "install_mismatch" || !strings.HasSuffix(f.Message, strings.ReplaceAll(tt.message, "WORD", s.word)) {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}

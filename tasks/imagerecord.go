@@ -31,6 +31,8 @@ type imagePackage struct {
 	Version string `json:"version"`
 	Info    string `json:"info"`   // its .dist-info directory, absolute
 	Record  string `json:"record"` // SHA-256 of the RECORD in it
+
+	Patched []string `json:"patched,omitempty"` // files beside Info that fixes have changed since: they are not what RECORD says
 }
 
 // readImage reads what an image node left.

@@ -81,9 +81,11 @@ type owner interface{ Labels() map[string]string }
 func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, container string, labels map[string]string) error, labels map[string]string) (id string, err error) {
 	name := "benchgraph-" + strings.ToLower(rand.Text())
 	config := &container.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
-	if o, ok := m.p.Containers.(owner); ok {
-		maps.Copy(config.Labels, o.Labels())
+	o, ok := m.p.Containers.(owner)
+	if !ok || len(o.Labels()) == 0 {
+		return "", errors.New("what runs containers does not say by which labels it knows them")
 	}
+	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), name)) }()
 	if err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
 		return "", err

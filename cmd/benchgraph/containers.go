@@ -46,6 +46,15 @@ func (c *containers) Start(ctx context.Context, cmd executor.Command) (executor.
 	return e.Start(ctx, cmd)
 }
 
+// Labels are those by which what it makes is known as this process's.
+func (c *containers) Labels() map[string]string {
+	e, err := c.open()
+	if d, ok := e.(*executor.Docker); ok && err == nil {
+		return d.Labels()
+	}
+	return nil
+}
+
 // reapContainers removes the containers and networks that an earlier, killed apply left.
 func (a *app) reapContainers(ctx context.Context, p place) {
 	if !fileExists(p.containerMark()) {
