@@ -19,10 +19,22 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
+// box is an image that no other test makes.
+const box = `
+image "WORD" {
+  from  = "BASE"
+  fixes = [fix.mine]
+}
+fix "mine" {
+  run    = ["echo WORD > /etc/word"]
+  effect = "neutral"
+}
+`
+
 // contained is a story in which image.WORD is a busybox.
 func contained(t *testing.T, file string) *imaging {
 	t.Helper()
-	return picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" { from = \"BASE\" }\n" + file, "in.txt": "of the project\n"})
+	return picture(t, map[string]string{"benchmarks.hcl": box + file, "in.txt": "of the project\n"})
 }
 
 // mustDo applies and fails the test for every failure.
@@ -249,7 +261,7 @@ func TestWhatRunsIsProven(t *testing.T) {
 			t.Parallel()
 			s := contained(t, "")
 			s.base = s.python()
-			s.write("benchmarks.hcl", "image \"WORD\" { from = \"BASE\" }\n"+beside(tt.server, "tcp = true", get, ""))
+			s.write("benchmarks.hcl", box+beside(tt.server, "tcp = true", get, ""))
 			s.apply()
 			f := s.failureOf("run")
 			if tt.found == "" && f != nil || tt.found != "" && (f == nil || f.Rule != "artefact_mismatch" || f.Class != cache.Permanent || !strings.Contains(f.Message, tt.found)) {

@@ -37,8 +37,11 @@ func TestMain(m *testing.M) {
 // TestScript runs the stories below testdata/script.
 func TestScript(t *testing.T) { runScripts(t, "testdata/script") }
 
-func runScripts(t *testing.T, dir string) {
-	testscript.Run(t, testscript.Params{
+func runScripts(t *testing.T, dir string) { testscript.Run(t, scriptParams(dir)) }
+
+// scriptParams say how the stories of a directory are run.
+func scriptParams(dir string) testscript.Params {
+	return testscript.Params{
 		Dir: dir,
 		Condition: func(name string) (bool, error) {
 			if name != "race" {
@@ -65,7 +68,7 @@ func runScripts(t *testing.T, dir string) {
 			"printable": printableFile,
 			"nvml":      nvml,
 		},
-	})
+	}
 }
 
 // nvml makes the script's benchgraph see the GPUs of a scenario: nvml FILE
