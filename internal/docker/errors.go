@@ -54,6 +54,9 @@ func Class(err error) cache.Class {
 	if _, ok := errors.AsType[*Unavailable](err); ok {
 		return cache.Infra
 	}
+	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
+		return cache.Transient
+	}
 	return cache.Permanent
 }
 

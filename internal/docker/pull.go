@@ -114,7 +114,7 @@ func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulli
 // given up.
 func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, l login, begin func(context.Context, *api) (io.ReadCloser, error), hear func(message)) error {
 	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
-	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall)}
+	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall), Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(stall, func() { cancel(stalled) })

@@ -28,6 +28,24 @@ func TestPullGivesUpALayerThatNeverComes(t *testing.T) {
 	}
 }
 
+// A registry that falls silent in the middle of a layer is given up. It is not asked again at once, as the engine would go
+// on to wait for the same answer.
+func TestPullGivesUpSilence(t *testing.T) {
+	t.Parallel()
+	d := dockertest.NewDaemon(t, dockertest.DaemonOptions{})
+	e := docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: 2 * time.Second})
+	f := newFaults(t)
+	p := publish(t, f.Host)
+	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, hang))
+	img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
+	if err == nil || !strings.Contains(err.Error(), "nothing came for 20s") || docker.Class(err) != cache.Transient {
+		t.Errorf("%+v, %v", img, err)
+	}
+	if n := f.count("GET", p.layers[1]); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // An engine that is killed amidst a pull and comes back has the image in the end.
 func TestPullOutlivesTheEngine(t *testing.T) {
 	t.Parallel()

@@ -245,6 +245,23 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 	}
 }
 
+// A pull that is cancelled ends at once, although the engine may wait on for what it has asked for.
+func TestPullIsCancelled(t *testing.T) {
+	t.Parallel()
+	e := open(t, dockertest.Engine(t), nil)
+	f := newFaults(t)
+	p := publish(t, f.Host)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	f.set(times(1, []string{"GET", "/blobs/" + p.layers[1]}, func(w http.ResponseWriter, r *http.Request) {
+		cancel(cause)
+		hang(w, r)
+	}))
+	if img, err := e.Pull(ctx, p.ref, p.digest, nil); !errors.Is(err, cause) {
+		t.Errorf("%+v, %v", img, err)
+	}
+}
+
 // Credentials are those of config.json; they reach only their own registry.
 func TestPullWithCredentials(t *testing.T) {
 	t.Parallel()

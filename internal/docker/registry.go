@@ -56,6 +56,8 @@ type RegistryError struct {
 	Detail string        // one printable line
 	Remedy string        // what the user can do; may be empty
 	After  time.Duration // the registry asks not to be asked again for so long; 0: it does not say
+
+	silent bool // the engine still waits for an answer: another attempt would wait for the same one
 }
 
 func (e *RegistryError) Error() string {
@@ -482,7 +484,7 @@ func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Conte
 // passes says whether an error may pass, and how long the other side wants to be left alone.
 func passes(err error) (after time.Duration, ok bool) {
 	if r, ok := errors.AsType[*RegistryError](err); ok {
-		return r.After, r.Passing()
+		return r.After, r.Passing() && !r.silent
 	}
 	return 0, Class(err) == cache.Transient || IsGone(err)
 }

@@ -3,9 +3,12 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -55,5 +58,17 @@ func TestRetry(t *testing.T) {
 	cancel(cause)
 	if err := Open(Options{}).retry(ctx, 3, func(context.Context) (bool, error) { return false, &Unavailable{} }, nil); err != cause {
 		t.Error(err)
+	}
+}
+
+func TestClassOfRefusals(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[Reason]cache.Class{
+		Denied: cache.Permanent, Missing: cache.Permanent, Damaged: cache.Permanent, Untrusted: cache.Permanent,
+		Throttled: cache.Transient, Failing: cache.Transient, Unreachable: cache.Transient,
+	} {
+		if got := Class(fmt.Errorf("pull: %w", &RegistryError{Reason: reason})); got != want {
+			t.Errorf("%s: %v", reason, got)
+		}
 	}
 }
