@@ -45,7 +45,8 @@ func TestDockerPassesTheSuite(t *testing.T) {
 	t.Parallel()
 	e := dockertest.Engine(t)
 	image := dockertest.Busybox(t, e)
-	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME"}, NoUsage: true, NoCount: true, Unordered: true, LateStart: true}
+	// The last two are Podman's, which passes the suite but for input that is not read: it resets the connection then.
+	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoUsage: true, NoCount: true, Unordered: true, LateStart: true}
 	t.Run("suite", func(t *testing.T) {
 		executortest.Run(t, traits, func(*testing.T) executor.Executor { return inBusybox{newDocker(e), image} })
 	})
@@ -134,6 +135,9 @@ func TestAContainerIsConfined(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+	if !strings.Contains(got, "\n268435456\n268435456\n") && !strings.Contains(got, "\n268435456\n0\n") { // as cgroups v1 and v2 tell it
+		t.Errorf("it may use swap beside its memory:\n%s", got)
 	}
 	if strings.Contains(got, "changed") {
 		t.Error(got)

@@ -157,7 +157,10 @@ func (e *Engine) stream(ctx context.Context, doing string, f func(context.Contex
 		}()
 		select {
 		case r := <-got:
-			return &Stream{r.conn}, r.err
+			if r.err != nil {
+				return nil, r.err
+			}
+			return &Stream{r.conn}, nil
 		case <-limited.Done():
 			go func() {
 				if late := <-got; late.err == nil {

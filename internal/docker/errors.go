@@ -125,6 +125,7 @@ var meanings = []meaning{
 	{"capabilities: [[gpu]]", cache.Infra, "install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
 	{"nvidia-container-cli", cache.Infra, "see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
 	{"address pool", cache.Infra, "remove networks that nobody uses (docker network prune), or give the engine more addresses (default-address-pools)"},
+	{"container-init binary", cache.Infra, "install the init program of the engine (catatonit)"},
 	{"docker-init", cache.Infra, "install the init program of the engine (tini)"},
 	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},

@@ -66,6 +66,9 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 			fmt.Fprintf(w, `{"message":"%s"}`, test.says)
 		})
 		err := e.Create(t.Context(), "x", &container.Config{}, &container.HostConfig{})
+		if s, err := e.Attach(t.Context(), "x", false); s != nil || err == nil {
+			t.Errorf("attached to an engine that says %d: %v, %v", test.code, s, err)
+		}
 		if docker.Class(err) != test.class || !strings.Contains(fmt.Sprint(err), test.want) || docker.IsGone(err) {
 			t.Errorf("%d %s: %v (%s), want %q (%s)", test.code, test.says, err, docker.Class(err), test.want, test.class)
 		}

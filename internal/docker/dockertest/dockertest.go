@@ -115,7 +115,8 @@ func filters(all map[string][]string) string {
 	return "filters=" + url.QueryEscape(string(text))
 }
 
-// sweep removes the containers, then the networks, that have all the labels, and returns what there was.
+// sweep removes the containers, then the networks, that have all the labels, and returns what there was. Without labels it
+// is all but the networks that the engine has by itself.
 func (a api) sweep(t testing.TB, labels ...string) []string {
 	t.Helper()
 	var containers []struct{ ID, Status, Command string }
@@ -131,7 +132,11 @@ func (a api) sweep(t testing.TB, labels ...string) []string {
 			t.Error(err)
 		}
 	}
-	if err := a.get("/networks?"+filters(map[string][]string{"label": labels, "type": {"custom"}}), &networks); err != nil {
+	choice := map[string][]string{"label": labels}
+	if len(labels) == 0 {
+		choice = map[string][]string{"type": {"custom"}} // Podman does not know this filter
+	}
+	if err := a.get("/networks?"+filters(choice), &networks); err != nil {
 		t.Error(err)
 	}
 	for _, n := range networks {
