@@ -28,6 +28,7 @@ type script struct {
 	out    strings.Builder
 	places map[hclspec.Address]string // shell variable that holds the path of a node's result
 	dirs   int
+	inside *inside // the container whose command is being written; nil: on the host
 }
 
 // Script writes the script of a node. An error means that there is nothing that can be done by hand.
@@ -130,6 +131,9 @@ func (s *script) make(at hclspec.Address) error {
 	if v, ok := find(spec.Benchmarks, func(v *hclspec.Benchmark) hclspec.Address { return v.Address }, at); ok {
 		return s.lifecycle(v)
 	}
+	if at.Kind == "image" {
+		return fmt.Errorf("%s: it is not made yet, and this script does not make images: apply first", at)
+	}
 	if at.Kind == "trial" {
 		return s.trial(at)
 	}
@@ -191,7 +195,7 @@ func (s *script) wheel(v *hclspec.Wheel) error {
 		return fmt.Errorf("%s: no prebuilt source of it is known to serve, and it declares no build", v.Address)
 	}
 	b := v.Build
-	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, fixes: s.fixes(v.Candidate, v.Fixes, b.Fixes)}
+	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network, fixes: s.fixes(v.Candidate, v.Fixes, b.Fixes)}
 	name, err := s.run(v.Address, run, v.Source)
 	s.results(v.Outputs)
 	s.places[v.Address] = name
@@ -208,7 +212,7 @@ func (s *script) task(v *hclspec.Task) error {
 	if err := s.needAll(v.Needs...); err != nil {
 		return err
 	}
-	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, data: v.Data, files: v.Inputs, fixes: s.fixes(v.Candidate, v.Fixes)}
+	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, limits: v.Limits, network: v.Network, data: v.Data, files: v.Inputs, fixes: s.fixes(v.Candidate, v.Fixes)}
 	name, err := s.run(v.Address, run, v.Source)
 	s.results(v.Outputs)
 	s.places[v.Address] = name

@@ -20,6 +20,10 @@ type running struct {
 	fixes   []hclspec.FixCase
 	command hclspec.Command
 	image   hclspec.Address
+	limits  hclspec.Limits
+	network bool
+	beside  bool // its container is in the network of the server's
+	serves  bool // its container is the server's
 }
 
 // run writes how a command is run in a working directory of its own, and returns the variable of $OUT.
@@ -37,8 +41,8 @@ func (s *script) run(at hclspec.Address, r *running, source hclspec.Address) (st
 
 // prepare makes all that is referred to.
 func (s *script) prepare(r *running, source hclspec.Address) error {
-	if r.image != (hclspec.Address{}) {
-		s.line("# benchgraph runs this in %s; here it is run on the host.", strings.Map(printable, r.image.String()))
+	if err := s.enter(r.image); err != nil {
+		return err
 	}
 	if err := s.need(source); err != nil {
 		return err
@@ -65,13 +69,6 @@ func (s *script) prepare(r *running, source hclspec.Address) error {
 		}
 	}
 	return nil
-}
-
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return ' '
-	}
-	return r
 }
 
 // layOut makes the working directory and $OUT, and goes there.
@@ -126,6 +123,10 @@ func own() []string { return []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBL
 
 // invoke writes one command with its clean environment; suffix is what follows it on the line.
 func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
+	if r.image != (hclspec.Address{}) {
+		s.contain(r, c, suffix)
+		return
+	}
 	line := `env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C}"`
 	for _, name := range own() {
 		line += fmt.Sprintf(` %s="${%s:-}"`, name, name)
@@ -165,7 +166,7 @@ func (s *script) words(t hclspec.Text) string {
 				rest = rest[i+1:]
 				continue
 			}
-			b.WriteString(quote(rest[:i]) + `"${` + name + `:-}"`)
+			b.WriteString(quote(rest[:i]) + s.variable(name))
 			rest = rest[i+1+n:]
 		}
 		return b.String() + quote(rest)
@@ -195,6 +196,10 @@ func (s *script) word(t hclspec.Text, text func(string) string) string {
 			continue
 		}
 		name := s.places[part.Ref]
+		if s.inside != nil {
+			b.WriteString(s.inside.path(name, part.Ref.Kind == "fetch"))
+			continue
+		}
 		if part.Ref.Kind == "fetch" {
 			fmt.Fprintf(&b, `"$(find "$%s" -type f)"`, name)
 		} else {
@@ -230,7 +235,12 @@ func (s *script) trial(at hclspec.Address) error {
 
 // lifecycle writes one sample: start the server, warm up, run the command, stop.
 func (s *script) lifecycle(b *hclspec.Benchmark) error {
-	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, fixes: s.fixes(b.Candidate, b.Fixes)}
+	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network}
+	if r.image == (hclspec.Address{}) {
+		r.fixes = s.fixes(b.Candidate, b.Fixes)
+	} else if b.Server != nil {
+		r.image, r.beside = s.clientImage(b), true
+	}
 	if err := s.prepare(r, b.Client); err != nil {
 		return err
 	}
@@ -242,24 +252,33 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 				merged[name] = t
 			}
 		}
-		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command}
+		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command, data: b.Data, image: b.Image, limits: b.Limits, network: b.Network, serves: true}
 		if err := s.prepare(server, hclspec.Address{}); err != nil {
 			return err
 		}
 	}
 	s.comment("%s: one sample", b.Address)
 	s.line("PORT=${PORT:-8123}")
+	if server != nil && r.beside {
+		if err := s.layOut(server, hclspec.Address{}); err != nil {
+			return err
+		}
+		s.start(server, b.Server)
+	}
 	if err := s.layOut(r, b.Client); err != nil {
 		return err
 	}
-	if server != nil {
+	if server != nil && !r.beside {
 		s.start(server, b.Server)
 	}
 	for range b.Design.Warmup {
 		s.invoke(r, b.Command, " > /dev/null # warm-up")
 	}
 	s.invoke(r, b.Command, "")
-	if server != nil {
+	switch {
+	case r.beside:
+		s.line(`docker rm -f "$server" > /dev/null; wait; trap - EXIT`)
+	case server != nil:
 		s.line(`kill "$server"; wait "$server" || true; trap - EXIT`)
 	}
 	s.places[b.Address] = fmt.Sprintf("OUT_%d", s.dirs)
@@ -268,6 +287,10 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 
 // start writes how a server is started and waited for.
 func (s *script) start(r *running, spec *hclspec.Server) {
+	if r.image != (hclspec.Address{}) {
+		s.startInside(r, spec)
+		return
+	}
 	s.invoke(r, spec.Command, ` > "$OUT/server.log" 2>&1 &`)
 	s.line(`server=$!; trap 'kill "$server" 2>/dev/null || true' EXIT`)
 	ready := `nc -z 127.0.0.1 "$PORT"`
