@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -231,9 +232,12 @@ func (i *images) list(ctx context.Context, e *docker.Engine) (*images, error) {
 	if e == nil {
 		return i, errNoEngine
 	}
-	ctx, cancel := context.WithTimeout(ctx, enginePatience)
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	list, err := e.Images(ctx)
+	for n := 1; n < 3 && err != nil && docker.IsNotFound(err); n++ {
+		list, err = e.Images(ctx) // an image was removed while the engine listed it
+	}
 	for _, img := range list {
 		i.byKey[img.Labels[docker.LabelKey]] = img
 		i.ids[img.ID] = true
@@ -241,6 +245,9 @@ func (i *images) list(ctx context.Context, e *docker.Engine) (*images, error) {
 	i.asked, i.err = true, err
 	return i, err
 }
+
+// listPatience bounds the wait for the list of images: every plan waits for it.
+const listPatience = time.Minute
 
 func (i *images) has(id string) bool {
 	i.mu.Lock()

@@ -151,7 +151,10 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	}
 	defer leave()
 	if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
-		return engineFailure("start", err)
+		m.p.made.forget() // that was when the plan was made
+		if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
+			return engineFailure("start", err)
+		}
 	}
 	img, found, err := m.p.made.with(ctx, m.p.Engine, key)
 	if err != nil {
