@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 // box is an image that no other test makes.
@@ -282,4 +285,39 @@ func (s *imaging) failureOf(member string) *cache.Failure {
 	}
 	must(s.t, json.Unmarshal([]byte(s.result(`trial.speed["#1"]`, "record.json")), &rec))
 	return rec.Members[member].Failure
+}
+
+func TestTheEngineGoesAwayInTheMiddle(t *testing.T) {
+	t.Parallel()
+	d := dockertest.NewDaemon(t, dockertest.DaemonOptions{})
+	s := &imaging{story: tell(t, nil), word: "middle"}
+	s.engine = d.Engine()
+	s.base = dockertest.Busybox(t, s.engine)
+	s.write("benchmarks.hcl", box+`
+task "long" {
+  image   = image.WORD
+  command = "sleep 5; echo done > $OUT/it"
+}
+`)
+	s.seen = func(e engine.Event) {
+		if e.Type == engine.NodeStart && e.Address == "task.long" && e.Attempt == 1 {
+			go func() {
+				time.Sleep(2 * time.Second)
+				d.Kill()
+			}()
+		}
+	}
+	failures := s.apply().Result.Failures
+	if len(failures) != 1 || !failures[0].Failure.Class.Retried() || failures[0].Failure.Remedy == "" {
+		t.Errorf("an engine that is gone is told as %+v", failures)
+	}
+	s.seen = nil
+	d.Start()
+	s.mustDo()
+	if got := s.result("task.long", "it"); got != "done\n" {
+		t.Errorf("the next apply made %q", got)
+	}
+	if n, err := executor.ReapContainers(t.Context(), s.engine); n != 0 || err != nil {
+		t.Errorf("%d containers are left, %v", n, err)
+	}
 }

@@ -38,6 +38,7 @@ type story struct {
 	allow   []string
 	host    executor.Executor  // nil: this machine
 	engine  *docker.Engine     // nil: there is none
+	seen    func(engine.Event) // told of each event; nil: nobody
 	disk    int64              // bytes of its disk that may be used; 0: all
 	when    func(engine.Event) // called with each event; nil: nobody
 	store   tasks.Store        // nil: one on disk
@@ -175,6 +176,9 @@ func (s *story) apply() *tasks.Applied {
 				mu.Lock()
 				defer mu.Unlock()
 				s.events = append(s.events, e)
+				if s.seen != nil {
+					s.seen(e)
+				}
 				if s.when != nil {
 					s.when(e)
 				}
