@@ -43,6 +43,7 @@ type Config struct {
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one
 	Engine     *docker.Engine    // where the images and those containers are; nil: none
+	ImageLocks string            // directory by which the applies of one user leave each other's images alone; empty: they do not
 	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
 	GPUs       *device.Driver // by which samples are watched; nil: they are not
@@ -121,7 +122,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 	p.rules = sync.OnceValues(p.newRules)
 	p.lacks = sync.OnceValue(p.askEngine)
-	p.room = newRoom(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"))
+	p.room = newRoom(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return p
 }
 

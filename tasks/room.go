@@ -41,6 +41,7 @@ type room struct {
 	brings  map[string]string          // by ID: the part that it is the whole of
 	doing   map[string]int64           // by part: bytes that a step under way may still take
 	own     map[string]ownImage        // by ID: images of benchgraph's that the engine has
+	claims  claims                     // on what is held
 	notes   roomNotes
 
 	making sync.Mutex // space is made by one at a time
@@ -66,8 +67,11 @@ type roomNotes struct {
 	Bytes map[string]int64     `json:"bytes"` // by part: what it took
 }
 
-func newRoom(e *docker.Engine, limit int64, file string) *room {
-	r := &room{engine: e, limit: limit, file: file, doing: map[string]int64{}, own: map[string]ownImage{}}
+func newRoom(e *docker.Engine, limit int64, file, locks string) *room {
+	r := &room{
+		engine: e, limit: limit, file: file, doing: map[string]int64{}, own: map[string]ownImage{},
+		claims: claims{dir: locks, files: map[string]*os.File{}},
+	}
 	r.expect(nil, nil)
 	if text, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(text, &r.notes) // what cannot be read is not known
@@ -142,6 +146,7 @@ func (r *room) TryHold(s *engine.Span) (waitsFor string) {
 		}
 	}
 	r.held[s] = true
+	r.claims.want(r.heldIDs())
 	return ""
 }
 
@@ -208,7 +213,17 @@ func (r *room) Release(s *engine.Span) {
 			r.notes.Used[id] = now
 		}
 	}
+	r.claims.want(r.heldIDs())
 	r.save()
+}
+
+// heldIDs are the images of the engine that held spans need.
+func (r *room) heldIDs() map[string]bool {
+	ids := map[string]bool{}
+	for s := range r.held {
+		maps.Copy(ids, r.idsOf(r.spans[s]))
+	}
+	return ids
 }
 
 // save writes the notes down. Nothing depends on them, so that nobody is told when it fails.
@@ -236,7 +251,10 @@ func (r *room) use(image, id string) {
 	if r.ids[image] == nil {
 		r.ids[image] = map[string]bool{}
 	}
-	r.ids[image][id] = true
+	if !r.ids[image][id] {
+		r.ids[image][id] = true
+		r.claims.want(r.heldIDs())
+	}
 }
 
 // made notes that an image is there, as a whole.

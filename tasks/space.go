@@ -204,6 +204,13 @@ func (r *room) victims() []string {
 
 // remove removes an image.
 func (r *room) remove(ctx context.Context, log io.Writer, id string) error {
+	r.mu.Lock()
+	release, ok := r.claims.alone(id)
+	r.mu.Unlock()
+	if !ok {
+		return &docker.InUse{ID: id, Detail: "another apply needs it"}
+	}
+	defer release()
 	err := r.engine.RemoveImage(ctx, id)
 	_, gone := errors.AsType[*docker.NoImage](err)
 	if err != nil && !gone {

@@ -12,7 +12,7 @@ import (
 
 // shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their own.
 func shared(t *testing.T, names ...string) (*room, map[string]*engine.Span) {
-	r := newRoom(nil, 100, t.TempDir()+"/images")
+	r := newRoom(nil, 100, t.TempDir()+"/images", t.TempDir()+"/locks")
 	parts, sets, spans := map[string][]part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
 	base := part{name: "from base", ref: "base", bytes: 40}
 	for _, name := range names {
@@ -64,7 +64,7 @@ func TestWhatImagesShareIsCountedOnce(t *testing.T) {
 		t.Errorf("%v %v", r.held, r.pending)
 	}
 	// What it learnt is known to the next process.
-	if got := newRoom(nil, 100, r.file).notes.Bytes["x/a"]; got != 20 {
+	if got := newRoom(nil, 100, r.file, "").notes.Bytes["x/a"]; got != 20 {
 		t.Errorf("x/a takes %d bytes", got)
 	}
 }
@@ -103,5 +103,41 @@ func TestWhoGoesFirst(t *testing.T) {
 	want := []string{"old child", "old parent", "used long ago", "used lately", "done/b", "done/a", "later/a"}
 	if got := r.victims(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What one apply holds, no other removes.
+func TestAppliesLeaveEachOthersImagesAlone(t *testing.T) {
+	one, spans := shared(t, "x", "y")
+	other := newRoom(nil, 0, t.TempDir()+"/images", one.claims.dir)
+	free := func(id string, want bool) {
+		t.Helper()
+		release, ok := other.claims.alone(id)
+		if ok != want {
+			t.Errorf("%s may be removed: %t", id, ok)
+		}
+		if ok {
+			release()
+		}
+	}
+	one.made("x/a", "sha256:xa", 1)
+	one.made("y/a", "sha256:ya", 1)
+	free("sha256:xa", true)
+	if why := one.TryHold(spans["x"]); why != "" {
+		t.Fatal(why)
+	}
+	free("sha256:xa", false)
+	free("sha256:ya", true)
+	one.made("x/b", "sha256:xb", 1) // while the span is held
+	free("sha256:xb", false)
+	if _, ok := one.claims.alone("sha256:ya"); !ok {
+		t.Error("what nobody holds cannot be removed")
+	}
+	free("sha256:ya", false) // it is being removed
+	one.Release(spans["x"])
+	free("sha256:xa", true)
+	free("sha256:xb", true)
+	if len(one.claims.files) > 0 {
+		t.Errorf("%v", one.claims.files)
 	}
 }

@@ -137,7 +137,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	p, diags := open(ctx, tasks.Config{
 		MemoFile: filepath.Join(state, "memo"), LockFile: filepath.Join(s.dir, "benchgraph.lock.hcl"),
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: host, Containers: containers, Engine: s.engine, ImageDisk: s.disk, HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
+		Host: host, Containers: containers, Engine: s.engine, ImageDisk: s.disk, ImageLocks: filepath.Join(s.dir, ".locks"), HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
 		GitEnviron: os.Environ(),
 		Environ:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:     func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },

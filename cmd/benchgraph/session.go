@@ -405,7 +405,7 @@ func (p place) hostOptions() executor.HostOptions {
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
 		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus,
-		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place),
+		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place), ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
 		}},

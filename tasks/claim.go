@@ -1,0 +1,75 @@
+package tasks
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// claims keep the applies of one user from removing each other's images: each holds a shared lock on a file for every image
+// that it needs, and who wants to remove one takes the file alone. The kernel frees the locks of a process that dies.
+type claims struct {
+	dir   string // empty: nothing is claimed
+	files map[string]*os.File
+}
+
+// want claims exactly these images. One that cannot be claimed is just being removed: whatever needs it will notice.
+func (c *claims) want(ids map[string]bool) {
+	for id, f := range c.files {
+		if !ids[id] {
+			f.Close()
+			delete(c.files, id)
+		}
+	}
+	for id := range ids {
+		if c.files[id] == nil {
+			if f := c.lock(id, unix.LOCK_SH); f != nil {
+				c.files[id] = f
+			}
+		}
+	}
+}
+
+// alone takes an image that nobody else claims, until release is called; false when somebody does.
+func (c *claims) alone(id string) (release func(), ok bool) {
+	if c.dir == "" {
+		return func() {}, true
+	}
+	f := c.lock(id, unix.LOCK_EX)
+	if f == nil {
+		return nil, false
+	}
+	return func() {
+		_ = os.Remove(f.Name()) // it is there only to be locked
+		f.Close()
+	}, true
+}
+
+// lock locks the file of an image, or returns nil.
+func (c *claims) lock(id string, how int) *os.File {
+	if c.dir == "" || os.MkdirAll(c.dir, 0o755) != nil {
+		return nil
+	}
+	path := filepath.Join(c.dir, strings.TrimPrefix(id, "sha256:"))
+	for {
+		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		if err != nil {
+			return nil
+		}
+		if unix.Flock(int(f.Fd()), how|unix.LOCK_NB) != nil {
+			f.Close()
+			return nil
+		}
+		ours, err := f.Stat()
+		there, err2 := os.Lstat(path)
+		if err == nil && err2 == nil && os.SameFile(ours, there) {
+			return f
+		}
+		f.Close() // who had it alone has removed it
+		if err != nil || err2 != nil && !os.IsNotExist(err2) {
+			return nil
+		}
+	}
+}
