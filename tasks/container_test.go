@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 // box is an image that no other test makes.
@@ -320,4 +321,31 @@ task "long" {
 	if n, err := executor.ReapContainers(t.Context(), s.engine); n != 0 || err != nil {
 		t.Errorf("%d containers are left, %v", n, err)
 	}
+}
+
+func TestAProbeRunsWhereItsCandidateIsMeasured(t *testing.T) {
+	t.Parallel()
+	s := contained(t, `
+commit "c" {}
+variant "base" { baseline = true }
+variant "one" {}
+known_issue "word" {
+  for_each = candidates
+  when     = each.variant.name == "one"
+  probe    = "test -z \"$(ls)\" && test ! -e /etc/word"
+  reason   = "it has the word"
+}
+benchmark "b" {
+  for_each = candidates
+  image    = image.WORD
+  command  = "echo m 5"
+  design { samples = 1 }
+  metrics {
+    metric "m" { match = "m ([0-9]+)" }
+  }
+}
+compare "all" { of = [benchmark.b] }
+`)
+	s.apply()
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Skipped})
 }
