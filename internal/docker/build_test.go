@@ -80,7 +80,7 @@ func TestBuild(t *testing.T) {
 FROM ${BASE} AS made
 ARG WORD
 COPY . /ctx
-RUN --mount=type=tmpfs,target=/t echo "said $WORD" && ls -l /ctx && test ! -e /ctx/secret.txt && cat /ctx/link && if wget -T 2 -q http://192.0.2.1/; then exit 9; fi
+RUN --mount=type=tmpfs,target=/t echo "said $WORD" && ls -l /ctx && test ! -e /ctx/secret.txt && cat /ctx/link && test "$(ls /sys/class/net)" = lo
 FROM scratch
 COPY --from=made /ctx/a.txt /a.txt
 COPY --from=busybox /bin/busybox /busybox
