@@ -166,6 +166,8 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 		out.Reason, text = ofStatus(said.StatusCode), statusText(said)
 	case untrusted:
 		out.Reason, text = Untrusted, badCertificate.Error()
+	case ctx.Err() != nil && d.reached:
+		out.Reason, text = Failing, context.Cause(ctx).Error()
 	case ctx.Err() != nil:
 		out.Reason, text = Unreachable, context.Cause(ctx).Error()
 	case plain:
