@@ -156,7 +156,10 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("%s: %w", reference.FamiliarString(ref), cause)
 	}
-	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: d.after}
+	d.mu.Lock() // a question that lost the race to the answer may still be under way
+	reached, after := d.reached, d.after
+	d.mu.Unlock()
+	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: after}
 	said, answered := errors.AsType[*transport.Error](err)
 	badCertificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[*plainError](err)
@@ -166,7 +169,7 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 		out.Reason, text = ofStatus(said.StatusCode), statusText(said)
 	case untrusted:
 		out.Reason, text = Untrusted, badCertificate.Error()
-	case ctx.Err() != nil && d.reached:
+	case ctx.Err() != nil && reached:
 		out.Reason, text = Failing, context.Cause(ctx).Error()
 	case ctx.Err() != nil:
 		out.Reason, text = Unreachable, context.Cause(ctx).Error()
@@ -178,7 +181,7 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 		out.Reason = Untrusted // it leads to a machine that is none of its own
 	case strings.Contains(text, "no child with platform"):
 		out.Reason, text = Missing, "not for this platform"
-	case d.reached:
+	case reached:
 		// It speaks, but what it says cannot be read: an answer that is broken off or no manifest at all.
 		out.Reason = Failing
 	default:
