@@ -55,10 +55,11 @@ func (l *lifecycle) prove(ctx context.Context, sh *shell, s *server, command hcl
 	return nil
 }
 
-// mismatch is the failure of a run of something else than what its image has.
+// mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is charged
+// with it; and it would be the same the next time.
 func mismatch(expected, found string) error {
-	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Permanent, Rule: "artefact_mismatch", Stage: "start", Message: "what runs is not what the image has: expected " + expected + ", found " + found,
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
+		Class: cache.Infra, Rule: "artefact_mismatch", Stage: "start", Message: "what runs is not what the image has: expected " + expected + ", found " + found,
 		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no PYTHONPATH, no installation at start",
 	}}
 }
