@@ -16,26 +16,25 @@ repo "tinyserve" {
 }
 
 locals {
-  model  = "standin/syllables"
-  random = "--dataset-name random --random-input-len 128 --random-output-len 24 --num-prompts 40"
+  model = "standin/syllables"
 }
 
 # An old client: a file of conversations, and results line by line.
-commit "incremental-text" {
-  title  = "engine: a new token is turned into text by itself"
-  params = { bench = "serving", load = "--dataset conversations.json --num-prompts 40" }
+commit "row-order" {
+  title  = "kernels: matrices are read in the order in which they lie"
+  params = { bench = "serving", load = "--dataset conversations.json --num-prompts 24" }
 }
 
 # Neither this commit nor its parent starts: see fix.quokka.
-commit "row-order" {
-  title  = "kernels: matrices are read in the order in which they lie"
-  params = { bench = "serving", load = local.random }
+commit "incremental-text" {
+  title  = "engine: a new token is turned into text by itself"
+  params = { bench = "serving", load = "--dataset-name random --random-input-len 300 --random-output-len 24 --num-prompts 24" }
 }
 
 # Wheels of this commit and of its parent lack a file: see fix.scheduler.
 commit "one-prompt" {
   title  = "api_server: the tokens of one prompt are not merged with anything"
-  params = { bench = "serving", load = local.random }
+  params = { bench = "serving", load = "--dataset-name random --random-input-len 16 --random-output-len 24 --num-prompts 30" }
 }
 
 # This commit and its parent need an old library: see fix.tinynum1.
@@ -56,7 +55,7 @@ variant "baseline" {
 
 variant "human" {}
 
-# What agents make of the same task: something faster, something that changes nothing, something that breaks under load,
+# What agents make of the same tasks: something that changes nothing, something faster, something that breaks under load,
 # nothing at all, and something that does not even apply.
 variant "agent" {
   rev      = each.commit.parent
@@ -165,7 +164,7 @@ benchmark "serving" {
   timeout = "2m"
   quiet   = true
   design {
-    samples = 5
+    samples = 7
   }
   metrics {
     primary = "output_token_throughput"
@@ -195,7 +194,7 @@ benchmark "throughput" {
   timeout  = "2m"
   quiet    = true
   design {
-    samples = 5
+    samples = 6
   }
   metrics {
     primary = "output_token_throughput"
@@ -215,7 +214,7 @@ benchmark "latency" {
   timeout  = "2m"
   quiet    = true
   design {
-    samples = 5
+    samples = 6
   }
   metrics {
     primary = "avg_latency"
@@ -233,7 +232,8 @@ benchmark "latency" {
 }
 
 compare "three_way" {
-  of = [benchmark.serving, benchmark.throughput, benchmark.latency]
+  of      = [benchmark.serving, benchmark.throughput, benchmark.latency]
+  metrics = ["ttft_mean", "p99_latency"]
 }
 
 report "campaign" {

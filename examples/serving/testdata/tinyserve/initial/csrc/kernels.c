@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define HIDDEN 96
-#define VOCAB 1024
+#define HIDDEN 128
+#define VOCAB 1536
 #define TOP 8
 
 static uint64_t mix(uint64_t x) {
