@@ -55,8 +55,8 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 		}
 	}
 	steps := []func(context.Context, []string) error{nil, m.fetchNamed, m.fetchHashes}
-	if m.kind == repository {
-		steps = steps[1:] // following its refs costs a few milliseconds, and they move
+	if m.kind != remote {
+		steps = steps[1:] // following its refs costs a few milliseconds, and they move: a bundle may have been written anew
 	}
 	for _, step := range steps {
 		if len(wanted) == 0 {

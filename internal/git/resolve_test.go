@@ -125,6 +125,23 @@ func TestALocalRepositoryIsBorrowedFromAndFollowed(t *testing.T) {
 	}
 }
 
+func TestABundleThatWasWrittenAnewIsFollowed(t *testing.T) {
+	o, _ := history(t)
+	dir, file := filepath.Join(t.TempDir(), "mirror"), filepath.Join(t.TempDir(), "history.bundle")
+	for range 2 {
+		id := o.commit("next", map[string]string{"n.txt": "next\n"})
+		o.git("tag", "-f", "moving")
+		o.git("bundle", "create", "-q", file, "--all")
+		for _, offline := range []bool{false, true} {
+			m := openWith(t, Options{Exec: &realExec{}, Dir: dir, Location: file, Offline: offline})
+			got, err := m.Resolve(t.Context(), []string{"moving"})
+			if err != nil || got["moving"].Commit != id {
+				t.Fatalf("offline %v: %v, %v; want %s", offline, got, err, id)
+			}
+		}
+	}
+}
+
 func TestUnknownRevisionsSayWhatIsNear(t *testing.T) {
 	o, ids := history(t)
 	for name, location := range map[string]string{"path": o.dir, "URL": "file://" + o.dir} {
