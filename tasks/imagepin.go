@@ -73,7 +73,7 @@ func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 		return false, append(diags, problem(missing[0].at, "Lock file is incomplete",
 			fmt.Sprintf("Image %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", missing[0].name)))
 	}
-	fmt.Fprintf(p.Progress, "resolving %d images\n", len(missing))
+	fmt.Fprintf(p.Progress, "resolving images that are not pinned: %d\n", len(missing))
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(8)
@@ -84,8 +84,9 @@ func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				p.unresolved[w.name] = fmt.Sprintf("image %s is not known: %v", w.name, err)
-				d := problem(w.at, "Image cannot be resolved", fmt.Sprintf("%s: %v. What needs it is blocked; the next plan asks again.", w.name, err))
+				why := strings.TrimPrefix(err.Error(), w.name+": ") // a registry's error begins with the name, an engine's does not
+				p.unresolved[w.name] = fmt.Sprintf("image %s is not known: %s", w.name, why)
+				d := problem(w.at, "Image cannot be resolved", fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
 				d.Severity = hcl.DiagWarning
 				diags = append(diags, d)
 				return nil

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
 )
@@ -49,4 +53,44 @@ func readImage(e cache.Entry) (*imageRecord, error) {
 		return nil, errors.New(imageFile + ": has no image ID")
 	}
 	return rec, nil
+}
+
+// Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
+func Record(e cache.Entry) (json.RawMessage, error) {
+	for _, name := range []string{recordFile, imageFile} {
+		text, err := os.ReadFile(filepath.Join(e.Dir, name))
+		if err == nil && json.Valid(text) {
+			return text, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// ImageSummary is what people want to know of an image, a line each, from the record of its node.
+func ImageSummary(record json.RawMessage) (lines []string) {
+	var rec imageRecord
+	var steps []imageStep
+	if json.Unmarshal(record, &rec) != nil || rec.ID == "" {
+		return nil
+	}
+	lines = append(lines, fmt.Sprintf("%s, %s", rec.ID, units.BytesSize(float64(rec.Size))))
+	if json.Unmarshal(rec.Steps, &steps) == nil {
+		for _, s := range steps {
+			line := s.What
+			if len(s.Versions) > 0 {
+				line += ": " + strings.Join(s.Versions, ", ")
+			}
+			if s.Skipped != "" {
+				line += " (" + s.Skipped + ")"
+			}
+			lines = append(lines, line)
+		}
+	}
+	for _, p := range rec.Packages {
+		lines = append(lines, fmt.Sprintf("has %s %s in %s", p.Name, p.Version, filepath.Dir(p.Info)))
+	}
+	return lines
 }

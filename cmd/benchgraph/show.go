@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -39,6 +40,7 @@ type nodeView struct {
 	Resources view.Resources      `json:"resources"`
 	Estimate  float64             `json:"estimate_s"`
 	Result    *resultView         `json:"result"`
+	Record    json.RawMessage     `json:"record,omitempty"` // what a trial or an image says of itself
 	Attempts  []attemptView       `json:"attempts"`
 	Samples   []tasks.Measurement `json:"samples"`
 }
@@ -99,6 +101,11 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 			return nil, err
 		}
 		v.Result = &resultView{e.Digest, e.Address, e.Created, e.Duration.Seconds(), e.Bytes, e.Dir, present(e.Files)}
+		if v.Kind == "trial" || v.Kind == "image" {
+			if v.Record, err = tasks.Record(e); err != nil {
+				return nil, err
+			}
+		}
 	}
 	samples, err := s.project.Samples(ctx, p)
 	if err != nil {
@@ -150,6 +157,13 @@ func (s *session) showNode(v *nodeView) {
 			r.MadeBy, view.Duration(time.Duration(r.Duration*float64(time.Second))))
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
+	}
+	for i, text := range tasks.ImageSummary(v.Record) {
+		name := "image"
+		if i > 0 {
+			name = ""
+		}
+		line(name, "%s", text)
 	}
 	for i, t := range v.Attempts {
 		how := "succeeded"
