@@ -69,7 +69,7 @@ func eventText(s Style, e engine.Event, verbose bool) string {
 	case engine.SampleInvalid:
 		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data, "block")+": "+failureLine(e.Failure))
 	case engine.FixApplied:
-		return line(yellow, "fix", dataText(e.Data, "fix")+": "+e.Reason)
+		return line(yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
 	case engine.VerdictMade:
 		of := strings.TrimSpace(dataText(e.Data, "benchmark") + " " + dataText(e.Data, "metric"))
 		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+cmp.Or(of, "in no benchmark")+")")
