@@ -16,11 +16,12 @@ import (
 // it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
 type hostLock struct {
 	path   string
+	gpus   string // path to which a device's UUID is appended
 	file   *fileLock
 	leases int
 }
 
-func openHostLock(path string) (*hostLock, error) {
+func openHostLock(path, gpus string) (*hostLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,31 @@ func openHostLock(path string) (*hostLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hostLock{path: path, file: f}, nil
+	h := &hostLock{path: path, file: f, gpus: path + "."}
+	if gpus != "" {
+		if err := openToAll(gpus); err != nil {
+			f.close()
+			return nil, err
+		}
+		h.gpus = gpus + string(filepath.Separator)
+	}
+	return h, nil
+}
+
+// openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.
+func openToAll(dir string) error {
+	err := os.Mkdir(dir, 0o777)
+	if err == nil {
+		return os.Chmod(dir, 0o777|fs.ModeSticky) // whatever the umask
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	}
+	return err
 }
 
 // enter counts one more lease, or says what it waits for.
@@ -78,15 +103,26 @@ func (h *hostLock) leave() {
 
 // gpu locks one device against other processes.
 func (h *hostLock) gpu(d Device) (*fileLock, error) {
-	f, err := openLock(h.path + "." + filepath.Base(d.UUID))
-	if err != nil {
-		return nil, err
+	path := h.gpus + filepath.Base(d.UUID)
+	for {
+		f, err := openLock(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.try(unix.LOCK_EX); err != nil {
+			f.close()
+			return nil, err
+		}
+		ours, err := f.f.Stat()
+		if err != nil {
+			f.close()
+			return nil, err
+		}
+		if there, err := os.Lstat(path); err == nil && os.SameFile(ours, there) {
+			return f, nil
+		}
+		f.close() // somebody tidied up between: the next one may have locked another file of that name
 	}
-	if err := f.try(unix.LOCK_EX); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
 }
 
 func (h *hostLock) close() error { return h.file.close() }
@@ -102,6 +138,9 @@ func openLock(path string) (*fileLock, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		if err == nil {
+			_ = f.Chmod(0o644) // whatever the umask; fails only for who did not make it after all
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Options struct {
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
 	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
+	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
 	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
 
@@ -62,7 +63,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	}
 	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, ports: newPorts()}
 	if o.HostLock != "" {
-		host, err := openHostLock(o.HostLock)
+		host, err := openHostLock(o.HostLock, o.GPULocks)
 		if err != nil {
 			return nil, fmt.Errorf("pool: host lock: %w", err)
 		}

@@ -288,6 +288,31 @@ func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	must(t, b, device.Request{}).Release()
 }
 
+// Another user's benchgraph, with a host lock of its own, holds a device; and a lock file that is tidied away is no lock.
+func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
+	locks := filepath.Join(t.TempDir(), "devices")
+	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(1, "NVIDIA L4", 24*gib), GPULocks: locks}
+	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
+	a := newPool(t, o)
+	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
+	b := newPool(t, o)
+	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
+	mustNot(t, b, device.Request{GPUs: device.GPUs{Count: 1}}, "device 0: leased by another benchgraph")
+	must(t, b, device.Request{Quiet: true}).Release() // quiet is each user's own
+	info, err := os.Stat(locks)
+	if err != nil || info.Mode()&(os.ModeSticky|0o777) != os.ModeSticky|0o777 {
+		t.Errorf("%v, %v: other users can put no lock there, or remove ours", info.Mode(), err)
+	}
+	one.Release()
+	must(t, b, device.Request{GPUs: device.GPUs{Count: 1}}).Release()
+	if err := os.Remove(filepath.Join(locks, o.GPUs[0].UUID)); err != nil {
+		t.Fatal(err)
+	}
+	two := must(t, b, device.Request{GPUs: device.GPUs{Count: 1}})
+	mustNot(t, a, device.Request{GPUs: device.GPUs{Count: 1}}, "leased by another benchgraph")
+	two.Release()
+}
+
 // helperEnv makes the test binary hold leases instead of running tests.
 const helperEnv = "DEVICE_TEST_HOST_LOCK"
 

@@ -369,7 +369,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 		}
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, HostLock: s.hostLock()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, HostLock: s.hostLock(), GPULocks: s.gpuLocks()})
 	return err
 }
 
@@ -394,6 +394,15 @@ func (s *session) ownImageDisk() (int64, error) {
 		return 0, &cli.UsageError{Message: fmt.Sprintf("%s=%q is no size", name, text), Remedy: "write it like 60GiB"}
 	}
 	return bytes, nil
+}
+
+// gpuLocks is the directory of the devices' locks, which all users of the machine share. Where there is no device, or a host
+// lock of one's own, it is not needed.
+func (s *session) gpuLocks() string {
+	if s.env["BENCHGRAPH_HOST_LOCK"] != "" || len(s.gpus.Devices) == 0 {
+		return ""
+	}
+	return "/tmp/benchgraph-devices"
 }
 
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.
