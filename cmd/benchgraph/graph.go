@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -54,7 +53,7 @@ func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 	for i := range p.Steps {
 		steps[i] = &p.Steps[i]
 	}
-	critical := criticalPath(p)
+	critical := view.CriticalPath(p)
 	if o.critical {
 		steps = critical
 	}
@@ -67,38 +66,6 @@ func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 	return graphDOT(a.stdout, steps)
 }
 
-// criticalPath is the longest chain of steps to run, by their estimates; a step of unknown duration counts a second, as
-// the schedule counts it.
-func criticalPath(p *engine.Plan) []*engine.Step {
-	length := map[*engine.Node]time.Duration{}
-	before := map[*engine.Node]*engine.Node{}
-	var last *engine.Node
-	for i := range p.Steps {
-		st := &p.Steps[i]
-		for _, dep := range waits(st.Node) {
-			if length[dep] > length[st.Node] {
-				length[st.Node], before[st.Node] = length[dep], dep
-			}
-		}
-		if st.Action == engine.Run {
-			length[st.Node] += max(st.Estimate, time.Second)
-		}
-		if length[st.Node] > length[last] {
-			last = st.Node
-		}
-	}
-	var path []*engine.Step
-	for n := last; n != nil; n = before[n] {
-		if st, ok := p.Step(n.Address); ok && st.Action == engine.Run {
-			path = append(path, st)
-		}
-	}
-	slices.Reverse(path)
-	return path
-}
-
-func waits(n *engine.Node) []*engine.Node { return slices.Concat(n.Needs, n.Order, n.After) }
-
 // edges calls f for each pair of steps of which the second waits for the first.
 func edges(steps []*engine.Step, f func(from, to *engine.Node)) {
 	in := map[string]bool{}
@@ -107,7 +74,7 @@ func edges(steps []*engine.Step, f func(from, to *engine.Node)) {
 	}
 	for _, st := range steps {
 		seen := map[string]bool{}
-		for _, dep := range waits(st.Node) {
+		for _, dep := range view.Waits(st.Node) {
 			if in[dep.Address] && !seen[dep.Address] {
 				seen[dep.Address] = true
 				f(dep, st.Node)

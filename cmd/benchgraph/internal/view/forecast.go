@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,17 +17,22 @@ type Forecast struct {
 	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
 	Wall     time.Duration // from start to end on this machine
 	GPUHours float64
-	Cost     float64 // 0: no price is declared for the devices
+	Cost     float64        // 0: no price is declared for the devices
+	Path     []*engine.Step // the longest chain of what is to be run
 }
 
 // Prices are what an hour of a device costs, by its name.
 type Prices map[string]float64
 
-// Predict forecasts a plan on a machine with so many cores. The wall time is the longest path, or what all the cores
-// together need if that is more; quiet nodes run alone.
+// Predict forecasts a plan on a machine with so many cores. The wall time is the longest path, or what all the cores or all
+// the devices together need if that is more; quiet nodes run alone.
 func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) Forecast {
 	var f Forecast
-	var alone, shared time.Duration
+	var alone, shared, onDevices time.Duration
+	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Action == engine.Run }) {
+		return f
+	}
+	f.Path = CriticalPath(p)
 	path := make(map[*engine.Node]time.Duration, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -48,12 +54,13 @@ func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) F
 			alone += s.Estimate
 		} else {
 			shared += s.Estimate * time.Duration(min(max(q.CPUs, 1), cpus))
+			onDevices += s.Estimate * time.Duration(q.GPUs.Count)
 		}
 		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
 		f.GPUHours += hours
 		f.Cost += hours * price(q.GPUs, devices, prices)
 	}
-	f.Wall = max(f.Wall, alone+shared/time.Duration(max(cpus, 1)))
+	f.Wall = max(f.Wall, alone+shared/time.Duration(max(cpus, 1)), alone+onDevices/time.Duration(max(len(devices), 1)))
 	return f
 }
 
@@ -124,4 +131,61 @@ func roughly(d time.Duration) time.Duration {
 		return d.Round(time.Second)
 	}
 	return d
+}
+
+// CriticalPath is the longest chain of steps to run, by their estimates; a step of unknown duration counts a second, as
+// the schedule counts it.
+func CriticalPath(p *engine.Plan) []*engine.Step {
+	length := map[*engine.Node]time.Duration{}
+	before := map[*engine.Node]*engine.Node{}
+	var last *engine.Node
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		for _, dep := range Waits(st.Node) {
+			if length[dep] > length[st.Node] {
+				length[st.Node], before[st.Node] = length[dep], dep
+			}
+		}
+		if st.Action == engine.Run {
+			length[st.Node] += max(st.Estimate, time.Second)
+		}
+		if length[st.Node] > length[last] {
+			last = st.Node
+		}
+	}
+	var path []*engine.Step
+	for n := last; n != nil; n = before[n] {
+		if st, ok := p.Step(n.Address); ok && st.Action == engine.Run {
+			path = append(path, st)
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// Waits are all that a node waits for.
+func Waits(n *engine.Node) []*engine.Node { return slices.Concat(n.Needs, n.Order, n.After) }
+
+// mostNamed is how many nodes of a path are named in a line.
+const mostNamed = 6
+
+// critical says in a line which chain an apply cannot be shorter than; empty when there is nothing to say.
+func (f Forecast) critical() string {
+	if len(f.Path) < 2 || f.Wall == 0 {
+		return ""
+	}
+	var names []string
+	var took time.Duration
+	for i, s := range f.Path {
+		took += s.Estimate
+		if i < mostNamed-1 || i == len(f.Path)-1 {
+			names = append(names, s.Node.Address)
+		} else if i == mostNamed-1 {
+			names = append(names, "…")
+		}
+	}
+	if took == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(roughly(took)), Duration(roughly(f.Wall)), strings.Join(names, " → "))
 }

@@ -75,6 +75,9 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 		b.WriteByte('\n')
 	}
 	b.WriteString(s.Bold(Sum(p, f)) + "\n")
+	if path := f.critical(); path != "" {
+		b.WriteString(Clean(path) + "\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -248,7 +251,11 @@ func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
 		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked], "skipped": counts[engine.Skip],
 		"build": f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost, "unknown": f.Unknown,
 	}
-	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary})
+	path := []string{}
+	for _, s := range f.Path {
+		path = append(path, s.Node.Address)
+	}
+	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary, "critical_path": path})
 }
 
 // JSON writes one document.

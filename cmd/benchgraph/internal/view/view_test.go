@@ -116,6 +116,14 @@ func TestPrediction(t *testing.T) {
 	if f := Predict(p, 1, nil, nil); f.Wall != 3*time.Minute {
 		t.Errorf("on one core: %v, want the sum, 3m", f.Wall)
 	}
+	if got := Predict(p, 2, nil, nil).critical(); got != "Critical path (2 min of about 2 min): task.a → task.c" {
+		t.Errorf("%q", got)
+	}
+	large := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
+	small := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
+	if f := Predict(steps(t, large, small), 64, device.FakeGPUs(2, "NVIDIA L4", 24<<30), nil); f.Wall != 90*time.Minute {
+		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
+	}
 	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	prices := Prices{"A": 1, "B": 5}
 	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A"}}, prices); f.Cost != 2 {
