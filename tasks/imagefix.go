@@ -262,13 +262,18 @@ const mostCompared = 200
 func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
 	now := map[string]string{}
 	for _, name := range names {
-		regular := false
+		kind, seen := byte(0), false
 		err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error {
 			h, err := tar.NewReader(r).Next()
-			regular = err == nil && h.Typeflag == tar.TypeReg
+			if seen = err == nil; seen {
+				kind = h.Typeflag
+			}
 			return err
 		})
-		if err != nil || !regular {
+		if !seen {
+			return false, err
+		}
+		if kind != tar.TypeReg {
 			continue // a directory is written to when something in it is
 		}
 		if err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error { return digests(r, path.Dir(name), now) }); err != nil {
