@@ -192,7 +192,8 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 	return errors.Join(err, stdout.Close())
 }
 
-// client runs the measured command. It ends at once when the server dies.
+// client runs the measured command. It ends at once when the server dies. What it says of a server that crashed meanwhile is
+// no sample, however well it ended itself: many a client counts the requests that failed and goes on.
 func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []string, stdout io.Writer) error {
 	if s == nil {
 		return sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
@@ -207,7 +208,7 @@ func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []str
 		}
 	}()
 	err := sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
-	if err != nil && s.dead() {
+	if err != nil && s.dead() || err == nil && s.crashed(ctx) {
 		return s.died("run")
 	}
 	return err

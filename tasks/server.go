@@ -125,6 +125,32 @@ func (s *server) dead() bool {
 	}
 }
 
+// crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did, is fine.
+func (s *server) crashed(ctx context.Context) bool {
+	if s.runs(ctx) || !s.dies() {
+		return false
+	}
+	status, err := s.process.Stop()
+	return err == nil && !status.OK()
+}
+
+// runs says whether the server still runs, where its end may not have been told yet.
+func (s *server) runs(ctx context.Context) bool {
+	if s.dead() {
+		return false
+	}
+	if c, ok := s.process.(executor.Contained); ok {
+		info, err := s.sh.p.Engine.Inspect(ctx, c.Container())
+		return err != nil || info.State != nil && info.State.Running // an engine that does not answer is told of soon enough
+	}
+	select {
+	case <-s.process.Done():
+		return false
+	case <-time.After(20 * time.Millisecond):
+		return true
+	}
+}
+
 // died is the failure of a server that ended by itself.
 func (s *server) died(stage string) error {
 	status, err := s.process.Stop()
