@@ -14,7 +14,7 @@ demo: build
 test: lint unit faults examples
 
 unit:
-	go test -race ./...
+	go test -race -timeout 20m ./...
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input.
 faults:
