@@ -79,11 +79,7 @@ func (h *hostLock) enter(quiet bool) string {
 
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
 func (h *hostLock) lock(how int) error {
-	ours, err := h.file.f.Stat()
-	if err != nil {
-		return err
-	}
-	if there, err := os.Lstat(h.path); err != nil || !os.SameFile(ours, there) {
+	if !h.file.isAt(h.path) {
 		fresh, err := openLock(h.path)
 		if err != nil {
 			return err
@@ -113,12 +109,7 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 			f.close()
 			return nil, err
 		}
-		ours, err := f.f.Stat()
-		if err != nil {
-			f.close()
-			return nil, err
-		}
-		if there, err := os.Lstat(path); err == nil && os.SameFile(ours, there) {
+		if f.isAt(path) {
 			return f, nil
 		}
 		f.close() // somebody tidied up between: the next one may have locked another file of that name
@@ -146,6 +137,16 @@ func openLock(path string) (*fileLock, error) {
 		return nil, err
 	}
 	return &fileLock{f}, nil
+}
+
+// isAt says whether the file is still the one at the path.
+func (l *fileLock) isAt(path string) bool {
+	ours, err := l.f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 func (l *fileLock) try(how int) error {

@@ -249,22 +249,13 @@ func (p *LocalPool) freeCores(n int) []int {
 func (p *LocalPool) Free(r Request) Amounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := Amounts{CPUs: p.total.CPUs, Memory: p.total.Memory}
-	held := map[string]bool{}
-	for l, h := range p.leases {
+	a := Amounts{CPUs: p.total.CPUs, Memory: p.total.Memory, GPUs: plenty}
+	for _, h := range p.leases {
 		a.CPUs -= h.cpus
 		a.Memory -= h.memory
-		for _, d := range l.GPUs {
-			held[d.UUID] = true
-		}
 	}
-	if r.GPUs.Count == 0 {
-		a.GPUs = plenty
-	}
-	for _, d := range p.total.GPUs {
-		if r.GPUs.Count > 0 && !held[d.UUID] && r.GPUs.Suits(d) {
-			a.GPUs++
-		}
+	if r.GPUs.Count > 0 {
+		a.GPUs = len(p.freeGPUs(r.GPUs))
 	}
 	if r.CPUs > p.total.CPUs {
 		a.CPUs += r.CPUs - p.total.CPUs
@@ -275,6 +266,17 @@ func (p *LocalPool) Free(r Request) Amounts {
 	return a
 }
 
+// freeGPUs are the devices that suit and that no lease of this pool holds.
+func (p *LocalPool) freeGPUs(want GPUs) []Device {
+	held := map[string]bool{}
+	for l := range p.leases {
+		for _, d := range l.GPUs {
+			held[d.UUID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || !want.Suits(d) })
+}
+
 // plenty is an amount that is never short, and to which others can be added.
 const plenty = math.MaxInt32
 
@@ -283,13 +285,7 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
 	if want.Count == 0 {
 		return nil, ""
 	}
-	held := map[string]bool{}
-	for l := range p.leases {
-		for _, d := range l.GPUs {
-			held[d.UUID] = true
-		}
-	}
-	free := slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || !want.Suits(d) })
+	free := p.freeGPUs(want)
 	var reasons []string
 	for len(free) >= want.Count {
 		chosen := choose(free, want.Count, p.total.Links)
