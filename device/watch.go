@@ -34,9 +34,10 @@ func (l Limits) of(d Device) Limits {
 }
 
 // Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer.
-func (d *Driver) Idle(of Device, l Limits) (why string, r Reading, err error) {
-	if r, err = d.Read(of); err != nil {
-		return "", r, err
+func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
+	r, err := d.Read(of)
+	if err != nil {
+		return "", err
 	}
 	l = l.of(of)
 	var all []string
@@ -52,12 +53,12 @@ func (d *Driver) Idle(of Device, l Limits) (why string, r Reading, err error) {
 	if r.Temperature != nil && *r.Temperature > l.Temperature {
 		all = append(all, fmt.Sprintf("%d °C, more than %d", *r.Temperature, l.Temperature))
 	}
-	return strings.Join(all, ", "), r, nil
+	return strings.Join(all, ", "), nil
 }
 
 // Ready says why a device is not to be granted now: Options.Ready of a pool.
 func (d *Driver) Ready(of Device) string {
-	why, _, err := d.Idle(of, Limits{})
+	why, err := d.Idle(of, Limits{})
 	if err != nil {
 		return err.Error()
 	}
@@ -112,7 +113,7 @@ func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, pati
 
 func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 	for _, dev := range devices {
-		why, _, err := d.Idle(dev, l)
+		why, err := d.Idle(dev, l)
 		if err != nil {
 			return &Busy{Device: dev, Why: err.Error(), Gone: true}
 		}
@@ -137,6 +138,8 @@ type Summary struct {
 	Used        *Range   `json:"used_bytes,omitempty"`
 	Flags       []string `json:"flags,omitempty"`    // worth knowing: the power cap, say
 	Problems    []string `json:"problems,omitempty"` // each makes the sample void
+
+	uncorrected *uint64 // errors of memory when it was first looked at
 }
 
 // Range sums up a quantity over time.
@@ -169,7 +172,6 @@ type Watch struct {
 
 	mu    sync.Mutex
 	state []Summary
-	first []Reading
 	stop  chan struct{}
 	done  chan struct{}
 }
@@ -177,7 +179,7 @@ type Watch struct {
 // Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
 // once, when the first problem is seen.
 func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), first: make([]Reading, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -223,10 +225,7 @@ func (w *Watch) look() {
 	for i, dev := range w.devices {
 		r, err := w.driver.Read(dev)
 		w.mu.Lock()
-		w.state[i].take(r, err, w.first[i], w.own)
-		if w.state[i].Looks == 1 {
-			w.first[i] = r
-		}
+		w.state[i].take(r, err, w.own)
 		problems := len(w.state[i].Problems)
 		w.mu.Unlock()
 		if problems > 0 {
@@ -236,7 +235,7 @@ func (w *Watch) look() {
 }
 
 // take adds one reading.
-func (s *Summary) take(r Reading, err error, first Reading, own func(int) bool) {
+func (s *Summary) take(r Reading, err error, own func(int) bool) {
 	s.Looks++
 	if err != nil {
 		s.problem(err.Error())
@@ -268,7 +267,10 @@ func (s *Summary) take(r Reading, err error, first Reading, own func(int) bool) 
 			s.problem("foreign " + p.String())
 		}
 	}
-	if r.Uncorrected != nil && first.Uncorrected != nil && *r.Uncorrected > *first.Uncorrected {
+	if s.Looks == 1 {
+		s.uncorrected = r.Uncorrected
+	}
+	if r.Uncorrected != nil && s.uncorrected != nil && *r.Uncorrected > *s.uncorrected {
 		s.problem("uncorrected memory errors")
 	}
 	for _, xid := range r.Xids {

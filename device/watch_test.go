@@ -47,7 +47,7 @@ func TestIdleSaysWhyNot(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, devices := play(func(Device, int) (Reading, error) { return test.r, nil })
-			why, _, err := d.Idle(devices[0], Limits{})
+			why, err := d.Idle(devices[0], Limits{})
 			if err != nil || (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
 				t.Errorf("%q, %v", why, err)
 			}

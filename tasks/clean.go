@@ -16,12 +16,6 @@ import (
 // A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by nothing
 // while it was taken, and were left free. What is not like that voids the block, and is nobody's fault.
 
-// The rules of what devices do to samples.
-const (
-	deviceBusy   = "device_busy"
-	contaminated = "contaminated"
-)
-
 const (
 	idlePatience = 2 * time.Minute  // for devices to get idle before a sample, such as to cool down
 	freePatience = 20 * time.Second // for their memory to be freed after it
@@ -51,7 +45,10 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 		return nil, live(ctx)
 	}
 	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
-		return nil, deviceFailure(err, deviceBusy, "start")
+		if busy, ok := errors.AsType[*device.Busy](err); ok {
+			err = voided("device_busy", "start", "the devices are not idle", busy.Error())
+		}
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -59,7 +56,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	err := live(ctx)
 	sums := w.Stop()
 	if problems := w.Problems(); len(problems) > 0 {
-		return sums, voided(contaminated, "run", "the sample does not count", strings.Join(problems, "; "))
+		return sums, voided("contaminated", "run", "the sample does not count", strings.Join(problems, "; "))
 	}
 	if err != nil {
 		return sums, err
@@ -71,22 +68,12 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 func (t *trialTask) leftFree(ctx context.Context, env *engine.Env, devices []device.Device) error {
 	hot := device.Limits{Temperature: 1000, Utilization: 100} // it was just used: only what is left in its memory counts
 	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
-	var busy *device.Busy
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*device.Busy](err); ok {
 		env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d is left out until it is free: %s", busy.Device.Index, busy.Why)})
 		fmt.Fprintf(env.Log, "benchgraph: %v\n", busy)
 		return nil // what was measured was measured on free devices
 	}
 	return err
-}
-
-// deviceFailure is the failure of a block whose devices did not get ready; any other error stays as it is.
-func deviceFailure(err error, rule, stage string) error {
-	var busy *device.Busy
-	if !errors.As(err, &busy) {
-		return err
-	}
-	return voided(rule, stage, "the devices are not idle", busy.Error())
 }
 
 // voided is the failure of a block that does not count, whoever was measured.

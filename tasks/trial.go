@@ -207,7 +207,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
 	var err error
-	r.Watched, err = t.watched(ctx, env, l.run)
+	r.Watched, err = t.watched(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
 	r.Artefacts = append(r.Artefacts, l.ran...)
 	var f *engine.Failure
@@ -217,9 +217,6 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	case !errors.As(err, &f) || ctx.Err() != nil:
 		return r, err
 	}
-	if f.Rule != deviceBusy && f.Rule != contaminated {
-		f.Subject = m.candidate
-	}
 	t.tellInvalid(env, m, f)
 	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
@@ -228,6 +225,14 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
 	}
 	return r, nil
+}
+
+// charged says of a failure whose it is. What happens on devices has no such mark: it is nobody's.
+func charged(m member, err error) error {
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		f.Subject = m.candidate
+	}
+	return err
 }
 
 func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
