@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -254,14 +255,15 @@ func (r *run) hasSlot() bool {
 func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
 		opened, refused, waitsFor := false, false, ""
-		var first *reservation // for the first that was refused
-		s, lease := r.ready.next(func(s *Step) bool { return first.lets(s) }, func(q device.Request) *device.Lease {
+		first := func() *reservation { return nil } // for the first that was refused; worked out when somebody else is ready
+		s, lease := r.ready.next(func(s *Step) bool { return first().lets(s) }, func(q device.Request) *device.Lease {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
 			lease, why := r.Pool.TryAcquire(q)
 			if lease == nil && !refused {
-				refused, waitsFor, first = true, why, r.reserve(q)
+				refused, waitsFor = true, why
+				first = sync.OnceValue(func() *reservation { return r.reserve(q) })
 			}
 			return lease
 		})

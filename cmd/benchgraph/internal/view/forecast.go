@@ -17,8 +17,7 @@ type Forecast struct {
 	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
 	Wall     time.Duration // from start to end on this machine
 	GPUHours float64
-	Cost     float64        // 0: no price is declared for the devices
-	Path     []*engine.Step // the longest chain of what is to be run
+	Cost     float64 // 0: no price is declared for the devices
 }
 
 // Prices are what an hour of a device costs, by its name.
@@ -29,11 +28,7 @@ type Prices map[string]float64
 func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) Forecast {
 	var f Forecast
 	var alone, shared, onDevices time.Duration
-	if !slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Action == engine.Run }) {
-		return f
-	}
-	f.Path = CriticalPath(p)
-	path := make(map[*engine.Node]time.Duration, len(p.Steps))
+	path := map[*engine.Node]time.Duration{} // of nodes before which something is to be run, or that are
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		var longest time.Duration
@@ -43,7 +38,9 @@ func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) F
 			}
 		}
 		if s.Action != engine.Run {
-			path[s.Node] = longest
+			if longest > 0 {
+				path[s.Node] = longest
+			}
 			continue
 		}
 		path[s.Node] = longest + s.Estimate
@@ -170,15 +167,19 @@ func Waits(n *engine.Node) []*engine.Node { return slices.Concat(n.Needs, n.Orde
 const mostNamed = 6
 
 // critical says in a line which chain an apply cannot be shorter than; empty when there is nothing to say.
-func (f Forecast) critical() string {
-	if len(f.Path) < 2 || f.Wall == 0 {
+func (f Forecast) critical(p *engine.Plan) string {
+	if f.Wall == 0 {
+		return ""
+	}
+	path := CriticalPath(p)
+	if len(path) < 2 {
 		return ""
 	}
 	var names []string
 	var took time.Duration
-	for i, s := range f.Path {
+	for i, s := range path {
 		took += s.Estimate
-		if i < mostNamed-1 || i == len(f.Path)-1 {
+		if i < mostNamed-1 || i == len(path)-1 {
 			names = append(names, s.Node.Address)
 		} else if i == mostNamed-1 {
 			names = append(names, "…")

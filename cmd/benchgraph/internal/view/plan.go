@@ -75,7 +75,7 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 		b.WriteByte('\n')
 	}
 	b.WriteString(s.Bold(Sum(p, f)) + "\n")
-	if path := f.critical(); path != "" {
+	if path := f.critical(p); path != "" {
 		b.WriteString(Clean(path) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
@@ -252,7 +252,7 @@ func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
 		"build": f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost, "unknown": f.Unknown,
 	}
 	path := []string{}
-	for _, s := range f.Path {
+	for _, s := range CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
 	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary, "critical_path": path})

@@ -116,7 +116,7 @@ func TestPrediction(t *testing.T) {
 	if f := Predict(p, 1, nil, nil); f.Wall != 3*time.Minute {
 		t.Errorf("on one core: %v, want the sum, 3m", f.Wall)
 	}
-	if got := Predict(p, 2, nil, nil).critical(); got != "Critical path (2 min of about 2 min): task.a → task.c" {
+	if got := Predict(p, 2, nil, nil).critical(p); got != "Critical path (2 min of about 2 min): task.a → task.c" {
 		t.Errorf("%q", got)
 	}
 	large := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
