@@ -90,11 +90,7 @@ func (c *checkup) containers(ctx context.Context) {
 		c.lacks(name, needed, "Look at the engine's log; "+host+".", "%v", err)
 		return
 	}
-	build := "builds without BuildKit"
-	if info.BuildKit {
-		build = "builds with BuildKit"
-	}
-	c.ok(name, "Docker Engine %s, API %s, %s", info.Version, info.API, build)
+	c.ok(name, "Docker Engine %s, API %s", info.Version, info.API)
 	if info.Root != "" {
 		c.engineDisk(info.Root, needed)
 	}

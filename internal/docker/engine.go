@@ -134,10 +134,7 @@ type Info struct {
 	Version   string // of the engine
 	API       string // that was agreed on
 	Root      string // directory in which it keeps images; empty: not on this machine
-	OS        string
-	Arch      string
-	BuildKit  bool
-	GPUs      bool // it can give containers NVIDIA devices
+	GPUs      bool   // it can give containers NVIDIA devices
 	SwapLimit bool
 	Memory    int64 // bytes that the engine's machine has
 }
@@ -147,7 +144,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
 		info, err := a.Info(ctx)
 		return Info{
-			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir, OS: info.OSType, Arch: info.Architecture,
+			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
 			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
 		}, err
 	})

@@ -136,7 +136,7 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	err = e.retry(ctx, resolveAttempts, func(ctx context.Context) (bool, error) {
 		m, err = e.ask(ctx, reference.TagNameOnly(repository), p)
 		return false, err
-	}, func(time.Duration, error) {})
+	}, func(error) {})
 	return Pin{Digest: m.digest, Size: m.total}, err
 }
 

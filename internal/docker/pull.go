@@ -79,7 +79,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 			err = brokeOff("pull image", io.ErrUnexpectedEOF)
 		}
 		return w.moved, err
-	}, func(_ time.Duration, cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
 	return img, err
 }
 

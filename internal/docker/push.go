@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
@@ -57,7 +56,7 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 		}
 		dgst = w.digest
 		return w.moved, err
-	}, func(_ time.Duration, cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
 	return dgst, err
 }
 

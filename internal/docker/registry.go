@@ -455,8 +455,9 @@ func (l login) header(host string) (string, error) {
 	})
 }
 
-// retry calls attempt until it succeeds, fails for good, or has brought nothing too often.
-func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error), waiting func(time.Duration, error)) error {
+// retry calls attempt until it succeeds, fails for good, or has brought nothing too often. Before each pause, waiting is told
+// why there is one.
+func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error), waiting func(cause error)) error {
 	pause, failed := cmp.Or(e.options.Pause, firstPause), 0
 	for n := 1; ; n++ {
 		progress, err := attempt(ctx)
@@ -475,6 +476,7 @@ func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Conte
 		}
 		wait := min(max(pause+rand.N(pause/4+1), after), maxPause)
 		pause *= 2
+		waiting(err)
 		if IsGone(err) {
 			_ = e.Persist(ctx, func() error { return e.Ping(ctx) }) // it may be back soon
 		}

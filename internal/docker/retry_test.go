@@ -42,11 +42,18 @@ func TestRetry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := Open(Options{})
-				begun, n := time.Now(), 0
+				begun, n, told := time.Now(), 0, 0
 				err := e.retry(t.Context(), 3, func(context.Context) (bool, error) {
 					n++
 					return n <= len(c.progress) && c.progress[n-1], c.errs[n-1]
-				}, func(time.Duration, error) {})
+				}, func(cause error) {
+					if told++; cause != c.errs[n-1] {
+						t.Errorf("pause %d is for %v, not for what the attempt before it ended with", told, cause)
+					}
+				})
+				if told != c.attempts-1 {
+					t.Errorf("%d pauses were told between %d attempts", told, c.attempts)
+				}
 				if took := time.Since(begun); n != c.attempts || err != c.errs[n-1] || took < c.min || took > c.max {
 					t.Errorf("%d attempts in %v, %v", n, took, err)
 				}
