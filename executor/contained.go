@@ -42,7 +42,7 @@ func (c *contained) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	host, err := c.docker.hostConfig(c.cmd.Container, network)
+	host, err := c.docker.hostConfig(c.ctx, c.cmd.Container, network)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -30,15 +30,24 @@ type Docker struct {
 	engine *docker.Engine
 	host   Executor
 	owner  string
-	memory func() (int64, error) // of the engine's machine
+	memory atomic.Int64 // of the engine's machine; 0: not told yet
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
 func NewDocker(e *docker.Engine, host Executor) *Docker {
-	return &Docker{engine: e, host: host, owner: newOwner().String(), memory: sync.OnceValues(func() (int64, error) {
-		info, err := e.Info(context.Background())
-		return info.Memory, err
-	})}
+	return &Docker{engine: e, host: host, owner: newOwner().String()}
+}
+
+// machineMemory is what the engine's machine has. An engine that does not answer is asked again by the next command.
+func (d *Docker) machineMemory(ctx context.Context) (int64, error) {
+	if known := d.memory.Load(); known > 0 {
+		return known, nil
+	}
+	info, err := d.engine.Info(ctx)
+	if err == nil {
+		d.memory.Store(info.Memory)
+	}
+	return info.Memory, err
 }
 
 // Start starts cmd. An engine that does not answer is *docker.Unavailable.
@@ -103,7 +112,7 @@ func (d *Docker) config(cmd Command) *container.Config {
 }
 
 // hostConfig says what it runs in.
-func (d *Docker) hostConfig(c *Container, network string) (*container.HostConfig, error) {
+func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*container.HostConfig, error) {
 	mounts, err := d.mounts(c.Mounts)
 	if err != nil {
 		return nil, err
@@ -112,7 +121,7 @@ func (d *Docker) hostConfig(c *Container, network string) (*container.HostConfig
 	if shm == 0 {
 		memory := c.Memory
 		if memory == 0 {
-			if memory, err = d.memory(); err != nil {
+			if memory, err = d.machineMemory(ctx); err != nil {
 				return nil, err
 			}
 		}
