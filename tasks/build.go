@@ -283,7 +283,6 @@ func (b *builder) trialRequest(members []member) device.Request {
 	for _, m := range members {
 		q.CPUs, q.Memory = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory)
 		q.Quiet = q.Quiet || m.bench.Quiet
-		q.Cores = q.Cores || m.bench.Image != (hclspec.Address{}) && m.bench.CPUs > 0
 		if g := m.bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
 			q.GPUs.Model = b.model(g.Model)

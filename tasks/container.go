@@ -172,10 +172,9 @@ func (s *shell) outOfMemory(stage string, c *captured) error {
 	return f
 }
 
-// inImage lets a node run in an image: it waits for the image, and for an engine.
+// inImage lets a node run in an image, which is among what it needs: it also waits for an engine.
 func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
-		b.link(n, &n.Needs, image)
 		n.Lacks = b.lacks
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}

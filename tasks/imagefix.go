@@ -262,21 +262,17 @@ const mostCompared = 200
 func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
 	now := map[string]string{}
 	for _, name := range names {
-		kind, seen := byte(0), false
 		err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error {
-			h, err := tar.NewReader(r).Next()
-			if seen = err == nil; seen {
-				kind = h.Typeflag
+			in, sum := tar.NewReader(r), sha256.New()
+			h, err := in.Next()
+			if err != nil || h.Typeflag != tar.TypeReg {
+				return err // a directory is written to when something in it is
 			}
+			_, err = io.Copy(sum, in)
+			now[name] = hex.EncodeToString(sum.Sum(nil))
 			return err
 		})
-		if !seen {
-			return false, err
-		}
-		if kind != tar.TypeReg {
-			continue // a directory is written to when something in it is
-		}
-		if err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error { return digests(r, path.Dir(name), now) }); err != nil {
+		if err != nil {
 			return false, err
 		}
 	}

@@ -296,11 +296,13 @@ func (p *Project) updated(plan *engine.Plan) *memo.Memo {
 		}
 		anew = true
 		p.found(n, s)
+		at := make(map[string]int32, len(n.Files))
+		for _, k := range n.Files {
+			at[r.Files[k].Path] = k
+		}
 		for _, f := range s.Node.Task.(*commandTask).files {
-			for _, k := range n.Files {
-				if r.Files[k].Path == f.path {
-					r.Files[k] = memo.FileThing(f.path, f.Hashed)
-				}
+			if k, ok := at[f.path]; ok {
+				r.Files[k] = memo.FileThing(f.path, f.Hashed)
 			}
 		}
 	}

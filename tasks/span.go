@@ -19,7 +19,6 @@ import (
 // shares it: once it is held, they are there. An image is made under any span that holds it.
 func spansOf(nodes []*engine.Node) map[*engine.Span][]string {
 	users := map[string][]*engine.Node{} // by the set of images that they use
-	wanted := map[*engine.Node]bool{}    // images that something uses
 	var last []*engine.Node              // images that the node before needs, and
 	var key string                       // its set
 	for _, n := range nodes {
@@ -29,14 +28,11 @@ func spansOf(nodes []*engine.Node) map[*engine.Span][]string {
 		}
 		if !slices.Equal(direct, last) {
 			last, key = direct, setOf(direct)
-			for _, image := range direct {
-				want(wanted, image)
-			}
 		}
 		users[key] = append(users[key], n)
 	}
 	for _, n := range nodes {
-		if n.Kind == "image" && !wanted[n] {
+		if n.Kind == "image" { // what something uses finds the span of its users
 			key := setOf([]*engine.Node{n})
 			users[key] = append(users[key], n)
 		}
@@ -79,13 +75,6 @@ func imagesAmong(nodes []*engine.Node) []*engine.Node {
 		}
 	}
 	return images
-}
-
-func want(wanted map[*engine.Node]bool, image *engine.Node) {
-	wanted[image] = true
-	for _, base := range imagesAmong(image.Needs) {
-		want(wanted, base)
-	}
 }
 
 // setOf names a set of images, with those that they are made from, by their addresses in order.
