@@ -512,9 +512,9 @@ func (j *Journal) Attempts(address string) []Attempt {
 	return attempts
 }
 
-// Estimate is how long a success at the address takes: the median of the last eight, or else of the last eight of all
-// addresses that differ only in their instance key.
-func (j *Journal) Estimate(address string) (time.Duration, bool) {
+// Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of all
+// addresses that differ only in their instance key; 0 when nothing is known.
+func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.asked()
@@ -524,7 +524,7 @@ func (j *Journal) Estimate(address string) (time.Duration, bool) {
 			durations = append(durations, n.Duration)
 		}
 	}
-	if len(durations) == 0 {
+	if own = len(durations) > 0; !own {
 		durations = slices.Clone(j.kinds[kindOf(address)])
 	}
 	durations = lastOf(durations, keptDurations)
@@ -534,7 +534,7 @@ func (j *Journal) Estimate(address string) (time.Duration, bool) {
 	slices.Sort(durations)
 	middle := len(durations) / 2
 	if len(durations)%2 == 0 {
-		return (durations[middle-1] + durations[middle]) / 2, true
+		return (durations[middle-1] + durations[middle]) / 2, own
 	}
-	return durations[middle], true
+	return durations[middle], own
 }

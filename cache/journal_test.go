@@ -103,19 +103,23 @@ func TestForget(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	j := openJournal(t, filepath.Join(t.TempDir(), "journal"))
-	if _, ok := j.Estimate(`wheel.vllm["a"]`); ok {
+	if got, own := j.Estimate(`wheel.vllm["a"]`); got != 0 || own {
 		t.Error("an estimate from nothing")
 	}
 	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", Permanent, 1000), attempt("2", `wheel.vllm["b"]`, "k", "", 10),
 		attempt("3", `wheel.vllm["b"]`, "k", "", 20), attempt("4", `wheel.other["b"]`, "k", "", 999))
-	for address, want := range map[string]time.Duration{
-		`wheel.vllm["b"]`: 15 * time.Second, // the middle of an even number
-		`wheel.vllm["a"]`: 15 * time.Second, // it never succeeded: as its siblings
-		`wheel.vllm["z"]`: 15 * time.Second,
-		`wheel.other`:     999 * time.Second,
+	type estimate struct {
+		took time.Duration
+		own  bool
+	}
+	for address, want := range map[string]estimate{
+		`wheel.vllm["b"]`: {15 * time.Second, true},  // the middle of an even number
+		`wheel.vllm["a"]`: {15 * time.Second, false}, // it never succeeded: as its siblings
+		`wheel.vllm["z"]`: {15 * time.Second, false},
+		`wheel.other`:     {999 * time.Second, false},
 	} {
-		if got, ok := j.Estimate(address); !ok || got != want {
-			t.Errorf("%s: %v, want %v", address, got, want)
+		if took, own := j.Estimate(address); took != want.took || own != want.own {
+			t.Errorf("%s: %v, its own: %t; want %v", address, took, own, want)
 		}
 	}
 	for i := range 8 { // the old ones no longer count

@@ -364,11 +364,13 @@ func (s *Step) leaveOut(as Action, reason string) {
 	s.Action, s.Reason, s.Never, s.unneeded = as, reason, false, true
 }
 
+// estimate is how long a run takes: as it did, else as its file says, else as its kin did.
 func (p *planner) estimate(n *Node) time.Duration {
-	if measured, ok := p.Journal.Estimate(n.Address); ok {
-		return measured
+	measured, own := p.Journal.Estimate(n.Address)
+	if n.Estimate > 0 && !own {
+		return n.Estimate
 	}
-	return n.Estimate
+	return measured
 }
 
 func (p *planner) keyOf(n *Node) cache.Key { return p.plan.Steps[n.id].Key }

@@ -99,7 +99,7 @@ type Node struct {
 	After     []*Node // must end first, in whatever way; how they ended is part of this node's key
 	Resources device.Request
 	Spans     []*Span       // it runs while one of them is held; none: it needs none
-	Estimate  time.Duration // declared; 0: from the journal, else unknown
+	Estimate  time.Duration // declared, for as long as it was never run; 0: nothing is
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state
 	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing

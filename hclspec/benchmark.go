@@ -16,7 +16,7 @@ func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
 		Key:  []string{"image", "data", "env", "command", "client", "fixes", "cpus", "memory", "quiet", "network"},
-		Free: []string{"for_each", "secrets", "timeout"},
+		Free: []string{"for_each", "secrets", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model"}},
 			{Kind: "server", Key: []string{"command", "env"}, Blocks: []*eval.Schema{

@@ -128,9 +128,10 @@ type Source struct {
 
 // Limits are what a node may use. The zero value means: not declared.
 type Limits struct {
-	CPUs    int
-	Memory  int64 // bytes
-	Timeout time.Duration
+	CPUs     int
+	Memory   int64 // bytes
+	Timeout  time.Duration
+	Estimate time.Duration // of one run, for forecasts and the schedule, until one was measured
 }
 
 // Build says how something is made.

@@ -279,6 +279,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		n := b.addAt(at, first.Block, t, t.refs)
 		n.Resources = b.trialRequest(members)
 		for _, m := range members {
+			n.Estimate += m.bench.Estimate
 			b.inImage(n, m.bench.Image)
 			for _, probe := range b.probes[m.candidate] {
 				b.link(n, &n.Order, probe)

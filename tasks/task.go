@@ -179,7 +179,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	t.allowed, t.built = b.withImage(t.allowed, s.Image)
 	t.refs.add(s.Image)
 	n := b.add(s.Block, t, t.refs)
-	n.Resources = request(s.Limits)
+	n.Resources, n.Estimate = request(s.Limits), s.Estimate
 	n.Resources.Quiet = s.Quiet
 	b.inImage(n, s.Image)
 	return nil

@@ -176,7 +176,7 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 	t.allowed, t.built = b.withImage(t.allowed, w.Build.Image)
 	t.refs.add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)
-	n.Resources = request(w.Build.Limits)
+	n.Resources, n.Estimate = request(w.Build.Limits), w.Build.Estimate
 	b.inImage(n, w.Build.Image)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)

@@ -63,7 +63,10 @@ func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) F
 
 func (f *Forecast) count(s *engine.Step) {
 	switch s.Node.Kind {
-	case "trial", "benchmark", "compare", "report":
+	case "benchmark", "compare", "report": // they read what is there: a moment
+		f.Measure++
+		return
+	case "trial":
 		f.Measure++
 	default:
 		f.Build++
@@ -80,15 +83,14 @@ func price(q device.GPUs, devices []device.Device, prices Prices) float64 {
 		return 0
 	}
 	here, anywhere := 0.0, 0.0
-	for name, p := range prices {
-		if q.Model != nil && !q.Model.MatchString(name) {
-			continue
+	for _, d := range devices {
+		if q.Suits(d) {
+			here = max(here, prices[d.Name])
 		}
-		anywhere = max(anywhere, p)
-		for _, d := range devices {
-			if d.Name == name && d.Memory >= q.Memory {
-				here = max(here, p)
-			}
+	}
+	for name, p := range prices {
+		if q.Model == nil || q.Model.MatchString(name) {
+			anywhere = max(anywhere, p)
 		}
 	}
 	if here > 0 {

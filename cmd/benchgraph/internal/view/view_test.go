@@ -132,6 +132,10 @@ func TestPrediction(t *testing.T) {
 	if f := Predict(steps(t, gpu), 1, nil, prices); f.Cost != 10 {
 		t.Errorf("with any device: %v, want 10", f.Cost)
 	}
+	gpu.Node.Resources.GPUs.Memory = 80 << 30
+	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A", Memory: 79<<30 + 600<<20}}, prices); f.Cost != 2 {
+		t.Errorf("with a device of 80 GiB as its driver counts them: %v, want 2", f.Cost)
+	}
 }
 
 func TestPlanJSON(t *testing.T) {
