@@ -273,8 +273,12 @@ func (s *Summary) take(r Reading, err error, own func(int) bool) {
 	if r.Uncorrected != nil && s.uncorrected != nil && *r.Uncorrected > *s.uncorrected {
 		s.problem("uncorrected memory errors")
 	}
-	for _, xid := range r.Xids {
-		s.problem(fmt.Sprintf("Xid %d", xid))
+	for _, code := range r.Xids {
+		if text, blamed := xid(code); blamed {
+			s.problem(text)
+		} else if !slices.Contains(s.Flags, text) {
+			s.Flags = append(s.Flags, text)
+		}
 	}
 }
 

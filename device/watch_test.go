@@ -103,7 +103,13 @@ func TestWatch(t *testing.T) {
 		{name: "the power brake", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowPowerBrake} }), problems: []string{SlowPowerBrake}},
 		{name: "somebody else", odd: with(func(r *Reading) { r.Processes = append(slices.Clone(r.Processes), Process{PID: 2147483647, Used: 5}) }), problems: []string{"foreign process 2147483647"}},
 		{name: "broken memory", odd: with(func(r *Reading) { r.Uncorrected = ptr(uint64(4)) }), problems: []string{"uncorrected memory errors"}},
-		{name: "a critical error", odd: with(func(r *Reading) { r.Xids = []uint64{79} }), problems: []string{"Xid 79"}},
+		{name: "a broken device", odd: with(func(r *Reading) { r.Xids = []uint64{79} }), problems: []string{"Xid 79 (fallen off the bus)"}},
+		{name: "an error that nobody knows", odd: with(func(r *Reading) { r.Xids = []uint64{777, 777} }), problems: []string{"Xid 777"}},
+		{
+			name: "a faulty program", odd: with(func(r *Reading) { r.Xids = []uint64{31, 31, 13, 43, 45, 109} }),
+			flags: []string{"Xid 31 (page fault)", "Xid 13 (graphics engine exception)", "Xid 43 (stopped processing)", "Xid 45 (preemptive cleanup)", "Xid 109 (context switch timeout)"},
+		},
+		{name: "a program that brings the device down", odd: with(func(r *Reading) { r.Xids = []uint64{31, 95} }), problems: []string{"Xid 95 (uncontained memory error)"}, flags: []string{"Xid 31 (page fault)"}},
 		{name: "lost", err: fmt.Errorf("%w: lost", errGone), problems: []string{"the device is gone: lost"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
