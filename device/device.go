@@ -1,4 +1,4 @@
-// Package device grants amounts of what a machine has few of: cores, memory, GPUs, ports, and the quiet of the host.
+// Package device grants amounts of what a machine has few of: cores, memory, disk, GPUs, ports, and the quiet of the host.
 package device
 
 import "regexp"
@@ -29,6 +29,7 @@ type Request struct {
 	CPUs   int   // cores; 0 counts as 1; more than the machine has counts as all
 	Cores  bool  // it must be told which ones, for it can keep to them; those who do not keep to any are not told apart
 	Memory int64 // bytes; 0: not counted
+	Disk   int64 // bytes of room where nodes work; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
 	Quiet  bool // nothing else of benchgraph's runs on the host meanwhile
@@ -39,6 +40,7 @@ type Lease struct {
 	CPUs   int
 	Cores  []int // numbers of the cores, ascending, which no other lease names; nil: not asked for, or not known here
 	Memory int64
+	Disk   int64
 	Ports  []int
 	GPUs   []Device
 	Quiet  bool
@@ -47,8 +49,8 @@ type Lease struct {
 	yield   func() // likewise
 }
 
-// Yield gives the cores and the memory back, while the holder waits for a disk. It is still there: what must have the
-// host for itself does not start beside it, nor anything beside it when that is itself.
+// Yield gives the cores, the memory and the room on the disk back, while the holder waits for the disk. It is still
+// there: what must have the host for itself does not start beside it, nor anything beside it when that is itself.
 func (l *Lease) Yield() {
 	if l != nil && l.yield != nil {
 		l.yield()
@@ -66,27 +68,28 @@ func (l *Lease) Release() {
 type Amounts struct {
 	CPUs   int
 	Memory int64 // bytes
+	Disk   int64 // bytes
 	GPUs   int
 }
 
 // Covers says whether there is enough for a request.
 func (a Amounts) Covers(r Request) bool {
-	return a.CPUs >= max(r.CPUs, 1) && a.Memory >= r.Memory && a.GPUs >= r.GPUs.Count
+	return a.CPUs >= max(r.CPUs, 1) && a.Memory >= r.Memory && a.Disk >= r.Disk && a.GPUs >= r.GPUs.Count
 }
 
 // Plus is a with b added.
 func (a Amounts) Plus(b Amounts) Amounts {
-	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.GPUs + b.GPUs}
+	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.Disk + b.Disk, a.GPUs + b.GPUs}
 }
 
 // Minus is a without what a request takes of it.
 func (a Amounts) Minus(r Request) Amounts {
-	return Amounts{a.CPUs - max(r.CPUs, 1), a.Memory - r.Memory, a.GPUs - r.GPUs.Count}
+	return Amounts{a.CPUs - max(r.CPUs, 1), a.Memory - r.Memory, a.Disk - r.Disk, a.GPUs - r.GPUs.Count}
 }
 
 // Amounts are what the lease holds. Of its devices, those count that fit a condition.
 func (l *Lease) Amounts(like GPUs) Amounts {
-	a := Amounts{CPUs: l.CPUs, Memory: l.Memory}
+	a := Amounts{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}
 	for _, d := range l.GPUs {
 		if like.Suits(d) {
 			a.GPUs++
@@ -99,8 +102,8 @@ func (l *Lease) Amounts(like GPUs) Amounts {
 //
 // Fits says why a request can never be granted here, however long one waits; nil when it can.
 // TryAcquire grants all of the request now, or returns nil and what it waits for.
-// Free says what is free now for a request: of the devices, those that fit it, and plenty if it asks for none. More cores
-// than the machine has count as all, and memory that is not known as plenty.
+// Free says what is free now for a request: of the devices, those that fit it, and plenty if it asks for none, as of the disk.
+// More cores than the machine has count as all, and memory that is not known as plenty.
 type Pool interface {
 	Fits(Request) error
 	TryAcquire(Request) (lease *Lease, waitsFor string)

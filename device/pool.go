@@ -16,6 +16,7 @@ type Options struct {
 	CPUs     int                    // cores
 	Cores    func() []int           // the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
 	Memory   int64                  // bytes; 0: not known, so never short
+	Disk     func() Disk            // the file system on which nodes work, as it is now; nil: not known, so never short
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
 	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
@@ -42,6 +43,7 @@ type hold struct {
 	cpus   int   // of the lease; 0 once it has yielded
 	cores  []int // likewise
 	memory int64 // likewise
+	disk   int64 // likewise
 	gpus   []*fileLock
 }
 
@@ -86,14 +88,17 @@ func (p *LocalPool) Close() error {
 }
 
 // Fits says why r can never be granted. Too many cores are no reason: a build that would like 16 runs on 2 as well. Too
-// little memory is one, because what does not fit is killed half-way.
+// little memory or disk is one, because what does not fit is killed half-way.
 func (p *LocalPool) Fits(r Request) error {
 	var errs []error
-	if r.CPUs < 0 || r.Memory < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
+	if r.CPUs < 0 || r.Memory < 0 || r.Disk < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
 		errs = append(errs, fmt.Errorf("needs %s of memory; this machine has %s", bytesText(r.Memory), bytesText(p.total.Memory)))
+	}
+	if err := p.diskFits(r.Disk); err != nil {
+		errs = append(errs, err)
 	}
 	if r.Ports > maxPorts {
 		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, maxPorts))
@@ -177,7 +182,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := &Lease{CPUs: min(max(r.CPUs, 1), p.total.CPUs), Memory: r.Memory, Quiet: r.Quiet}
+	l := &Lease{CPUs: min(max(r.CPUs, 1), p.total.CPUs), Memory: r.Memory, Disk: r.Disk, Quiet: r.Quiet}
 	if waits := p.amountsWait(l); waits != "" {
 		return nil, waits
 	}
@@ -189,7 +194,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 	if r.Cores {
 		l.Cores = p.freeCores(l.CPUs)
 	}
-	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory}
+	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk}
 	var waits string
 	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
 		l.Ports, waits = p.ports.take(r.Ports)
@@ -204,7 +209,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
 	return l, ""
 }
 
-// amountsWait says what of cores, memory and quiet l waits for.
+// amountsWait says what of cores, memory, disk and quiet l waits for.
 func (p *LocalPool) amountsWait(l *Lease) string {
 	if l.Quiet && len(p.leases) > 0 {
 		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
@@ -223,7 +228,7 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	if p.total.Memory > 0 && l.Memory > memory {
 		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory), bytesText(p.total.Memory))
 	}
-	return ""
+	return p.diskWaits(l.Disk)
 }
 
 // freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no more of
@@ -249,10 +254,13 @@ func (p *LocalPool) freeCores(n int) []int {
 func (p *LocalPool) Free(r Request) Amounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := Amounts{CPUs: p.total.CPUs, Memory: p.total.Memory, GPUs: plenty}
+	a := Amounts{CPUs: p.total.CPUs, Memory: p.total.Memory, Disk: plenty << 30, GPUs: plenty}
 	for _, h := range p.leases {
 		a.CPUs -= h.cpus
 		a.Memory -= h.memory
+	}
+	if d := p.disk(r.Disk); d.Size > 0 {
+		a.Disk = d.Free - p.diskKept()
 	}
 	if r.GPUs.Count > 0 {
 		a.GPUs = len(p.freeGPUs(r.GPUs))
@@ -341,7 +349,7 @@ func (p *LocalPool) release(l *Lease) {
 func (p *LocalPool) yield(h *hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.cpus, h.cores, h.memory = 0, nil, 0
+	h.cpus, h.cores, h.memory, h.disk = 0, nil, 0, 0
 }
 
 func (p *LocalPool) giveBack(h *hold) {

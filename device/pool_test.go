@@ -65,6 +65,7 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 	}{
 		{"nothing", device.Request{}, ""},
 		{"more cores than there are", device.Request{CPUs: 64}, ""},
+		{"more disk than there is", device.Request{Disk: 3 * gib}, "needs 3 GiB of disk; the file system of /work has 2 GiB"},
 		{"more memory than there is", device.Request{Memory: 64 * gib}, "needs 64 GiB of memory; this machine has 16 GiB"},
 		{"negative", device.Request{Ports: -1}, "negative amount"},
 		{"an H100 has nominally 80 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 * gib}}, ""},
@@ -76,7 +77,8 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}}, "needs 9 devices; this machine has 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, GPUs: gpus})
+			disk := func() device.Disk { return device.Disk{Dir: "/work", Size: 2 * gib, Free: gib} }
+			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, Disk: disk, GPUs: gpus})
 			err := p.Fits(test.want)
 			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 				t.Errorf("Fits: %v, want %q", err, test.err)

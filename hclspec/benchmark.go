@@ -16,7 +16,7 @@ func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
 		Key:  []string{"image", "data", "env", "command", "client", "fixes", "cpus", "memory", "quiet", "network"},
-		Free: []string{"for_each", "secrets", "timeout", "estimate"},
+		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model"}},
 			{Kind: "server", Key: []string{"command", "env"}, Blocks: []*eval.Schema{
@@ -89,7 +89,7 @@ func (r reader) gpus() *GPUs {
 		return nil
 	}
 	r = r.nested(b)
-	return &GPUs{Count: int(r.Whole("count", 1, 1)), Memory: r.Memory("memory"), Model: r.Pattern("model", 0)}
+	return &GPUs{Count: int(r.Whole("count", 1, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0)}
 }
 
 func (r reader) server() *Server {

@@ -226,5 +226,5 @@ func (r reader) data() []Data {
 
 // limits are what a node may use.
 func (r reader) limits() Limits {
-	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Memory("memory"), Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}
+	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Size("memory"), Disk: r.Size("disk"), Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}
 }

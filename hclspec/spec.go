@@ -130,6 +130,7 @@ type Source struct {
 type Limits struct {
 	CPUs     int
 	Memory   int64 // bytes
+	Disk     int64 // bytes of room where it works
 	Timeout  time.Duration
 	Estimate time.Duration // of one run, for forecasts and the schedule, until one was measured
 }

@@ -8,7 +8,7 @@ func taskSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "task", Label: true,
 		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "network"},
-		Free: []string{"for_each", "secrets", "cpus", "memory", "timeout", "estimate", "quiet", "description"},
+		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description"},
 	}
 }
 

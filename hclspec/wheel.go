@@ -8,7 +8,7 @@ func wheelSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each"},
 		Blocks: []*eval.Schema{{
-			Kind: "build", Key: []string{"image", "command", "env", "fixes", "network"}, Free: []string{"secrets", "cpus", "memory", "timeout", "estimate"},
+			Kind: "build", Key: []string{"image", "command", "env", "fixes", "network"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
 		}},
 	}
 }

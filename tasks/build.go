@@ -274,14 +274,14 @@ func blocked(format string, args ...any) engine.Exclude {
 
 // request is what a node asks of the pool.
 func request(l hclspec.Limits) device.Request {
-	return device.Request{CPUs: l.CPUs, Memory: l.Memory}
+	return device.Request{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}
 }
 
 // trialRequest is what a block asks for: the most that any of its members needs, since they run one after the other.
 func (b *builder) trialRequest(members []member) device.Request {
 	var q device.Request
 	for _, m := range members {
-		q.CPUs, q.Memory = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory)
+		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory), max(q.Disk, m.bench.Disk)
 		q.Quiet = q.Quiet || m.bench.Quiet
 		if g := m.bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)

@@ -66,6 +66,8 @@ wheel "w" {
     cpus    = 1
     memory  = "1GiB"
     timeout = "1m"
+    disk    = "1MiB"
+    estimate = "5s"
   }
 }
 wheel "pre" {
@@ -163,6 +165,8 @@ benchmark "b" {
   network  = false
   secrets  = ["B_ONE"]
   timeout  = "2m"
+  disk     = "2MiB"
+  estimate = "6s"
   gpus {
     count  = 1
     memory = "3GiB"
@@ -234,6 +238,8 @@ task "t" {
   cpus        = 3
   memory      = "4GiB"
   timeout     = "4m"
+  disk        = "3MiB"
+  estimate    = "7s"
   quiet       = true
   network     = false
   description = "task one"
@@ -280,24 +286,26 @@ var edits = map[string]edit{
 	"variant.optional": {"optional = false", "optional = true"},
 	"variant.params":   {`unused = "two"`, `unused = "other"`},
 
-	"fetch.for_each":      {`toset(["one"])` + "\n  url", `toset(["one", "two"])` + "\n  url"},
-	"fetch.url":           {"/loose", "/other"},
-	"fetch.sha256":        {"e3b0c4", "e3b0c5"},
-	"wheel.for_each":      {`toset(["one"])` + "\n  prebuilt", `toset(["one", "two"])` + "\n  prebuilt"},
-	"wheel.source":        {"source   = each.source", `source   = source.r["x/base"]`},
-	"wheel.prebuilt":      {"/one.whl", "/two.whl"},
-	"wheel.overlay":       {`"*.py"`, `"*.txt"`},
-	"wheel.outputs":       {`"w*"`, `"w"`},
-	"wheel.fixes":         {"fixes    = [fix.first]\n  build", "fixes    = []\n  build"},
-	"wheel.build.image":   {"image   = null", "image   = image.built"},
-	"wheel.build.command": {"echo ${local.greeting}", "echo the ${local.greeting}"},
-	"wheel.build.env":     {`W = "one"`, `W = "two"`},
-	"wheel.build.fixes":   {"fixes   = [fix.second]", "fixes   = []"},
-	"wheel.build.network": {"network = false", "network = true"},
-	"wheel.build.secrets": {"W_ONE", "W_TWO"},
-	"wheel.build.cpus":    {"cpus    = 1", "cpus    = 2"},
-	"wheel.build.memory":  {`"1GiB"`, `"2GiB"`},
-	"wheel.build.timeout": {`"1m"`, `"2m"`},
+	"fetch.for_each":       {`toset(["one"])` + "\n  url", `toset(["one", "two"])` + "\n  url"},
+	"fetch.url":            {"/loose", "/other"},
+	"fetch.sha256":         {"e3b0c4", "e3b0c5"},
+	"wheel.for_each":       {`toset(["one"])` + "\n  prebuilt", `toset(["one", "two"])` + "\n  prebuilt"},
+	"wheel.source":         {"source   = each.source", `source   = source.r["x/base"]`},
+	"wheel.prebuilt":       {"/one.whl", "/two.whl"},
+	"wheel.overlay":        {`"*.py"`, `"*.txt"`},
+	"wheel.outputs":        {`"w*"`, `"w"`},
+	"wheel.fixes":          {"fixes    = [fix.first]\n  build", "fixes    = []\n  build"},
+	"wheel.build.image":    {"image   = null", "image   = image.built"},
+	"wheel.build.command":  {"echo ${local.greeting}", "echo the ${local.greeting}"},
+	"wheel.build.env":      {`W = "one"`, `W = "two"`},
+	"wheel.build.fixes":    {"fixes   = [fix.second]", "fixes   = []"},
+	"wheel.build.network":  {"network = false", "network = true"},
+	"wheel.build.secrets":  {"W_ONE", "W_TWO"},
+	"wheel.build.cpus":     {"cpus    = 1", "cpus    = 2"},
+	"wheel.build.memory":   {`"1GiB"`, `"2GiB"`},
+	"wheel.build.timeout":  {`"1m"`, `"2m"`},
+	"wheel.build.disk":     {`"1MiB"`, `"2MiB"`},
+	"wheel.build.estimate": {`"5s"`, `"50s"`},
 
 	"image.for_each":         {`toset(["one"])` + "\n  from", `toset(["one", "two"])` + "\n  from"},
 	"image.from":             {"example.org/i:1", "example.org/i:2"},
@@ -353,6 +361,8 @@ var edits = map[string]edit{
 	"benchmark.network":                 {"network  = false", "network  = true"},
 	"benchmark.secrets":                 {"B_ONE", "B_TWO"},
 	"benchmark.timeout":                 {`timeout  = "2m"`, `timeout  = "3m"`},
+	"benchmark.disk":                    {`"2MiB"`, `"3MiB"`},
+	"benchmark.estimate":                {`"6s"`, `"60s"`},
 	"benchmark.gpus.count":              {"count  = 1", "count  = 2"},
 	"benchmark.gpus.memory":             {`memory = "3GiB"`, `memory = "4GiB"`},
 	"benchmark.gpus.model":              {"H100", "H200"},
@@ -402,6 +412,8 @@ var edits = map[string]edit{
 	"task.cpus":        {"cpus        = 3", "cpus        = 1"},
 	"task.memory":      {`"4GiB"`, `"5GiB"`},
 	"task.timeout":     {`"4m"`, `"5m"`},
+	"task.disk":        {`"3MiB"`, `"4MiB"`},
+	"task.estimate":    {`"7s"`, `"70s"`},
 	"task.quiet":       {"quiet       = true", "quiet       = false"},
 	"task.network":     {"network     = false", "network     = true"},
 	"task.description": {"task one", "task two"},

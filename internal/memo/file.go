@@ -18,7 +18,7 @@ import (
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 1\n"
+const magic = "benchgraph memo 2\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -201,7 +201,7 @@ func (w *writer) node(n *Node) {
 
 func (w *writer) request(q *device.Request) {
 	w.flags(q.Quiet, q.GPUs.Model != nil)
-	for _, n := range []int{q.CPUs, int(q.Memory), q.Ports, q.GPUs.Count, int(q.GPUs.Memory)} {
+	for _, n := range []int{q.CPUs, int(q.Memory), int(q.Disk), q.Ports, q.GPUs.Count, int(q.GPUs.Memory)} {
 		w.number(n)
 	}
 	if q.GPUs.Model != nil {
@@ -346,7 +346,7 @@ func (r *reader) request() device.Request {
 	var q device.Request
 	flags := r.byte()
 	q.Quiet = flags&1 != 0
-	q.CPUs, q.Memory, q.Ports = r.number(), int64(r.number()), r.number()
+	q.CPUs, q.Memory, q.Disk, q.Ports = r.number(), int64(r.number()), int64(r.number()), r.number()
 	q.GPUs.Count, q.GPUs.Memory = r.number(), int64(r.number())
 	if flags&2 != 0 {
 		q.GPUs.Model = r.model(r.text())

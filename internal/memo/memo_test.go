@@ -58,7 +58,7 @@ func drawMemo(t *rapid.T) *Memo {
 		*n = Node{
 			Address: rapid.String().Draw(t, "address"), Kind: rapid.String().Draw(t, "kind"), Place: rapid.String().Draw(t, "place"),
 			Request: device.Request{
-				CPUs: rapid.Int().Draw(t, "cpus"), Memory: rapid.Int64().Draw(t, "memory"), Quiet: rapid.Bool().Draw(t, "quiet"), Ports: rapid.Int().Draw(t, "ports"),
+				CPUs: rapid.Int().Draw(t, "cpus"), Memory: rapid.Int64().Draw(t, "memory"), Disk: rapid.Int64().Draw(t, "disk"), Quiet: rapid.Bool().Draw(t, "quiet"), Ports: rapid.Int().Draw(t, "ports"),
 				GPUs: device.GPUs{Count: rapid.Int().Draw(t, "gpus"), Memory: rapid.Int64().Draw(t, "device memory"), Model: rapid.SampledFrom(models).Draw(t, "model")},
 			},
 			Estimate: time.Duration(rapid.Int64().Draw(t, "estimate")), Key: drawKey(t), Reason: rapid.String().Draw(t, "reason"),

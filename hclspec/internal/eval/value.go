@@ -72,8 +72,8 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	return d
 }
 
-// Memory is a text such as "64GiB" (binary) or "64GB" (decimal), or a number of bytes.
-func (r Reader) Memory(name string) int64 {
+// Size is a text such as "64GiB" (binary) or "64GB" (decimal), or a number of bytes.
+func (r Reader) Size(name string) int64 {
 	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
 	if !ok {
 		return 0

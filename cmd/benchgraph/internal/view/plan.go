@@ -200,6 +200,7 @@ type planNode struct {
 type Resources struct {
 	CPUs   int   `json:"cpus"`
 	Memory int64 `json:"memory_bytes,omitempty"`
+	Disk   int64 `json:"disk_bytes,omitempty"`
 	Ports  int   `json:"ports,omitempty"`
 	Quiet  bool  `json:"quiet,omitempty"`
 	GPUs   *GPUs `json:"gpus,omitempty"`
@@ -215,7 +216,7 @@ type GPUs struct {
 // ResourcesOf are the resources of a node.
 func ResourcesOf(n *engine.Node) Resources {
 	q := n.Resources
-	r := Resources{CPUs: max(q.CPUs, 1), Memory: q.Memory, Ports: q.Ports, Quiet: q.Quiet}
+	r := Resources{CPUs: max(q.CPUs, 1), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet}
 	if q.GPUs.Count > 0 {
 		r.GPUs = &GPUs{Count: q.GPUs.Count, Memory: q.GPUs.Memory}
 		if q.GPUs.Model != nil {
