@@ -89,8 +89,8 @@ report "all" {
 }
 `
 
-func killWorld(t *testing.T) *world {
-	w := newWorld(t, killed)
+func killWorld(t *testing.T, dir string) *world {
+	w := newWorldIn(t, dir, killed)
 	for i := range 5 {
 		w.write(fmt.Sprintf("in/%d", i), fmt.Sprintf("input %d\n", i))
 	}
@@ -139,7 +139,7 @@ func TestFaultKill(t *testing.T) {
 	}
 	t.Logf("go test -tags faults -run TestFaultKill ./cmd/benchgraph -kills %d -seed %d", *kills, *seed)
 	random := rand.New(rand.NewPCG(*seed, 1))
-	w := killWorld(t)
+	w := killWorld(t, t.TempDir())
 	w.env = append(w.env, "BENCHGRAPH_STATE_DIR="+w.path("undisturbed"))
 	w.must(0, "apply", "-var", "round=0")
 	want := w.finds("-var", "round=0")

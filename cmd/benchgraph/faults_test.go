@@ -33,7 +33,11 @@ type world struct {
 
 func newWorld(t *testing.T, benchmarks string) *world {
 	t.Helper()
-	dir := t.TempDir()
+	return newWorldIn(t, t.TempDir(), benchmarks)
+}
+
+func newWorldIn(t *testing.T, dir, benchmarks string) *world {
+	t.Helper()
 	w := &world{t: t, dir: dir, patience: patience}
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, ".home"), "BENCHGRAPH_HOST_LOCK=" + filepath.Join(dir, ".home", "host.lock"),

@@ -132,7 +132,10 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 // fetching it one by one.
 func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, w.flags...)
-	config := append([]string{"remote.origin.url", m.location}, w.config...)
+	config := append([]string{
+		"remote.origin.url", m.location,
+		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits do it for packs alone
+	}, w.config...)
 	if m.kind == remote {
 		config = append(config, "remote.origin.promisor", "true", "remote.origin.partialclonefilter", "blob:none")
 	}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,6 +128,9 @@ func (m *Mirror) prepare(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := settle(m.dir); err != nil {
+			return err
+		}
 		return writeAtomic(ready, []byte(id))
 	})
 }
@@ -221,6 +225,21 @@ func (m *Mirror) sweep() {
 			os.RemoveAll(path)
 		}
 	}
+}
+
+// settle makes all that is in a directory durable: a mirror is not called ready when a loss of power could leave it with
+// empty files, such as the one that keeps git from changing the ends of lines.
+func settle(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
 }
 
 // writeAtomic makes the file appear whole or not at all.
