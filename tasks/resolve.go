@@ -177,10 +177,13 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 }
 
 func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
-	text := fmt.Sprintf("%s has no commit %q: write a commit, branch or tag that is there.", repo.Address, u.Rev)
-	if commit, ok := strings.CutSuffix(u.Rev, "^"); ok {
-		text = fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
+	if u.Ambiguous {
+		return fmt.Sprintf("%q stands for several commits of %s: write one of them as a whole: %s.", u.Rev, repo.Address, strings.Join(u.Near, ", "))
 	}
+	if commit, ok := strings.CutSuffix(u.Rev, "^"); ok {
+		return fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
+	}
+	text := fmt.Sprintf("%q %s %s: write a commit, branch or tag that is there.", u.Rev, u.Reason, repo.Address)
 	if len(u.Near) > 0 {
 		text += " Did you mean " + strings.Join(u.Near, ", ") + "?"
 	}

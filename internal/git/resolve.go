@@ -25,7 +25,7 @@ type UnknownRev struct {
 }
 
 func (e *UnknownRev) Error() string {
-	s := fmt.Sprintf("revision %q: %s %s", e.Rev, e.Reason, e.Location)
+	s := fmt.Sprintf("revision %q %s %s", e.Rev, e.Reason, e.Location)
 	if len(e.Near) == 0 {
 		return s
 	}
@@ -49,7 +49,7 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	var wanted []string
 	for _, rev := range revs {
 		if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") || len(rev) > maxRev {
-			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown, Reason: "not the spelling of a revision of"})
+			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not the spelling of a revision of"})
 		} else if !slices.Contains(wanted, rev) {
 			wanted = append(wanted, rev)
 		}
@@ -181,7 +181,7 @@ var abbreviated = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
 
 // unknown says as much as can be found out about a revision that stands for no commit.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
-	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "unknown in"}
+	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not in"}
 	name := base(rev)
 	if abbreviated.MatchString(name) {
 		out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})
@@ -203,7 +203,7 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 			return nil, err
 		}
 		if c, ok := found[name]; ok {
-			u.Reason = fmt.Sprintf("%s is commit %s, which has no %s in", name, c.Commit[:12], strings.TrimPrefix(rev, name))
+			u.Reason = fmt.Sprintf("leads nowhere: %s is commit %s, which has no %s in", name, c.Commit[:12], strings.TrimPrefix(rev, name))
 			if m.local.shallow {
 				u.Reason += " the shallow clone"
 			}
@@ -215,6 +215,9 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 		return nil, err
 	}
 	u.Near = near(name, strings.Fields(out))
+	if slices.Contains(u.Near, name) { // a tag of a file, or a branch of a damaged repository
+		u.Reason, u.Near = "leads to no commit in", nil
+	}
 	return u, nil
 }
 

@@ -144,20 +144,21 @@ func TestABundleThatWasWrittenAnewIsFollowed(t *testing.T) {
 
 func TestUnknownRevisionsSayWhatIsNear(t *testing.T) {
 	o, ids := history(t)
+	o.git("tag", "tree", "main^{tree}")
 	for name, location := range map[string]string{"path": o.dir, "URL": "file://" + o.dir} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := open(t, location)
-			found, err := m.Resolve(t.Context(), []string{"main", "v1.1", "feature/fastpath", "main~9", "deadbeef", "--upload-pack=touch /tmp/x", "a\nb", "main:a.txt", "a..b", "main@{1}", ""})
+			found, err := m.Resolve(t.Context(), []string{"main", "v1.1", "feature/fastpath", "main~9", "deadbeef", "--upload-pack=touch /tmp/x", "a\nb", "main:a.txt", "a..b", "main@{1}", "", "tree"})
 			if found["main"].Commit != ids["merge"] {
 				t.Errorf("main: %v", found)
 			}
 			for _, want := range []string{
-				`revision "v1.1": unknown in ` + location + `; did you mean "v1.0"?`,
-				`revision "feature/fastpath": unknown in ` + location + `; did you mean "feature/fast-path"?`,
-				`revision "main~9": main is commit ` + ids["merge"][:12] + `, which has no ~9 in ` + location,
-				`revision "deadbeef": unknown in ` + location,
-				`revision "--upload-pack=touch /tmp/x": not the spelling of a revision of ` + location,
-				`revision "a\nb": not the spelling`, `revision "main:a.txt": not the`, `revision "a..b": not the`, `revision "main@{1}": not the`, `revision "": not the`,
+				`revision "v1.1" is not in ` + location + `; did you mean "v1.0"?`,
+				`revision "feature/fastpath" is not in ` + location + `; did you mean "feature/fast-path"?`,
+				`revision "main~9" leads nowhere: main is commit ` + ids["merge"][:12] + `, which has no ~9 in ` + location,
+				`revision "deadbeef" is not in ` + location, `revision "tree" leads to no commit in ` + location,
+				`revision "--upload-pack=touch /tmp/x" is not the spelling of a revision of ` + location,
+				`revision "a\nb" is not the spelling`, `revision "main:a.txt" is not the`, `revision "a..b" is not the`, `revision "main@{1}" is not the`, `revision "" is not the`,
 			} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nlacks %s", err, want)
