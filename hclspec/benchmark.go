@@ -22,6 +22,8 @@ func benchmarkSchema() *eval.Schema {
 			{Kind: "server", Key: []string{"command", "env"}, Blocks: []*eval.Schema{
 				{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
 			}},
+			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
+			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
 			// How many blocks are measured is not part of what one of them is.
 			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max"}},
 			// Reading the output anew takes no new measurement.
@@ -37,7 +39,7 @@ func decodeBenchmark(r reader, b Block) {
 	bench := Benchmark{
 		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(), Command: r.command("command"),
 		Client: r.client(b), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
-		GPUs: r.gpus(), Server: r.server(), Design: r.design(), Metrics: r.metrics(),
+		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Design: r.design(), Metrics: r.metrics(),
 	}
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
 		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
@@ -46,6 +48,9 @@ func decodeBenchmark(r reader, b Block) {
 	r.arguments(bench.Command, bench.Secrets)
 	if bench.Server != nil {
 		r.arguments(bench.Server.Command, bench.Secrets)
+	}
+	if bench.Canary != nil {
+		r.arguments(bench.Canary.Command, bench.Secrets)
 	}
 	r.l.spec.Benchmarks = append(r.l.spec.Benchmarks, bench)
 }
@@ -126,6 +131,21 @@ func (r reader) server() *Server {
 	return s
 }
 
+func (r reader) canary() *Canary {
+	b := r.Block.Block("canary")
+	if b == nil {
+		return nil
+	}
+	r = r.nested(b)
+	r.Need("command", "a small workload whose speed does not depend on what is measured")
+	c := &Canary{
+		Command: r.command("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 1, 0.05),
+		Timeout: r.Duration("timeout", 10*time.Minute), Range: b.Range,
+	}
+	r.placeholders(c.Command)
+	return c
+}
+
 func (r reader) design() Design {
 	d := Design{Samples: 7, Max: 7, Pairing: "blocked"}
 	b := r.Block.Block("design")
@@ -169,7 +189,10 @@ func (r reader) metrics() Metrics {
 			continue
 		}
 		names = append(names, custom.Name)
-		m.Custom = append(m.Custom, r.nested(custom).metric())
+		own := r.nested(custom)
+		metric := own.reading(custom.Name)
+		metric.Better, metric.Tie = own.Choice("better", "", "higher", "lower"), own.Fraction("tie", 0.5, 0)
+		m.Custom = append(m.Custom, metric)
 	}
 	if !r.Has("primary") && len(names) == 1 {
 		m.Primary = names[0]
@@ -183,13 +206,11 @@ func (r reader) metrics() Metrics {
 	return m
 }
 
-func (r reader) metric() Metric {
-	m := Metric{
-		Name: r.Block.Name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""), Unit: r.Str("unit"),
-		Better: r.Choice("better", "", "higher", "lower"), Tie: r.Fraction("tie", 0.5, 0), Range: r.Block.Range,
-	}
+// reading says where in the output of a command a number of that name stands.
+func (r reader) reading(name string) Metric {
+	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""), Unit: r.Str("unit"), Range: r.Block.Range}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
-		r.Fail(r.Block.Range, "How is the metric read?", "metric %q needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", m.Name)
+		r.Fail(r.Block.Range, "How is the metric read?", "%s needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", r.Title())
 	}
 	return m
 }

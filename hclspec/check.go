@@ -36,6 +36,7 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 func (l *loader) check() {
 	l.checkBaselines()
 	l.checkComparable()
+	l.checkBlocks()
 	l.checkCycles()
 }
 
@@ -74,6 +75,49 @@ func (l *loader) checkComparable() {
 			}
 		}
 	}
+}
+
+// checkBlocks makes sure that what a block has once is the same for all of its members: the variants of a commit.
+func (l *loader) checkBlocks() {
+	type group struct{ benchmark, commit string }
+	first := map[group]*Benchmark{}
+	for i := range l.spec.Benchmarks {
+		b := &l.spec.Benchmarks[i]
+		commit, _, member := strings.Cut(b.Candidate, "/")
+		if !member {
+			continue
+		}
+		g := group{b.Address.Name, commit}
+		if first[g] == nil {
+			first[g] = b
+		}
+		if other := first[g]; b.Canary.text() != other.Canary.text() {
+			l.scope.Diags.Error(b.Address.Key, b.Canary.place(other.Canary), "Several canaries for one block",
+				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, which runs before the first and after the last of them. "+
+					"Here it is another one than for %q: write it without what depends on the variant.", other.Address.Key))
+		}
+	}
+}
+
+// text is all that a canary declares; empty: there is none.
+func (c *Canary) text() string {
+	if c == nil {
+		return ""
+	}
+	words := append([]Text{c.Command.Shell}, c.Command.Argv...)
+	text := fmt.Sprintf("%+q %g %s", []string{c.Metric.Match, c.Metric.JSON, c.Metric.File, c.Metric.Unit}, c.Tolerance, c.Timeout)
+	for _, word := range words {
+		text += fmt.Sprintf(" %q", word.Expand(Address.String))
+	}
+	return text
+}
+
+// place is where a canary stands, or the other one where there is none.
+func (c *Canary) place(other *Canary) hcl.Range {
+	if c == nil {
+		return other.Range
+	}
+	return c.Range
 }
 
 // checkCycles finds nodes that need each other and names the chain. Each node is visited once, without recursion, since

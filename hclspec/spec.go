@@ -251,6 +251,7 @@ type Benchmark struct {
 	Secrets []string
 	GPUs    *GPUs
 	Server  *Server
+	Canary  *Canary
 	Command Command
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
@@ -282,6 +283,16 @@ type Server struct {
 	Log     string // RE2
 	TCP     bool
 	Timeout time.Duration // to get ready
+}
+
+// Canary is a workload of known speed that runs before and after the members of each block: when its speed changes, it is the
+// machine that has changed.
+type Canary struct {
+	Command   Command
+	Metric    Metric        // where its number is
+	Tolerance float64       // largest relative difference between two of its numbers
+	Timeout   time.Duration // for each run
+	Range     hcl.Range
 }
 
 // Design says how often is measured.

@@ -270,7 +270,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	for i := 1; i <= max(b.blocks[g.name], g.design.Samples); i++ {
 		first := members[0].bench
 		at := hclspec.Address{Kind: "trial", Name: first.Address.Name, Key: fmt.Sprintf("%s#%d", key, i), Keyed: true}
-		t := &trialTask{p: b.Project, block: i, members: members, pilot: pilot}
+		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot}
 		for _, m := range members {
 			t.refs.addMember(m)
 			t.refs.add(m.bench.Image, m.client)
@@ -306,6 +306,9 @@ func (r *refs) addMember(m member) {
 	if b.Server != nil {
 		r.addCommand(b.Server.Command)
 		r.addEnv(b.Server.Env)
+	}
+	if b.Canary != nil {
+		r.addCommand(b.Canary.Command)
 	}
 	r.addFixes(m.fixes)
 }

@@ -191,6 +191,8 @@ func TestServersInContainers(t *testing.T) {
 			rule: "oom_killed", stage: "run", tells: "raise memory in the block"},
 		{name: "has a client that takes too long", server: httpd, ready: `tcp = true`, command: `"sleep 600"`, more: `timeout = "1s"`, rule: "patience", stage: "run"},
 		{name: "cannot be found in the image", server: `["no-such-program"]`, ready: `tcp = true`, command: get, rule: "not_started", stage: "start", tells: "no-such-program"},
+		{name: "has a canary in its client's image", server: httpd, ready: `tcp = true`, command: get,
+			more: "canary {\ncommand = \"grep -q WORD /etc/word; test ! -e pages; echo moved 5 GB/s\"\nmatch = \"moved ([0-9]+)\"\n}"},
 		{name: "is apart from its client", server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
 			command: `"test ! -e $OUT/own; echo mine > $OUT/client; ` + get[1:]},
 	}

@@ -180,6 +180,14 @@ benchmark "b" {
       timeout = "3m"
     }
   }
+  canary {
+    command   = "true # canary"
+    match     = "canary ([0-9]+)"
+    file      = "out-k.json"
+    unit      = "GB/s"
+    tolerance = 0.06
+    timeout   = "6m"
+  }
   design {
     samples = 4
     max     = 8
@@ -372,6 +380,13 @@ var edits = map[string]edit{
 	"benchmark.server.ready.log":        {`http    = "/health"`, `log     = "ready"`},
 	"benchmark.server.ready.tcp":        {`http    = "/health"`, `tcp     = true`},
 	"benchmark.server.ready.timeout":    {`timeout = "3m"`, `timeout = "4m"`},
+	"benchmark.canary.command":          {"true # canary", "true # another canary"},
+	"benchmark.canary.match":            {"canary ([0-9]+)", "canary: ([0-9]+)"},
+	"benchmark.canary.json":             {`match     = "canary ([0-9]+)"`, `json      = "a.b"`},
+	"benchmark.canary.file":             {"out-k.json", "out-l.json"},
+	"benchmark.canary.unit":             {`"GB/s"`, `"MB/s"`},
+	"benchmark.canary.tolerance":        {"tolerance = 0.06", "tolerance = 0.07"},
+	"benchmark.canary.timeout":          {`"6m"`, `"7m"`},
 	"benchmark.design.samples":          {"samples = 4", "samples = 5"},
 	"benchmark.design.max":              {"max     = 8", "max     = 9"},
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},

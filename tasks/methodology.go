@@ -45,6 +45,9 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
 	}
+	if c := b.Canary; c != nil {
+		add("canary", p.neutralCommand(c.Command))
+	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
 	add("pairing", b.Design.Pairing)
 	add("metrics", fmt.Sprint(b.Metrics.Format, " ", b.Metrics.File))

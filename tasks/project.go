@@ -102,6 +102,7 @@ type Project struct {
 	unresolved map[string]string           // by name of an image: why nobody knows which one it is
 	builds     map[string]buildContext     // of image builds, as they were when they were first looked at
 	lacks      func() string               // why there is no container engine, asked once; empty: there is one
+	canaries   canaries                    // of blocks that count
 	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
 }
 

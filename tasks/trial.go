@@ -43,6 +43,8 @@ func (m member) allFixes() []appliedFix { return append(slices.Clip(m.fixes), m.
 // trialTask measures one block.
 type trialTask struct {
 	p       *Project
+	at      hclspec.Address
+	group   string // name
 	refs    refs
 	block   int      // from 1
 	members []member // by name
@@ -52,6 +54,9 @@ type trialTask struct {
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
 	d.Add("hardware", t.p.hardware) // another class of machine is another result, also in a shared store
+	if c := t.trusted().bench.Canary; c != nil {
+		t.refs.describeCommand(d, "canary", c.Command)
+	}
 	for _, m := range t.members {
 		d.Add("member", m.name, strconv.FormatBool(m.baseline)) // without its baseline, nothing of a block is measured
 		t.describeMember(d, m)
@@ -94,6 +99,7 @@ type trialRecord struct {
 	Order    []string                `json:"order"` // members in the order in which they ran
 	Class    device.Class            `json:"hardware_class"`
 	Instance device.Instance         `json:"hardware_instance"`
+	Canary   *canaryRecord           `json:"canary,omitempty"`
 	Members  map[string]memberRecord `json:"members"`
 }
 
@@ -130,17 +136,8 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range rec.Order {
-		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
-		if why := t.leftOut(m, rec, pilot); why != "" {
-			rec.Members[name] = memberRecord{Candidate: m.candidate, Skipped: why}
-			continue
-		}
-		r, err := t.sample(ctx, env, m)
-		if err != nil {
-			return err
-		}
-		rec.Members[name] = r
+	if err := t.measure(ctx, env, &rec, pilot); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -152,6 +149,36 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	}
 	_, err = f.Write(append(text, '\n'))
 	return errors.Join(err, f.Close())
+}
+
+// measure takes a sample of every member that is not left out, and runs the canary before and after them.
+func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *trialRecord, pilot *trialRecord) error {
+	c := t.canary(env, rec.Instance)
+	if !slices.ContainsFunc(t.members, func(m member) bool { return t.leftOut(m, *rec, pilot) == "" }) {
+		c = nil
+	}
+	if err := c.before(ctx); err != nil {
+		return err
+	}
+	for _, name := range rec.Order {
+		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
+		if why := t.leftOut(m, *rec, pilot); why != "" {
+			rec.Members[name] = memberRecord{Candidate: m.candidate, Skipped: why}
+			continue
+		}
+		r, err := t.sample(ctx, env, m)
+		if err != nil {
+			return err
+		}
+		rec.Members[name] = r
+	}
+	if err := c.after(ctx); err != nil {
+		return err
+	}
+	if c != nil {
+		rec.Canary = &c.record
+	}
+	return nil
 }
 
 const recordFile = "record.json"
@@ -252,4 +279,16 @@ func readTrial(e cache.Entry) (*trialRecord, error) {
 		return nil, fmt.Errorf("%s: %w", recordFile, err)
 	}
 	return rec, nil
+}
+
+// TrialSummary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its node.
+func TrialSummary(record json.RawMessage) (lines [][2]string) {
+	var rec trialRecord
+	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {
+		return nil
+	}
+	if rec.Canary != nil {
+		lines = append(lines, [2]string{"canary", rec.Canary.String()})
+	}
+	return lines
 }

@@ -56,6 +56,9 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		}
 		a.Waves++
 		p.room.begin(ctx, plan)
+		if err := p.recallCanaries(ctx, plan); err != nil {
+			return a, err
+		}
 		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
 		a.Result.Done += result.Done
 		a.Result.Failures = append(a.Result.Failures, result.Failures...)

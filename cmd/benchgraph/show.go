@@ -165,6 +165,9 @@ func (s *session) showNode(v *nodeView) {
 		}
 		line(name, "%s", text)
 	}
+	for _, told := range tasks.TrialSummary(v.Record) {
+		line(told[0], "%s", told[1])
+	}
 	for i, t := range v.Attempts {
 		how := "succeeded"
 		if t.Failure != nil {

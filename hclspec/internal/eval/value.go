@@ -3,6 +3,7 @@ package eval
 import (
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +43,12 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 
 // Fraction is a number that lies between two others, both excluded.
 func (r Reader) Fraction(name string, high, standard float64) float64 {
-	if _, ok := r.Value(name); !ok {
+	v, ok := r.Value(name)
+	if !ok {
+		return standard
+	}
+	if percent, is := percentage(v); is {
+		r.Fail(r.At(name), "Wrong type", "%s must be a number, not a percentage: write %g.", name, percent/100)
 		return standard
 	}
 	f := r.Number(name, standard)
@@ -50,6 +56,16 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 		r.Fail(r.At(name), "Number out of range", "%s must lie between 0 and %g, not %g.", name, high, f)
 	}
 	return f
+}
+
+// percentage reads a text such as "3%".
+func percentage(v cty.Value) (percent float64, ok bool) {
+	if v.Type() != cty.String {
+		return 0, false
+	}
+	text, ok := strings.CutSuffix(v.AsString(), "%")
+	percent, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return percent, ok && err == nil
 }
 
 // Duration is a text such as "40m", or a number of seconds.

@@ -85,3 +85,23 @@ func TestWhatANodeNeedsIsCopiedOrMade(t *testing.T) {
 		t.Error("a compare has nothing to do by hand, and no error says so")
 	}
 }
+
+func TestACanaryRunsBeforeAndAfterABlock(t *testing.T) {
+	says := func(text string) hclspec.Command { return hclspec.Command{Shell: literal("echo " + text)} }
+	member := func(variant string) hclspec.Benchmark {
+		return hclspec.Benchmark{
+			Block:   hclspec.Block{Address: hclspec.Address{Kind: "benchmark", Name: "b", Key: "c/" + variant, Keyed: true}, Candidate: "c/" + variant},
+			Command: says(variant), Canary: &hclspec.Canary{Command: says("canary for $FOR")}, Env: map[string]hclspec.Text{"FOR": literal(variant)},
+		}
+	}
+	p := Project{Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) { return "", false }, Spec: &hclspec.Spec{
+		Dir: t.TempDir(), Benchmarks: []hclspec.Benchmark{member("new"), member("old")}, Variants: []hclspec.Variant{{Name: "new"}, {Name: "old", Baseline: true}},
+	}}
+	script, err := p.Script(hclspec.Address{Kind: "trial", Name: "b", Key: "c#1", Keyed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := run(t, script), "canary for old\nnew\nold\ncanary for old\n"; got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+}

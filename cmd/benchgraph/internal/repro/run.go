@@ -212,25 +212,44 @@ func (s *script) word(t hclspec.Text, text func(string) string) string {
 	return b.String()
 }
 
-// trial writes one lifecycle of every member of a block.
+// trial writes one lifecycle of every member of a block, and the canary before and after them.
 func (s *script) trial(at hclspec.Address) error {
 	group, _, _ := strings.Cut(at.Key, "#")
-	found := false
+	var members []*hclspec.Benchmark
+	baseline := 0
 	for i := range s.Spec.Benchmarks {
 		b := &s.Spec.Benchmarks[i]
-		commit, _, _ := strings.Cut(b.Candidate, "/")
+		commit, variant, _ := strings.Cut(b.Candidate, "/")
 		if b.Address.Name != at.Name || group != commit && group != b.Candidate && group != b.Address.Key {
 			continue
 		}
-		found = true
+		if slices.ContainsFunc(s.Spec.Variants, func(v hclspec.Variant) bool { return v.Baseline && v.Name == variant }) {
+			baseline = len(members)
+		}
+		members = append(members, b)
+	}
+	if len(members) == 0 {
+		return fmt.Errorf("%s: no benchmark of the file belongs to it", at)
+	}
+	if err := s.canary(members[baseline]); err != nil {
+		return err
+	}
+	for _, b := range members {
 		if err := s.lifecycle(b); err != nil {
 			return err
 		}
 	}
-	if !found {
-		return fmt.Errorf("%s: no benchmark of the file belongs to it", at)
+	return s.canary(members[baseline])
+}
+
+// canary writes one run of a block's canary, which has the place of its baseline.
+func (s *script) canary(b *hclspec.Benchmark) error {
+	if b.Canary == nil {
+		return nil
 	}
-	return nil
+	r := &running{env: b.Env, secrets: b.Secrets, command: b.Canary.Command, image: b.Image, limits: b.Limits, network: b.Network}
+	_, err := s.run(b.Address, r, b.Client)
+	return err
 }
 
 // lifecycle writes one sample: start the server, warm up, run the command, stop.

@@ -1,0 +1,307 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// A canary is a workload of known speed that runs on a block's devices before its first member and after its last one. It
+// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed, and the block
+// does not count: see docs/adr/0030.
+
+// canaryRecord is what the canary of a block printed.
+type canaryRecord struct {
+	Unit   string    `json:"unit"`
+	Before canaryRun `json:"before"`
+	After  canaryRun `json:"after"`
+}
+
+// canaryRun is one run of a canary. Its raw output is kept beside those of the members.
+type canaryRun struct {
+	Value    float64          `json:"value"`
+	Start    time.Time        `json:"start"`
+	Duration time.Duration    `json:"duration"`
+	Watched  []device.Summary `json:"watched,omitempty"` // how the devices were meanwhile
+}
+
+// Where the raw output of a canary is kept.
+const (
+	canaryBefore = "canary.before"
+	canaryAfter  = "canary.after"
+)
+
+// String is a canary's numbers for people.
+func (r canaryRecord) String() string {
+	before, after := r.Before.Value, r.After.Value
+	return fmt.Sprintf("%s before, %s after (%s)", figure(before, r.Unit), figure(after, r.Unit), change(after, before))
+}
+
+// canary is that of one block.
+type canary struct {
+	spec   *hclspec.Canary
+	t      *trialTask
+	env    *engine.Env
+	place  canaryPlace
+	record canaryRecord
+}
+
+// canary is the block's; nil when it has none.
+func (t *trialTask) canary(env *engine.Env, in device.Instance) *canary {
+	spec := t.trusted().bench.Canary
+	if spec == nil {
+		return nil
+	}
+	return &canary{spec: spec, t: t, env: env, place: placeOf(t.group, in)}
+}
+
+// trusted is the member in whose place a canary runs: the baseline, which no patch has changed.
+func (t *trialTask) trusted() member {
+	return t.members[max(0, slices.IndexFunc(t.members, func(m member) bool { return m.baseline }))]
+}
+
+// before runs the canary ahead of the members. There is nothing to be measured when it is not as fast as it was in other
+// blocks.
+func (c *canary) before(ctx context.Context) (err error) {
+	if c == nil {
+		return nil
+	}
+	if c.record.Before, err = c.run(ctx, canaryBefore); err != nil {
+		return err
+	}
+	return c.judge(c.record.Before)
+}
+
+// after runs the canary again, and says whether the block counts.
+func (c *canary) after(ctx context.Context) (err error) {
+	if c == nil {
+		return nil
+	}
+	if c.record.After, err = c.run(ctx, canaryAfter); err != nil {
+		return err
+	}
+	before, after := c.record.Before.Value, c.record.After.Value
+	if off(after, before, c.spec.Tolerance) {
+		return c.void("%s before the block and %s after it (%s)", c.figure(before), c.figure(after), change(after, before))
+	}
+	if err := c.judge(c.record.After); err != nil {
+		return err
+	}
+	c.t.p.canaries.note(c.place, c.t.at, []float64{before, after})
+	return nil
+}
+
+// judge holds a run against those of the blocks of the group that count and ran on the same devices.
+func (c *canary) judge(r canaryRun) error {
+	usual, blocks := c.t.p.canaries.usual(c.place, c.t.at)
+	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
+		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.figure(r.Value), c.figure(usual), blocks, change(r.Value, usual))
+	}
+	return nil
+}
+
+// fewestBlocks is how many blocks say what is usual: of fewer, one that is odd itself would decide.
+const fewestBlocks = 3
+
+// off says whether two numbers differ by more than a tolerance, relative to the second.
+func off(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
+
+func change(value, from float64) string { return fmt.Sprintf("%+.1f %%", 100*(value/from-1)) }
+
+func (c *canary) figure(value float64) string { return figure(value, c.record.Unit) }
+
+func figure(value float64, unit string) string {
+	return strings.TrimSpace(fmt.Sprintf("%.6g %s", value, unit))
+}
+
+func (c *canary) void(format string, args ...any) error {
+	return c.failed("canary", fmt.Sprintf("the block does not count: its canary changed by more than %g %%", 100*c.spec.Tolerance), fmt.Sprintf(format, args...),
+		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
+}
+
+// failed is the failure of a block because of its canary. Nothing is known of its members by it.
+func (c *canary) failed(rule, message, evidence, remedy string) error {
+	f := &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run", Message: message, Evidence: evidence, Remedy: remedy}}
+	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
+		"benchmark": c.t.trusted().bench.Address.Name, "block": c.t.block,
+	}})
+	return f
+}
+
+// run runs the canary once and reads its number. What keeps it from running says nothing of what is measured.
+func (c *canary) run(ctx context.Context, name string) (canaryRun, error) {
+	r := canaryRun{Start: time.Now()}
+	fmt.Fprintf(c.env.Log, "== block %d: %s ==\n", c.t.block, name)
+	out := filepath.Join(c.env.Out, name)
+	var err error
+	r.Watched, err = c.t.watched(ctx, c.env, func(ctx context.Context) error { return c.live(ctx, name, out) })
+	r.Duration = time.Since(r.Start)
+	f, ok := errors.AsType[*engine.Failure](err)
+	switch {
+	case ok && !f.Class.Retried():
+		return r, c.failed("canary_failed", "nothing was measured: the canary failed: "+f.Message, f.Evidence, cmp.Or(f.Remedy, "mend the canary's command; its output is in the log"))
+	case err != nil:
+		return r, err
+	}
+	s, err := c.t.p.canaryValue(c.spec, out)
+	if err != nil {
+		return r, c.failed("canary_failed", "nothing was measured: the canary ran, but "+err.Error(), "", "correct match or json in the canary; its output is in the log")
+	}
+	r.Value, c.record.Unit = s.Value, s.Unit
+	fmt.Fprintf(c.env.Log, "benchgraph: the canary says %s\n", c.figure(r.Value))
+	return r, nil
+}
+
+// live runs the command like that of a benchmark, in the place of the block's host.
+func (c *canary) live(ctx context.Context, name, out string) error {
+	m := c.t.trusted()
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	sh, err := c.t.p.newShell(c.env, c.t.refs, filepath.Join(c.env.Work, name), filepath.Join(out, outDir))
+	if err != nil {
+		return err
+	}
+	l := &lifecycle{t: c.t, env: c.env, m: m, out: out, sh: sh}
+	l.progress(name)
+	ran := func() error {
+		if client := m.bench.Client; client != (hclspec.Address{}) {
+			if err := copyTree(sh.dir, c.t.refs.input(c.env, client).Dir); err != nil {
+				return err
+			}
+		}
+		if err := l.settle(sh, cmp.Or(m.client, m.bench.Image)); err != nil {
+			return err
+		}
+		sh.fixes, sh.applied = nil, nil // it is no evidence of what a candidate lacks
+		stdout, err := create(filepath.Join(out, stdoutFile))
+		if err != nil {
+			return err
+		}
+		return errors.Join(sh.run(ctx, "run", sh.expand(c.spec.Command), c.spec.Timeout, stdout), stdout.Close())
+	}()
+	if err := admit(ctx, out, name, sh.secrets); err != nil {
+		return conceal(errors.Join(err, cache.RemoveTree(out)), sh.secrets)
+	}
+	return conceal(ran, sh.secrets)
+}
+
+// canaryValue reads the number of a canary from its raw output.
+func (p *Project) canaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
+	result, err := p.read(&hclspec.Benchmark{Metrics: hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}}, dir)
+	if err != nil {
+		return metrics.Sample{}, err
+	}
+	s, ok := metrics.Find(result.Samples, spec.Metric.Name)
+	switch {
+	case !ok:
+		return s, errors.New("its number is not in the output")
+	case !(s.Value > 0) || math.IsInf(s.Value, 0):
+		return s, fmt.Errorf("its number is %g, and must be positive", s.Value)
+	}
+	return s, nil
+}
+
+// canaryPlace is where canaries run that are held against each other.
+type canaryPlace struct {
+	group, host string
+	devices     string // UUIDs, sorted
+}
+
+func placeOf(group string, in device.Instance) canaryPlace {
+	return canaryPlace{group, in.Host, strings.Join(slices.Sorted(slices.Values(in.UUIDs)), " ")}
+}
+
+// canaries are the numbers of canaries in blocks that count, by the addresses of their trials. It is safe for concurrent use.
+type canaries struct {
+	mu sync.Mutex
+	of map[canaryPlace]map[hclspec.Address][]float64
+}
+
+func (c *canaries) note(at canaryPlace, trial hclspec.Address, values []float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[canaryPlace]map[hclspec.Address][]float64{}
+	}
+	if c.of[at] == nil {
+		c.of[at] = map[hclspec.Address][]float64{}
+	}
+	c.of[at][trial] = values
+}
+
+// usual is the median of the numbers of other blocks, and how many these are.
+func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64, blocks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []float64
+	for trial, values := range c.of[at] {
+		if trial != except {
+			all = append(all, values...)
+			blocks++
+		}
+	}
+	if blocks == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2, blocks
+}
+
+// recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be another
+// one by now, so the raw output is read.
+func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
+	for _, g := range p.groups {
+		if g.members[0].bench.Canary == nil {
+			continue
+		}
+		for _, t := range g.trials {
+			step, ok := plan.Step(t.at.String())
+			if !ok {
+				continue
+			}
+			end, err := plan.End(ctx, p.Store, step)
+			if err != nil {
+				return err
+			}
+			if end.Entry.Dir != "" {
+				if err := p.recallCanary(g, t.at, end.Entry); err != nil {
+					return fmt.Errorf("%s: %w", t.at, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Project) recallCanary(g *group, trial hclspec.Address, e cache.Entry) error {
+	rec, err := readTrial(e)
+	if err != nil || rec.Canary == nil {
+		return err
+	}
+	var values []float64
+	for _, name := range []string{canaryBefore, canaryAfter} {
+		s, err := p.canaryValue(g.members[0].bench.Canary, filepath.Join(e.Dir, name))
+		if err != nil {
+			return nil // another definition finds nothing in it: then it says nothing
+		}
+		values = append(values, s.Value)
+	}
+	p.canaries.note(placeOf(g.name, rec.Instance), trial, values)
+	return nil
+}
