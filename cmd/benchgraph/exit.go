@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -146,60 +144,17 @@ func remedyOf(err error) string {
 
 // printDiags writes diagnostics with the lines that they are about.
 func (a *app) printDiags(diags hcl.Diagnostics, files map[string]*hcl.File) {
-	if len(diags) == 0 {
-		return
-	}
-	width := uint(0)
+	width := 0
 	if f, tty := terminal(a.stderr); tty {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			width = uint(columns)
+			width = columns
 		}
 	}
-	shown := make(map[string]*hcl.File, len(files))
-	for name, f := range files {
-		shown[name] = &hcl.File{Body: f.Body, Bytes: printable.Source(f.Bytes), Nav: f.Nav}
-	}
-	w := hcl.NewDiagnosticTextWriter(a.stderr, shown, width, a.style(a.stderr).Color)
 	for _, d := range diags {
-		clean := *d
-		clean.Summary, clean.Detail = view.Clean(d.Summary), printable.Lines(d.Detail)
-		if d.Subject != nil && shown[d.Subject.Filename] != nil && unwieldy(shown[d.Subject.Filename].Bytes, d) {
-			fmt.Fprint(a.stderr, inShort(&clean, shown[d.Subject.Filename].Bytes))
-		} else if err := w.WriteDiagnostic(&clean); err != nil {
-			fmt.Fprintln(a.stderr, view.Clean(d.Error()))
+		var file *hcl.File
+		if d.Subject != nil {
+			file = files[d.Subject.Filename]
 		}
+		fmt.Fprint(a.stderr, a.style(a.stderr).Diagnostic(d, file, width))
 	}
-}
-
-// unwieldy says whether HCL's own writer would take long for a diagnostic, since it goes through the whole file for each,
-// or would show lines that nobody can read.
-func unwieldy(src []byte, d *hcl.Diagnostic) bool {
-	before, after := around(src, d)
-	return len(src) > 1<<20 || len(before)+len(after) > 2000 || d.Context != nil && d.Context.End.Byte-d.Context.Start.Byte > 2000
-}
-
-// around is the line of a diagnostic, in two parts.
-func around(src []byte, d *hcl.Diagnostic) (before, after []byte) {
-	at := min(max(d.Subject.Start.Byte, 0), len(src))
-	before, after = src[:at], src[at:]
-	before = before[bytes.LastIndexByte(before, '\n')+1:]
-	after, _, _ = bytes.Cut(after, []byte("\n"))
-	return before, after
-}
-
-// inShort is a diagnostic with what stands next to its place.
-func inShort(d *hcl.Diagnostic, src []byte) string {
-	before, after := around(src, d)
-	if len(before) > 60 {
-		before = append([]byte("…"), before[len(before)-60:]...)
-	}
-	if len(after) > 100 {
-		after = append(slices.Clone(after[:100]), "…"...)
-	}
-	severity := "Error"
-	if d.Severity == hcl.DiagWarning {
-		severity = "Warning"
-	}
-	line := strings.ToValidUTF8(string(before)+string(after), "�")
-	return fmt.Sprintf("%s: %s\n\n  on %s line %d:\n%4d: %s\n\n%s\n\n", severity, d.Summary, d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Line, line, d.Detail)
 }

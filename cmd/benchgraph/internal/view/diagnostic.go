@@ -1,0 +1,115 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/mitchellh/go-wordwrap"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// Diagnostic is what a diagnostic says, with the lines of the file that it is about; file may be nil. Words are wrapped at
+// width columns, unless that is 0. HCL has a writer of its own, but that reads the whole file for each diagnostic and
+// shows lines of any length.
+func (s Style) Diagnostic(d *hcl.Diagnostic, file *hcl.File, width int) string {
+	severity := s.Error("Error")
+	if d.Severity == hcl.DiagWarning {
+		severity = s.paint(yellow, "Warning")
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s\n\n", severity, Clean(d.Summary))
+	if d.Subject != nil {
+		out.WriteString(s.place(d, file))
+	}
+	if detail := printable.Lines(d.Detail); detail != "" {
+		if width > 0 {
+			detail = wordwrap.WrapString(detail, uint(width))
+		}
+		fmt.Fprintf(&out, "%s\n\n", detail)
+	}
+	return out.String()
+}
+
+// place says where a diagnostic's subject is, and shows its lines and those of its context.
+func (s Style) place(d *hcl.Diagnostic, file *hcl.File) string {
+	at := fmt.Sprintf("  on %s line %d", Clean(d.Subject.Filename), d.Subject.Start.Line)
+	if file == nil || file.Bytes == nil {
+		return at + ":\n  (source code not available)\n\n"
+	}
+	if nav, ok := file.Nav.(interface{ ContextString(offset int) string }); ok {
+		if around := nav.ContextString(d.Subject.Start.Byte); around != "" {
+			at += ", in " + Clean(around)
+		}
+	}
+	whole := *d.Subject
+	if d.Context != nil && d.Context.End.Byte-d.Context.Start.Byte <= 2000 {
+		whole = hcl.RangeOver(whole, *d.Context)
+	}
+	return at + ":\n" + s.excerpt(file.Bytes, whole, *d.Subject) + "\n"
+}
+
+// What is shown of a file: no more lines than anybody looks at, and of a long line what stands next to the place.
+const (
+	maxLines  = 20
+	maxLine   = 1000
+	maxBefore = 60
+	maxAfter  = 100
+)
+
+// excerpt is the lines of a range of src, with their numbers. What is marked in them begins on one of them.
+func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
+	limit := func(offset int) int { return min(max(offset, 0), len(src)) }
+	from, to := limit(marked.Start.Byte), limit(max(marked.End.Byte, marked.Start.Byte+1))
+	start := bytes.LastIndexByte(src[:limit(shown.Start.Byte)], '\n') + 1
+	end := max(limit(shown.End.Byte), start)
+	if shown.End.Byte > shown.Start.Byte && end > start && src[end-1] == '\n' {
+		end-- // nothing of the next line
+	}
+	var out strings.Builder
+	for number := shown.Start.Line; start <= end; number++ {
+		if number == shown.Start.Line+maxLines {
+			out.WriteString("      …\n")
+			break
+		}
+		line, _, _ := bytes.Cut(src[start:], []byte("\n"))
+		next := start + len(line) + 1
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		first := min(max(from-start, 0), len(line))
+		last := min(max(to-start, first), len(line))
+		before, middle, after := line[:first], line[first:last], line[last:]
+		if len(line) > maxLine {
+			before, middle, after = ending(before, maxBefore), beginning(middle, maxAfter), beginning(after, maxAfter)
+		}
+		fmt.Fprintf(&out, "%4d: %s%s%s\n", number, printable.Source(before), s.mark(string(printable.Source(middle))), printable.Source(after))
+		start = next
+	}
+	return out.String()
+}
+
+func (s Style) mark(text string) string { return s.paint("1;4", text) }
+
+// beginning and ending cut a text that is longer than most bytes, between characters.
+func beginning(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return append(text[:most:most], "…"...)
+}
+
+func ending(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
+	}
+	from := len(text) - most
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return append([]byte("…"), text[from:]...)
+}
