@@ -1,30 +1,17 @@
 package hclspec_test
 
 import (
+	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
-
-// within fails when f takes more memory than reading a project may, and panics when it does not come back.
-func within(t *testing.T, f func()) {
-	t.Helper()
-	watchdog := time.AfterFunc(2*time.Minute, func() { panic("it hangs") })
-	defer watchdog.Stop()
-	f()
-	var after runtime.MemStats
-	runtime.ReadMemStats(&after)
-	// What the heap once had, the process keeps as address space. The fuzzer itself has some, too.
-	if limit := uint64(maxMemory + 256<<20); !underRace && after.HeapSys > limit {
-		t.Fatalf("the heap had %d MiB", after.HeapSys>>20)
-	}
-}
 
 // maxInput is the largest input that is tried.
 const maxInput = 64 << 10
@@ -45,6 +32,24 @@ func seeds(f *testing.F) [][]byte {
 	return all
 }
 
+// placed fails when a diagnostic says nothing, or says it of what the files do not have.
+func placed(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) {
+	t.Helper()
+	for _, d := range diags {
+		if d.Summary == "" || d.Detail == "" {
+			t.Fatalf("a diagnostic says nothing: %v", d)
+		}
+		for _, r := range []*hcl.Range{d.Subject, d.Context} {
+			if r == nil {
+				continue
+			}
+			if f := files[r.Filename]; f == nil || r.Start.Line < 1 || r.Start.Byte < 0 || r.Start.Byte > r.End.Byte || r.Start.Byte > len(f.Bytes) {
+				t.Fatalf("%v is about %#v, which is not in the file", d, *r)
+			}
+		}
+	}
+}
+
 // FuzzLoad looks for input that crashes, takes too much, or is accepted and refused at once.
 func FuzzLoad(f *testing.F) {
 	for _, src := range seeds(f) {
@@ -52,22 +57,24 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"task": {"t": {"for_each": "${toset([\"a\"])}", "command": "echo ${each.key}"}}}`), true)
 	f.Add([]byte(`{"variable": {"v": {"type": "list(string)", "default": ["${1}", {"a": [true, null, 1e3]}]}}, "locals": [{"x": {"${var.v[0]}": 1}}]}`), true)
+	native, json := f.TempDir(), f.TempDir() // to make one for each input would take most of the time
 	f.Fuzz(func(t *testing.T, src []byte, inJSON bool) {
 		if len(src) > maxInput {
 			return
 		}
-		name := "benchmarks.hcl"
+		dir, name := native, "benchmarks.hcl"
 		if inJSON {
-			name += ".json"
+			dir, name = json, name+".json"
 		}
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, name), string(src))
-		within(t, func() {
+		if err := os.WriteFile(filepath.Join(dir, name), src, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fuzzing.Contained(t, func() {
 			spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0"})
 			if (spec == nil) != diags.HasErrors() {
 				t.Fatalf("spec %v, diagnostics %v", spec, diags)
 			}
-			told(t, files, diags)
+			placed(t, files, diags)
 		})
 	})
 }
@@ -92,9 +99,9 @@ func FuzzEval(f *testing.F) {
 		if len(expr) > maxInput {
 			return
 		}
-		within(t, func() {
+		fuzzing.Contained(t, func() {
 			_, files, diags := hclspec.Eval(hclspec.Options{Dir: dir}, expr)
-			told(t, files, diags)
+			placed(t, files, diags)
 		})
 	})
 }
@@ -107,7 +114,7 @@ func FuzzMatchAddress(f *testing.F) {
 		if len(pattern)+len(address) > 1<<10 {
 			return
 		}
-		within(t, func() {
+		fuzzing.Contained(t, func() {
 			matches, err := hclspec.MatchAddress(pattern, address)
 			if matches && err != nil {
 				t.Fatalf("%q matches %q, and %v", pattern, address, err)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func anyLock(t *rapid.T) *hclspec.Lock {
@@ -153,7 +154,7 @@ wheel "w" { prebuilt = { "a/b" = "u" } }`))
 		}
 		var lock *hclspec.Lock
 		var diags hcl.Diagnostics
-		within(t, func() { lock, diags = hclspec.ParseLock(src, "lock.hcl") })
+		fuzzing.Contained(t, func() { lock, diags = hclspec.ParseLock(src, "lock.hcl") })
 		if (lock == nil) != diags.HasErrors() {
 			t.Fatalf("lock %v, diagnostics %v", lock, diags)
 		}

@@ -1,33 +1,61 @@
-// Package fuzzing holds what fuzz targets have in common: a bound on what reading hostile input may cost.
+// Package fuzzing holds what fuzz targets have in common: bounds on what reading hostile input may cost. That it ends at
+// all, the fuzzer sees to itself: an input that takes ten seconds is a failure.
 package fuzzing
 
 import (
 	"runtime/metrics"
+	"sync"
 	"testing"
 )
 
-// Most is how many bytes a reader may allocate, in sum, for an input of at most Longest bytes.
+// Most is how many bytes a reader may need for one input of at most Longest bytes.
 const (
 	Most    = 256 << 20
 	Longest = 1 << 20
 )
 
-// Frugal calls read and fails the test when it allocates more than Most. Inputs that are longer than Longest are passed
-// over: what they may cost is a question of each format's own bounds.
+// Frugal calls read and fails the test when it allocates more than Most in sum, whether or not it needs all of it at once.
+// Inputs that are longer than Longest are passed over: what they may cost is a question of each format's own bounds.
 func Frugal(t testing.TB, input int, read func()) {
 	t.Helper()
 	if input > Longest {
 		t.Skip()
 	}
-	before := allocated()
+	before := total("/gc/heap/allocs:bytes")
 	read()
-	if n := allocated() - before; n > Most {
+	if n := total("/gc/heap/allocs:bytes") - before; n > Most {
 		t.Fatalf("%d MiB were allocated for an input of %d bytes", n>>20, input)
 	}
 }
 
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// Contained calls read and fails the test when the process then has Most more memory than before the first call. It is for
+// readers that evaluate what they read, and so may allocate much of which they need little at a time.
+func Contained(t testing.TB, read func()) {
+	t.Helper()
+	first, before := atFirst(), footprint()
+	read()
+	if after := footprint(); after > before && after > first+Most {
+		t.Fatalf("the process has %d MiB, and had %d MiB at first", after>>20, first>>20)
+	}
+}
+
+var atFirst = sync.OnceValue(footprint)
+
+// footprint is the address space that heap and stacks have, in bytes. What they once had they keep, so it is also the most
+// that they ever needed, and how often the collector let garbage lie.
+func footprint() uint64 {
+	return total("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes", "/memory/classes/heap/free:bytes",
+		"/memory/classes/heap/released:bytes", "/memory/classes/heap/stacks:bytes")
+}
+
+func total(names ...string) (sum uint64) {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
+	metrics.Read(samples)
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
 }

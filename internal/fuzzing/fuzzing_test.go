@@ -1,6 +1,9 @@
 package fuzzing
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
 
 // failing remembers that a test failed.
 type failing struct {
@@ -27,8 +30,33 @@ func TestFrugal(t *testing.T) {
 	}
 }
 
-func BenchmarkFrugal(b *testing.B) {
-	for b.Loop() {
-		Frugal(b, 0, func() {})
+// What is garbage by the time that more is needed does not count.
+func TestContained(t *testing.T) {
+	for kept, want := range map[int]bool{1: false, 20: true} {
+		f := &failing{TB: t}
+		Contained(f, func() {
+			sink = nil
+			for range 20 {
+				runtime.GC()
+				sink = append(sink[:min(len(sink), kept-1)], make([]byte, 40<<20))
+			}
+		})
+		if f.failed != want {
+			t.Errorf("%d × 40 MiB of 20 are kept: failed = %t", kept, f.failed)
+		}
+	}
+	sink = nil
+}
+
+func BenchmarkBounds(b *testing.B) {
+	for name, bound := range map[string]func(){
+		"frugal":    func() { Frugal(b, 0, func() {}) },
+		"contained": func() { Contained(b, func() {}) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				bound()
+			}
+		})
 	}
 }
