@@ -101,11 +101,17 @@ func (l *Lease) Amounts(like GPUs) Amounts {
 // Pool grants leases.
 //
 // Fits says why a request can never be granted here, however long one waits; nil when it can.
-// TryAcquire grants all of the request now, or returns nil and what it waits for.
+// TryAcquire grants all of the request now, or nothing; then it says why.
 // Free says what is free now for a request: of the devices, those that fit it, and plenty if it asks for none, as of the disk.
 // More cores than the machine has count as all, and memory that is not known as plenty.
 type Pool interface {
 	Fits(Request) error
-	TryAcquire(Request) (lease *Lease, waitsFor string)
+	TryAcquire(Request) (*Lease, *Refusal)
 	Free(Request) Amounts
+}
+
+// Refusal is why a request is not granted now.
+type Refusal struct {
+	WaitsFor string // in words
+	Outside  bool   // for devices that others than benchgraph keep from it: what its own leases hold would not be enough
 }

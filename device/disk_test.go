@@ -73,9 +73,9 @@ func TestWhatIsGrantedOfTheDiskCanBeFilled(t *testing.T) {
 				case (p.Fits(r) == nil) != (r.Disk <= size):
 					t.Fatalf("%d of %d: %v", r.Disk, size, p.Fits(r))
 				case l == nil && len(held) == 0 && r.Disk <= free():
-					t.Fatalf("%d are free, and %d are waited for: %s", free(), r.Disk, waits)
+					t.Fatalf("%d are free, and %d are waited for: %s", free(), r.Disk, waits.WaitsFor)
 				case l == nil && r.Disk == 0:
-					t.Fatalf("who needs nothing waits for %s", waits)
+					t.Fatalf("who needs nothing waits for %s", waits.WaitsFor)
 				case l != nil:
 					held = append(held, &holder{Lease: l})
 				}

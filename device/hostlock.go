@@ -64,10 +64,10 @@ func (h *hostLock) enter(quiet bool) string {
 	}
 	if h.leases == 0 {
 		if err := h.lock(how); err != nil {
-			if errors.Is(err, unix.EWOULDBLOCK) && quiet {
+			if errors.Is(err, errHeld) && quiet {
 				return "quiet: the end of what another process runs on this host"
 			}
-			if errors.Is(err, unix.EWOULDBLOCK) {
+			if errors.Is(err, errHeld) {
 				return "the end of a quiet one of another process on this host"
 			}
 			return fmt.Sprintf("the host lock %s: %v", h.path, err)
@@ -117,6 +117,9 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 }
 
 func (h *hostLock) close() error { return h.file.close() }
+
+// errHeld is what tells that somebody else holds a lock.
+const errHeld = unix.EWOULDBLOCK
 
 // fileLock is a file that is there only to be locked.
 type fileLock struct {

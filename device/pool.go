@@ -176,37 +176,37 @@ func (g GPUs) lacks(d Device) []string {
 }
 
 // TryAcquire grants all of r now, or nothing.
-func (p *LocalPool) TryAcquire(r Request) (*Lease, string) {
+func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	if err := p.Fits(r); err != nil {
-		return nil, err.Error()
+		return nil, &Refusal{WaitsFor: err.Error()}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := &Lease{CPUs: min(max(r.CPUs, 1), p.total.CPUs), Memory: r.Memory, Disk: r.Disk, Quiet: r.Quiet}
 	if waits := p.amountsWait(l); waits != "" {
-		return nil, waits
+		return nil, &Refusal{WaitsFor: waits}
 	}
 	if p.host != nil {
 		if waits := p.host.enter(r.Quiet); waits != "" {
-			return nil, waits
+			return nil, &Refusal{WaitsFor: waits}
 		}
 	}
 	if r.Cores {
 		l.Cores = p.freeCores(l.CPUs)
 	}
 	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk}
-	var waits string
-	if l.GPUs, waits = p.takeGPUs(r.GPUs, h); waits == "" {
-		l.Ports, waits = p.ports.take(r.Ports)
+	var refused *Refusal
+	if l.GPUs, refused = p.takeGPUs(r.GPUs, h); refused == nil {
+		l.Ports, refused = p.ports.take(r.Ports)
 	}
-	if waits != "" {
+	if refused != nil {
 		p.giveBack(h)
-		return nil, waits
+		return nil, refused
 	}
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
 	l.yield = func() { p.yield(h) }
-	return l, ""
+	return l, nil
 }
 
 // amountsWait says what of cores, memory, disk and quiet l waits for.
@@ -282,51 +282,50 @@ func (p *LocalPool) freeGPUs(want GPUs) []Device {
 			held[d.UUID] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return held[d.UUID] || !want.Suits(d) })
+	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] })
+}
+
+// suitable are the devices that suit, whoever holds them.
+func (p *LocalPool) suitable(want GPUs) []Device {
+	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return !want.Suits(d) })
 }
 
 // plenty is an amount that is never short, and to which others can be added.
 const plenty = math.MaxInt32
 
 // takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
-func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, string) {
+func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 	if want.Count == 0 {
-		return nil, ""
+		return nil, nil
 	}
 	free := p.freeGPUs(want)
 	var reasons []string
+	outside := 0 // devices that others keep from us
 	for len(free) >= want.Count {
 		chosen := choose(free, want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
 		if not == nil {
-			return chosen, ""
+			return chosen, nil
+		}
+		if why.Outside {
+			outside++
 		}
 		// What was locked beside it is let go: a better set may be there without both.
-		reasons = append(reasons, fmt.Sprintf("device %d: %s", not.Index, why))
+		reasons = append(reasons, fmt.Sprintf("device %d: %s", not.Index, why.WaitsFor))
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
 	}
+	waits := fmt.Sprintf("%s (%d of them free)", want, len(free))
 	if len(reasons) > 0 {
-		return nil, fmt.Sprintf("%s (%d of them free; %s)", want, len(free), strings.Join(reasons, "; "))
+		waits = fmt.Sprintf("%s (%d of them free; %s)", want, len(free), strings.Join(reasons, "; "))
 	}
-	return nil, fmt.Sprintf("%s (%d of them free)", want, len(free))
+	return nil, &Refusal{WaitsFor: waits, Outside: len(p.suitable(want))-outside < want.Count}
 }
 
 // lockGPUs locks all of the devices against other processes, or none; then it returns the first that is not to be had, and
 // why. A device is looked at once it is locked: before, another benchgraph may be using it.
-func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why string) {
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why *Refusal) {
 	for i, d := range chosen {
-		if p.host != nil {
-			lock, err := p.host.gpu(d)
-			if err != nil {
-				why = "leased by another benchgraph"
-			} else {
-				h.gpus = append(h.gpus, lock)
-			}
-		}
-		if why == "" && p.total.Ready != nil {
-			why = p.total.Ready(d)
-		}
-		if why != "" {
+		if why := p.lockGPU(d, h); why != nil {
 			for _, l := range h.gpus {
 				l.close()
 			}
@@ -334,7 +333,26 @@ func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why string)
 			return &chosen[i], why
 		}
 	}
-	return nil, ""
+	return nil, nil
+}
+
+func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
+	if p.host != nil {
+		lock, err := p.host.gpu(d)
+		if errors.Is(err, errHeld) {
+			return &Refusal{WaitsFor: "leased by another benchgraph"}
+		}
+		if err != nil {
+			return &Refusal{WaitsFor: fmt.Sprintf("its lock: %v", err), Outside: true}
+		}
+		h.gpus = append(h.gpus, lock)
+	}
+	if p.total.Ready != nil {
+		if why := p.total.Ready(d); why != "" {
+			return &Refusal{WaitsFor: why, Outside: true}
+		}
+	}
+	return nil
 }
 
 func (p *LocalPool) release(l *Lease) {

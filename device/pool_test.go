@@ -40,7 +40,7 @@ func must(t testing.TB, p device.Pool, r device.Request) *device.Lease {
 	t.Helper()
 	l, waits := p.TryAcquire(r)
 	if l == nil {
-		t.Fatalf("%+v waits for %s", r, waits)
+		t.Fatalf("%+v waits for %+v", r, waits)
 	}
 	return l
 }
@@ -51,8 +51,8 @@ func mustNot(t testing.TB, p device.Pool, r device.Request, why string) {
 	if l != nil {
 		t.Fatalf("%+v was granted: %+v", r, l)
 	}
-	if !strings.Contains(waits, why) {
-		t.Errorf("%+v waits for %q, want it to say %q", r, waits, why)
+	if !strings.Contains(waits.WaitsFor, why) {
+		t.Errorf("%+v waits for %q, want it to say %q", r, waits.WaitsFor, why)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 				t.Errorf("Fits: %v, want %q", err, test.err)
 			}
 			if l, waits := p.TryAcquire(test.want); (l != nil) != (test.err == "") {
-				t.Errorf("TryAcquire: %+v, %q", l, waits)
+				t.Errorf("TryAcquire: %+v, %+v", l, waits)
 			} else {
 				l.Release()
 			}
@@ -187,10 +187,10 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 				}
 				l, waits := p.TryAcquire(r)
 				switch {
-				case l == nil && waits == "":
+				case l == nil && (waits == nil || waits.WaitsFor == ""):
 					t.Fatal("neither a lease nor a reason")
 				case l == nil && len(held) == 0 && p.Fits(r) == nil:
-					t.Fatalf("%+v fits and nothing is held, but it waits for %s", r, waits)
+					t.Fatalf("%+v fits and nothing is held, but it waits for %s", r, waits.WaitsFor)
 				case l != nil && p.Fits(r) != nil:
 					t.Fatalf("%+v does not fit and was granted", r)
 				case l != nil && (l.CPUs != min(max(r.CPUs, 1), cpus) || l.Memory != r.Memory || len(l.Ports) != r.Ports || len(l.GPUs) != r.GPUs.Count || l.Quiet != r.Quiet):
@@ -221,7 +221,7 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 			release(0)
 		}
 		if l, waits := p.TryAcquire(device.Request{CPUs: cpus, Memory: memory, GPUs: device.GPUs{Count: gpus}, Quiet: true}); l == nil {
-			t.Fatalf("all was given back, but all cannot be had: waits for %s", waits)
+			t.Fatalf("all was given back, but all cannot be had: waits for %s", waits.WaitsFor)
 		}
 	})
 }

@@ -25,18 +25,18 @@ type ports struct {
 
 func newPorts() ports { return ports{leased: map[int]bool{}} }
 
-func (p *ports) take(n int) ([]int, string) {
+func (p *ports) take(n int) ([]int, *Refusal) {
 	var taken []int
 	for range n {
 		port := p.find()
 		if port == 0 {
 			p.give(taken)
-			return nil, fmt.Sprintf("%d free ports", n)
+			return nil, &Refusal{WaitsFor: fmt.Sprintf("%d free ports", n)}
 		}
 		p.leased[port] = true
 		taken = append(taken, port)
 	}
-	return taken, ""
+	return taken, nil
 }
 
 // find returns a port that is free now, or 0. Nothing keeps it free: a server cannot be handed a socket in general.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ type ApplyOptions struct {
 	RunID       string                 // names this apply in the journal
 	Parallelism int                    // nodes that run at once, at most; 0: as many as the pool grants
 	FailFast    bool                   // start nothing more after the first failure
+	DeviceWait  time.Duration          // how long a node waits for devices that only others keep from it, before it fails; 0: for ever
 	Emit        func(Event)            // called by one goroutine at a time; nil: nobody listens
 }
 
@@ -70,6 +72,7 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		over:         make(chan struct{}),
 		remains:      remaining(p),
 		spans:        spansOf(p, o.Room),
+		patience:     patience{limit: o.DeviceWait},
 		inputs:       verifiedInputs{store: o.Store},
 	}
 	defer close(r.over)
@@ -117,27 +120,29 @@ func (r *run) standing() *Plan {
 // run is an apply under way. Only the goroutine that called Apply touches it; attempts report on messages.
 type run struct {
 	ApplyOptions
-	plan    *Plan
-	steps   []Step // of the plan, with the keys and reasons as they turn out
-	ctx     context.Context
-	waits   []int // by node: how many of those it waits for have not ended
-	ends    []end
-	tries   []int // by node: attempts so far
-	ended   int
-	twins   map[*Node][]*Step // steps that share the result of a node of this plan
-	ready   readyQueue
-	spans   spans
-	remains []float64
-	inputs  verifiedInputs
-	text    cache.Description // of one node after the other
-	result  Result
+	plan     *Plan
+	steps    []Step // of the plan, with the keys and reasons as they turn out
+	ctx      context.Context
+	waits    []int // by node: how many of those it waits for have not ended
+	ends     []end
+	tries    []int // by node: attempts so far
+	ended    int
+	twins    map[*Node][]*Step // steps that share the result of a node of this plan
+	ready    readyQueue
+	spans    spans
+	patience patience
+	remains  []float64
+	inputs   verifiedInputs
+	text     cache.Description // of one node after the other
+	result   Result
 
 	messages    chan message
 	idle        chan func()   // to the goroutines that wait for an attempt
 	over        chan struct{} // closed at the end: nobody listens to messages any more
 	interrupted <-chan struct{}
 	poll        <-chan time.Time
-	waitsFor    string // what a node was last told to wait for
+	waitsFor    string    // what a node was last told to wait for
+	toldAt      time.Time // when that was
 	running     int
 	active      []*attempt // what runs and holds something
 	waiting     int        // of these: only for the disk, which takes no slot
@@ -254,23 +259,34 @@ func (r *run) hasSlot() bool {
 // start, quiet nodes aside: what it stands for is made before the host has to be quiet.
 func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
-		opened, refused, waitsFor := false, false, ""
-		first := func() *reservation { return nil } // for the first that was refused; worked out when somebody else is ready
+		opened, foreseen, waitsFor := false, false, ""
+		first := func() *reservation { return nil } // for the first whose turn can be foreseen; worked out when somebody else is ready
+		var vain []func()
 		s, lease := r.ready.next(func(s *Step) bool { return first().lets(s) }, func(q device.Request) *device.Lease {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
 			lease, why := r.Pool.TryAcquire(q)
-			if lease == nil && !refused {
-				refused, waitsFor = true, why
-				first = sync.OnceValue(func() *reservation { return r.reserve(q) })
+			if r.patience.ends(q, why) {
+				vain = append(vain, func() { r.giveUp(q, why) })
+			}
+			if why != nil {
+				waitsFor = cmp.Or(waitsFor, r.patience.text(why))
+			}
+			if why != nil && !why.Outside && !foreseen {
+				foreseen, first = true, sync.OnceValue(func() *reservation { return r.reserve(q) })
 			}
 			return lease
 		})
-		switch {
-		case s != nil:
+		if s != nil {
 			r.waitsFor = ""
 			r.launch(s, lease)
+		}
+		for _, giveUp := range vain {
+			giveUp()
+		}
+		switch {
+		case s != nil || len(vain) > 0:
 		case opened || r.open(&waitsFor):
 		case r.running+r.asleep+r.ready.length == 0 && r.spans.giveUp():
 		default:
@@ -296,12 +312,15 @@ func (r *run) open(waitsFor *string) bool {
 // gives it back.
 const pollEvery = 500 * time.Millisecond
 
+// toldEvery is how often it is told, at most, that something else is waited for: a device gets warmer all the time.
+const toldEvery = time.Minute
+
 func (r *run) wait(what string) {
 	if r.poll == nil {
 		r.poll = time.After(pollEvery)
 	}
-	if r.running == 0 && what != r.waitsFor {
-		r.waitsFor = what
+	if r.running == 0 && what != r.waitsFor && (r.waitsFor == "" || time.Since(r.toldAt) >= toldEvery) {
+		r.waitsFor, r.toldAt = what, time.Now()
 		r.emit(Event{Type: Note, Reason: "waiting: " + what})
 	}
 }

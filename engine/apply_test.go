@@ -177,7 +177,7 @@ func TestAnotherProcessHolds(t *testing.T) {
 		w.pool = mine
 		held, why := theirs.TryAcquire(device.Request{})
 		if held == nil {
-			t.Fatal(why)
+			t.Fatal(why.WaitsFor)
 		}
 		time.AfterFunc(time.Hour, held.Release)
 		begin := time.Now()

@@ -30,16 +30,23 @@ type attempt struct {
 	err      error       // of a failure
 }
 
+// newAttempt is the next attempt at a step, which begins now.
+func (r *run) newAttempt(s *Step) *attempt {
+	id := s.Node.id
+	r.tries[id]++
+	a := &attempt{}
+	a.Run, a.Address, a.Key, a.Start, a.Number = r.RunID, s.Node.Address, s.Key, time.Now(), r.tries[id]
+	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), id, a.Number)
+	return a
+}
+
 // launch starts the next attempt at a step.
 func (r *run) launch(s *Step, lease *device.Lease) {
 	r.running++
 	n := s.Node
-	a := &attempt{lease: lease, estimate: s.Estimate, content: contentKey(&r.text, n, r)}
+	a := r.newAttempt(s)
+	a.lease, a.estimate, a.content = lease, s.Estimate, contentKey(&r.text, n, r)
 	r.active = append(r.active, a)
-	r.tries[n.id]++
-	a.Number = r.tries[n.id]
-	a.Run, a.Address, a.Key, a.Start = r.RunID, n.Address, s.Key, time.Now()
-	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), n.id, a.Number)
 	for _, dep := range n.Needs {
 		a.inputs = append(a.inputs, r.ends[dep.id].meta.Key)
 	}

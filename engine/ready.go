@@ -80,6 +80,18 @@ func (q *readyQueue) next(may func(*Step) bool, grant func(device.Request) *devi
 	return nil, nil
 }
 
+// take takes all nodes that ask for the same, in their order.
+func (q *readyQueue) take(request device.Request) []*Step {
+	b := q.buckets[request]
+	q.leave(b)
+	q.length -= len(b.steps)
+	var steps []*Step
+	for len(b.steps) > 0 {
+		steps = append(steps, heap.Pop(b).(*Step))
+	}
+	return steps
+}
+
 // first is the place of the first node that may go; -1 when there is none among those at the top.
 func (b *bucket) first(may func(*Step) bool) int {
 	best := -1

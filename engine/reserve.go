@@ -23,6 +23,9 @@ func (r *run) reserve(q device.Request) *reservation {
 	}
 	now := time.Now()
 	free := r.Pool.Free(q)
+	if free.Covers(q) {
+		return nil
+	}
 	at := now
 	for _, a := range r.byEnd(now) {
 		if free.Covers(q) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -20,6 +21,7 @@ type ApplyOptions struct {
 	RunID       string
 	Parallelism int
 	FailFast    bool
+	DeviceWait  time.Duration // for devices that others keep busy; 0: for ever
 	Emit        func(engine.Event)
 	SaveLock    func(*hclspec.Lock) error
 }
@@ -206,7 +208,7 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 	return engine.ApplyOptions{
 		Store: p.Store, Journal: p.Journal, Pool: p.Pool, Room: p.room, Scratch: p.Store.Scratch,
 		LogDir: filepath.Join(p.StateDir, "logs"), RunID: o.RunID,
-		Parallelism: o.Parallelism, FailFast: o.FailFast, Emit: emit,
+		Parallelism: o.Parallelism, FailFast: o.FailFast, DeviceWait: o.DeviceWait, Emit: emit,
 	}
 }
 

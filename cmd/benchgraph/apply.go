@@ -30,6 +30,7 @@ type applyFlags struct {
 	parallelism int
 	maxGPUHours float64
 	deadline    deadline
+	deviceWait  time.Duration
 	approve     bool
 }
 
@@ -45,6 +46,7 @@ func (a *app) apply() cli.Command {
 			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
 			fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
+			fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs that only others keep busy; 0: wait for ever")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -52,8 +54,8 @@ func (a *app) apply() cli.Command {
 }
 
 func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
-	if o.parallelism < 0 || o.maxGPUHours < 0 {
-		return &cli.UsageError{Message: "-parallelism and -max-gpu-hours are not negative", Remedy: "0 means: no limit"}
+	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
+		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative", Remedy: "0 means: no limit"}
 	}
 	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -145,7 +147,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := o.selection.infeasible(p); err != nil {
 		return err
 	}
-	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing,
+	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
 		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if file != nil {
 		if err := file.check(p); err != nil {

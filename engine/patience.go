@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// patience measures how long requests have been refused because of nothing but what others do on the devices. One that is
+// granted meanwhile, or refused for any other reason, begins anew.
+type patience struct {
+	limit time.Duration // 0: without end
+	waits map[device.Request]*wait
+}
+
+type wait struct {
+	long time.Duration
+	last time.Time // when it was asked about
+}
+
+// ends takes in the answer to a request and says whether it has waited long enough. The time in which nobody asked does not
+// count, as there was something else to wait for.
+func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
+	if refused == nil || !refused.Outside {
+		delete(p.waits, q)
+		return false
+	}
+	if p.waits == nil {
+		p.waits = map[device.Request]*wait{}
+	}
+	now := time.Now()
+	w := p.waits[q]
+	if w == nil {
+		w = &wait{last: now}
+		p.waits[q] = w
+	}
+	w.long += min(now.Sub(w.last), 2*pollEvery)
+	w.last = now
+	return p.limit > 0 && w.long >= p.limit
+}
+
+// text says what a refused request waits for, and for how long.
+func (p *patience) text(refused *device.Refusal) string {
+	if !refused.Outside || p.limit == 0 {
+		return refused.WaitsFor
+	}
+	return fmt.Sprintf("%s; it is given up after %s", refused.WaitsFor, p.limit)
+}
+
+// DeviceBusy is the rule of a node that others left no device to.
+const DeviceBusy = "device_busy"
+
+// giveUp ends all steps of a request that nothing can be granted to.
+func (r *run) giveUp(q device.Request, why *device.Refusal) {
+	delete(r.patience.waits, q)
+	for _, s := range r.ready.take(q) {
+		a := r.newAttempt(s)
+		a.err = r.note(a, &Failure{Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
+			Class: cache.Infra, Rule: DeviceBusy, Stage: "start", Evidence: why.WaitsFor,
+			Message: fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit),
+			Remedy:  "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer",
+		}})
+		r.conclude(s, a)
+	}
+}
+
+// note writes the log of an attempt that was not made, and returns why it was not.
+func (r *run) note(a *attempt, why error) error {
+	log, err := r.openLog(a.ID)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer log.close()
+	_, err = fmt.Fprintf(log, "%s: %v\n", a.Address, why)
+	return cmp.Or(err, log.f.Sync(), why)
+}

@@ -1,0 +1,328 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// outsiders use devices at times, counted from the start of the story.
+type outsiders struct {
+	begin time.Time
+	uses  map[string]func(at time.Duration) bool // by UUID; nil: never
+}
+
+func (o *outsiders) ready(d device.Device) string {
+	if uses := o.uses[d.UUID]; uses != nil && uses(time.Since(o.begin)) {
+		return "used by process 4242 (python of mallory)"
+	}
+	return ""
+}
+
+// outside gives a world some devices and those who use them beside it.
+func outside(w *world, gpus int, wait time.Duration, o *outsiders) []device.Device {
+	w.t.Helper()
+	devices := device.FakeGPUs(gpus, "NVIDIA H100", 80<<30)
+	o.begin = time.Now()
+	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: devices, Ready: o.ready})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), wait
+	return devices
+}
+
+func gpus(n int) device.Request { return device.Request{GPUs: device.GPUs{Count: n}} }
+
+func always(time.Duration) bool { return true }
+
+func until(end time.Duration) func(time.Duration) bool {
+	return func(at time.Duration) bool { return at < end }
+}
+
+// ends are the nodes of an apply by when they ended and how, in seconds from the start.
+func (w *world) ends(begin time.Time) map[string]string {
+	ends := map[string]string{}
+	for _, e := range w.events {
+		switch {
+		case e.Type == engine.NodeDone:
+			ends[e.Address] = fmt.Sprintf("done %s", e.Time.Sub(begin).Truncate(time.Second))
+		case e.Type == engine.NodeFailed && !e.Retrying:
+			ends[e.Address] = fmt.Sprintf("%s %s", e.Failure.Rule, e.Time.Sub(begin).Truncate(time.Second))
+		case e.Type == engine.NodeSkipped:
+			ends[e.Address] = "skipped"
+		}
+	}
+	return ends
+}
+
+func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
+	const wait = 15 * time.Minute
+	hour := takes(time.Hour)
+	for _, test := range []struct {
+		name  string
+		gpus  int
+		wait  time.Duration
+		uses  map[int]func(time.Duration) bool
+		nodes []node
+		want  map[string]string
+	}{
+		{
+			name: "one that never ends", gpus: 1, wait: wait, uses: map[int]func(time.Duration) bool{0: always},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1)}, {at: "trial.b", says: "b", asks: gpus(1)}, {at: "bench.a", says: "c", needs: []string{"trial.a"}}, {at: "wheel.x", says: "x", do: hour}},
+			want:  map[string]string{"trial.a": "device_busy 15m0s", "trial.b": "device_busy 15m0s", "bench.a": "skipped", "wheel.x": "done 1h0m0s"},
+		},
+		{
+			name: "one that ends in time", gpus: 1, wait: wait, uses: map[int]func(time.Duration) bool{0: until(14 * time.Minute)},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1)}},
+			want:  map[string]string{"trial.a": "done 1h14m0s", "trial.b": "done 1h14m0s"},
+		},
+		{
+			name: "for ever", gpus: 1, uses: map[int]func(time.Duration) bool{0: until(100 * time.Hour)},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1)}},
+			want:  map[string]string{"trial.a": "done 100h0m0s"},
+		},
+		{
+			name: "the other device serves, and is waited for, too", gpus: 2, wait: wait, uses: map[int]func(time.Duration) bool{0: always},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1), do: hour}, {at: "trial.two", says: "two", asks: gpus(2)}},
+			want:  map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 2h0m0s", "trial.two": "device_busy 2h15m0s"},
+		},
+		{
+			name: "own work is what is missing, then others", gpus: 2, wait: wait, uses: map[int]func(time.Duration) bool{0: func(at time.Duration) bool { return at > time.Minute }},
+			nodes: []node{
+				{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1), do: hour},
+				{at: "wheel.two", says: "wheel", do: takes(time.Second)}, {at: "trial.two", says: "two", asks: gpus(2), needs: []string{"wheel.two"}},
+			},
+			want: map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 1h0m0s", "wheel.two": "done 1s", "trial.two": "device_busy 1h15m0s"},
+		},
+		{
+			name: "it comes and goes, and another device is taken in turn: never is one free", gpus: 2, wait: wait,
+			uses: map[int]func(time.Duration) bool{
+				0: func(at time.Duration) bool { return int(at/time.Minute)%2 == 0 },
+				1: func(at time.Duration) bool { return int(at/time.Minute)%2 == 1 },
+			},
+			nodes: []node{{at: "trial.two", says: "two", asks: gpus(2)}, {at: "trial.one", says: "one", asks: gpus(1)}},
+			want:  map[string]string{"trial.two": "device_busy 15m0s", "trial.one": "done 0s"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+				devices := outside(w, test.gpus, test.wait, o)
+				for i, uses := range test.uses {
+					o.uses[devices[i].UUID] = uses
+				}
+				w.apply(test.nodes...)
+				got := w.ends(o.begin)
+				if fmt.Sprint(got) != fmt.Sprint(test.want) {
+					t.Errorf("got  %v\nwant %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// The failure names the device, the process and its user, says what to do, and has a log like any other.
+func TestAGivenUpNodeSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+		o.uses[outside(w, 1, time.Minute, o)[0].UUID] = always
+		r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
+		if r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra || r.Failures[0].Failure.Remedy == "" {
+			t.Fatalf("%+v", r)
+		}
+		e := w.event(engine.NodeFailed, "trial.a")
+		const evidence = "device 0: used by process 4242 (python of mallory)"
+		if e.Attempt != 1 || !strings.Contains(e.Failure.Evidence, evidence) || !strings.Contains(w.logOf(e), evidence) {
+			t.Errorf("%+v", e)
+		}
+		if note := w.event(engine.Note, ""); !strings.Contains(note.Reason, evidence+"); it is given up after 1m0s") {
+			t.Errorf("%q", note.Reason)
+		}
+		// It is nobody's fault, so that the next apply tries again.
+		o.uses = nil
+		if r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}); r.Done != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// While all slots are taken, it is these that are waited for.
+func TestWithoutASlotNoTimePasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+		o.uses[outside(w, 1, 15*time.Minute, o)[0].UUID] = always
+		w.applies.Parallelism = 1
+		w.apply(node{at: "trial.a", says: "a", asks: gpus(1), lasts: 2 * time.Hour}, node{at: "wheel.x", says: "x", do: takes(time.Hour), lasts: time.Hour})
+		if e := w.event(engine.NodeFailed, "trial.a"); e.Time.Sub(o.begin) < 74*time.Minute {
+			t.Errorf("it was given up after %s", e.Time.Sub(o.begin))
+		}
+	})
+}
+
+// Who uses a device of ours must not keep the others idle: nobody knows when he is done.
+func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		lock := w.dir + "/host.lock"
+		devices := device.FakeGPUs(2, "NVIDIA H100", 80<<30)
+		var pools [2]*device.LocalPool
+		for i := range pools {
+			var err error
+			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: devices, HostLock: lock}); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = pools[i].Close() })
+		}
+		held, why := pools[1].TryAcquire(gpus(1))
+		if held == nil {
+			t.Fatal(why.WaitsFor)
+		}
+		time.AfterFunc(time.Hour, held.Release)
+		w.pool, w.store, w.applies.DeviceWait = pools[0], newMemory(w), time.Minute
+		begin := time.Now()
+		w.apply(node{at: "trial.two", says: "two", asks: gpus(2), do: takes(time.Minute)}, node{at: "trial.one", says: "one", asks: gpus(1), do: takes(time.Minute)})
+		got := w.ends(begin)
+		if got["trial.one"] != "done 1m0s" || got["trial.two"] != "done 1h1m0s" {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// The place of the first node whose turn can be foreseen is kept, also when one whose turn cannot be comes before it.
+func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}
+		devices := append(device.FakeGPUs(4, "NVIDIA H100", 80<<30)[2:], device.FakeGPUs(2, "NVIDIA L4", 24<<30)...)
+		o.uses[devices[0].UUID] = always
+		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: devices, Ready: o.ready})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pool, w.store = pool, newMemory(w)
+		w.applies.DeviceWait = time.Hour
+		like := func(n int, model string) device.Request {
+			return device.Request{GPUs: device.GPUs{Count: n, Model: regexp.MustCompile(model)}}
+		}
+		h100, one, two := like(2, "H100"), like(1, "L4"), like(2, "L4")
+		nodes := []node{
+			{at: "trial.never", says: "never", asks: h100, lasts: 100 * time.Hour},
+			{at: "wheel.large", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
+			{at: "trial.large", says: "large", needs: []string{"wheel.large"}, asks: two, do: takes(time.Minute), lasts: time.Minute},
+		}
+		for i := range 40 { // the first is shorter than declared, so that never both devices are free at once
+			n := node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: one, do: takes(3 * time.Minute), lasts: 3 * time.Minute}
+			if i == 0 {
+				n.do = takes(90 * time.Second)
+			}
+			nodes = append(nodes, n)
+		}
+		w.apply(nodes...)
+		if large := w.told(o.begin, engine.NodeStart, "trial.large"); large > 8*time.Minute {
+			t.Errorf("the large one started after %s", large)
+		}
+	})
+}
+
+// TestPatience: whatever others do on the devices, a node fails exactly when it has been waiting for them alone, without a
+// break, for as long as is allowed; it starts as soon as it can; and what needs none of these devices does not notice.
+func TestPatience(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const minutes = 40
+		count := rapid.IntRange(1, 3).Draw(rt, "devices")
+		used := make([][]bool, count) // by device and minute
+		for i := range used {
+			used[i] = rapid.SliceOfN(rapid.Bool(), minutes, minutes).Draw(rt, "used")
+		}
+		allowed := rapid.IntRange(1, 8).Draw(rt, "allowed")
+		want := rapid.IntRange(1, count).Draw(rt, "want")
+		holds := rapid.IntRange(0, 12).Draw(rt, "own minutes")
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+			devices := outside(w, count, time.Duration(allowed)*time.Minute, o)
+			for i, d := range devices {
+				o.uses[d.UUID] = func(at time.Duration) bool { m := int(at / time.Minute); return m >= minutes || used[i][m] }
+			}
+			// Our own node has all devices first, as far as they are free; it is longer, and asked first.
+			var mu sync.Mutex
+			own := 0
+			nodes := []node{
+				{at: "trial.wanted", says: "wanted", asks: gpus(want)},
+				{at: "wheel.other", says: "other", do: takes(time.Hour)},
+			}
+			var ownFrom, ownTo int
+			if holds > 0 {
+				nodes = append(nodes, node{at: "trial.own", says: "own", asks: gpus(count), lasts: 10 * time.Hour, do: func(ctx context.Context, env *engine.Env) error {
+					mu.Lock()
+					own, ownFrom = len(env.Lease.GPUs), int(time.Since(o.begin)/time.Minute)
+					ownTo = ownFrom + holds
+					mu.Unlock()
+					time.Sleep(time.Duration(holds) * time.Minute)
+					return nil
+				}})
+			}
+			w.apply(nodes...)
+			ends := w.ends(o.begin)
+			if ends["wheel.other"] != "done 1h0m0s" {
+				t.Errorf("the other one: %s", ends["wheel.other"])
+			}
+			model := ""
+			for m, waited := 0, 0; model == ""; m++ {
+				free := 0
+				for i := range used {
+					if m < minutes && !used[i][m] {
+						free++
+					}
+				}
+				switch {
+				case own > 0 && m >= ownFrom && m < ownTo:
+					waited = 0
+				case free >= want:
+					model = fmt.Sprintf("done %s", (time.Duration(m) * time.Minute).String())
+				case waited == allowed:
+					model = fmt.Sprintf("device_busy %s", (time.Duration(m) * time.Minute).String())
+				default:
+					waited++
+				}
+			}
+			if got := ends["trial.wanted"]; got != model {
+				t.Errorf("devices %v, %d wanted, %d minutes allowed, own %d from %d to %d: %s, want %s", show(used), want, allowed, own, ownFrom, ownTo, got, model)
+			}
+		})
+	})
+}
+
+func show(used [][]bool) (lines []string) {
+	for _, minutes := range used {
+		line := slices.Repeat([]byte{'.'}, len(minutes))
+		for m, used := range minutes {
+			if used {
+				line[m] = 'X'
+			}
+		}
+		lines = append(lines, string(line))
+	}
+	return lines
+}
