@@ -168,6 +168,7 @@ fix "name" {
   verify = "grep -q world /etc/greeting"
 }
 fix "greeting" {
+  run = ["echo WORD > /etc/word"]
   file {
     content = "hello nobody"
     to      = "/etc/greeting"
@@ -256,6 +257,41 @@ func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Engines tell changed files by size and time. A change that leaves both as they were, as the files of two fixes may, or a fix
+// that follows the image within a second, is one all the same.
+func TestAChangeThatLeavesSizeAndTimeIsOne(t *testing.T) {
+	t.Parallel()
+	s := picture(t, map[string]string{"benchmarks.hcl": `
+image "WORD" {
+  from   = "BASE"
+  fixes  = [fix.one, fix.two, fix.three, fix.four]
+  verify = "test \"$(cat /etc/it /etc/WORD)\" = \"2 3 4 \""
+}
+fix "one" {
+  file {
+    content = "1 "
+    to      = "/etc/it"
+  }
+}
+fix "two" {
+  file {
+    content = "2 "
+    to      = "/etc/it"
+  }
+  after = [fix.one]
+}
+fix "three" {
+  run   = ["printf '3 3 ' > /etc/WORD"]
+  after = [fix.two]
+}
+fix "four" {
+  run   = ["sed -i 's/3 $/4 /' /etc/WORD"]
+  after = [fix.three]
+}
+`})
+	s.mustDo()
 }
 
 // A sed that prints edits nothing, and one that edits is not in the way of others.

@@ -17,12 +17,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
 // How a command of a fix says that it changed nothing: with a status that programs do not use, and a line before it.
@@ -153,12 +155,15 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 		return about(f.fix, err)
 	}
 	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts, strings.TrimPrefix(script, watchSed)
-	c.proof = func(ctx context.Context, container string, labels map[string]string) error {
-		changes, err := m.p.Engine.Changes(ctx, container)
+	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
+		changes, err := m.p.Engine.Changes(ctx, box)
 		if err != nil {
 			return err
 		}
-		changed, err := m.changed(ctx, container, changes)
+		for _, file := range files { // one of the same size and time as in the image is in no list
+			changes = append(changes, container.FilesystemChange{Kind: container.ChangeModify, Path: file.to})
+		}
+		changed, err := m.changed(ctx, box, changes)
 		if err != nil {
 			return err
 		}
@@ -168,12 +173,26 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 		return m.patched(changes, labels)
 	}
 	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (string, error) {
+		if err := m.nextSecond(ctx); err != nil {
+			return "", err
+		}
 		return m.change(ctx, c, labels)
 	})
 	if errors.Is(err, errNoEffect) {
 		return m.without(ctx, f, err)
 	}
 	return about(f.fix, err)
+}
+
+// nextSecond waits until what is written has another time than all that is in the image. Engines tell that a file was
+// changed by its size and its time, which images have in whole seconds.
+func (m *making) nextSecond(ctx context.Context) error {
+	select {
+	case <-time.After(time.Until(m.at.Created.Truncate(time.Second).Add(time.Second))):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // without decides what it means that a fix changed nothing.
@@ -185,9 +204,29 @@ func (m *making) without(ctx context.Context, f appliedFix, why error) error {
 			return nil
 		}
 	}
+	remedy := "correct what it runs, or say with when where it applies"
+	if len(m.at.Volumes) > 0 {
+		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") + " is thrown away, since that is a VOLUME of the image"
+	}
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
-		Message: f.fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "),
-		Remedy: "correct what it runs, or say with when where it applies"}}
+		Message: f.fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
+}
+
+// lost is the failure of a step that puts something where it does not become part of the image: below one of its volumes.
+func (m *making) lost(at string) error {
+	for _, volume := range m.at.Volumes {
+		if below(path.Clean(volume), at) {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "in_volume", Stage: "build",
+				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it", at, volume),
+				Remedy:  "begin with an image without that VOLUME, or put it elsewhere"}}
+		}
+	}
+	return nil
+}
+
+// below says whether a path of an image is dir or in it.
+func below(dir, at string) bool {
+	return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // script is what a fix runs: each of its commands by itself.
@@ -213,7 +252,7 @@ func (m *making) changed(ctx context.Context, box string, changes []container.Fi
 	var edited []string
 	for _, c := range changes {
 		switch {
-		case ofContainer(c.Path):
+		case ofContainer(c.Path), m.lost(c.Path) != nil: // the place of a volume is made for the container
 		case c.Kind != container.ChangeModify:
 			return true, nil
 		default:
@@ -272,7 +311,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 			now[name] = hex.EncodeToString(sum.Sum(nil))
 			return err
 		})
-		if err != nil {
+		if err != nil && !docker.IsNotFound(err) {
 			return false, err
 		}
 	}
@@ -314,6 +353,9 @@ func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
 		}
 		if !path.IsAbs(to) || strings.Contains(to, "$") || path.Clean(to) == "/" {
 			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE", to)
+		}
+		if err := m.lost(path.Clean(to)); err != nil {
+			return nil, about(f.fix, err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
 		if file.From != nil {

@@ -287,6 +287,9 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 		if at == "" {
 			continue
 		}
+		if err := m.lost(at); err != nil {
+			return imagePackage{}, err
+		}
 		want[at] = f
 		top, _, _ := strings.Cut(f.Path, "/")
 		dirs[strings.TrimSuffix(at, f.Path)+top] = true

@@ -98,6 +98,33 @@ func TestAFixIsLearntIntoTheImagesOfAllVariants(t *testing.T) {
 	}
 }
 
+// So does a server that does not come up: what it says is looked at like the output of any command.
+func TestAServerThatDoesNotStartTeachesAFix(t *testing.T) {
+	t.Parallel()
+	s := picture(t, nil)
+	s.commit(map[string]string{"a": "1"})
+	s.commit(map[string]string{"a": "2"})
+	s.write("benchmarks.hcl", strings.Replace(fmt.Sprintf(learning, "WORD"), `command  = "cat /etc/word && echo m 5"`, `server {
+    command = "cat /etc/word; echo up; exec httpd -f -p 127.0.0.1:$PORT"
+    ready { tcp = true }
+  }
+  command  = "echo m 5"`, 1))
+	s.mustDo()
+	if learnt := s.lock.Fixes["word"]; len(learnt) != 1 || learnt[0].Commit != "c" || !strings.Contains(learnt[0].Evidence, "can't open '/etc/word'") {
+		t.Fatalf("learnt: %+v", learnt)
+	}
+	for _, variant := range []string{"base", "agent"} {
+		if got := s.result(`trial.b["c#3"]`, variant+"/server.log"); got != s.word+"\nup\n" {
+			t.Errorf("the server of %s said %q", variant, got)
+		}
+	}
+	for candidate, outcome := range s.outcomes() {
+		if outcome == stats.Failed || outcome == stats.NoBaseline {
+			t.Errorf("%s: %s", candidate, outcome)
+		}
+	}
+}
+
 // A fix is tried once. What it does not cure stays a failure, and the apply ends.
 func TestAFixThatDoesNotHelpIsTriedOnce(t *testing.T) {
 	t.Parallel()
@@ -286,10 +313,9 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	}
 }
 
-// counted stands between a test and its engine, and counts the questions.
-func counted(t testing.TB, e *docker.Engine) (*docker.Engine, *atomic.Int64) {
+// between opens an engine at which handle hears every request first, and passes it on to the real one.
+func between(t testing.TB, e *docker.Engine, handle func(w http.ResponseWriter, r *http.Request, engine http.Handler)) *docker.Engine {
 	t.Helper()
-	var count atomic.Int64
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	must(t, err)
@@ -297,13 +323,10 @@ func counted(t testing.TB, e *docker.Engine) (*docker.Engine, *atomic.Int64) {
 	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(e.Host(), "unix://"))
 	}}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		count.Add(1)
-		proxy.ServeHTTP(w, r)
-	})}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, proxy) })}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
-	return docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, State: e.State()}), &count
+	return docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, State: e.State()})
 }
 
 // A thousand images that are there cost a plan one question.
@@ -315,14 +338,31 @@ func TestAPlanAsksTheEngineHardlyAnything(t *testing.T) {
 		t.Errorf("%d images were made of one recipe", len(s.mine()))
 	}
 	real := s.engine
-	var count *atomic.Int64
-	s.engine, count = counted(t, real)
+	var count atomic.Int64
+	s.engine = between(t, real, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		count.Add(1)
+		engine.ServeHTTP(w, r)
+	})
 	s.apply()
 	s.engine = real
 	if ran := s.ran(); len(ran) > 0 || count.Load() == 0 || count.Load() > 5 {
 		t.Errorf("%d questions; ran %q", count.Load(), ran)
 	}
 }
+
+// installer plays python3 with a pip that unpacks into /site.
+const installer = `#!/bin/sh
+case "$1 $2 $3" in
+"-c "*) echo purelib=/site; echo platlib=/site ;;
+"-m pip install")
+	for arg do
+		case $arg in
+		*.whl) unzip -q -o "$arg" -d /site; AFTER ;;
+		*==*) mkdir -p "/site/${arg%%==*}-${arg##*==}.dist-info"; echo WORD > "/site/${arg%%==*}-${arg##*==}.dist-info/METADATA" ;;
+		esac
+	done ;;
+esac
+`
 
 // An installer that does not put into the image what the wheel has is found out, since the files are read back from outside.
 func TestAnInstallerThatLiesIsFoundOut(t *testing.T) {
@@ -335,18 +375,7 @@ func TestAnInstallerThatLiesIsFoundOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := picture(t, map[string]string{"python3.sh": `#!/bin/sh
-case "$1 $2 $3" in
-"-c "*) echo purelib=/site; echo platlib=/site ;;
-"-m pip install")
-	for arg do
-		case $arg in
-		*.whl) unzip -q -o "$arg" -d /site; ` + tt.after + ` ;;
-		*==*) mkdir -p "/site/${arg%%==*}-${arg##*==}.dist-info"; echo WORD > "/site/${arg%%==*}-${arg##*==}.dist-info/METADATA" ;;
-		esac
-	done ;;
-esac
-`, "benchmarks.hcl": `
+			s := picture(t, map[string]string{"python3.sh": strings.Replace(installer, "AFTER", tt.after, 1), "benchmarks.hcl": `
 task "wheel" {
   inputs  = ["*.whl"]
   command = "cp *.whl $OUT/"

@@ -104,10 +104,12 @@ func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx cont
 }
 
 // committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
-// the step's own command was is no part of it.
+// the step's own command was is no part of it. The engine keeps volumes, ports and the stop signal by itself; what a
+// Dockerfile that builds on the image before would have to do (ONBUILD) is left out.
 func (m *making) committed(c changing, labels map[string]string) container.CommitOptions {
 	config := &container.Config{
 		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command, Env: c.env, Labels: map[string]string{},
+		Shell: m.at.Shell, Healthcheck: m.at.Health,
 	}
 	if len(config.Entrypoint) == 0 && len(config.Cmd) == 0 {
 		config.Cmd = []string{"sh"}
@@ -124,10 +126,14 @@ func (m *making) committed(c changing, labels map[string]string) container.Commi
 func (m *making) start(ctx context.Context, c changing) (executor.Process, *captured, error) {
 	out := m.sh.capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
+	user := "" // the image's own is root, and stays what it is called
+	if m.at.User != "" {
+		user = "0:0"
+	}
 	process, err := m.p.Containers.Start(ctx, executor.Command{
 		Argv: c.argv, Dir: "/", Stdout: out.out, Stderr: out.out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: "0:0", Caps: buildCaps(), Outward: c.network || m.t.spec.Network, Keep: true,
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.spec.Network, Keep: true,
 		},
 	})
 	if err != nil {

@@ -82,8 +82,10 @@ func (m *making) pull(ctx context.Context) error {
 
 // fetched brings a pinned image into the engine.
 func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, error) {
-	if img, err := m.p.Engine.Image(ctx, base.digest); err == nil { // what no registry knows is pinned by its ID
-		return img, nil
+	for _, ref := range []string{base.ref(), base.digest} { // what no registry knows is pinned by its ID
+		if img, err := m.p.Engine.Image(ctx, ref); err == nil {
+			return img, nil
+		}
 	}
 	if m.p.Offline {
 		return docker.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",

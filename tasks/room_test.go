@@ -66,7 +66,7 @@ func onDisk(t *testing.T, mib int64) *narrow {
 	return n
 }
 
-func layerOf(t *testing.T, files []byte) v1.Layer {
+func layerOf(t testing.TB, files []byte) v1.Layer {
 	t.Helper()
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil })
 	must(t, err)
@@ -74,7 +74,7 @@ func layerOf(t *testing.T, files []byte) v1.Layer {
 }
 
 // busyboxFiles is a root file system as a tar.
-func busyboxFiles(t *testing.T) []byte {
+func busyboxFiles(t testing.TB) []byte {
 	t.Helper()
 	binary, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -108,18 +108,27 @@ func (n *narrow) publish(tag string, mib int) {
 	must(n.t, w.WriteHeader(&tar.Header{Name: "data", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(random))}))
 	_, _ = w.Write(random)
 	must(n.t, w.Close())
-	img, err := mutate.AppendLayers(empty.Image, n.shared, layerOf(n.t.(*testing.T), out.Bytes()))
-	must(n.t, err)
-	img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}})
-	must(n.t, err)
+	publish(n.t, n.direct+"/campaign:"+tag, v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}, n.shared, layerOf(n.t, out.Bytes()))
+}
+
+// publish puts an image into a registry and returns its digest.
+func publish(t testing.TB, at string, c v1.Config, layers ...v1.Layer) string {
+	t.Helper()
+	img, err := mutate.AppendLayers(empty.Image, layers...)
+	must(t, err)
+	img, err = mutate.Config(img, c)
+	must(t, err)
 	config, err := img.ConfigFile()
-	must(n.t, err)
+	must(t, err)
 	config.OS, config.Architecture = "linux", "amd64"
 	img, err = mutate.ConfigFile(img, config)
-	must(n.t, err)
-	ref, err := name.ParseReference(n.direct + "/campaign:" + tag)
-	must(n.t, err)
-	must(n.t, remote.Write(ref, img))
+	must(t, err)
+	ref, err := name.ParseReference(at)
+	must(t, err)
+	must(t, remote.Write(ref, img))
+	digest, err := img.Digest()
+	must(t, err)
+	return digest.String()
 }
 
 // own are all images of benchgraph's in the engine.

@@ -156,11 +156,15 @@ func (b *builder) partsOf(s *hclspec.Image) []part {
 
 // basePart is the part of an image that a registry sends.
 func (p *Project) basePart(base baseImage) part {
-	ref := base.digest
-	if named, err := reference.ParseNormalizedNamed(base.name); err == nil {
-		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(base.digest)); err == nil {
-			ref = pinned.String()
+	return p.room.basePart(base.ref(), p.Lock.Images[base.name].Size)
+}
+
+// ref is what an engine knows the image by; one that is in no registry is pinned by its ID.
+func (b baseImage) ref() string {
+	if named, err := reference.ParseNormalizedNamed(b.name); err == nil {
+		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(b.digest)); err == nil {
+			return pinned.String()
 		}
 	}
-	return p.room.basePart(ref, p.Lock.Images[base.name].Size)
+	return b.digest
 }

@@ -42,6 +42,7 @@ type story struct {
 	disk    int64              // bytes of its disk that may be used; 0: all
 	when    func(engine.Event) // called with each event; nil: nobody
 	store   tasks.Store        // nil: one on disk
+	gpus    []device.Device
 }
 
 // tell begins a story with the files of a project.
@@ -131,7 +132,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	must(t, err)
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
-	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30})
+	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: s.gpus})
 	must(t, err)
 	defer pool.Close()
 	p, diags := open(ctx, tasks.Config{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 )
@@ -34,6 +35,9 @@ type Image struct {
 	Dir        string // in which commands run
 	Entrypoint []string
 	Command    []string
+	Volumes    []string // directories that are not part of the image in a container; sorted
+	Shell      []string // of its Dockerfile's commands
+	Health     *container.HealthConfig
 	OS, Arch   string // as Go names them
 }
 
@@ -92,6 +96,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	}
 	if c := r.Config; c != nil {
 		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir, c.Entrypoint, c.Cmd
+		out.Volumes, out.Shell, out.Health = slices.Sorted(maps.Keys(c.Volumes)), c.Shell, c.Healthcheck
 	}
 	return unmarked(out), nil
 }

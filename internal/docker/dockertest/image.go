@@ -17,6 +17,15 @@ func RemoveImage(t testing.TB, e *docker.Engine, ref string) {
 	}
 }
 
+// Config decodes what the engine says of how an image is to be run into v.
+func Config(t testing.TB, e *docker.Engine, ref string, v any) {
+	t.Helper()
+	image := struct{ Config any }{v}
+	if err := dial(e.Host()).get("/images/"+ref+"/json", &image); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Tag gives an image a name, as a user does.
 func Tag(t testing.TB, e *docker.Engine, id, name string) {
 	t.Helper()
