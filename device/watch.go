@@ -169,6 +169,7 @@ type Watch struct {
 	devices []Device
 	own     func(pid int) bool
 	alarm   func()
+	stays   map[int]bool // processes that nobody here sees, and that are told of again and again
 
 	mu    sync.Mutex
 	state []Summary
@@ -179,7 +180,7 @@ type Watch struct {
 // Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
 // once, when the first problem is seen.
 func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), stays: map[int]bool{}, state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -223,7 +224,7 @@ func (w *Watch) Problems() []string {
 
 func (w *Watch) look() {
 	for i, dev := range w.devices {
-		r, err := w.driver.Read(dev)
+		r, err := w.read(dev)
 		w.mu.Lock()
 		w.state[i].take(r, err, w.own)
 		problems := len(w.state[i].Problems)
@@ -233,6 +234,30 @@ func (w *Watch) look() {
 		}
 	}
 }
+
+// forgets is how long a driver may go on telling of a process that has ended.
+const forgets = 500 * time.Millisecond
+
+// read reads a device. What the driver tells of a process and what the system tells of it are of two moments: one that
+// the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So the
+// driver is asked again until it has forgotten it.
+func (w *Watch) read(dev Device) (Reading, error) {
+	r, err := w.driver.Read(dev)
+	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes, w.unknown); time.Sleep(forgets / 10) {
+		if !time.Now().Before(end) {
+			for _, p := range r.Processes {
+				w.stays[p.PID] = w.unknown(p)
+			}
+			break
+		}
+		var again Reading
+		again, err = w.driver.Read(dev)
+		r.Processes, r.Xids = again.Processes, append(r.Xids, again.Xids...)
+	}
+	return r, err
+}
+
+func (w *Watch) unknown(p Process) bool { return p.User == "" && !w.stays[p.PID] && !w.own(p.PID) }
 
 // take adds one reading.
 func (s *Summary) take(r Reading, err error, own func(int) bool) {

@@ -138,3 +138,40 @@ func TestWatch(t *testing.T) {
 		})
 	}
 }
+
+// The driver goes on telling of a process for a moment after its end. Whose it was cannot be found out any more; a process of
+// another PID namespace stays.
+func TestAProcessThatEndsDuringALookIsNoIntruder(t *testing.T) {
+	const gone, elsewhere = 2147483646, 2147483647
+	for _, test := range []struct {
+		name     string
+		pid      int
+		forgets  time.Duration
+		problems []string
+	}{
+		{"it is forgotten at once", gone, 30 * time.Millisecond, nil},
+		{"it is forgotten later", gone, 400 * time.Millisecond, nil},
+		{"it stays", elsewhere, time.Hour, []string{"foreign process 2147483647"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, reads := time.Now(), 0
+				d, devices := play(func(Device, int) (r Reading, _ error) {
+					if reads++; reads == 4 {
+						r.Xids = []uint64{31}
+					}
+					if since := time.Since(begun); since >= 2*time.Second && since < 2*time.Second+test.forgets {
+						r.Processes = []Process{{PID: test.pid}}
+					}
+					return r, nil
+				})
+				w := d.Watch(devices[:1], func(int) bool { return false }, func() {})
+				time.Sleep(9500 * time.Millisecond)
+				s := w.Stop()[0]
+				if s.Looks != 11 || !slices.Equal(s.Problems, test.problems) || len(s.Flags) != 1 || reads > 11+11 {
+					t.Errorf("%+v after %d reads", s, reads)
+				}
+			})
+		})
+	}
+}
