@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 		s.showResults(applied, rows, files)
 	}
 	err = refusal(rows)
+	if err == nil {
+		err = hindrance(applied.Plan)
+	}
 	if applied.Result.Failed > 0 {
 		err = &failedError{applied.Result.Failed}
 	}
@@ -118,16 +122,31 @@ func count(files []string, dir string) int {
 	return n
 }
 
+// hindered are the steps that could not run, but for those that failed.
+func hindered(p *engine.Plan) (steps []*engine.Step) {
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == engine.Blocked && s.Failure == nil {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// hindrance is the error for a plan of which something could not run.
+func hindrance(p *engine.Plan) error {
+	steps := hindered(p)
+	if len(steps) == 0 {
+		return nil
+	}
+	return &blockedError{len(steps), !slices.ContainsFunc(steps, func(s *engine.Step) bool { return !s.Never })}
+}
+
 // showHindered lists why nodes could not run, each reason once.
 func (s *session) showHindered(p *engine.Plan) {
 	counts := map[string]int{}
 	first := map[string]string{}
 	var order []string
-	for i := range p.Steps {
-		st := &p.Steps[i]
-		if st.Action != engine.Blocked || st.Failure != nil {
-			continue
-		}
+	for _, st := range hindered(p) {
 		if counts[st.Reason] == 0 {
 			order = append(order, st.Reason)
 			first[st.Reason] = st.Node.Address
@@ -203,11 +222,10 @@ type diagnosticLine struct {
 
 // writeDiagnostics tells a reader of the events why there are no more of them.
 func writeDiagnostics(stream *view.Stream, err error) {
-	var failed *failedError
 	var diags *diagError
 	line := diagnosticLine{Type: string(engine.Note), Time: time.Now().Format(time.RFC3339Nano), Severity: "error"}
 	switch {
-	case errors.As(err, &failed):
+	case shown(err):
 	case errors.As(err, &diags):
 		for _, d := range diags.diags {
 			line.Message, line.Detail, line.Place = d.Summary, d.Detail, ""

@@ -36,6 +36,14 @@ type failedError struct{ count int }
 
 func (e *failedError) Error() string { return fmt.Sprintf("%d nodes failed", e.count) }
 
+// blockedError says that nodes that are wanted could not be run, though none failed. Why has been shown.
+type blockedError struct {
+	count int
+	never bool // no device of this machine can ever serve any of them
+}
+
+func (e *blockedError) Error() string { return fmt.Sprintf("%d nodes are blocked", e.count) }
+
 // infeasibleError says that what was asked for can never run on this machine.
 type infeasibleError struct {
 	target string
@@ -65,7 +73,7 @@ func hint(remedy, format string, args ...any) error {
 }
 
 // exitCode is the one place where an error becomes an exit code. A failure wins over a refusal: while something failed,
-// the comparisons are not complete anyway.
+// the comparisons are not complete anyway. What is blocked is not done, and counts as a failure of the whole.
 func exitCode(ctx context.Context, err error) int {
 	var (
 		failed     *failedError
@@ -73,6 +81,7 @@ func exitCode(ctx context.Context, err error) int {
 		held       *applylock.HeldError
 		budget     *budgetError
 		infeasible *infeasibleError
+		blocked    *blockedError
 	)
 	switch {
 	case err == nil:
@@ -89,8 +98,10 @@ func exitCode(ctx context.Context, err error) int {
 		return 5
 	case errors.As(err, &budget):
 		return 6
-	case errors.As(err, &infeasible):
+	case errors.As(err, &infeasible), errors.As(err, &blocked) && blocked.never:
 		return 7
+	case blocked != nil:
+		return 3
 	}
 	return 1
 }
@@ -98,9 +109,8 @@ func exitCode(ctx context.Context, err error) int {
 // explain tells the user what went wrong and what to do, on stderr.
 func (a *app) explain(ctx context.Context, err error) {
 	var diags *diagError
-	var failed *failedError
 	switch {
-	case err == nil, errors.Is(err, pendingError{}), errors.As(err, &failed):
+	case err == nil, errors.Is(err, pendingError{}), shown(err):
 		return
 	case errors.As(err, &diags):
 		a.printDiags(diags.diags, diags.files)
@@ -113,6 +123,13 @@ func (a *app) explain(ctx context.Context, err error) {
 	if remedy := remedyOf(err); remedy != "" {
 		fmt.Fprintf(a.stderr, "  %s\n", view.Clean(remedy))
 	}
+}
+
+// shown says that what an error is about was told before, node by node.
+func shown(err error) bool {
+	var failed *failedError
+	var blocked *blockedError
+	return errors.As(err, &failed) || errors.As(err, &blocked)
 }
 
 func remedyOf(err error) string {

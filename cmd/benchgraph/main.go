@@ -148,7 +148,7 @@ func (a *app) commands() *cli.Table {
 BENCHGRAPH_HOST_LOCK, BENCHGRAPH_IMAGE_DISK (what images may take of the container engine's disk, like 60GiB),
 BENCHGRAPH_VAR_NAME (a variable), NO_COLOR.
 
-Exit codes: 0 done · 1 error · 2 changes pending (plan -detailed-exitcode) · 3 nodes failed · 4 refused: not comparable, or
+Exit codes: 0 done · 1 error · 2 changes pending (plan -detailed-exitcode) · 3 nodes failed or are blocked · 4 refused: not comparable, or
 the accounting does not add up · 5 another process holds the lock · 6 budget reached · 7 no device can ever serve a node ·
 130 interrupted.
 `,
