@@ -114,4 +114,5 @@ type Pool interface {
 type Refusal struct {
 	WaitsFor string // in words
 	Outside  bool   // for devices that others than benchgraph keep from it: what its own leases hold would not be enough
+	Lost     bool   // for nothing that could come: too many of the devices are not granted any more
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Names of the providers that tell of GPUs.
@@ -98,6 +99,10 @@ type Driver struct {
 	Hidden   int      // devices that the caller was told to leave alone
 
 	source source
+
+	mu   sync.Mutex
+	left map[string]Quarantine // by UUID
+	tell func(Quarantine)
 }
 
 // source is one way to ask a driver.
@@ -150,6 +155,7 @@ func (d *Driver) Read(of Device) (Reading, error) {
 		return Reading{}, fmt.Errorf("%s: no driver", of.UUID)
 	}
 	r, err := d.source.read(of)
+	d.judge(of, r, err)
 	if err != nil {
 		return r, fmt.Errorf("%s (%s): %w", of.UUID, of.Name, err)
 	}

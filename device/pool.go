@@ -20,6 +20,7 @@ type Options struct {
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
 	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
+	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
 	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
 	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
@@ -274,7 +275,7 @@ func (p *LocalPool) Free(r Request) Amounts {
 	return a
 }
 
-// freeGPUs are the devices that suit and that no lease of this pool holds.
+// freeGPUs are the devices that suit and can be granted, and that no lease of this pool holds.
 func (p *LocalPool) freeGPUs(want GPUs) []Device {
 	held := map[string]bool{}
 	for l := range p.leases {
@@ -282,7 +283,14 @@ func (p *LocalPool) freeGPUs(want GPUs) []Device {
 			held[d.UUID] = true
 		}
 	}
-	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] })
+	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
+}
+
+func (p *LocalPool) lost(d Device) string {
+	if p.total.Lost == nil {
+		return ""
+	}
+	return p.total.Lost(d)
 }
 
 // suitable are the devices that suit, whoever holds them.
@@ -299,26 +307,43 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 		return nil, nil
 	}
 	free := p.freeGPUs(want)
-	var reasons []string
-	outside := 0 // devices that others keep from us
+	refused := map[string]*Refusal{} // by UUID
 	for len(free) >= want.Count {
 		chosen := choose(free, want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
 		if not == nil {
 			return chosen, nil
 		}
-		if why.Outside {
-			outside++
-		}
 		// What was locked beside it is let go: a better set may be there without both.
-		reasons = append(reasons, fmt.Sprintf("device %d: %s", not.Index, why.WaitsFor))
+		refused[not.UUID] = why
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
 	}
-	waits := fmt.Sprintf("%s (%d of them free)", want, len(free))
-	if len(reasons) > 0 {
-		waits = fmt.Sprintf("%s (%d of them free; %s)", want, len(free), strings.Join(reasons, "; "))
+	return nil, p.refuseGPUs(want, len(free), refused)
+}
+
+// refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
+func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal) *Refusal {
+	suitable := p.suitable(want)
+	reasons := []string{fmt.Sprintf("%d of them free", free)}
+	ours, left := len(suitable), len(suitable) // to be had when we are done with them; when others are, too
+	for _, d := range suitable {
+		why := p.lost(d)
+		if why != "" {
+			ours, left = ours-1, left-1
+		} else if r := refused[d.UUID]; r != nil {
+			if why = r.WaitsFor; r.Outside {
+				ours--
+			}
+		}
+		if why != "" {
+			reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
+		}
 	}
-	return nil, &Refusal{WaitsFor: waits, Outside: len(p.suitable(want))-outside < want.Count}
+	return &Refusal{
+		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
+		Outside:  ours < want.Count,
+		Lost:     left < want.Count,
+	}
 }
 
 // lockGPUs locks all of the devices against other processes, or none; then it returns the first that is not to be had, and

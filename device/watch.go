@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -58,11 +59,14 @@ func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 
 // Ready says why a device is not to be granted now: Options.Ready of a pool.
 func (d *Driver) Ready(of Device) string {
+	if why := d.Lost(of); why != "" {
+		return why
+	}
 	why, err := d.Idle(of, Limits{})
 	if err != nil {
 		return err.Error()
 	}
-	return why
+	return cmp.Or(d.Lost(of), why) // what was just read may be the reason
 }
 
 // String names a process for people.
@@ -138,6 +142,7 @@ type Summary struct {
 	Used        *Range   `json:"used_bytes,omitempty"`
 	Flags       []string `json:"flags,omitempty"`    // worth knowing: the power cap, say
 	Problems    []string `json:"problems,omitempty"` // each makes the sample void
+	LeftOut     string   `json:"left_out,omitempty"` // why nothing was granted on it afterwards
 
 	uncorrected *uint64 // errors of memory when it was first looked at
 }

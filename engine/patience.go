@@ -24,6 +24,9 @@ type wait struct {
 // ends takes in the answer to a request and says whether it has waited long enough. The time in which nobody asked does not
 // count, as there was something else to wait for.
 func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
+	if refused != nil && refused.Lost {
+		return true
+	}
 	if refused == nil || !refused.Outside {
 		delete(p.waits, q)
 		return false
@@ -44,25 +47,32 @@ func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 
 // text says what a refused request waits for, and for how long.
 func (p *patience) text(refused *device.Refusal) string {
-	if !refused.Outside || p.limit == 0 {
+	if !refused.Outside || refused.Lost || p.limit == 0 {
 		return refused.WaitsFor
 	}
 	return fmt.Sprintf("%s; it is given up after %s", refused.WaitsFor, p.limit)
 }
 
-// DeviceBusy is the rule of a node that others left no device to.
-const DeviceBusy = "device_busy"
+// Rules of nodes that were not started.
+const (
+	DeviceBusy = "device_busy" // others left it no device
+	DeviceLost = "device_lost" // too few devices are left that are sound
+)
 
 // giveUp ends all steps of a request that nothing can be granted to.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
+	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
+	if why.Lost {
+		f.Rule, f.Message = DeviceLost, "too few of the devices that it needs are left"
+		f.Remedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
+	} else {
+		f.Rule, f.Message = DeviceBusy, fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit)
+		f.Remedy = "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer"
+	}
 	delete(r.patience.waits, q)
 	for _, s := range r.ready.take(q) {
 		a := r.newAttempt(s)
-		a.err = r.note(a, &Failure{Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-			Class: cache.Infra, Rule: DeviceBusy, Stage: "start", Evidence: why.WaitsFor,
-			Message: fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit),
-			Remedy:  "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer",
-		}})
+		a.err = r.note(a, &Failure{Retry: &Retry{Attempts: 1}, Failure: f})
 		r.conclude(s, a)
 	}
 }

@@ -1,9 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -58,22 +58,29 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	if problems := w.Problems(); len(problems) > 0 {
 		return sums, voided("contaminated", "run", "the sample does not count", strings.Join(problems, "; "))
 	}
-	if err != nil {
-		return sums, err
-	}
-	return sums, t.leftFree(ctx, env, devices)
+	left := t.leftFree(ctx, devices, sums)
+	return sums, cmp.Or(err, left)
 }
 
-// leftFree waits until the devices are free again. One that is not is told of: nothing is granted on it until it is.
-func (t *trialTask) leftFree(ctx context.Context, env *engine.Env, devices []device.Device) error {
+// leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was measured
+// was measured on free devices, and what comes next shall be, too.
+func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums []device.Summary) error {
 	hot := device.Limits{Temperature: 1000, Utilization: 100} // it was just used: only what is left in its memory counts
 	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
-	if busy, ok := errors.AsType[*device.Busy](err); ok {
-		env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d is left out until it is free: %s", busy.Device.Index, busy.Why)})
-		fmt.Fprintf(env.Log, "benchgraph: %v\n", busy)
-		return nil // what was measured was measured on free devices
+	if _, busy := errors.AsType[*device.Busy](err); !busy {
+		return err
 	}
-	return err
+	for i, d := range devices {
+		why, err := t.p.GPUs.Idle(d, hot)
+		if err != nil {
+			why = err.Error()
+		}
+		if why != "" {
+			t.p.GPUs.LeaveOut(d, why)
+			sums[i].LeftOut = why
+		}
+	}
+	return nil
 }
 
 // voided is the failure of a block that does not count, whoever was measured.

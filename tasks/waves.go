@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -31,12 +33,17 @@ type Applied struct {
 	Result engine.Result // over all waves
 	Plan   *engine.Plan  // as everything stands afterwards
 	Waves  int
+	Left   []device.Quarantine // devices that were left out
 }
 
 // Apply runs waves until nothing is left to be done: each wave may teach fixes, drop members that cannot be built, or
 // ask for more blocks, and the next one plans again with that.
 func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	a := &Applied{}
+	if p.GPUs != nil {
+		o.Emit = p.tellQuarantines(o.Emit)
+		defer func() { a.Left = p.GPUs.Quarantined() }()
+	}
 	if err := p.save(o); err != nil {
 		return a, err
 	}
@@ -99,6 +106,24 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	}
 	p.sum(a, o.RunID)
 	return a, nil
+}
+
+// tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so that
+// emit is called by several goroutines, one after the other.
+func (p *Project) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
+	if emit == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	one := func(e engine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		emit(e)
+	}
+	p.GPUs.Tell(func(q device.Quarantine) {
+		one(engine.Event{Type: engine.Note, Time: time.Now(), Reason: q.String(), Data: map[string]any{"quarantine": q}})
+	})
+	return one
 }
 
 // failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
@@ -173,6 +174,9 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 		s.sumJSON(ctx, c.stream, applied, files, c.took, err)
 		return
 	}
+	for _, q := range applied.Left {
+		fmt.Fprintln(s.stdout, view.Clean(q.String()))
+	}
 	var parts []string
 	for _, p := range []struct {
 		n    int
@@ -193,20 +197,21 @@ func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.A
 	}
 	r := applied.Result
 	stream.Write(struct {
-		Type     string   `json:"type"`
-		Time     string   `json:"time"`
-		Done     int      `json:"done"`
-		Cached   int      `json:"cached"`
-		Failed   int      `json:"failed"`
-		Blocked  int      `json:"blocked"`
-		Skipped  int      `json:"skipped"`
-		NotRun   int      `json:"not_run"`
-		Waves    int      `json:"waves"`
-		Duration float64  `json:"duration_s"`
-		Reports  []string `json:"reports"` // files that were written
-		Exit     int      `json:"exit_code"`
+		Type     string              `json:"type"`
+		Time     string              `json:"time"`
+		Done     int                 `json:"done"`
+		Cached   int                 `json:"cached"`
+		Failed   int                 `json:"failed"`
+		Blocked  int                 `json:"blocked"`
+		Skipped  int                 `json:"skipped"`
+		NotRun   int                 `json:"not_run"`
+		Waves    int                 `json:"waves"`
+		Duration float64             `json:"duration_s"`
+		Reports  []string            `json:"reports"`  // files that were written
+		Left     []device.Quarantine `json:"left_out"` // devices
+		Exit     int                 `json:"exit_code"`
 	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked, r.Skipped, r.NotRun, applied.Waves,
-		took.Seconds(), present(files), exitCode(ctx, err)})
+		took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})
 	a.summed = true
 }
 

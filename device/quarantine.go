@@ -1,0 +1,89 @@
+package device
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Quarantine is a device on which nothing is granted any more, and why.
+type Quarantine struct {
+	Index   int    `json:"index"`
+	UUID    string `json:"uuid"`
+	Why     string `json:"reason"`
+	Lasting bool   `json:"lasting"` // for as long as the Driver is open; else until the device is free
+}
+
+func (q Quarantine) String() string {
+	until := "until it is free"
+	if q.Lasting {
+		until = "from now on"
+	}
+	return fmt.Sprintf("device %d (%s) is left out %s: %s", q.Index, q.UUID, until, q.Why)
+}
+
+// Tell has each Quarantine told once, from then on, by whoever finds the reason for it: any goroutine.
+func (d *Driver) Tell(tell func(Quarantine)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell = tell
+}
+
+// LeaveOut tells that a device is left out until it is free, which is for Ready to see.
+func (d *Driver) LeaveOut(of Device, why string) { d.leaveOut(of, why, false) }
+
+// lose leaves a device out from now on.
+func (d *Driver) lose(of Device, why string) { d.leaveOut(of, why, true) }
+
+func (d *Driver) leaveOut(of Device, why string, lasting bool) {
+	d.mu.Lock()
+	before, known := d.left[of.UUID]
+	if known && (before.Lasting || !lasting) {
+		d.mu.Unlock()
+		return
+	}
+	if d.left == nil {
+		d.left = map[string]Quarantine{}
+	}
+	q := Quarantine{Index: of.Index, UUID: of.UUID, Why: why, Lasting: lasting}
+	d.left[of.UUID] = q
+	tell := d.tell
+	d.mu.Unlock()
+	if tell != nil {
+		tell(q)
+	}
+}
+
+// Quarantined are the devices that were left out so far, also those that are free again.
+func (d *Driver) Quarantined() []Quarantine {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := []Quarantine{}
+	for _, q := range d.left {
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b Quarantine) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	return all
+}
+
+// Lost says why nothing is granted on a device from now on; empty: it may be. It is Options.Lost of a pool.
+func (d *Driver) Lost(of Device) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if q := d.left[of.UUID]; q.Lasting {
+		return q.Why
+	}
+	return ""
+}
+
+// judge looks whether a reading, or its error, says that a device is not to be trusted any more.
+func (d *Driver) judge(of Device, r Reading, err error) {
+	if Gone(err) {
+		d.lose(of, err.Error())
+	}
+	for _, code := range r.Xids {
+		if text, blamed := xid(code); blamed {
+			d.lose(of, text)
+		}
+	}
+}

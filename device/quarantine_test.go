@@ -1,0 +1,75 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A device that reported an error of its own, or that vanished, is granted to nobody any more, whoever found it out, and is
+// told of once. One whose memory is not freed is for Ready to keep back.
+func TestQuarantine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, devices := play(func(dev Device, second int) (Reading, error) {
+			switch {
+			case dev.Index == 0 && second == 3:
+				return Reading{Xids: []uint64{31, 79, 48}}, nil
+			case dev.Index == 1 && second >= 5:
+				return Reading{}, fmt.Errorf("%w: fell off the bus", errGone)
+			}
+			return Reading{}, nil
+		})
+		var told []string
+		d.Tell(func(q Quarantine) { told = append(told, q.String()) })
+		pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Ready: d.Ready, Lost: d.Lost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(n int) *Refusal {
+			l, why := pool.TryAcquire(Request{GPUs: GPUs{Count: n}})
+			l.Release()
+			return why
+		}
+		if why := ask(2); why != nil {
+			t.Errorf("two of two: %+v", why)
+		}
+		held, _ := pool.TryAcquire(Request{GPUs: GPUs{Count: 1}})
+		w := d.Watch(held.GPUs, func(int) bool { return true }, func() {})
+		time.Sleep(3500 * time.Millisecond)
+		w.Stop()
+		if why := ask(2); why == nil || !why.Lost || !strings.Contains(why.WaitsFor, "device 0: Xid 79 (fallen off the bus)") {
+			t.Errorf("two when one is lost, although still leased: %+v", why)
+		}
+		held.Release()
+		if why := ask(1); why != nil {
+			t.Errorf("one when one is lost: %+v", why)
+		}
+		if free := pool.Free(Request{GPUs: GPUs{Count: 1}}); free.GPUs != 1 {
+			t.Errorf("%d are free", free.GPUs)
+		}
+		d.LeaveOut(devices[1], "60 GiB of its memory in use")
+		if why := ask(1); why != nil {
+			t.Errorf("one that is free again: %+v", why)
+		}
+		time.Sleep(2 * time.Second)
+		for range 2 {
+			if why := ask(1); why == nil || !why.Lost || !why.Outside || !strings.Contains(why.WaitsFor, "device 1: the device is gone: fell off the bus") {
+				t.Errorf("one when both are lost: %+v", why)
+			}
+		}
+		want := []string{
+			"device 0 (GPU-00000000-0000-0000-0000-000000000000) is left out from now on: Xid 79 (fallen off the bus)",
+			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out until it is free: 60 GiB of its memory in use",
+			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out from now on: the device is gone: fell off the bus",
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
+		if all := d.Quarantined(); len(all) != 2 || !all[0].Lasting || !all[1].Lasting {
+			t.Errorf("%+v", all)
+		}
+	})
+}

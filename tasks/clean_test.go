@@ -1,0 +1,83 @@
+//go:build linux && cgo
+
+package tasks
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// watchedWorld is a trial on the devices of a scenario, and what plays another one.
+func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env, play func(string)) {
+	t.Helper()
+	library, err := nvmltest.Build(t.TempDir(), false)
+	if errors.Is(err, nvmltest.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "scenario")
+	t.Setenv("NVML_SCENARIO", file)
+	play = func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play(text)
+	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
+	t.Cleanup(driver.Close)
+	trial = &trialTask{p: &Project{Config: Config{GPUs: driver}}}
+	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices}, Log: io.Discard, Emit: func(engine.Event) {}}, play
+}
+
+// What stays in a device's memory after a sample does not make that void, but is told with it, and keeps the device from
+// being granted until it is gone.
+func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
+	const both = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\ngpu uuid=GPU-b name=H100 mib=81559 used=4 temp=83\n"
+	dirty := strings.Replace(both, "used=4", "used=60000", 1)
+	trial, env, play := watchedWorld(t, strings.Replace(both, "83", "40", 1))
+	synctest.Test(t, func(t *testing.T) {
+		driver := trial.p.GPUs
+		var told []string
+		driver.Tell(func(q device.Quarantine) { told = append(told, q.String()) })
+		begun := time.Now()
+		crashed := errors.New("it crashed")
+		sums, err := trial.watched(t.Context(), env, func(context.Context) error { play(dirty); return crashed })
+		if err != crashed || len(sums) != 2 {
+			t.Fatalf("%+v, %v", sums, err)
+		}
+		const why = "58.59 GiB of its memory in use by nobody who can be seen"
+		if sums[0].LeftOut != why || sums[1].LeftOut != "" {
+			t.Errorf("%+v", sums)
+		}
+		if took := time.Since(begun); took != freePatience {
+			t.Errorf("it took %s", took)
+		}
+		if len(told) != 1 || told[0] != "device 0 (GPU-a) is left out until it is free: "+why {
+			t.Errorf("told %q", told)
+		}
+		if got := driver.Ready(driver.Devices[0]); got != why {
+			t.Errorf("it is kept back by %q", got)
+		}
+		play(both)
+		if got := driver.Ready(driver.Devices[0]); got != "" {
+			t.Errorf("once free, it is kept back by %q", got)
+		}
+		if got := driver.Lost(driver.Devices[0]); got != "" {
+			t.Errorf("once free, it is lost: %q", got)
+		}
+	})
+}
