@@ -223,6 +223,9 @@ func (r *run) relay(s *Step, number int) func(Event) {
 	}
 }
 
+// Interrupted is the reason of a NodeFailed whose attempt was ended from outside, which says nothing about the node.
+const Interrupted = "interrupted"
+
 // conclude draws the consequences of an attempt.
 func (r *run) conclude(s *Step, a *attempt) {
 	log := r.logPath(a.ID)
@@ -234,8 +237,8 @@ func (r *run) conclude(s *Step, a *attempt) {
 		return
 	}
 	if r.ctx.Err() != nil {
-		r.emit(Event{Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration, Reason: "interrupted", Log: log,
-			Failure: &cache.Failure{Class: cache.Transient, Message: "interrupted"}})
+		r.emit(Event{Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration, Reason: Interrupted, Log: log,
+			Failure: &cache.Failure{Class: cache.Transient, Message: Interrupted}})
 		return
 	}
 	failure := asFailure(a.err)

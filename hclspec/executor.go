@@ -30,12 +30,8 @@ func (l *loader) decodeCost() {
 			r.Fail(b.Range, "Duplicate cost block", "There is a cost block already, at %s.", blocks[0].Range)
 			continue
 		}
-		prices, ok := r.As("gpu_hour", cty.Map(cty.Number), "a map from device names to prices")
-		if !ok {
-			continue
-		}
 		l.spec.GPUHour = map[string]float64{}
-		for device, price := range prices.AsValueMap() {
+		for device, price := range r.Map("gpu_hour", cty.Number, "a map from device names to prices", "a number") {
 			if price.IsNull() || price.LessThan(cty.Zero).True() {
 				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.", device)
 				continue

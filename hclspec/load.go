@@ -117,12 +117,12 @@ func (l *loader) read() {
 // rootFile finds the file to begin with.
 func (l *loader) rootFile() (string, bool) {
 	name := l.options.File
-	if name == "" {
-		for _, name := range []string{"benchmarks.hcl", "benchmarks.hcl.json"} {
-			if _, err := l.dir.Size(name); !errors.Is(err, fs.ErrNotExist) {
-				return name, true
-			}
+	for _, standard := range []string{"benchmarks.hcl", "benchmarks.hcl.json"} {
+		if _, err := l.dir.Size(standard); name == "" && !errors.Is(err, fs.ErrNotExist) {
+			name = standard
 		}
+	}
+	if name == "" {
 		l.scope.Diags.Error("", hcl.Range{}, "No benchmarks.hcl", fmt.Sprintf(
 			"There is no benchmarks.hcl in %s. Create one, or say where it is with -chdir=DIR or -f FILE.", l.dir.Path()))
 		return "", false
@@ -134,6 +134,9 @@ func (l *loader) rootFile() (string, bool) {
 	}
 	name = path.Clean(filepath.ToSlash(name))
 	if _, err := l.dir.Size(name); err != nil {
+		if info, statErr := os.Stat(filepath.Join(l.dir.Path(), name)); statErr == nil && info.IsDir() {
+			err = fmt.Errorf("%q is a directory; -f names the file", name)
+		}
 		l.scope.Diags.Error("", hcl.Range{}, "File not readable", err.Error()+". Files are looked for below "+l.dir.Path()+"; -chdir=DIR chooses another directory.")
 		return "", false
 	}
@@ -262,7 +265,10 @@ func (l *loader) given() eval.Given {
 	for _, name := range l.options.VarFiles {
 		src, err := readVars(name)
 		if err != nil {
-			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+".")
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("there is no file %q", name)
+			}
+			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+". It is looked for below the directory that benchgraph was started in.")
 			continue
 		}
 		f, diags := l.scope.Parse(src, name)

@@ -70,12 +70,11 @@ func (r reader) texts(name string) []Text {
 
 // textMap is a map of texts, as env; null removes an entry.
 func (r reader) textMap(name string) map[string]Text {
-	v, ok := r.As(name, cty.Map(cty.String), "a map of texts")
-	if !ok {
+	all := r.Map(name, cty.String, "a map of texts", "a text")
+	if all == nil {
 		return nil
 	}
 	out := map[string]Text{}
-	all := v.AsValueMap()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if !all[key].IsNull() {
 			out[key] = r.parts(name, all[key])
@@ -108,7 +107,7 @@ func (r reader) command(name string) Command {
 		return Command{}
 	}
 	c := Command{Range: r.At(name)}
-	empty := v.CanIterateElements() && v.LengthInt() == 0
+	empty := v.Type().IsTupleType() && v.LengthInt() == 0
 	if v.Type().IsPrimitiveType() {
 		c.Shell = r.text(name)
 		empty = v.Type() == cty.String && strings.TrimSpace(v.AsString()) == ""
@@ -163,11 +162,16 @@ func (r reader) flatten(name string, v cty.Value, kinds []string) []Address {
 	}
 	var all []Address
 	seen := map[Address]bool{}
+	instances := v.Type().IsObjectType() || v.Type().IsMapType()
 	for _, v := range v.Elements() {
 		if r.l.references > maxReferences {
 			return nil
 		}
-		for _, a := range r.flatten(name, v, kinds) {
+		found := r.flatten(name, v, kinds)
+		if len(found) == 0 && instances {
+			return nil // the others are wrong for the same reason
+		}
+		for _, a := range found {
 			if !seen[a] {
 				seen[a] = true
 				all = append(all, a)

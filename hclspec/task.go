@@ -1,7 +1,11 @@
 package hclspec
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
 func taskSchema() *eval.Schema {
@@ -27,8 +31,8 @@ func decodeTask(r reader, b Block) {
 
 // inputs are the files that the globs name.
 func (r reader) inputs() []string {
-	patterns := r.Strs("inputs")
-	if len(patterns) == 0 {
+	patterns := r.Globs("inputs")
+	if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return project.CheckPattern(strings.TrimPrefix(p, "!")) != nil }) {
 		return nil
 	}
 	found, err := r.l.dir.Select(patterns)

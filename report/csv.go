@@ -23,7 +23,7 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 	for _, m := range p.Measurements {
 		samples = append(samples, []string{cell(p.Snapshot.ID), cell(m.Benchmark), cell(m.Commit), cell(m.Candidate), cell(m.Metric),
 			strconv.Itoa(m.Block), strconv.Itoa(m.Order), exactly(m.Value), cell(m.Unit), cell(m.Better), m.Start.UTC().Format(time.RFC3339Nano),
-			strconv.FormatInt(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " ")), cell(m.Void)})
+			strconv.FormatUint(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " ")), cell(m.Void)})
 	}
 	files := map[string][]byte{}
 	for name, records := range map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples} {

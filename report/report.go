@@ -51,7 +51,7 @@ type Measurement struct {
 	Unit        string    `json:"unit"`
 	Better      string    `json:"better,omitempty"` // higher or lower; empty: unknown
 	Start       time.Time `json:"start"`
-	Seed        int64     `json:"seed"` // of the random order
+	Seed        uint64    `json:"seed"` // of the random order
 	DeviceClass string    `json:"device_class,omitempty"`
 	Devices     []string  `json:"devices,omitempty"` // UUIDs
 	Void        string    `json:"void,omitempty"`    // why the block does not count; empty: it does

@@ -80,6 +80,10 @@ func correct(contrasts []contrast, rule Rule) []bool {
 }
 
 func tooFewForExact(blocks, contrasts int, p float64) string {
-	return fmt.Sprintf("%d blocks are too few for the exact test of %d contrast(s) to reach significance: the verdict rests on the t test (p = %.3g after Holm)",
-		blocks, contrasts, p)
+	of := "the contrast"
+	if contrasts > 1 {
+		of = fmt.Sprintf("%d contrasts", contrasts)
+	}
+	return fmt.Sprintf("%d blocks are too few for the exact test of %s to reach significance: the verdict rests on the t test (p = %.3g after Holm)",
+		blocks, of, p)
 }

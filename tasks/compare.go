@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 const findingsFile = "findings.json"
@@ -60,13 +61,25 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 		if !c.Primary {
 			continue
 		}
-		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: map[string]any{
-			"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate, "against": c.Against,
-			"metric": c.Metric, "outcome": c.Outcome, "effect": c.Effect, "low": c.Low, "high": c.High, "blocks": c.Blocks,
-		}})
+		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: verdictData(&c)})
 		fmt.Fprintf(env.Log, "%s: %s: %s\n", c.Candidate, c.Outcome, c.Reason)
 	}
 	return writeJSON(filepath.Join(env.Out, findingsFile), found)
+}
+
+// verdictData is what an event tells of a row: null where there is no figure, since 0 is one.
+func verdictData(c *stats.Comparison) map[string]any {
+	data := map[string]any{
+		"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate, "against": c.Against,
+		"metric": c.Metric, "outcome": c.Outcome, "effect": nil, "low": nil, "high": nil, "blocks": c.Blocks,
+	}
+	if c.Blocks > 0 {
+		data["effect"] = c.Effect
+	}
+	if c.Blocks > 1 {
+		data["low"], data["high"] = c.Low, c.High
+	}
+	return data
 }
 
 func writeJSON(path string, v any) error {

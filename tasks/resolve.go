@@ -177,13 +177,21 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 }
 
 func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
+	const complete = " It is a shallow clone: complete it with git fetch --unshallow, or name the repository that it was cloned from."
 	if u.Ambiguous {
 		return fmt.Sprintf("%q stands for several commits of %s: write one of them as a whole: %s.", u.Rev, repo.Address, strings.Join(u.Near, ", "))
 	}
-	if commit, ok := strings.CutSuffix(u.Rev, "^"); ok {
+	commit, parent := strings.CutSuffix(u.Rev, "^")
+	if parent && u.Shallow {
+		return fmt.Sprintf("%s does not have the parent of commit %q.", repo.Address, commit) + complete
+	}
+	if parent {
 		return fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
 	}
 	text := fmt.Sprintf("%q %s %s: write a commit, branch or tag that is there.", u.Rev, u.Reason, repo.Address)
+	if u.Shallow {
+		text += complete
+	}
 	if len(u.Near) > 0 {
 		text += " Did you mean " + strings.Join(u.Near, ", ") + "?"
 	}

@@ -69,6 +69,10 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			return a, err
 		}
 		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
+		if err != nil { // every node of the wave is counted; what an earlier one ran counts as done
+			r := &a.Result
+			r.Cached, r.Failed, r.Blocked, r.Skipped = max(result.Cached-r.Done, 0), result.Failed, result.Blocked, result.Skipped
+		}
 		a.Result.Done += result.Done
 		a.Result.Failures = append(a.Result.Failures, result.Failures...)
 		a.Result.NotRun = result.NotRun
@@ -216,6 +220,9 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 			}
 		}
 		if e.Type == engine.VerdictMade {
+			if e.Data["outcome"] == stats.NotRun {
+				return // a later wave measures it, or there is nothing to tell
+			}
 			verdict := fmt.Sprint(e.Data["compare"], e.Data["benchmark"], e.Data["candidate"], e.Data["outcome"], e.Data["blocks"])
 			if told[verdict] {
 				return

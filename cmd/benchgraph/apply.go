@@ -40,7 +40,7 @@ func (a *app) apply() cli.Command {
 		Name: "apply", Args: "[PLANFILE]", Max: 1, Summary: "does what plan shows; with PLANFILE, exactly that plan or nothing",
 		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
-			o.flags(fs)
+			a.planFlags(fs, &o.planFlags)
 			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with what does not need it")
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
 			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
@@ -259,6 +259,9 @@ func (d *deadline) Set(text string) error {
 		return nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if !at.After(now) {
+			return errors.New("that time has passed")
+		}
 		d.at = at
 		return nil
 	}

@@ -23,7 +23,7 @@ func (a *app) compare() cli.Command {
 		Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "holds one candidate against another, by what is stored",
 		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
 			allowFlag(fs, &o.allow)
 		},

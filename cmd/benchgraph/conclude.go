@@ -108,7 +108,7 @@ func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, f
 	s.showHindered(applied.Plan)
 	for _, r := range s.project.Spec.Reports {
 		if st, ok := applied.Plan.Step(r.Address.String()); ok && st.Action == engine.Cached {
-			fmt.Fprintf(s.stdout, "%s: %s (%d files written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir), count(files, s.reportDir(r.Dir)))
+			fmt.Fprintf(s.stdout, "%s: %s (%s written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir), view.Count(count(files, s.reportDir(r.Dir)), "file"))
 		}
 	}
 }
@@ -215,36 +215,57 @@ func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.A
 	a.summed = true
 }
 
-// diagnosticLine is a diagnostic in the stream of events.
-type diagnosticLine struct {
-	Type     string `json:"type"`
-	Time     string `json:"time"`
-	Severity string `json:"severity"`
+// diagnosticView is what is wrong, as JSON.
+type diagnosticView struct {
+	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
-	Detail   string `json:"detail,omitempty"`
-	Place    string `json:"place,omitempty"`
+	Detail   string `json:"detail,omitempty"` // why, and what to do about it
+	Place    string `json:"place,omitempty"`  // file:line:column
+}
+
+// viewDiagnostics are diagnostics of the user's files.
+func viewDiagnostics(diags hcl.Diagnostics) []diagnosticView {
+	views := make([]diagnosticView, len(diags))
+	for i, d := range diags {
+		v := diagnosticView{Severity: "error", Message: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			v.Severity = "warning"
+		}
+		if d.Subject != nil && d.Subject.Filename != "" {
+			v.Place = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
+		}
+		views[i] = v
+	}
+	return views
+}
+
+// viewError is an error as diagnostics. That nodes failed is none: each has been told.
+func viewError(err error) []diagnosticView {
+	var diags *diagError
+	switch {
+	case err == nil, shown(err), errors.Is(err, pendingError{}):
+		return nil
+	case errors.As(err, &diags):
+		return viewDiagnostics(diags.diags)
+	}
+	return []diagnosticView{{Severity: "error", Message: printable.Lines(err.Error()), Detail: remedyOf(err)}}
 }
 
 // writeDiagnostics tells a reader of the events why there are no more of them.
 func writeDiagnostics(stream *view.Stream, err error) {
-	var diags *diagError
-	line := diagnosticLine{Type: string(engine.Note), Time: time.Now().Format(time.RFC3339Nano), Severity: "error"}
-	switch {
-	case shown(err):
-	case errors.As(err, &diags):
-		for _, d := range diags.diags {
-			line.Message, line.Detail, line.Place = d.Summary, d.Detail, ""
-			if d.Severity == hcl.DiagWarning {
-				line.Severity = "warning"
-			}
-			if d.Subject != nil {
-				line.Place = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
-			}
-			stream.Write(line)
-		}
-	default:
-		line.Message, line.Detail = printable.Lines(err.Error()), remedyOf(err)
-		stream.Write(line)
+	for _, v := range viewError(err) {
+		stream.Write(struct {
+			Type string `json:"type"`
+			Time string `json:"time"`
+			diagnosticView
+		}{string(engine.Note), time.Now().Format(time.RFC3339Nano), v})
+	}
+}
+
+// explainJSON writes what went wrong as the document of a command that could not write its own.
+func (a *app) explainJSON(err error) {
+	if views := viewError(err); views != nil {
+		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views}) // the exit code says the rest
 	}
 }
 

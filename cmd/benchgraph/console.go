@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,18 +27,23 @@ func (a *app) runConsole(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	var last error // the others have been told: a mistake is no reason to leave out what follows
+	try := func(expr string) {
+		err := a.evaluate(o, expr)
+		if err != nil && last != nil {
+			a.explain(ctx, last)
+		}
+		last = cmp.Or(err, last)
+	}
 	if len(args) > 0 {
 		for _, expr := range args {
-			if err := a.evaluate(o, expr); err != nil {
-				return err
-			}
+			try(expr)
 		}
-		return nil
+		return last
 	}
 	_, tty := terminal(a.stdout)
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(nil, 1<<20)
-	var last error
 	for {
 		if tty {
 			fmt.Fprint(a.stdout, "> ")
@@ -48,11 +54,10 @@ func (a *app) runConsole(ctx context.Context, args []string) error {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		if last = a.evaluate(o, lines.Text()); last != nil && tty {
-			a.explain(ctx, last) // a mistake at a prompt is no reason to go
+		try(lines.Text())
+		if tty { // it is seen where it was made
+			a.explain(ctx, last)
 			last = nil
-		} else if last != nil {
-			return last
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -23,7 +23,7 @@ func (a *app) devices() cli.Command {
 	return cli.Command{
 		Name: "devices", Summary: "the GPUs of this machine: memory, clocks, what slows them down, who uses them, how they are linked",
 		Flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 			fs.BoolVar(&o.watch, "watch", false, "look again every second until interrupted")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runDevices(ctx, o) },

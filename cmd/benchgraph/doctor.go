@@ -35,7 +35,7 @@ func (a *app) doctor() cli.Command {
 		Name: "doctor", Summary: "what this machine has and lacks for the project, each with the remedy",
 		Long: "The exit code is 1 only when something is missing that the project needs.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 			fs.BoolVar(&o.network, "network", false, "also ask the declared URLs whether they can be reached")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runDoctor(ctx, o) },
@@ -106,7 +106,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 		}
 	}
 	if err == nil && missing > 0 {
-		return hint("The remedies stand beside them.", "the project needs %d things that are missing here", missing)
+		return hint("The remedies stand beside them.", "what the project needs is missing here: %s", view.Count(missing, "thing"))
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (c *checkup) project() {
 	}
 	spec, _, diags := hclspec.Load(options)
 	if diags.HasErrors() {
-		c.lacks("project", true, "benchgraph validate shows all mistakes with their places.", "%d mistakes: %s", len(diags.Errs()), diags[0].Summary)
+		c.lacks("project", true, "benchgraph validate shows all mistakes with their places.", "%s: %s", view.Count(len(diags.Errs()), "mistake"), diags[0].Summary)
 		return
 	}
 	c.spec = spec

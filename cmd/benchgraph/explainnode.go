@@ -20,7 +20,7 @@ func (a *app) explainNode() cli.Command {
 		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "why a node is or is not up to date: what changed in its key",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.key, "key", false, "print the text that the key is made from")
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runExplain(ctx, o, args[0]) },
 	}

@@ -53,7 +53,7 @@ func (a *app) runFormat(o *formatFlags, names []string) error {
 		}
 	}
 	if o.check && changed > 0 {
-		return hint("Run benchgraph fmt.", "%d files are not in canonical layout", changed)
+		return hint("Run benchgraph fmt.", "not in canonical layout: %s", view.Count(changed, "file"))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -82,16 +83,21 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %w", out.err)
 	}
 	a.explain(ctx, err)
+	if a.asksJSON() && !out.used {
+		a.explainJSON(err)
+	}
 	return exitCode(ctx, err)
 }
 
 // output is a stream that remembers the first error of writing: who prints a table does not look at each line's.
 type output struct {
 	io.Writer
-	err error
+	used bool
+	err  error
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	o.used = true
 	n, err := o.Writer.Write(p)
 	if o.err == nil {
 		o.err = err
@@ -107,7 +113,8 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	table  *cli.Table
-	summed bool // apply -json has written its last line
+	summed bool    // apply -json has written its last line
+	json   []*bool // the -json flags of the commands
 
 	chdir, file string
 	noColor     bool
@@ -132,6 +139,16 @@ func (a *app) globals(fs *flag.FlagSet) {
 	fs.BoolVar(&a.noColor, "no-color", false, "write without colour")
 	fs.Var(&a.vars, "var", "set a variable: `NAME=VALUE`; may be repeated")
 	fs.Var(&a.varFiles, "var-file", "read variables from `FILE`; may be repeated")
+}
+
+// jsonFlag defines -json for a command. The app knows of it, too: what went wrong is then written as JSON.
+func (a *app) jsonFlag(fs *flag.FlagSet, to *bool) {
+	fs.BoolVar(to, "json", false, "write JSON to stdout")
+	a.json = append(a.json, to)
+}
+
+func (a *app) asksJSON() bool {
+	return slices.ContainsFunc(a.json, func(asked *bool) bool { return *asked })
 }
 
 // commands is the table of all commands: help and completion come from it, too.

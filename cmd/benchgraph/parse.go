@@ -26,7 +26,7 @@ func (a *app) parse() cli.Command {
 		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "what benchgraph reads from a log or result file; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: auto, vllm, sglang, gobench, redis or json")
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(_ context.Context, args []string) error { return a.runParse(o, args[0]) },
 	}

@@ -3,10 +3,15 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 type planFlags struct {
@@ -19,9 +24,9 @@ type planFlags struct {
 	allow    cli.List
 }
 
-func (o *planFlags) flags(fs *flag.FlagSet) {
+func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	o.selection.flags(fs)
-	fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+	a.jsonFlag(fs, &o.json)
 	fs.BoolVar(&o.verbose, "verbose", false, "show every node")
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
@@ -38,7 +43,7 @@ func (a *app) plan() cli.Command {
 	return cli.Command{
 		Name: "plan", Summary: "shows what apply would do, and why, without doing it",
 		Flags: func(fs *flag.FlagSet) {
-			o.flags(fs)
+			a.planFlags(fs, o)
 			fs.StringVar(&o.out, "out", "", "write the plan to `FILE`, for apply")
 			fs.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
 		},
@@ -60,10 +65,11 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
+	s.warn(s.unset(p))
 	s.memorize(ctx, p, &o.selection)
 	f := s.forecast(p)
 	if o.json {
-		err = view.PlanJSON(a.stdout, p, f)
+		err = view.PlanJSON(a.stdout, p, f, viewDiagnostics(s.warnings))
 	} else {
 		err = view.Plan(a.stdout, a.style(a.stdout), p, f, o.verbose)
 	}
@@ -87,4 +93,40 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 
 func (s *session) forecast(p *engine.Plan) view.Forecast {
 	return view.Predict(p, s.cpus, s.gpus.Devices, s.project.Spec.GPUHour)
+}
+
+// unset warns of the secrets that what is to run needs and the environment does not have: hours later is too late.
+func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
+	due := map[string]bool{} // blocks of which something is to run
+	for i := range p.Steps {
+		if st := &p.Steps[i]; st.Action == engine.Run {
+			block, _, _ := strings.Cut(st.Node.Address, "[")
+			due[block] = true
+		}
+	}
+	var diags hcl.Diagnostics
+	told := map[string]bool{}
+	check := func(at hclspec.Block, kind string, names []string) {
+		for _, name := range names {
+			id := at.Address.Kind + "." + at.Address.Name + " " + name
+			if _, set := s.env[name]; due[kind+"."+at.Address.Name] && !set && !told[id] {
+				told[id] = true
+				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Secret not set", Subject: &at.Range,
+					Detail: fmt.Sprintf("%s.%s needs the secret %s, which is not set in the environment. Export it before apply.", at.Address.Kind, at.Address.Name, name)})
+			}
+		}
+	}
+	spec := s.project.Spec
+	for _, b := range spec.Benchmarks {
+		check(b.Block, "trial", b.Secrets)
+	}
+	for _, t := range spec.Tasks {
+		check(t.Block, "task", t.Secrets)
+	}
+	for _, w := range spec.Wheels {
+		if w.Build != nil {
+			check(w.Block, "wheel", w.Build.Secrets)
+		}
+	}
+	return diags
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,15 +57,26 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 		return err
 	}
 	if err := writeFile(path, b.Bytes()); err != nil {
-		return fmt.Errorf("plan file: %w", err)
+		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path, causeOf(err))
 	}
 	return nil
+}
+
+// causeOf is what the system says of a path, without the path: it may be one that nobody has named.
+func causeOf(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 func readPlanFile(path string) (*planFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file: %w", err)
+		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file %s: %w", path, causeOf(err))
 	}
 	return parsePlanFile(path, text)
 }

@@ -76,7 +76,7 @@ func document(found []tasks.Findings, title string) (report.Document, error) {
 			hardware[m.Hardware] = true
 			doc.Measurements = append(doc.Measurements, report.Measurement{
 				Benchmark: m.Benchmark, Commit: m.Commit, Candidate: m.Candidate, Block: m.Block, Order: m.Position, Metric: m.Metric,
-				Value: m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: int64(m.Seed), DeviceClass: m.Hardware,
+				Value: m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed, DeviceClass: m.Hardware,
 			})
 		}
 	}

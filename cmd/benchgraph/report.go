@@ -32,6 +32,7 @@ func (a *app) report() cli.Command {
 		Long: "Without NAME, all reports of the file; one of all compares when the file declares none.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "write one JSON document to stdout, and no file")
+			a.json = append(a.json, &o.json)
 			fs.StringVar(&o.formats, "format", "", "write these `FORMATS` instead of those of the file: "+strings.Join(report.Formats(), ","))
 			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of where the file says")
 			allowFlag(fs, &o.allow)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/repro"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
@@ -40,6 +41,9 @@ func (a *app) runRepro(ctx context.Context, text string) error {
 		}
 		entry, err := s.store.Get(ctx, meta.Key, false)
 		return entry.Dir, err == nil
+	}, LeftOut: func(at hclspec.Address) bool {
+		st, ok := p.Step(at.String())
+		return ok && st.Action == engine.Skip
 	}}
 	script, err := project.Script(at)
 	if err != nil {

@@ -53,8 +53,16 @@ func (a *app) place() (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return place{}, hint("Name the project's directory with -chdir=DIR.", "project directory: %w", err)
+	named := dir
+	if dir, err = filepath.EvalSymlinks(dir); err == nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			err = errors.New("it is a file")
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("it is not there")
+	}
+	if err != nil {
+		return place{}, hint("Name the project's directory with -chdir=DIR, or its file with -f=FILE.", "project directory %s: %w", named, err)
 	}
 	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"), state: filepath.Join(dir, ".benchgraph")}
 	if own := a.env["BENCHGRAPH_STATE_DIR"]; own != "" {
@@ -217,7 +225,7 @@ type session struct {
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
 	project   *tasks.Project
-	warned    bool // the files gave warnings
+	warnings  hcl.Diagnostics // about the files, and about what their commands will lack
 
 	lockText []byte // of the lock file, as it was last read or written
 }
@@ -286,9 +294,15 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}
-	s.printDiags(diags, s.files)
-	s.project, s.warned = project, len(diags) > 0
+	s.project = project
+	s.warn(diags)
 	return nil
+}
+
+// warn tells what is no mistake and should be known.
+func (s *session) warn(diags hcl.Diagnostics) {
+	s.printDiags(diags, s.files)
+	s.warnings = append(s.warnings, diags...)
 }
 
 // recall opens the project as the last plan left it, if that still holds.
@@ -306,7 +320,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if s.warned || !sel.everything() {
+	if len(s.warnings) > 0 || !sel.everything() {
 		return // warnings are to be told each time
 	}
 	if err := s.project.Memorize(ctx, p); err != nil {
@@ -506,5 +520,8 @@ func (s *session) closers() []io.Closer {
 
 // logDir is where the complete logs of attempts are.
 func (p place) logDir() string { return filepath.Join(p.state, "logs") }
+
+// logOf is the path of an attempt's log.
+func (p place) logOf(attempt string) string { return filepath.Join(p.logDir(), attempt+".log") }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

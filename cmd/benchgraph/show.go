@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ func (a *app) show() cli.Command {
 	asJSON := false
 	return cli.Command{
 		Name: "show", Args: "ADDR", Min: 1, Max: 1, Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from",
-		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "write JSON to stdout") },
+		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run:   func(ctx context.Context, args []string) error { return a.runShow(ctx, args[0], asJSON) },
 	}
 }
@@ -93,7 +92,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		v.Users = append(v.Users, u.Address)
 	}
 	for _, t := range s.journal.Attempts(st.Node.Address) {
-		v.Attempts = append(v.Attempts, attemptView{t, t.Duration.Seconds(), filepath.Join(s.logDir(), t.ID+".log")})
+		v.Attempts = append(v.Attempts, attemptView{t, t.Duration.Seconds(), s.logOf(t.ID)})
 	}
 	if meta, ok := st.Stored(); ok {
 		e, err := s.store.Get(ctx, meta.Key, false)
@@ -153,7 +152,7 @@ func (s *session) showNode(v *nodeView) {
 		line("used by", "%d more", rest)
 	}
 	if r := v.Result; r != nil {
-		line("result", "%s, %d files, %s, made by %s in %s", r.Created.Local().Format(time.DateTime), len(r.Files), view.Bytes(r.Bytes),
+		line("result", "%s, %s, %s, made by %s in %s", r.Created.Local().Format(time.DateTime), view.Count(len(r.Files), "file"), view.Bytes(r.Bytes),
 			r.MadeBy, view.Duration(time.Duration(r.Duration*float64(time.Second))))
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
@@ -177,6 +176,13 @@ func (s *session) showNode(v *nodeView) {
 			how += " on " + strings.Join(t.Devices, ", ")
 		}
 		line(fmt.Sprintf("attempt %d", i+1), "%s, %s, %s", t.Start.Local().Format(time.DateTime), view.Duration(t.Attempt.Duration), how)
+		if f := t.Failure; f != nil {
+			for _, more := range []struct{ name, text string }{{"class", view.Class(f)}, {"evidence", f.Evidence}, {"remedy", f.Remedy}, {"log", t.Log}} {
+				if more.text != "" {
+					line("  "+more.name, "%s", more.text)
+				}
+			}
+		}
 	}
 	for _, m := range v.Samples {
 		block := fmt.Sprintf("block %d", m.Block)

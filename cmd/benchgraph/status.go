@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -25,7 +26,7 @@ func (a *app) status() cli.Command {
 	return cli.Command{
 		Name: "status", Summary: "what runs, waits and failed; every commit in exactly one status, with the sum",
 		Flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&o.json, "json", false, "write JSON to stdout")
+			a.jsonFlag(fs, &o.json)
 			fs.BoolVar(&o.watch, "watch", false, "show it again and again while an apply runs")
 			allowFlag(fs, &o.allow)
 		},
@@ -81,7 +82,11 @@ type nodeStatus struct {
 	State   string `json:"state"` // running, waiting, done, failed, blocked or skipped
 	Class   string `json:"class,omitempty"`
 	Reason  string `json:"reason"`
-	Log     string `json:"log,omitempty"`
+
+	Rule     string `json:"rule,omitempty"` // the last three: of what failed
+	Evidence string `json:"evidence,omitempty"`
+	Remedy   string `json:"remedy,omitempty"`
+	Log      string `json:"log,omitempty"`
 }
 
 func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
@@ -147,7 +152,9 @@ func (s *session) states(p *engine.Plan) []nodeStatus {
 		case st.Failure != nil && tasks.KnownIssue(st.Failure.Failure):
 			n.State, n.Reason = "skipped", st.Failure.Failure.Message
 		case st.Failure != nil:
-			n.State, n.Class, n.Reason = "failed", string(st.Failure.Failure.Class), st.Failure.Failure.Message
+			f := st.Failure
+			n.State, n.Class, n.Reason = "failed", string(f.Failure.Class), f.Failure.Message
+			n.Rule, n.Evidence, n.Remedy, n.Log = f.Failure.Rule, f.Failure.Evidence, f.Failure.Remedy, s.logOf(f.ID)
 		default:
 			n.State = "blocked"
 		}
@@ -178,7 +185,11 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 				fmt.Fprintf(w, "%-8s and %d more\n", state, counts[state]-20)
 				break
 			}
-			fmt.Fprintf(w, "%-8s %s  %s\n", state, view.Clean(n.Address), view.Clean(n.Reason))
+			line := fmt.Sprintf("%-8s %s  %s", state, view.Clean(n.Address), view.Clean(n.Reason))
+			if n.Evidence != "" {
+				line += ": " + view.Clean(n.Evidence)
+			}
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
 		}
 	}
 	if len(rows) > 0 {

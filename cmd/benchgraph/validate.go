@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"path/filepath"
 
@@ -11,13 +13,26 @@ import (
 )
 
 func (a *app) validate() cli.Command {
+	asJSON := false
 	return cli.Command{
 		Name: "validate", Summary: "checks the file: all mistakes, in one pass, with their places",
-		Run: func(context.Context, []string) error { return a.runValidate() },
+		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
+		Run:   func(context.Context, []string) error { return a.runValidate(asJSON) },
 	}
 }
 
-func (a *app) runValidate() error {
+// validation is what validate found, as JSON.
+type validation struct {
+	Format      string           `json:"format"`
+	Valid       bool             `json:"valid"`
+	Files       []string         `json:"files"` // below the project's directory, the root file first
+	Commits     int              `json:"commits"`
+	Candidates  int              `json:"candidates"`
+	Benchmarks  int              `json:"benchmarks"`
+	Diagnostics []diagnosticView `json:"diagnostics"`
+}
+
+func (a *app) runValidate(asJSON bool) error {
 	p, err := a.place()
 	if err != nil {
 		return err
@@ -27,12 +42,23 @@ func (a *app) runValidate() error {
 		return err
 	}
 	spec, files, diags := hclspec.Load(o)
+	var mistakes error
 	if diags.HasErrors() {
-		return &diagError{diags, files}
+		mistakes = &diagError{diags, files}
+	}
+	if asJSON {
+		doc := validation{Format: view.Format, Valid: mistakes == nil, Files: []string{}, Diagnostics: viewDiagnostics(diags)}
+		if spec != nil {
+			doc.Files, doc.Commits, doc.Candidates, doc.Benchmarks = spec.Files, len(spec.Commits), len(spec.Candidates), len(spec.Benchmarks)
+		}
+		return errors.Join(mistakes, view.JSON(a.stdout, doc))
+	}
+	if mistakes != nil {
+		return mistakes
 	}
 	a.printDiags(diags, files)
 	name := filepath.Join(p.dir, spec.Files[0])
-	fmt.Fprintf(a.stdout, "Valid: %s (%d files, %d commits, %d candidates, %d benchmarks).\n",
-		view.Clean(name), len(spec.Files), len(spec.Commits), len(spec.Candidates), len(spec.Benchmarks))
+	fmt.Fprintf(a.stdout, "Valid: %s (%s, %s, %s, %s).\n", view.Clean(name), view.Count(len(spec.Files), "file"),
+		view.Count(len(spec.Commits), "commit"), view.Count(len(spec.Candidates), "candidate"), view.Count(len(spec.Benchmarks), "benchmark"))
 	return nil
 }

@@ -18,7 +18,7 @@ func (a *app) version() cli.Command {
 	asJSON := false
 	return cli.Command{
 		Name: "version", Summary: "the version of benchgraph",
-		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "write JSON to stdout") },
+		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(context.Context, []string) error {
 			revision := "unknown"
 			if info, ok := debug.ReadBuildInfo(); ok {

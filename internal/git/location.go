@@ -62,6 +62,8 @@ func kindOf(location string) (kind, error) {
 		return 0, errors.New("neither a directory nor a file")
 	case errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(location) && !strings.Contains(location, "::"):
 		return remote, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, errors.New("there is nothing at this path")
 	}
 	return 0, err
 }

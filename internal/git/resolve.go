@@ -22,6 +22,7 @@ type UnknownRev struct {
 	Reason    string
 	Near      []string // branches and tags with a similar name; for an ambiguous hash, the commits it may mean
 	Ambiguous bool
+	Shallow   bool // the repository lacks a part of its history
 }
 
 func (e *UnknownRev) Error() string {
@@ -181,7 +182,7 @@ var abbreviated = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
 
 // unknown says as much as can be found out about a revision that stands for no commit.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
-	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not in"}
+	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not in", Shallow: m.local.shallow}
 	name := base(rev)
 	if abbreviated.MatchString(name) {
 		out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})

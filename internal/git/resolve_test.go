@@ -218,9 +218,9 @@ func TestLocationsThatAreNoRepository(t *testing.T) {
 	for location, want := range map[string]string{
 		"":                            "no location",
 		"-oProxyCommand=x":            "begins with a dash",
-		"ext::sh -c true":             "no such file",
+		"ext::sh -c true":             "there is nothing at this path",
 		"ftp://host/x":                `transport "ftp"`,
-		filepath.Join(dir, "missing"): "no such file or directory",
+		filepath.Join(dir, "missing"): "there is nothing at this path",
 		dir:                           "not a git repository",
 		file:                          "not a git bundle",
 	} {

@@ -111,6 +111,9 @@ func (s *Scope) metering(expr hclsyntax.Expression) hclsyntax.Expression {
 			break
 		}
 		e.LHS, e.RHS = s.metering(e.LHS), s.metering(e.RHS)
+		if e.Op == hclsyntax.OpDivide {
+			return s.parenthesized(e, (*funcs.Meter).Quotient)
+		}
 		return s.parenthesized(e, (*funcs.Meter).Number)
 	case *hclsyntax.ConditionalExpr:
 		e.Condition = s.metering(e.Condition)

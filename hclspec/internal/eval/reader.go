@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -221,6 +222,32 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 		return nil
 	}
 	return list.AsValueSlice()
+}
+
+// Map is a map of values that are converted; want and one name the map and one of its values, for diagnostics.
+func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty.Value {
+	v, ok := r.Value(name)
+	if !ok {
+		return nil
+	}
+	if converted, err := r.convert(name, v, cty.Map(each)); err == nil && converted.IsKnown() {
+		return converted.AsValueMap()
+	} else if err == nil {
+		return nil // too large
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
+		return nil
+	}
+	var wrong []string
+	all := v.AsValueMap()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if _, err := r.convert(name, all[key], each); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%q is %s", key, Describe(all[key])))
+		}
+	}
+	r.Fail(r.At(name), "Wrong type", "%s must be %s: %s, and not %s.", name, want, strings.Join(wrong, ", "), one)
+	return nil
 }
 
 // Choice is a text out of a list.

@@ -142,14 +142,17 @@ func (s *Scope) choices(given string, names func() []string) string {
 
 func (s *Scope) unknownRoot(t hcl.Traversal) string {
 	name := t.RootName()
-	known := append(slices.Collect(maps.Keys(s.Roots)), "each")
-	if hint := Suggest(name, known); hint != "" {
+	if len(t) == 1 && name == strings.ToUpper(name) {
+		return fmt.Sprintf("Nothing is called %q. A variable of the shell is written $%s, or $${%s} with braces.", name, name, name)
+	}
+	hint := Suggest(name, append(slices.Collect(maps.Keys(s.Roots)), "each"))
+	switch {
+	case len(t) == 1:
+		return fmt.Sprintf("Nothing is called %q.%s A text stands in double quotes; a reference is written kind.name.", name, hint)
+	case hint != "":
 		return fmt.Sprintf("Nothing is called %q.%s", name, hint)
 	}
-	if len(t) > 1 {
-		return fmt.Sprintf("Nothing is called %q. A reference begins with each, var, local, candidates, or the kind of a block, as in wheel.name.", name)
-	}
-	return fmt.Sprintf("Nothing is called %q. A text stands in double quotes; a reference is written kind.name.", name)
+	return fmt.Sprintf("Nothing is called %q. A reference begins with each, var, local, candidates, or the kind of a block, as in wheel.name.", name)
 }
 
 // checkEach finds what no instance can have, once for the place instead of once for every instance.

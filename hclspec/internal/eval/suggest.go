@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is near.
@@ -46,7 +48,10 @@ func nearest(given string, candidates []string) string {
 	return best
 }
 
-// Choices is a sentence that suggests the nearest candidate, or lists a few when none is near.
+// maxChoices is how many names are listed: the attributes of every block, and of commits as many as one looks through.
+const maxChoices = 24
+
+// Choices is a sentence that suggests the nearest candidate, or lists them when none is near.
 func Choices(given string, candidates []string) string {
 	if s := Suggest(given, candidates); s != "" {
 		return s
@@ -55,7 +60,7 @@ func Choices(given string, candidates []string) string {
 	switch {
 	case len(sorted) == 0:
 		return ""
-	case len(sorted) > 8:
+	case len(sorted) > maxChoices:
 		return fmt.Sprintf(" There are %d, among them %s.", len(sorted), strings.Join(sorted[:5], ", "))
 	}
 	return fmt.Sprintf(" There is: %s.", strings.Join(sorted, ", "))
@@ -75,6 +80,10 @@ func improve(d *hcl.Diagnostic) {
 				"coalesce(VALUE, \"DEFAULT\") gives a default."
 		}
 	case "Unsupported attribute", "Invalid index":
+		if address := indexed(d.Expression, d.EvalContext); address != "" {
+			d.Detail = fmt.Sprintf("%s has no for_each, so there is one, without a key: write %s.", address, address)
+			return
+		}
 		object, name, ok := missing(d.Expression, d.EvalContext)
 		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped && e.Traversal.RootName() == "each" && lacks(object, "variant") && !lacks(object, "value") {
 			d.Detail = fmt.Sprintf("each has no %q: each.commit, each.variant, each.rev, each.patch and each.source are there only where the "+
@@ -83,6 +92,39 @@ func improve(d *hcl.Diagnostic) {
 			d.Detail = fmt.Sprintf("There is no %q here.%s", name, Choices(name, names(object)))
 		}
 	}
+}
+
+// indexed is the address of the node without instances of which an expression takes one; empty when it is none.
+func indexed(expr hcl.Expression, ctx *hcl.EvalContext) string {
+	e, ok := expr.(*hclsyntax.ScopeTraversalExpr)
+	if !ok {
+		if e, ok := expr.(*hclsyntax.IndexExpr); ok {
+			v, diags := e.Collection.Value(ctx)
+			return node(v, !diags.HasErrors())
+		}
+		return ""
+	}
+	v, diags := e.Traversal[:1].TraverseAbs(ctx)
+	for _, step := range e.Traversal[1:] {
+		if diags.HasErrors() || node(v, true) != "" {
+			break
+		}
+		v, diags = step.TraversalStep(v)
+	}
+	return node(v, !diags.HasErrors())
+}
+
+// node is the address in a reference that stands by itself; empty when v is none.
+func node(v cty.Value, ok bool) string {
+	if !ok || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
+		return ""
+	}
+	address, found := strings.CutPrefix(v.AsString(), funcs.Mark)
+	address, closed := strings.CutSuffix(address, funcs.Mark)
+	if !found || !closed {
+		return ""
+	}
+	return address
 }
 
 // missing evaluates the part of a traversal or an index that exists, and says which name in it does not.

@@ -43,15 +43,19 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 
 // Fraction is a number that lies between two others, both excluded.
 func (r Reader) Fraction(name string, high, standard float64) float64 {
-	v, ok := r.Value(name)
+	given, ok := r.Value(name)
 	if !ok {
 		return standard
 	}
-	if percent, is := percentage(v); is {
+	if percent, is := percentage(given); is {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not a percentage: write %g.", name, percent/100)
 		return standard
 	}
-	f := r.Number(name, standard)
+	v, ok := r.As(name, cty.Number, "a number")
+	if !ok {
+		return standard
+	}
+	f, _ := v.AsBigFloat().Float64()
 	if !(f > 0 && f < high) {
 		r.Fail(r.At(name), "Number out of range", "%s must lie between 0 and %g, not %g.", name, high, f)
 	}
@@ -88,7 +92,7 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	return d
 }
 
-// Size is a text such as "64GiB" (binary) or "64GB" (decimal), or a number of bytes.
+// Size is a text such as "64GiB" (binary) or "64GB" (decimal). A number without a unit is refused: 64 bytes are never meant.
 func (r Reader) Size(name string) int64 {
 	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
 	if !ok {
@@ -100,6 +104,10 @@ func (r Reader) Size(name string) int64 {
 		parse = units.RAMInBytes
 	}
 	n, err := parse(given)
+	if _, bare := strconv.ParseFloat(given, 64); bare == nil && n > 0 {
+		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%sGiB\" or \"%sMiB\".", name, given, given, given)
+		return 0
+	}
 	if err != nil || n <= 0 {
 		r.Fail(r.At(name), "Not a size", "%s must be a size such as \"64GiB\" or \"64GB\", not %q.", name, given)
 		return 0

@@ -182,11 +182,30 @@ func parseFlag(fs *flag.FlagSet, args []string) (int, error) {
 		return 0, &unknownFlag{name, known}
 	}
 	n := 1
-	boolean, ok := f.Value.(interface{ IsBoolFlag() bool })
-	if !valued && !(ok && boolean.IsBoolFlag()) {
+	if !valued && !isBool(f.Value) {
 		n = 2
 	}
-	return n, fs.Parse(args[:min(n, len(args))])
+	return n, plain(fs.Parse(args[:min(n, len(args))]), f)
+}
+
+// plain says what package flag says in the words of its source.
+func plain(err error, f *flag.Flag) error {
+	text, ok := "", false
+	if err != nil {
+		text, ok = strings.CutSuffix(err.Error(), ": parse error")
+	}
+	switch {
+	case !ok:
+		return err
+	case isBool(f.Value):
+		return fmt.Errorf("%s: it is true or false, or left out", text)
+	}
+	return fmt.Errorf("%s: it is a number", text)
+}
+
+func isBool(v flag.Value) bool {
+	boolean, ok := v.(interface{ IsBoolFlag() bool })
+	return ok && boolean.IsBoolFlag()
 }
 
 func (t *Table) explain(err error, command string) error {

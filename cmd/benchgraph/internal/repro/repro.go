@@ -20,6 +20,8 @@ type Project struct {
 	Spec   *hclspec.Spec
 	Lock   *hclspec.Lock
 	Stored func(hclspec.Address) (dir string, ok bool) // where a node's result is
+
+	LeftOut func(hclspec.Address) bool // a benchmark's candidate that is in no block; nil: none is
 }
 
 // script is a script in the making.

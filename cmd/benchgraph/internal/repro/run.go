@@ -223,6 +223,9 @@ func (s *script) trial(at hclspec.Address) error {
 		if b.Address.Name != at.Name || group != commit && group != b.Candidate && group != b.Address.Key {
 			continue
 		}
+		if s.LeftOut != nil && s.LeftOut(b.Address) {
+			continue
+		}
 		if slices.ContainsFunc(s.Spec.Variants, func(v hclspec.Variant) bool { return v.Baseline && v.Name == variant }) {
 			baseline = len(members)
 		}

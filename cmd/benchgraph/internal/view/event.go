@@ -88,6 +88,9 @@ func dataText(data map[string]any, name string) string {
 
 // failedText is a failure in full: what failed, the line that shows it, where the log is, what to do.
 func failedText(s Style, e engine.Event) string {
+	if e.Reason == engine.Interrupted {
+		return fmt.Sprintf("%s %s  %s\n", s.paint(yellow, pad("ended", 8)), Clean(e.Address), Clean(e.Reason))
+	}
 	word, color := "failed", red
 	if e.Retrying {
 		word, color = "retry", yellow
@@ -98,7 +101,7 @@ func failedText(s Style, e engine.Event) string {
 		f = &cache.Failure{Message: e.Reason}
 	}
 	fmt.Fprintf(&b, "%s %s  %s", s.paint(color, pad(word, 8)), Clean(e.Address), Clean(f.Message))
-	if class := classText(f); class != "" {
+	if class := Class(f); class != "" {
 		b.WriteString(" [" + class + "]")
 	}
 	if e.Retrying {
@@ -118,8 +121,8 @@ func failedText(s Style, e engine.Event) string {
 	return b.String()
 }
 
-// classText is the class of a failure and the rule that found it.
-func classText(f *cache.Failure) string {
+// Class is the class of a failure and the rule that found it.
+func Class(f *cache.Failure) string {
 	switch {
 	case f.Class == "":
 		return ""

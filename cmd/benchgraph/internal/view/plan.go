@@ -239,8 +239,8 @@ func Needs(n *engine.Node) []string {
 	return needs
 }
 
-// PlanJSON writes a plan as one JSON document.
-func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
+// PlanJSON writes a plan as one JSON document, with what is to be told beside it.
+func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, diagnostics []D) error {
 	nodes := make([]planNode, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -256,7 +256,7 @@ func PlanJSON(w io.Writer, p *engine.Plan, f Forecast) error {
 	for _, s := range CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
-	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary, "critical_path": path})
+	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary, "critical_path": path, "diagnostics": diagnostics})
 }
 
 // JSON writes one document.

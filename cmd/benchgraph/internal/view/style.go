@@ -167,6 +167,14 @@ func Number(n int) string {
 	return text
 }
 
+// Count is a number of things: 1 file, 2,000 files.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Number(n) + " " + thing + "s"
+}
+
 // figure is an amount with two significant digits, or as a whole number when it has more.
 func figure(v float64) string {
 	if math.Abs(v) >= 10 {

@@ -70,12 +70,9 @@ func TotalsText(t stats.Totals) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
 	}
-	noun := "candidates"
-	if t.Universe == 1 {
-		noun = "candidate"
+	text := Count(t.Universe, "candidate")
+	if len(parts) > 0 {
+		text += " = " + strings.Join(parts, " + ")
 	}
-	if len(parts) == 0 {
-		return fmt.Sprintf("%d %s", t.Universe, noun)
-	}
-	return fmt.Sprintf("%d %s = %s", t.Universe, noun, strings.Join(parts, " + "))
+	return text
 }

@@ -143,7 +143,7 @@ func TestPlanJSON(t *testing.T) {
 	n.Key = cache.Key{1}
 	p := steps(t, n)
 	var b bytes.Buffer
-	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil)); err != nil {
+	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil), []string{}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
