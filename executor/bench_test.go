@@ -77,7 +77,7 @@ func BenchmarkContainer(b *testing.B) {
 // bare runs the same program in the same kind of container.
 func bare(ctx context.Context, e *docker.Engine, image, name string) error {
 	yes, pids := true, int64(32768)
-	err := e.Create(ctx, name, &container.Config{Image: image, Entrypoint: []string{"true"}}, &container.HostConfig{
+	_, err := e.Create(ctx, name, &container.Config{Image: image, Entrypoint: []string{"true"}}, &container.HostConfig{
 		NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Init: &yes,
 		LogConfig: container.LogConfig{Type: "none"}, Resources: container.Resources{PidsLimit: &pids},
 	})

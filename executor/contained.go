@@ -47,7 +47,11 @@ func (c *contained) start(ctx context.Context) error {
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return c.explain(e.Create(c.ctx, c.name, c.docker.config(c.cmd), host)) },
+		func() error {
+			id, err := e.Create(c.ctx, c.name, c.docker.config(c.cmd), host)
+			c.docker.made(id)
+			return c.explain(err)
+		},
 		func() error {
 			if c.cmd.Container.Files == nil {
 				return nil

@@ -8,9 +8,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/docker/docker/api/types/container"
@@ -31,6 +34,7 @@ type Docker struct {
 	host   Executor
 	owner  string
 	memory atomic.Int64 // of the engine's machine; 0: not told yet
+	ids    sync.Map     // of its containers
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
@@ -79,6 +83,28 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 // Labels are those by which ReapContainers knows what this process made.
 func (d *Docker) Labels() map[string]string {
 	return map[string]string{docker.LabelState: d.engine.State(), docker.LabelOwner: d.owner}
+}
+
+func (d *Docker) made(id string) {
+	if id != "" {
+		d.ids.Store(id, true)
+	}
+}
+
+// containerID is the ID of a container in the name of its control group, as all engines write it.
+var containerID = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// Own says whether a process is Own, or runs in a container of this Docker, whose parent is the engine: it is known by its
+// control group, which can also be seen of another user's process.
+func (d *Docker) Own(pid int) bool {
+	if Own(pid) {
+		return true
+	}
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // none: it has ended, or this is another system
+	return slices.ContainsFunc(containerID.FindAllString(string(groups), -1), func(id string) bool {
+		_, ours := d.ids.Load(id)
+		return ours
+	})
 }
 
 // config says what runs.

@@ -103,7 +103,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	}
 	for name, c := range crafted {
 		name = strings.NewReplacer(" ", "-", ",", "", "'", "").Replace("benchgraph-test-" + name)
-		err := w.engine.Create(t.Context(), name, &container.Config{Image: w.image, Cmd: []string{"true"}, Labels: c.labels}, &container.HostConfig{NetworkMode: "none"})
+		_, err := w.engine.Create(t.Context(), name, &container.Config{Image: w.image, Cmd: []string{"true"}, Labels: c.labels}, &container.HostConfig{NetworkMode: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}

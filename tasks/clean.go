@@ -52,7 +52,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := t.p.GPUs.Watch(devices, executor.Own, func() { cancel(errContaminated) })
+	w := t.p.GPUs.Watch(devices, t.p.own, func() { cancel(errContaminated) })
 	err := live(ctx)
 	sums := w.Stop()
 	if problems := w.Problems(); len(problems) > 0 {
@@ -60,6 +60,14 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	left := t.leftFree(ctx, devices, sums)
 	return sums, cmp.Or(err, left)
+}
+
+// own says whether a process belongs to what this project runs.
+func (p *Project) own(pid int) bool {
+	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
+		return c.Own(pid)
+	}
+	return executor.Own(pid)
 }
 
 // leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was measured

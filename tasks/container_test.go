@@ -249,7 +249,8 @@ echo '{"modules": {"pkg": "/tmp/pkg.py"}, "problems": ['"$problem"']}'
 	must(s.t, err)
 	must(s.t, w.Close())
 	name, labels := s.word+"-base", map[string]string{docker.LabelKey: s.word, docker.LabelNode: "image." + s.word, "io.benchgraph.site": "/tmp", "io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/tmp/pkg-1.dist-info", "record": "00"}]`}
-	must(s.t, s.engine.Create(s.t.Context(), name, &container.Config{Image: s.base, Cmd: []string{"true"}}, &container.HostConfig{}))
+	_, err = s.engine.Create(s.t.Context(), name, &container.Config{Image: s.base, Cmd: []string{"true"}}, &container.HostConfig{})
+	must(s.t, err)
 	must(s.t, s.engine.CopyTo(s.t.Context(), name, &files))
 	id, err := s.engine.Commit(s.t.Context(), name, container.CommitOptions{Config: &container.Config{Labels: labels, Env: []string{"PATH=/bin"}}})
 	must(s.t, err)

@@ -87,7 +87,7 @@ func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx cont
 	}
 	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), name)) }()
-	if err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
+	if _, err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
 		return "", err
 	}
 	if files != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,11 +27,12 @@ func (p place) containerMark() string { return filepath.Join(p.state, "container
 
 // containers runs commands in containers. Nothing is looked for before the first of them.
 type containers struct {
-	open func() (executor.Executor, error)
+	open func() (*executor.Docker, error)
+	used atomic.Bool
 }
 
 func (s *session) newContainers() *containers {
-	return &containers{open: sync.OnceValues(func() (executor.Executor, error) {
+	return &containers{open: sync.OnceValues(func() (*executor.Docker, error) {
 		if err := os.WriteFile(s.containerMark(), nil, 0o644); err != nil {
 			return nil, err
 		}
@@ -39,20 +41,31 @@ func (s *session) newContainers() *containers {
 }
 
 func (c *containers) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
-	e, err := c.open()
+	d, err := c.open()
 	if err != nil {
 		return nil, err
 	}
-	return e.Start(ctx, cmd)
+	c.used.Store(true)
+	return d.Start(ctx, cmd)
+}
+
+// Own says whether a process is this one's, in a container or not.
+func (c *containers) Own(pid int) bool {
+	if c.used.Load() {
+		if d, err := c.open(); err == nil {
+			return d.Own(pid)
+		}
+	}
+	return executor.Own(pid)
 }
 
 // Labels are those by which what it makes is known as this process's.
 func (c *containers) Labels() map[string]string {
-	e, err := c.open()
-	if d, ok := e.(*executor.Docker); ok && err == nil {
-		return d.Labels()
+	d, err := c.open()
+	if err != nil {
+		return nil
 	}
-	return nil
+	return d.Labels()
 }
 
 // reapContainers removes the containers and networks that an earlier, killed apply left.

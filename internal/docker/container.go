@@ -15,12 +15,13 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Create makes a container. Its name is given by the caller, so that it can be removed also when the answer is lost.
-func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) error {
-	_, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
+// Create makes a container and returns its ID. Its name is given by the caller, so that it can be removed also when the
+// answer is lost.
+func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string, err error) {
+	made, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
 		return a.ContainerCreate(ctx, c, h, nil, nil, name)
 	})
-	return err
+	return made.ID, err
 }
 
 // Start starts a container that was created.

@@ -47,7 +47,7 @@ func TestWhatWasBroughtMayGo(t *testing.T) {
 	refused("somebody/else:v1")
 	dockertest.RemoveImage(t, e, "somebody/else:v1")
 
-	if err := e.Create(t.Context(), "user", &container.Config{Image: img.ID, Cmd: []string{"none"}}, nil); err != nil {
+	if _, err := e.Create(t.Context(), "user", &container.Config{Image: img.ID, Cmd: []string{"none"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused("container")

@@ -65,7 +65,7 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 			w.WriteHeader(test.code)
 			fmt.Fprintf(w, `{"message":"%s"}`, test.says)
 		})
-		err := e.Create(t.Context(), "x", &container.Config{}, &container.HostConfig{})
+		_, err := e.Create(t.Context(), "x", &container.Config{}, &container.HostConfig{})
 		if s, err := e.Attach(t.Context(), "x", false); s != nil || err == nil {
 			t.Errorf("attached to an engine that says %d: %v, %v", test.code, s, err)
 		}
@@ -93,7 +93,7 @@ func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := playEngine(t, test.answer)
-			err := e.Create(t.Context(), "x", &container.Config{}, &container.HostConfig{})
+			_, err := e.Create(t.Context(), "x", &container.Config{}, &container.HostConfig{})
 			if docker.Class(err) != test.class || !docker.IsGone(err) || !strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("%v (%s)", err, docker.Class(err))
 			}
