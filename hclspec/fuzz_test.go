@@ -1,7 +1,6 @@
 package hclspec_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,18 +56,17 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"task": {"t": {"for_each": "${toset([\"a\"])}", "command": "echo ${each.key}"}}}`), true)
 	f.Add([]byte(`{"variable": {"v": {"type": "list(string)", "default": ["${1}", {"a": [true, null, 1e3]}]}}, "locals": [{"x": {"${var.v[0]}": 1}}]}`), true)
-	native, json := f.TempDir(), f.TempDir() // to make one for each input would take most of the time
+	native, json := f.TempDir(), f.TempDir()
+	writeNative, writeJSON := fuzzing.Place(f, filepath.Join(native, "benchmarks.hcl")), fuzzing.Place(f, filepath.Join(json, "benchmarks.hcl.json"))
 	f.Fuzz(func(t *testing.T, src []byte, inJSON bool) {
 		if len(src) > maxInput {
 			return
 		}
-		dir, name := native, "benchmarks.hcl"
+		dir, write := native, writeNative
 		if inJSON {
-			dir, name = json, name+".json"
+			dir, write = json, writeJSON
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), src, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(src)
 		fuzzing.Contained(t, func() {
 			spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0"})
 			if (spec == nil) != diags.HasErrors() {

@@ -299,7 +299,7 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 	}
 	found := map[string]string{}
 	for _, dir := range sortedKeys(dirs) {
-		err := m.p.Engine.CopyFrom(ctx, container, dir, func(r io.Reader) error { return digests(r, path.Dir(dir), found) })
+		err := m.p.Engine.CopyFrom(ctx, container, dir, func(r io.Reader) error { return digests(r, path.Dir(dir), want, found) })
 		if docker.IsNotFound(err) {
 			return imagePackage{}, installMismatch(w, dir+" is not there")
 		}
@@ -319,8 +319,10 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 	return imagePackage{Name: w.Name, Version: w.Version, Info: info, Record: found[record]}, nil
 }
 
-// digests adds the digests of the regular files in a tar, whose names are relative to dir.
-func digests(r io.Reader, dir string, found map[string]string) error {
+// digests adds the digests of those regular files in a tar that are wanted, by their names, which are relative to dir in the
+// tar. Of a file of another size than is wanted none is taken: it says of itself how large it is, which may be more than
+// anybody can read. An installer may have added to a RECORD.
+func digests(r io.Reader, dir string, want map[string]overlay.WheelFile, found map[string]string) error {
 	in := tar.NewReader(r)
 	for {
 		h, err := in.Next()
@@ -330,16 +332,25 @@ func digests(r io.Reader, dir string, found map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg {
+		at := path.Join(dir, h.Name)
+		f, wanted := want[at]
+		if !wanted || h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) {
+			continue
+		}
+		if h.Size != f.Size && (path.Base(at) != "RECORD" || h.Size > mostRecord) {
+			found[at] = "of another size"
 			continue
 		}
 		sum := sha256.New()
 		if _, err := io.Copy(sum, in); err != nil {
 			return err
 		}
-		found[path.Join(dir, h.Name)] = hex.EncodeToString(sum.Sum(nil))
+		found[at] = hex.EncodeToString(sum.Sum(nil))
 	}
 }
+
+// mostRecord is how many bytes a RECORD may have: that of the largest packages have some megabytes.
+const mostRecord = 64 << 20
 
 func installMismatch(w *overlay.Wheel, what string) error {
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "install_mismatch", Stage: "build",
