@@ -98,7 +98,8 @@ type Driver struct {
 	Devices  []Device // in the order of their index
 	Hidden   int      // devices that the caller was told to leave alone
 
-	source source
+	source    source
+	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
 	mu   sync.Mutex
 	left map[string]Quarantine // by UUID
@@ -131,6 +132,7 @@ func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
 		d.Devices[i].Driver = d.Version
 	}
 	slices.SortStableFunc(d.Devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
+	d.elsewhere = elsewhere()
 	all := len(d.Devices)
 	d.Devices, err = o.Mask.apply(d.Devices)
 	d.Hidden = all - len(d.Devices)
@@ -160,7 +162,9 @@ func (d *Driver) Read(of Device) (Reading, error) {
 		return r, fmt.Errorf("%s (%s): %w", of.UUID, of.Name, err)
 	}
 	for i := range r.Processes {
-		r.Processes[i].identify()
+		if !d.elsewhere {
+			r.Processes[i].identify()
+		}
 	}
 	slices.SortFunc(r.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
 	return r, nil

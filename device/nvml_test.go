@@ -74,6 +74,7 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
+	d.elsewhere = false // the library counts as we do
 	play(twoH100 + "process on=GPU-a pid=" + self() + " mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
 	r, err := d.Read(d.Devices[0])
 	if err != nil || len(r.Processes) != 2 {

@@ -144,8 +144,13 @@ type Summary struct {
 	Problems    []string `json:"problems,omitempty"` // each makes the sample void
 	LeftOut     string   `json:"left_out,omitempty"` // why nothing was granted on it afterwards
 
-	uncorrected *uint64 // errors of memory when it was first looked at
+	uncorrected *uint64  // errors of memory when it was first looked at
+	foreign     []string // processes that are not known as ours
 }
+
+// NotToldApart is the flag of a sample taken in a PID namespace where none of the processes on the device was known: they may
+// have been the sample's, or anybody's. That the device was free before and after is then all that is known.
+const NotToldApart = "processes_not_told_apart"
 
 // Range sums up a quantity over time.
 type Range struct {
@@ -175,6 +180,7 @@ type Watch struct {
 	own     func(pid int) bool
 	alarm   func()
 	stays   map[int]bool // processes that nobody here sees, and that are told of again and again
+	apart   bool         // the driver tells of processes by numbers that are those from here: others are foreign
 
 	mu    sync.Mutex
 	state []Summary
@@ -185,7 +191,7 @@ type Watch struct {
 // Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
 // once, when the first problem is seen.
 func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, alarm: sync.OnceFunc(alarm), stays: map[int]bool{}, state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm), stays: map[int]bool{}, state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -211,6 +217,11 @@ func (w *Watch) Stop() []Summary {
 	close(w.stop)
 	<-w.done
 	w.look()
+	for i := range w.state {
+		if s := &w.state[i]; len(s.foreign) > 0 && !w.apart {
+			s.Flags = append(s.Flags, NotToldApart)
+		}
+	}
 	return w.state
 }
 
@@ -231,11 +242,34 @@ func (w *Watch) look() {
 	for i, dev := range w.devices {
 		r, err := w.read(dev)
 		w.mu.Lock()
-		w.state[i].take(r, err, w.own)
-		problems := len(w.state[i].Problems)
+		w.state[i].take(r, err)
+		w.takeProcesses(&w.state[i], r.Processes)
 		w.mu.Unlock()
-		if problems > 0 {
-			w.alarm()
+	}
+	if len(w.Problems()) > 0 {
+		w.alarm()
+	}
+}
+
+// takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells mean the
+// same here, so that whoever else it told of is foreign.
+func (w *Watch) takeProcesses(s *Summary, all []Process) {
+	for _, p := range all {
+		if w.own(p.PID) {
+			w.apart = true
+			continue
+		}
+		p.Used = 0 // it changes from look to look, and is the same process
+		if text := "foreign " + p.String(); !slices.Contains(s.foreign, text) {
+			s.foreign = append(s.foreign, text)
+		}
+	}
+	if !w.apart {
+		return
+	}
+	for i := range w.state {
+		for _, text := range w.state[i].foreign {
+			w.state[i].problem(text)
 		}
 	}
 }
@@ -265,7 +299,7 @@ func (w *Watch) read(dev Device) (Reading, error) {
 func (w *Watch) unknown(p Process) bool { return p.User == "" && !w.stays[p.PID] && !w.own(p.PID) }
 
 // take adds one reading.
-func (s *Summary) take(r Reading, err error, own func(int) bool) {
+func (s *Summary) take(r Reading, err error) {
 	s.Looks++
 	if err != nil {
 		s.problem(err.Error())
@@ -289,12 +323,6 @@ func (s *Summary) take(r Reading, err error, own func(int) bool) {
 			s.problem(slow)
 		} else if !slices.Contains(s.Flags, slow) {
 			s.Flags = append(s.Flags, slow)
-		}
-	}
-	for _, p := range r.Processes {
-		if !own(p.PID) {
-			p.Used = 0 // it changes from look to look, and is the same process
-			s.problem("foreign " + p.String())
 		}
 	}
 	if s.Looks == 1 {

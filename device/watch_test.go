@@ -175,3 +175,51 @@ func TestAProcessThatEndsDuringALookIsNoIntruder(t *testing.T) {
 		})
 	}
 }
+
+// In a PID namespace of its own, nobody knows whose processes the driver tells of, unless one is known as ours: then it counts
+// as we do.
+func TestProcessesInANamespace(t *testing.T) {
+	const ours, stranger = 1000, 2147483647
+	for _, test := range []struct {
+		name       string
+		processes  [][]int // by look: of the first device; the second one has the stranger
+		second     bool
+		problems   []string
+		flags      []string
+		alarmAfter int // seconds; 0: none
+	}{
+		{name: "nobody"},
+		{name: "ours alone", processes: [][]int{{ours}, {ours}}},
+		{name: "nobody known", processes: [][]int{{}, {stranger}, {stranger}}, flags: []string{NotToldApart}},
+		{name: "ours and a stranger", processes: [][]int{{}, {ours, stranger}}, problems: []string{"foreign process 2147483647"}, alarmAfter: 1},
+		{name: "first a stranger, then ours", processes: [][]int{{stranger}, {}, {}, {ours}}, problems: []string{"foreign process 2147483647"}, alarmAfter: 3},
+		{name: "ours here, a stranger there", processes: [][]int{{}, {}, {ours}}, second: true, alarmAfter: 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, devices := play(func(dev Device, second int) (r Reading, _ error) {
+					if dev.Index == 0 && second < len(test.processes) {
+						for _, pid := range test.processes[second] {
+							r.Processes = append(r.Processes, Process{PID: pid})
+						}
+					}
+					if dev.Index == 1 && test.second {
+						r.Processes = []Process{{PID: stranger}}
+					}
+					return r, nil
+				})
+				d.elsewhere = true
+				begun, alarm := time.Now(), time.Duration(0)
+				w := d.Watch(devices, func(pid int) bool { return pid == ours }, func() { alarm = time.Since(begun) })
+				time.Sleep(5500 * time.Millisecond)
+				sums := w.Stop()
+				if !slices.Equal(sums[0].Problems, test.problems) || !slices.Equal(sums[0].Flags, test.flags) || len(sums[1].Problems) > 0 != test.second {
+					t.Errorf("%+v", sums)
+				}
+				if int(alarm/time.Second) != test.alarmAfter {
+					t.Errorf("alarm after %s", alarm)
+				}
+			})
+		})
+	}
+}

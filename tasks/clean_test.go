@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 // watchedWorld is a trial on the devices of a scenario, and what plays another one.
@@ -78,6 +79,34 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 		}
 		if got := driver.Lost(driver.Devices[0]); got != "" {
 			t.Errorf("once free, it is lost: %q", got)
+		}
+	})
+}
+
+// inBoxes is what runs containers, and has a process of that number in one.
+type inBoxes struct {
+	executor.Executor
+	pid int
+}
+
+func (b inBoxes) Own(pid int) bool { return pid == b.pid }
+
+// What runs in a container of ours is no stranger on the devices.
+func TestAContainerIsNoStranger(t *testing.T) {
+	const idle = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\n"
+	trial, env, play := watchedWorld(t, idle)
+	synctest.Test(t, func(t *testing.T) {
+		for pid, want := range map[int]string{4242: "", 4243: "foreign process 4242"} {
+			trial.p.Containers = inBoxes{pid: pid}
+			sums, _ := trial.watched(t.Context(), env, func(context.Context) error {
+				play(idle + "process on=GPU-a pid=4242 mib=7\n")
+				time.Sleep(3 * time.Second)
+				play(idle)
+				return nil
+			})
+			if got := strings.Join(sums[0].Problems, ", "); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+				t.Errorf("%q, want %q", got, want)
+			}
 		}
 	})
 }

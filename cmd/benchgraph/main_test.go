@@ -44,10 +44,13 @@ func scriptParams(dir string) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
 		Condition: func(name string) (bool, error) {
-			if name != "race" {
-				return false, fmt.Errorf("no condition is called %q", name)
+			switch name {
+			case "race":
+				return underRace, nil
+			case "namespaces": // of process numbers can be made
+				return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 			}
-			return underRace, nil
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
