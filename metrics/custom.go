@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,6 +88,10 @@ func (c custom) parse(to *collector, file string, out Output) error {
 			return nil
 		}
 		f, err := out.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			to.warn(0, "%s: the command left no such file in $OUT", file)
+			return nil
+		}
 		if err != nil {
 			to.warn(0, "%s: %v", file, err)
 			return nil

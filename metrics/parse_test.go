@@ -173,7 +173,7 @@ func TestMetricsOfSeveralFiles(t *testing.T) {
 	if d := cmp.Diff(map[string]float64{"rate": 3, "p99": 4, "deep": 5, "text": 7}, got); d != "" {
 		t.Error(d)
 	}
-	if !strings.Contains(fmt.Sprint(r.Warnings), "missing.json: file does not exist") {
+	if !strings.Contains(fmt.Sprint(r.Warnings), "missing.json: the command left no such file in $OUT") {
 		t.Error(r.Warnings)
 	}
 }

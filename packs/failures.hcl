@@ -855,3 +855,18 @@ failure "file_missing" {
   remedy  = "a file is not where the command looks for it"
   wrapper = true
 }
+
+# What benchgraph itself ended. These come last: what the log says of a cause goes before.
+
+failure "not_ready" {
+  match  = "^benchgraph: the server was not ready after .* \\(timeout\\)$"
+  stage  = ["start"]
+  class  = "permanent"
+  remedy = "the log shows how far the server came: raise timeout of ready, or correct what it is asked"
+}
+
+failure "out_of_time" {
+  match  = "^benchgraph: ended after .* \\(timeout\\)$"
+  class  = "permanent"
+  remedy = "raise timeout if the work needs it"
+}

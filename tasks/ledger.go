@@ -188,22 +188,28 @@ func (p *Project) comparable(row stats.Comparison, s, base *standing, method map
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}
-	if why := tokensDiffer(s, base); why != "" {
+	why, label := p.tokensDiffer(s, base)
+	if why != "" {
 		row.Outcome, row.Reason = stats.NotComparable, why
-		return row, true
 	}
-	return row, false
+	row.Caveats = append(row.Caveats, label...)
+	return row, why != ""
 }
 
-// tokensDiffer holds the total output tokens of both sides against each other: a server that says less is not faster.
-func tokensDiffer(s, base *standing) string {
+// tokensDiffer holds the total output tokens of both sides against each other: a server that says less is not faster. It
+// is a reason to refuse, or a label where the user lets them differ.
+func (p *Project) tokensDiffer(s, base *standing) (refusal string, label []string) {
 	const metric, usual = "total_output_tokens", 0.005
 	tolerance := cmp.Or(s.bench.Metrics.TokenTolerance, usual)
 	x, y := mean(s.series[metric]), mean(base.series[metric])
 	if x == 0 || y == 0 || math.Abs(x-y)/y <= tolerance {
-		return ""
+		return "", nil
 	}
-	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart", metric, x, y, 100*tolerance)
+	diff := fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart", metric, x, y, 100*tolerance)
+	if slices.Contains(p.Allow, metric) {
+		return "", []string{"compared in spite of a different " + diff}
+	}
+	return diff + " (token_tolerance in metrics)", nil
 }
 
 func mean(values map[int]float64) float64 {
@@ -248,7 +254,8 @@ func (p *Project) verdicts(c *hclspec.Compare, g *group, fit []*standing, base *
 
 func (p *Project) allowedLabels(s, base *standing) []string {
 	_, labels := stats.Compatible(p.methodology(s), p.methodology(base), p.Allow)
-	return labels
+	_, tokens := p.tokensDiffer(s, base)
+	return append(labels, tokens...)
 }
 
 // metricsOf are the metrics to judge: the primary first, then those that the compare names or, when it names none, all

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -237,8 +238,12 @@ func primaryOf(b *hclspec.Benchmark, result metrics.Result, err error) (metrics.
 	message := fmt.Sprintf("metric %q not found in the output", primary)
 	if near := metrics.Nearest(primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		message += ": the command left no " + b.Metrics.File + " in $OUT"
 	} else if err != nil {
 		message += ": " + err.Error()
+	} else if len(result.Warnings) > 0 {
+		message += ": " + result.Warnings[0].Text
 	}
 	return metrics.Sample{}, &engine.Failure{Err: err, Failure: cache.Failure{
 		Class: cache.Invalid, Rule: metricMissing, Stage: "parse", Message: message,
