@@ -17,7 +17,6 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -216,31 +215,12 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 	return nil
 }
 
-// notRun is the failure of a command that could not be started, or whose output could not be written. What a machine lacks
-// may be there the next time; what an image lacks may not.
+// notRun is notRun for where the shell's commands run.
 func (s *shell) notRun(err error, stage string) error {
-	var start *executor.StartError
-	var unsupported *executor.Unsupported
-	var refused *docker.Error
-	var gone *docker.Unavailable
-	f := cache.Failure{Class: cache.Infra, Rule: "not_started", Stage: stage, Message: err.Error()}
-	switch {
-	case s.box != nil && docker.IsNotFound(err) && strings.Contains(err.Error(), "No such image"):
-		f.Rule, f.Message, f.Remedy = engine.InputGone, stage+": image "+shortID(s.box.Image)+" is no longer in the engine", "the next plan makes it anew"
-		return &engine.Failure{Err: err, Failure: f, Retry: &engine.Retry{Attempts: 1}}
-	case errors.As(err, &start):
-		if s.box != nil {
-			f.Class = cache.Permanent
-		}
-	case errors.As(err, &unsupported):
-	case errors.As(err, &refused):
-		f.Class, f.Rule, f.Message, f.Remedy = refused.Class, "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
-	case errors.As(err, &gone):
-		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
-	default:
-		return err
+	if s.box != nil {
+		return notRun(err, stage, cache.Permanent)
 	}
-	return &engine.Failure{Err: err, Failure: f}
+	return notRun(err, stage, cache.Infra)
 }
 
 // say writes a line of our own into the attempt's log.

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -275,7 +274,7 @@ func (i *images) with(ctx context.Context, e *docker.Engine, key string) (docker
 		return docker.Image{}, false, nil
 	}
 	img, err := e.Image(ctx, known.ID)
-	if _, missing := errors.AsType[*docker.NoImage](err); missing {
+	if docker.IsNoImage(err) {
 		return docker.Image{}, false, nil
 	}
 	return img, err == nil && img.Labels[docker.LabelKey] == key, err

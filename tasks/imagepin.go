@@ -113,7 +113,7 @@ func (p *Project) resolveImage(ctx context.Context, name string) (docker.Pin, er
 	}
 	if p.Offline {
 		_, err := p.Engine.Image(ctx, name)
-		if _, missing := errors.AsType[*docker.NoImage](err); missing {
+		if docker.IsNoImage(err) {
 			return docker.Pin{}, fmt.Errorf("%w, and -offline forbids to ask its registry", err)
 		}
 	}

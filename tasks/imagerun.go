@@ -138,25 +138,13 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *capt
 	})
 	if err != nil {
 		out.close()
-		return nil, nil, m.notRun(ctx, err, c.stage)
+		return nil, nil, notRun(err, c.stage, cache.Permanent)
 	}
 	return process, out, nil
 }
 
 func (m *making) nodeLabel() map[string]string {
 	return map[string]string{docker.LabelNode: m.t.spec.Address.String()}
-}
-
-// notRun is the failure of a command that could not be started in the image.
-func (m *making) notRun(ctx context.Context, err error, stage string) error {
-	var start *executor.StartError
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &start):
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_started", Stage: stage, Message: err.Error()}}
-	}
-	return engineFailure(stage, err)
 }
 
 // look runs a command in a container that is thrown away, hardened and without a network unless the block says otherwise, and
@@ -182,7 +170,7 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	})
 	switch {
 	case err != nil:
-		return "", m.notRun(ctx, err, stage)
+		return "", notRun(err, stage, cache.Permanent)
 	case !status.OK():
 		return "", m.sh.failure(stage, out, ended(status))
 	}

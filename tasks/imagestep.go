@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
@@ -270,27 +271,39 @@ func engineFailure(stage string, err error) error {
 	if _, known := errors.AsType[*engine.Failure](err); known || errors.Is(err, context.Canceled) {
 		return err
 	}
-	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: docker.Class(err), Rule: "engine", Stage: stage, Message: err.Error()}}
-	if e, ok := errors.AsType[*docker.RegistryError](err); ok {
-		said := *e
+	var registry *docker.RegistryError
+	var refused *docker.Error
+	var gone *docker.Unavailable
+	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: docker.Class(err), Stage: stage, Message: stage + ": " + err.Error()}}
+	switch {
+	case errors.As(err, &registry):
+		said := *registry
 		said.Remedy = ""
-		f.Rule, f.Message, f.Remedy = "registry_"+string(e.Reason), said.Error(), e.Remedy
-		return f
-	}
-	if _, gone := errors.AsType[*docker.NoImage](err); gone {
-		f.Class, f.Rule, f.Remedy = cache.Infra, engine.InputGone, "the next plan makes it anew"
-		f.Retry = &engine.Retry{Attempts: 1}
-		return f
-	}
-	if docker.IsFull(err) {
-		f.Class, f.Rule, f.Remedy = cache.Infra, "disk_full", "make room where the engine keeps its images (docker system df)"
-		f.Retry = &engine.Retry{Attempts: 1}
-		return f
-	}
-	_, said := errors.AsType[*docker.Error](err)
-	_, silent := errors.AsType[*docker.Unavailable](err)
-	if !said && !silent {
+		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
+	case docker.IsNoImage(err):
+		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew", &engine.Retry{Attempts: 1}
+	case errors.As(err, &refused):
+		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
+		if docker.IsFull(err) {
+			f.Rule, f.Retry = diskFull, &engine.Retry{Attempts: 1}
+		}
+	case errors.As(err, &gone):
+		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
+	default:
 		return err
 	}
 	return f
+}
+
+// notRun is the failure of a command that could not be started, or whose output could not be written. The class is that of
+// a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
+func notRun(err error, stage string, lacking cache.Class) error {
+	_, unsupported := errors.AsType[*executor.Unsupported](err)
+	if _, start := errors.AsType[*executor.StartError](err); start || unsupported {
+		if unsupported {
+			lacking = cache.Infra
+		}
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	}
+	return engineFailure(stage, err)
 }

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -43,6 +42,7 @@ type room struct {
 	own     map[string]ownImage        // by ID: images of benchgraph's that the engine has
 	claims  claims                     // on what is held
 	notes   roomNotes
+	small   map[string]string // by images: why they can never be there together, as far as was asked
 
 	making sync.Mutex // space is made by one at a time
 }
@@ -115,6 +115,7 @@ func (r *room) expect(parts map[string][]part, spans map[*engine.Span][]string) 
 	r.parts, r.spans = parts, spans
 	r.pending, r.held = map[*engine.Span]bool{}, map[*engine.Span]bool{}
 	r.ids, r.there, r.brings = map[string]map[string]bool{}, map[string]bool{}, map[string]string{}
+	r.small = map[string]string{}
 }
 
 // begin looks at what there is before a plan is applied. An engine that does not answer is told of by what needs it.
@@ -271,11 +272,25 @@ func (r *room) made(image, id string, size int64) {
 	r.notes.Bytes[image] = max(size, 0)
 }
 
-// tooSmall says why images can never be there together, however much of benchgraph's own goes for them.
-func (r *room) tooSmall(ctx context.Context, images []string) string {
+// tooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for each
+// of the nodes that use a set, and the engine is asked once.
+func (r *room) tooSmall(ctx context.Context, set string) string {
 	if r.engine == nil {
 		return ""
 	}
+	r.mu.Lock()
+	why, asked := r.small[set]
+	r.mu.Unlock()
+	if !asked {
+		why = r.neverFit(ctx, strings.Split(set, "\n"))
+		r.mu.Lock()
+		r.small[set] = why
+		r.mu.Unlock()
+	}
+	return why
+}
+
+func (r *room) neverFit(ctx context.Context, images []string) string {
 	needs := r.least(images)
 	free, _, known := r.free(ctx)
 	if (!known || needs <= free) && (r.limit == 0 || needs <= r.limit) {
@@ -339,7 +354,7 @@ func (r *room) find(ctx context.Context, images []string) error {
 		r.mu.Unlock()
 		for _, p := range parts {
 			img, err := r.engine.Image(ctx, p.ref)
-			if _, missing := errors.AsType[*docker.NoImage](err); missing {
+			if docker.IsNoImage(err) {
 				continue
 			}
 			if err != nil {

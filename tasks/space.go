@@ -156,7 +156,7 @@ func (r *room) look(ctx context.Context) error {
 		r.mu.Unlock()
 		if !ok {
 			layers, err := r.engine.Layers(ctx, img.ID)
-			if _, missing := errors.AsType[*docker.NoImage](err); missing {
+			if docker.IsNoImage(err) {
 				continue
 			}
 			if err != nil {
@@ -212,8 +212,7 @@ func (r *room) remove(ctx context.Context, log io.Writer, id string) error {
 	}
 	defer release()
 	err := r.engine.RemoveImage(ctx, id)
-	_, gone := errors.AsType[*docker.NoImage](err)
-	if err != nil && !gone {
+	if err != nil && !docker.IsNoImage(err) {
 		if _, needed := errors.AsType[*docker.InUse](err); !needed {
 			fmt.Fprintf(log, "image %s cannot be removed to make space: %v\n", id, err)
 		}

@@ -131,7 +131,7 @@ func (b *builder) shareImages(ctx context.Context) {
 					return why
 				}
 			}
-			return b.room.tooSmall(ctx, strings.Split(setOf(images), "\n"))
+			return b.room.tooSmall(ctx, setOf(images))
 		}
 	}
 }

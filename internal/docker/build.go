@@ -196,7 +196,7 @@ func (b *building) failure(said *EngineError) error {
 	if m := exitCode.FindStringSubmatch(said.Message); m != nil {
 		out.Code, _ = strconv.Atoi(m[1]) // an absurd one is no exit status
 	}
-	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool { return strings.Contains(said.Message+out.Detail, m.says) }) {
+	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool { return says(said.Message+out.Detail, m.words) }) {
 		return said // a full disk, say, is no step's fault
 	}
 	return out

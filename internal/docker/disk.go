@@ -147,10 +147,13 @@ func layers(digests []string, history []image.HistoryResponseItem) []Layer {
 	return out
 }
 
-// IsFull says whether an error means that the engine's disk is full.
+// IsFull says whether an engine failed because its disk is full.
 func IsFull(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "no space left on device") || strings.Contains(err.Error(), "disk quota exceeded"))
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Err != nil && isFull(e.Err.Error())
 }
+
+func isFull(text string) bool { return says(text, noSpace) }
 
 // Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of this
 // machine, which is asked once where that is.

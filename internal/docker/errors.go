@@ -97,9 +97,9 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return brokeOff(doing, err)
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &Error{Doing: doing, Reason: text, Class: cache.Permanent, Err: err}
+	out := &Error{Doing: doing, Reason: shown(text), Class: cache.Permanent, Err: err}
 	for _, m := range meanings {
-		if strings.Contains(text, m.says) {
+		if says(text, m.words) {
 			out.Class, out.Remedy = m.class, m.remedy
 			return out
 		}
@@ -112,27 +112,30 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 
 // meaning is what words of an engine mean.
 type meaning struct {
-	says   string
+	words  string // alternatives, with | between them
 	class  cache.Class
 	remedy string
 }
 
+// says says whether a text has one of some words, with | between them.
+func says(text, words string) bool { return containsAny(text, strings.Split(words, "|")...) }
+
+// noSpace is how engines say that their disk is full.
+const noSpace = "no space left on device|disk quota exceeded"
+
 // meanings are what engines say that has a meaning of its own. Their status codes tell little: most is 500.
 var meanings = []meaning{
-	{"no space left on device", cache.Infra, "make room where the engine keeps its images (docker system df)"},
-	{"disk quota exceeded", cache.Infra, "make room where the engine keeps its images (docker system df)"},
+	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
 	{"capabilities: [[gpu]]", cache.Infra, "install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
 	{"nvidia-container-cli", cache.Infra, "see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
 	{"address pool", cache.Infra, "remove networks that nobody uses (docker network prune), or give the engine more addresses (default-address-pools)"},
-	{"container-init binary", cache.Infra, "install the init program of the engine (catatonit)"},
-	{"docker-init", cache.Infra, "install the init program of the engine (tini)"},
+	{"container-init binary|docker-init", cache.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},
 	{"too many open files", cache.Infra, "raise the limit of open files of the engine"},
 	{"context deadline exceeded", cache.Transient, "the engine has too much to do"},
-	{"transport is closing", cache.Transient, "the engine is being restarted"},
-	{"shutting down", cache.Transient, "the engine is being restarted"},
+	{"transport is closing|shutting down", cache.Transient, "the engine is being restarted"},
 }
 
 // unreachable says why no connection can be made; nil: one can.

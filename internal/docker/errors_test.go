@@ -75,6 +75,22 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 	}
 }
 
+// What a long message means may stand at its end, and that end is shown.
+func TestTheEndOfALongMessageCounts(t *testing.T) {
+	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "{\"errorDetail\":{\"message\":\"ApplyLayer exit status 1: write /%s: no space left on device\"}}\n", strings.Repeat("deep/", 1000))
+	})
+	_, err := e.Import(t.Context(), strings.NewReader(""), nil, docker.Config{})
+	if !docker.IsFull(err) || docker.Class(err) != cache.Infra || len(err.Error()) > 500 {
+		t.Errorf("%v (%s)", err, docker.Class(err))
+	}
+	for _, want := range []string{"ApplyLayer", "deep/: no space left on device", "make room"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
 func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 	release := make(chan struct{})
 	for _, test := range []struct {

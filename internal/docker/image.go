@@ -49,6 +49,12 @@ func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
 // NotFound makes IsNotFound true.
 func (*NoImage) NotFound() {}
 
+// IsNoImage says whether the engine does not have an image that was asked for, or in which something was to run.
+func IsNoImage(err error) bool {
+	_, ok := errors.AsType[*NoImage](err)
+	return ok || IsNotFound(err) && strings.Contains(err.Error(), "No such image")
+}
+
 // InUse says that the engine keeps an image because something needs it.
 type InUse struct {
 	ID     string
@@ -130,7 +136,7 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 		}
 		return pin, nil
 	}
-	if _, missing := errors.AsType[*NoImage](err); !missing || !ok {
+	if !IsNoImage(err) || !ok {
 		return Pin{}, err
 	}
 	p, err := e.platform(ctx)

@@ -75,7 +75,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 		if err == nil {
 			img.Brought, err = true, e.mark(ctx, img.ID)
 		}
-		if _, missing := errors.AsType[*NoImage](err); missing {
+		if IsNoImage(err) {
 			err = brokeOff("pull image", io.ErrUnexpectedEOF)
 		}
 		return w.moved, err
@@ -208,7 +208,7 @@ type EngineError struct {
 	Message string
 }
 
-func (e *EngineError) Error() string { return shown(e.Message) }
+func (e *EngineError) Error() string { return e.Message }
 
 // maxMessage is how long a line of an engine may be, in bytes: a build's output is part of them.
 const maxMessage = 4 << 20
@@ -260,13 +260,10 @@ func refusal(ref reference.Named, l login, err error) error {
 		return err
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	if said, ok := errors.AsType[*EngineError](err); ok {
-		text = said.Message
-	}
 	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: shown(text)}
 	has := func(words ...string) bool { return containsAny(strings.ToLower(text), words...) }
 	switch {
-	case has("no space left on device", "disk quota exceeded"):
+	case isFull(text):
 		return err
 	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch", "does not match"):
 		out.Reason = Damaged

@@ -87,7 +87,7 @@ func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, 
 	if err == nil && before.ID == id {
 		return func() error { return nil }, nil
 	}
-	if _, free := errors.AsType[*NoImage](err); err != nil && !free {
+	if err != nil && !IsNoImage(err) {
 		return nil, err
 	}
 	// With its last name an engine removes an image as well.

@@ -229,10 +229,10 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// shown makes a stranger's words fit to be shown.
+// shown makes a stranger's words fit to be shown. Of many it keeps the first and the last, which say most.
 func shown(text string) string {
-	if len(text) > maxDetail {
-		text = strings.ToValidUTF8(text[:maxDetail], "") + "..."
+	if n := len(text); n > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail/2], "") + " ... " + strings.ToValidUTF8(text[n-maxDetail/2:], "")
 	}
 	return printable.Line(text)
 }
