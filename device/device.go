@@ -1,7 +1,10 @@
 // Package device grants amounts of what a machine has few of: cores, memory, disk, GPUs, ports, and the quiet of the host.
 package device
 
-import "regexp"
+import (
+	"os"
+	"regexp"
+)
 
 // Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
 type Device struct {
@@ -15,6 +18,7 @@ type Device struct {
 	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 	Driver     string  `json:"driver,omitempty"`        // version of the kernel's driver; empty: not known
+	Locked     int     `json:"-"`                       // MHz that its SM clock is locked at for a block; 0: it is not
 }
 
 // GPUs asks for devices. The zero value asks for none.
@@ -45,6 +49,7 @@ type Lease struct {
 	GPUs   []Device
 	Quiet  bool
 
+	locks   []*os.File
 	release func() // safe to call twice; nil in a Lease that no Pool made
 	yield   func() // likewise
 }
@@ -63,6 +68,9 @@ func (l *Lease) Release() {
 		l.release()
 	}
 }
+
+// Locks are the open files by whose locks the devices are kept from others. Who inherits them keeps the devices, too, until it ends.
+func (l *Lease) Locks() []*os.File { return l.locks }
 
 // Amounts are how much there is of what can be counted.
 type Amounts struct {

@@ -34,13 +34,14 @@ type ClassGPU struct {
 	Memory     int64   `json:"memory_bytes"`
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 	Driver     string  `json:"driver,omitempty"`        // branch: the first number of its version; empty: not known
+	Locked     int     `json:"locked_sm_clock_mhz,omitempty"`
 	Count      int     `json:"count"`
 }
 
 // ClassOf is the kind of one GPU, with a count of one.
 func ClassOf(d Device) ClassGPU {
 	branch, _, _ := strings.Cut(d.Driver, ".")
-	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Count: 1}
+	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked, Count: 1}
 }
 
 // String is the kind in words, without the count.
@@ -51,6 +52,9 @@ func (g ClassGPU) String() string {
 	}
 	if g.Driver != "" {
 		text += " driver " + g.Driver
+	}
+	if g.Locked > 0 {
+		text += fmt.Sprintf(" locked at %d MHz", g.Locked)
 	}
 	return text
 }
@@ -108,6 +112,22 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	})
 	return c, i, errors.Join(err, nameErr)
 }
+
+// mayLockClocks says whether this process may lock the clocks of GPUs. NVIDIA's kernel driver asks for CAP_SYS_ADMIN; where it is
+// not to be seen, whoever answers in its place decides.
+func (m machine) mayLockClocks() bool {
+	const sysAdmin = 21
+	if _, err := fs.Stat(m.root, "proc/driver/nvidia"); err != nil {
+		return true
+	}
+	status, err := fs.ReadFile(m.root, "proc/self/status")
+	value, ok := field(status, "CapEff")
+	capabilities, err2 := strconv.ParseUint(value, 16, 64)
+	return err != nil || !ok || err2 != nil || capabilities>>sysAdmin&1 == 1
+}
+
+// errNotRoot is why clocks are not locked for ordinary users.
+var errNotRoot = errors.New("only root may lock the clocks of devices")
 
 func kernelRelease() (string, error) {
 	var u unix.Utsname

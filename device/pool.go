@@ -204,6 +204,9 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 		p.giveBack(h)
 		return nil, refused
 	}
+	for _, lock := range h.gpus {
+		l.locks = append(l.locks, lock.f)
+	}
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
 	l.yield = func() { p.yield(h) }

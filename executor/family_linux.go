@@ -177,7 +177,7 @@ func (f *family) strays(all []proc) []proc {
 	}
 	var others []proc
 	for _, p := range adopted {
-		if started[p.pid] {
+		if started[p.pid] && !isApart(p.session) {
 			others = append(others, p)
 		}
 	}

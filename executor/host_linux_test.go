@@ -25,6 +25,7 @@ const (
 	inheritEnv = "EXECUTOR_TEST_INHERIT"
 	siblingEnv = "EXECUTOR_TEST_SIBLING"
 	dockerEnv  = "EXECUTOR_TEST_DOCKER"
+	apartEnv   = "EXECUTOR_TEST_APART"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(siblingEnv); dir != "" {
 		haveSibling(dir)
+	}
+	if dir := os.Getenv(apartEnv); dir != "" {
+		beApart(dir)
 	}
 	os.Exit(m.Run())
 }

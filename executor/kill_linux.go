@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillDescendants kills all that this process has started and that is left, at once and without asking. It is for a
-// process that is about to end in a hurry: who waits for a program then sees it fail.
+// KillDescendants kills all that this process has started and that is left, at once and without asking, but for what is
+// apart. It is for a process that is about to end in a hurry: who waits for a program then sees it fail.
 func KillDescendants() {
 	self := os.Getpid()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -22,7 +22,7 @@ func KillDescendants() {
 		living := 0
 		for _, p := range all {
 			// Programs have a session of their own. What shares ours was there before, as in "server & exec benchgraph".
-			if in[p.pid] && p.session != session && p.state != 'Z' && p.state != 'X' {
+			if in[p.pid] && p.session != session && !isApart(p.session) && p.state != 'Z' && p.state != 'X' {
 				living++
 				signalProc(p, unix.SIGKILL)
 			}

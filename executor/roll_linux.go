@@ -147,7 +147,7 @@ func childrenOf(foreign map[int]bool) (ids map[procID]bool, known bool) {
 			if _, err := fmt.Sscanf(field, "%d", &pid); err != nil {
 				continue
 			}
-			if p, err := readProc(pid); err == nil && !foreign[p.session] {
+			if p, err := readProc(pid); err == nil && !foreign[p.session] && !isApart(p.session) {
 				ids[p.id()] = true
 			}
 		}

@@ -18,7 +18,7 @@ func benchmarkSchema() *eval.Schema {
 		Key:  []string{"image", "data", "env", "command", "client", "fixes", "cpus", "memory", "quiet", "network"},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
-			{Kind: "gpus", Key: []string{"count", "memory", "model"}},
+			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
 			{Kind: "server", Key: []string{"command", "env"}, Blocks: []*eval.Schema{
 				{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
 			}},
@@ -94,7 +94,11 @@ func (r reader) gpus() *GPUs {
 		return nil
 	}
 	r = r.nested(b)
-	return &GPUs{Count: int(r.Whole("count", 1, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0)}
+	g := &GPUs{Count: int(r.Whole("count", 1, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0), SMClock: r.Frequency("sm_clock")}
+	if r.Has("sm_clock") {
+		g.SMClockRange = r.At("sm_clock")
+	}
+	return g
 }
 
 func (r reader) server() *Server {

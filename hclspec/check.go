@@ -91,12 +91,30 @@ func (l *loader) checkBlocks() {
 		if first[g] == nil {
 			first[g] = b
 		}
-		if other := first[g]; b.Canary.text() != other.Canary.text() {
+		other := first[g]
+		if b.smClock() != other.smClock() {
+			at := other
+			if b.smClock() > 0 {
+				at = b
+			}
+			l.scope.Diags.Error(b.Address.Key, at.GPUs.SMClockRange, "Several clocks for one block",
+				fmt.Sprintf("The variants of a commit are measured in the same blocks, on devices whose clock is locked once. Here sm_clock is another one than for %q: "+
+					"write it without what depends on the variant.", other.Address.Key))
+		}
+		if b.Canary.text() != other.Canary.text() {
 			l.scope.Diags.Error(b.Address.Key, b.Canary.place(other.Canary), "Several canaries for one block",
 				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, which runs before the first and after the last of them. "+
 					"Here it is another one than for %q: write it without what depends on the variant.", other.Address.Key))
 		}
 	}
+}
+
+// smClock is the clock at which the devices are locked; 0: they are not.
+func (b *Benchmark) smClock() int {
+	if b.GPUs == nil {
+		return 0
+	}
+	return b.GPUs.SMClock
 }
 
 // text is all that a canary declares; empty: there is none.

@@ -273,6 +273,9 @@ type GPUs struct {
 	Count  int
 	Memory int64  // bytes a device
 	Model  string // RE2 on the device name; empty: any
+
+	SMClock      int // MHz at which it is locked; 0: it is left alone
+	SMClockRange hcl.Range
 }
 
 // Server is the process that a benchmark's command talks to.

@@ -285,6 +285,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
+		b.lockable(n, t)
 		nodes = append(nodes, n)
 		g.trials = append(g.trials, trialRef{at, names})
 		if i == 1 {

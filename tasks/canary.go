@@ -148,7 +148,7 @@ func (c *canary) run(ctx context.Context, name string) (canaryRun, error) {
 	fmt.Fprintf(c.env.Log, "== block %d: %s ==\n", c.t.block, name)
 	out := filepath.Join(c.env.Out, name)
 	var err error
-	r.Watched, err = c.t.watched(ctx, c.env, func(ctx context.Context) error { return c.live(ctx, name, out) })
+	r.Watched, err = c.t.observed(ctx, c.env, func(ctx context.Context) error { return c.live(ctx, name, out) })
 	r.Duration = time.Since(r.Start)
 	f, ok := errors.AsType[*engine.Failure](err)
 	switch {

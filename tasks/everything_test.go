@@ -171,6 +171,7 @@ benchmark "b" {
     count  = 1
     memory = "3GiB"
     model  = "H100"
+    sm_clock = "1410MHz"
   }
   server {
     command = "./w --serve"
@@ -373,6 +374,7 @@ var edits = map[string]edit{
 	"benchmark.estimate":                {`"6s"`, `"60s"`},
 	"benchmark.gpus.count":              {"count  = 1", "count  = 2"},
 	"benchmark.gpus.memory":             {`memory = "3GiB"`, `memory = "4GiB"`},
+	"benchmark.gpus.sm_clock":           {`"1410MHz"`, `"1.4GHz"`},
 	"benchmark.gpus.model":              {"H100", "H200"},
 	"benchmark.server.command":          {"--serve", "--serve --more"},
 	"benchmark.server.env":              {`S = "one"`, `S = "two"`},

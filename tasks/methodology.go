@@ -56,6 +56,9 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 	}
 	if b.GPUs != nil {
 		add("devices", fmt.Sprintf("%d × %s, %d bytes", b.GPUs.Count, b.GPUs.Model, b.GPUs.Memory))
+		if b.GPUs.SMClock > 0 {
+			add("sm clock", fmt.Sprintf("locked at %d MHz", b.GPUs.SMClock))
+		}
 	}
 	for _, f := range s.allFixes() {
 		if f.fix.Effect != "neutral" {

@@ -47,6 +47,7 @@ type Config struct {
 	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
 	GPUs       *device.Driver // by which samples are watched; nil: they are not
+	Clocks     *device.Clocks // of its devices; nil: they are not locked
 	HTTP       *http.Client   // for downloads
 	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
 	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it

@@ -73,6 +73,9 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	}
 	if b.GPUs != nil {
 		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
+		if b.GPUs.SMClock > 0 {
+			d.Add("sm clock", strconv.Itoa(b.GPUs.SMClock))
+		}
 		d.Add("gpu classes", t.p.kinds(device.GPUs{Memory: b.GPUs.Memory, Model: t.p.model(b.GPUs.Model)})...)
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
@@ -127,8 +130,12 @@ type artefact struct {
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	rec := trialRecord{Block: t.block, Members: map[string]memberRecord{}}
-	var err error
-	if rec.Class, rec.Instance, err = device.Inventory(env.Lease.GPUs); err != nil {
+	devices, reset, err := t.lockClocks(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer reset()
+	if rec.Class, rec.Instance, err = device.Inventory(devices); err != nil {
 		fmt.Fprintf(env.Log, "inventory: %v\n", err)
 	}
 	rec.Seed, rec.Order = t.order()
@@ -234,7 +241,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
 	var err error
-	r.Watched, err = t.watched(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
+	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
 	r.Artefacts = append(r.Artefacts, l.ran...)
 	var f *engine.Failure
@@ -286,6 +293,11 @@ func TrialSummary(record json.RawMessage) (lines [][2]string) {
 	var rec trialRecord
 	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {
 		return nil
+	}
+	for _, g := range rec.Class.GPUs {
+		if g.Locked > 0 {
+			lines = append(lines, [2]string{"SM clock", fmt.Sprintf("locked at %d MHz", g.Locked)})
+		}
 	}
 	if rec.Canary != nil {
 		lines = append(lines, [2]string{"canary", rec.Canary.String()})

@@ -99,6 +99,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		return err
 	}
 	defer s.close()
+	s.resetClocks()
 	return s.apply(ctx, o, file, stream)
 }
 

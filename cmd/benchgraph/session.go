@@ -413,7 +413,14 @@ func (s *session) ownImageDisk() (int64, error) {
 // gpuLocks is the directory of the devices' locks, which all users of the machine share. Where there is no device, or a host
 // lock of one's own, it is not needed.
 func (s *session) gpuLocks() string {
-	if s.env["BENCHGRAPH_HOST_LOCK"] != "" || len(s.gpus.Devices) == 0 {
+	if len(s.gpus.Devices) == 0 {
+		return ""
+	}
+	return s.sharedLocks()
+}
+
+func (s *session) sharedLocks() string {
+	if s.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""
 	}
 	return "/tmp/benchgraph-devices"
@@ -427,7 +434,7 @@ func (p place) hostOptions() executor.HostOptions {
 // config is what the project works with.
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
-		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus,
+		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus, Clocks: s.newClocks(),
 		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place), ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,

@@ -10,6 +10,9 @@
 //   path from=GPU-a to=GPU-b level=40
 //   xid on=GPU-a code=79
 //
+// lock=4 at a gpu is the error that locking its clocks returns, and drift=1 means that it has no effect. What was locked and reset
+// is appended, a line each, to the file NVML_SCENARIO.clocks, which all processes share: "lock GPU-a 1410", "reset GPU-a".
+//
 // Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack.
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +165,45 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *p) {
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t d, nvmlUtilization_t *u) { return integer(d, "util", &u->gpu, 1); }
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t d, nvmlTemperatureSensors_t s, unsigned int *t) { return integer(d, "temp", t, 1); }
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned int *mw) { return integer(d, "power", mw, 1000); }
-nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return integer(d, t == NVML_CLOCK_MEM ? "mem" : "sm", mhz, 1); }
+// clocks opens the file of what was locked.
+static FILE *clocks(const char *mode) {
+	char name[4096];
+	const char *scenario = getenv("NVML_SCENARIO");
+	if (!scenario)
+		return NULL;
+	snprintf(name, sizeof name, "%s.clocks", scenario);
+	return fopen(name, mode);
+}
+
+// lockedAt is what the clock of a device was last locked at; 0 when it is not.
+static unsigned int lockedAt(const char *uuid) {
+	char line[256], of[96];
+	unsigned int mhz = 0, now;
+	FILE *f = clocks("r");
+	while (f && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "lock %95s %u", of, &now) == 2 && !strcmp(of, uuid))
+			mhz = now;
+		else if (sscanf(line, "reset %95s", of) == 1 && !strcmp(of, uuid))
+			mhz = 0;
+	}
+	if (f)
+		fclose(f);
+	return mhz;
+}
+
+static nvmlReturn_t smClock(nvmlDevice_t d, unsigned int *mhz) {
+	nvmlReturn_t err;
+	char uuid[96] = "";
+	const char *line = lineOf(d, &err);
+	if (!err)
+		value(line, "uuid", uuid, sizeof uuid);
+	unsigned int locked = lockedAt(uuid);
+	if (err || !locked || amount(line, "drift", 0))
+		return integer(d, "sm", mhz, 1);
+	*mhz = locked;
+	return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return t == NVML_CLOCK_MEM ? integer(d, "mem", mhz, 1) : smClock(d, mhz); }
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return integer(d, "max", mhz, 1); }
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d, nvmlMemoryErrorType_t t, nvmlEccCounterType_t c, unsigned long long *n) {
 	unsigned int errors;
@@ -230,6 +271,26 @@ struct nvmlEventSet_st {
 };
 
 #ifndef OLD
+static nvmlReturn_t note(nvmlDevice_t d, const char *format, unsigned int mhz) {
+	char uuid[96];
+	nvmlReturn_t err = string(d, "uuid", uuid, sizeof uuid);
+	FILE *f = err ? NULL : clocks("a");
+	if (!f)
+		return err ? err : NVML_ERROR_UNKNOWN;
+	fprintf(f, format, uuid, mhz);
+	fclose(f);
+	return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t d, unsigned int min, unsigned int max) {
+	nvmlReturn_t err;
+	const char *line = lineOf(d, &err);
+	if (!err)
+		err = (nvmlReturn_t)amount(line, "lock", 0);
+	if (!err && min != max)
+		err = NVML_ERROR_INVALID_ARGUMENT;
+	return err ? err : note(d, "lock %s %u\n", max);
+}
+nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t d) { return note(d, "reset %s\n", 0); }
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
 	set->handle = calloc(1, sizeof *set->handle);
 	return NVML_SUCCESS;

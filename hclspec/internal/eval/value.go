@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"math"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -113,6 +114,24 @@ func (r Reader) Size(name string) int64 {
 		return 0
 	}
 	return n
+}
+
+// Frequency is a text such as "1410MHz", in MHz; 0 when there is none.
+func (r Reader) Frequency(name string) int {
+	v, ok := r.As(name, cty.String, "a frequency such as \"1410MHz\"")
+	if !ok {
+		return 0
+	}
+	given := r.Literal(name, v)
+	for unit, mhz := range map[string]float64{"MHz": 1, "GHz": 1000} {
+		number, ok := strings.CutSuffix(given, unit)
+		f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if whole := math.Round(f * mhz); ok && err == nil && whole >= 1 && whole < math.MaxInt32 && math.Abs(whole-f*mhz) < 1e-6 {
+			return int(whole)
+		}
+	}
+	r.Fail(r.At(name), "Not a frequency", "%s must be a frequency in whole MHz such as \"1410MHz\" or \"1.41GHz\", not %q.", name, given)
+	return 0
 }
 
 // Pattern is an RE2 regular expression with at least the given number of groups.

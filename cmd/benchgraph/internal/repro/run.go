@@ -234,6 +234,9 @@ func (s *script) trial(at hclspec.Address) error {
 	if len(members) == 0 {
 		return fmt.Errorf("%s: no benchmark of the file belongs to it", at)
 	}
+	if g := members[baseline].GPUs; g != nil && g.SMClock > 0 {
+		s.comment("The SM clock of the devices is locked: as root, nvidia-smi --id=$CUDA_VISIBLE_DEVICES --lock-gpu-clocks=%d, and --reset-gpu-clocks afterwards", g.SMClock)
+	}
 	if err := s.canary(members[baseline]); err != nil {
 		return err
 	}

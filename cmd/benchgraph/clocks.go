@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// Clocks of devices that a block has locked are reset whatever happens: by who locked them; by a process that waits for its
+// end, should it be killed; and by the next apply, should both be.
+
+// guardCommand is the first argument of that process. It is no command for people: what follows are a record and the library of NVML.
+const guardCommand = "guard-clocks"
+
+// clockRecords is where it stands which clocks are locked.
+func (p place) clockRecords() string { return filepath.Join(p.state, "clocks") }
+
+// newClocks is what locks clocks.
+func (s *session) newClocks() *device.Clocks {
+	library := s.driverOptions().Library
+	return &device.Clocks{Driver: s.gpus, Records: s.clockRecords(), Guard: func(record string, locks []*os.File) (func() error, error) {
+		record, err := filepath.Abs(record)
+		if err != nil {
+			return nil, err
+		}
+		// The name of this program may lead to another one by now.
+		return executor.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
+	}}
+}
+
+// guardClocks is the process that waits.
+func guardClocks(record, library string, alive io.Reader) int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if device.GuardClocks(context.Background(), alive, record, library) != nil {
+		return 1 // the record stays for the next apply
+	}
+	return 0
+}
+
+// resetClocks resets what killed applies have left locked.
+func (s *session) resetClocks() {
+	for _, err := range device.ResetLeft(s.gpus, s.clockRecords(), s.hostLock(), s.sharedLocks()) {
+		s.note("Warning: %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can do that, a lock outlives the process
+// that made it, and the driver does not tell that there is one. So what is locked stands in a record, a file with a UUID a
+// line, from before it is locked until it is reset; by that it can be reset by whoever finds that the one who locked it is gone.
+// A record is not synced: no lock outlives the machine.
+
+// locker is a source that can lock SM clocks.
+type locker interface {
+	lock(d Device, mhz int) error
+	reset(d Device) error
+	cannotLock() string // why it can lock none; empty: nothing is known against it
+}
+
+// clockStep is by how many MHz a clock may differ from what it was locked at: drivers choose the nearest that a device has.
+const clockStep = 20
+
+// CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it; empty:
+// nothing is known against it.
+func (d *Driver) CannotLock(devices []Device, mhz int) string {
+	l, ok := d.source.(locker)
+	if !ok {
+		return "the clocks of devices can only be locked through NVML, and this is " + d.Provider
+	}
+	if why := l.cannotLock(); why != "" {
+		return why
+	}
+	why := ""
+	for _, dev := range devices {
+		if why = d.cannotReach(dev, mhz); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+func (d *Driver) cannotReach(dev Device, mhz int) string {
+	if dev.Parent != "" {
+		return fmt.Sprintf("device %d is partitioned (MIG), and its instances share one clock", dev.Index)
+	}
+	if r, err := d.Read(dev); err == nil && r.MaxSMClock != nil && mhz > *r.MaxSMClock+clockStep {
+		return fmt.Sprintf("the SM clock of device %d reaches %d MHz", dev.Index, *r.MaxSMClock)
+	}
+	return ""
+}
+
+// Clocks locks the SM clocks of leased devices.
+type Clocks struct {
+	Driver  *Driver
+	Records string // directory
+	// Guard starts what resets the clocks of a record, and removes it, once this process is gone without having done so. It
+	// keeps the files open until then: they are the locks of the devices. done tells it that there is nothing left to do.
+	Guard func(record string, locks []*os.File) (done func() error, err error)
+}
+
+// LockedClocks are the clocks of some devices until they are reset.
+type LockedClocks struct {
+	driver  *Driver
+	devices []Device
+	record  string
+	done    func() error
+	reset   sync.Once
+}
+
+// Lock locks the SM clocks of a lease's devices at mhz. An error is why not; then none is locked.
+func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, error) {
+	if why := c.Driver.CannotLock(l.GPUs, mhz); why != "" {
+		return nil, errors.New(why)
+	}
+	if err := os.MkdirAll(c.Records, 0o755); err != nil {
+		return nil, err
+	}
+	record, err := writeRecord(c.Records, l.GPUs)
+	if err != nil {
+		return nil, fmt.Errorf("record of locked clocks: %w", err)
+	}
+	done, err := c.Guard(record, l.Locks())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("nobody would reset the clocks if this process were killed: %w", err), os.Remove(record))
+	}
+	locked := &LockedClocks{driver: c.Driver, devices: l.GPUs, record: record, done: done}
+	if err := locked.lock(ctx, mhz); err != nil {
+		return nil, errors.Join(err, locked.Reset())
+	}
+	return locked, nil
+}
+
+// writeRecord writes a record of its own that is whole as soon as it has its name.
+func writeRecord(dir string, devices []Device) (string, error) {
+	f, err := os.CreateTemp(dir, "*.new")
+	if err != nil {
+		return "", err
+	}
+	for _, d := range devices {
+		_, writeErr := fmt.Fprintln(f, d.UUID)
+		err = errors.Join(err, writeErr)
+	}
+	record := strings.TrimSuffix(f.Name(), ".new")
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return record, os.Rename(f.Name(), record)
+}
+
+// clockPatience is how long a device may take to get to the clock that it was locked at.
+const clockPatience = 3 * time.Second
+
+// guardPatience is how long a guard may take to open the driver and reset what its process left.
+const guardPatience = 10 * time.Second
+
+func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
+	for _, d := range l.devices {
+		if err := l.driver.source.(locker).lock(d, mhz); err != nil {
+			return fmt.Errorf("device %d: %w", d.Index, err)
+		}
+	}
+	end := time.Now().Add(clockPatience)
+	for _, d := range l.devices {
+		for {
+			r, err := l.driver.Read(d)
+			if err != nil {
+				return err
+			}
+			if r.SMClock == nil || *r.SMClock <= mhz+clockStep {
+				break
+			}
+			if !time.Now().Before(end) {
+				return fmt.Errorf("device %d: the driver locked the SM clock at %d MHz, and it is %d MHz", d.Index, mhz, *r.SMClock)
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(watchEvery / 10):
+			}
+		}
+	}
+	return nil
+}
+
+// Reset gives the devices their own clocks back. A second call does nothing.
+func (l *LockedClocks) Reset() (err error) {
+	l.reset.Do(func() {
+		err = resetRecord(l.driver, l.record)
+		err = errors.Join(err, l.done())
+	})
+	return err
+}
+
+// resetRecord resets the clocks of a record and removes it. One that is not there any more is done.
+func resetRecord(d *Driver, record string) error {
+	text, err := os.ReadFile(record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l, ok := d.source.(locker)
+	if !ok {
+		return fmt.Errorf("locked clocks: %s", d.Reason)
+	}
+	for _, uuid := range strings.Fields(string(text)) {
+		if resetErr := l.reset(Device{UUID: uuid}); resetErr != nil && !Gone(resetErr) { // what is gone has no clock
+			err = errors.Join(err, fmt.Errorf("clocks of device %s: %w", uuid, resetErr))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(record); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// GuardClocks waits until alive ends, which is when the process that locked the clocks of a record is gone or done, and
+// resets what that has left.
+func GuardClocks(ctx context.Context, alive io.Reader, record, library string) error {
+	_, _ = io.Copy(io.Discard, alive) // a pipe that breaks has ended, too
+	if _, err := os.Stat(record); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d := OpenDriver(ctx, DriverOptions{Library: library})
+	defer d.Close()
+	return resetRecord(d, record)
+}
+
+// ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them. Their records
+// are in a directory, by which nobody may lock clocks meanwhile. The locks of devices are where Options say. It
+// returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay for later.
+func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
+	files, err := os.ReadDir(records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []error{err}
+	}
+	for _, f := range files {
+		path := filepath.Join(records, f.Name())
+		if filepath.Ext(path) == ".new" { // nothing was locked by it yet
+			_ = os.Remove(path)
+		} else if err := resetLeft(d, path, hostLock, gpuLocks); err != nil {
+			left = append(left, err)
+		}
+	}
+	return left
+}
+
+func resetLeft(d *Driver, record, hostLock, gpuLocks string) error {
+	text, err := os.ReadFile(record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a guard was just about it
+	}
+	if err != nil {
+		return err
+	}
+	host, err := openHostLock(hostLock, gpuLocks)
+	if err != nil {
+		return err
+	}
+	defer host.close()
+	for _, uuid := range strings.Fields(string(text)) {
+		lock, err := host.await(Device{UUID: uuid}, guardPatience)
+		if err != nil {
+			return fmt.Errorf("the clocks of device %s are still locked by an earlier apply, and reset once nobody has leased it: %w", uuid, err)
+		}
+		defer lock.close()
+	}
+	return resetRecord(d, record)
+}
+
+// await locks a device, when need be after a while.
+func (h *hostLock) await(d Device, patience time.Duration) (*fileLock, error) {
+	for end := time.Now().Add(patience); ; time.Sleep(watchEvery / 10) {
+		lock, err := h.gpu(d)
+		if err == nil || !time.Now().Before(end) {
+			return lock, err
+		}
+	}
+}
+
+// OffClock says what the clocks of devices were, while something ran, that they cannot have been when they were locked at mhz. One
+// that never came up to it, for the power that it may draw, say, is flagged.
+func OffClock(sums []Summary, mhz int) string {
+	var odd []string
+	for i := range sums {
+		s := &sums[i]
+		switch {
+		case s.SMClock == nil:
+		case s.SMClock.Max > float64(mhz+clockStep):
+			odd = append(odd, fmt.Sprintf("%s: SM clock of %.0f MHz, locked at %d", s.UUID, s.SMClock.Max, mhz))
+		case s.SMClock.Max < float64(mhz-clockStep):
+			s.Flags = append(s.Flags, BelowLockedClock)
+		}
+	}
+	return strings.Join(odd, "; ")
+}
+
+// BelowLockedClock is the flag of a device that was never as fast as its SM clock was locked at.
+const BelowLockedClock = "below_locked_clock"

@@ -1,0 +1,219 @@
+//go:build linux && cgo
+
+package device
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// clockWorld is two devices, and what locks their clocks.
+type clockWorld struct {
+	t       *testing.T
+	play    func(string)
+	library string
+	driver  *Driver
+	clocks  *Clocks
+	locks   string
+	ended   int // how often a guard was told that there is nothing to do
+}
+
+func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
+	w := &clockWorld{t: t, locks: filepath.Join(t.TempDir(), "host.lock")}
+	w.library, w.play = scenario(t, old)
+	w.play(scene)
+	w.driver = OpenDriver(t.Context(), DriverOptions{Library: w.library})
+	t.Cleanup(w.driver.Close)
+	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"), Guard: func(record string, locks []*os.File) (func() error, error) {
+		if text, err := os.ReadFile(record); err != nil || string(text) != "GPU-a\nGPU-b\n" || len(locks) != 2 {
+			t.Errorf("the guard is given %d locks and a record of %q, %v", len(locks), text, err)
+		}
+		return func() error { w.ended++; return nil }, nil
+	}}
+	return w
+}
+
+// lease is one of both devices.
+func (w *clockWorld) lease() *Lease {
+	w.t.Helper()
+	p, err := NewPool(Options{CPUs: 1, GPUs: w.driver.Devices, HostLock: w.locks})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l, waits := p.TryAcquire(Request{GPUs: GPUs{Count: 2}})
+	if l == nil {
+		w.t.Fatal(waits)
+	}
+	w.t.Cleanup(func() { l.Release(); p.Close() })
+	return l
+}
+
+// told is what was locked and reset.
+func (w *clockWorld) told() string {
+	text, err := os.ReadFile(os.Getenv("NVML_SCENARIO") + ".clocks")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\n", "; ")
+}
+
+func (w *clockWorld) records() int {
+	files, err := os.ReadDir(w.clocks.Records)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.t.Fatal(err)
+	}
+	return len(files)
+}
+
+func TestClocksAreLockedAndReset(t *testing.T) {
+	w := newClockWorld(t, twoH100, false)
+	locked, err := w.clocks.Lock(t.Context(), w.lease(), 1200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.driver.Read(w.driver.Devices[1]); err != nil || *r.SMClock != 1200 || w.records() != 1 {
+		t.Errorf("%+v, %v, %d records", r, err, w.records())
+	}
+	for range 2 {
+		if err := locked.Reset(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, want := w.told(), "lock GPU-a 1200; lock GPU-b 1200; reset GPU-a; reset GPU-b; "; got != want {
+		t.Errorf("told were %q, want %q", got, want)
+	}
+	if w.records() != 0 || w.ended != 1 {
+		t.Errorf("%d records are left, the guard was ended %d times", w.records(), w.ended)
+	}
+}
+
+func TestWhyClocksAreNotLocked(t *testing.T) {
+	for name, test := range map[string]struct {
+		from, to string // in the scene
+		old      bool
+		mhz      int
+		want     string
+		before   bool // it is known without trying
+	}{
+		"an old driver":         {old: true, want: "too old", before: true},
+		"too fast":              {mhz: 2100, want: "reaches 1980 MHz", before: true},
+		"not root":              {from: "mem=2619 slow=0x44", to: "lock=4 slow=0x44", want: "device 1: only root"},
+		"an old device":         {from: "mem=2619 slow=0x44", to: "lock=3 slow=0x44", want: "device 1: its clocks cannot be locked"},
+		"no such clock":         {from: "mem=2619 slow=0x0", to: "lock=2 slow=0x0", want: "device 0: it has no such clock"},
+		"it is said to be, but": {from: "sm=1410", to: "sm=1980 drift=1", want: "device 1: the driver locked the SM clock at 1200 MHz, and it is 1980 MHz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newClockWorld(t, strings.Replace(twoH100, test.from, test.to, 1), test.old)
+			mhz := max(test.mhz, 1200)
+			if known := w.driver.CannotLock(w.driver.Devices, mhz); (known != "") != test.before {
+				t.Errorf("known beforehand: %q", known)
+			}
+			_, err := w.clocks.Lock(t.Context(), w.lease(), mhz)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+			told := w.told()
+			if n, m := strings.Count(told, "lock"), strings.Count(told, "reset"); n > 0 && m != 2 || w.records() != 0 {
+				t.Errorf("%q was told, %d records are left", told, w.records())
+			}
+		})
+	}
+	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
+	d.Provider = ProviderNvidiaSMI
+	if why := d.CannotLock(devices, 1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
+		t.Error(why)
+	}
+	w := newClockWorld(t, strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
+	if why := w.driver.CannotLock(w.driver.Devices[:1], 1200); !strings.Contains(why, "partitioned") {
+		t.Error(why)
+	}
+	if why := w.driver.CannotLock(w.driver.Devices, 1200); why != "" {
+		t.Errorf("one that is whole can be locked: %s", why)
+	}
+}
+
+// Who locked the clocks is killed: what guards them resets them, or, when that is killed as well, who comes next.
+func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
+	w := newClockWorld(t, twoH100, false)
+	l := w.lease()
+	if _, err := w.clocks.Lock(t.Context(), l, 1200); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(w.clocks.Records, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := GuardClocks(t.Context(), strings.NewReader(""), files[0], w.library); err != nil || w.records() != 0 {
+		t.Errorf("%v, %d records", err, w.records())
+	}
+	if err := GuardClocks(t.Context(), strings.NewReader(""), files[0], "/nowhere.so"); err != nil {
+		t.Errorf("without a record there is nothing to do: %v", err)
+	}
+	if left := ResetLeft(w.driver, w.clocks.Records, w.locks, ""); left != nil {
+		t.Error(left)
+	}
+	if got := w.told(); got != "lock GPU-a 1200; lock GPU-b 1200; reset GPU-a; reset GPU-b; " {
+		t.Error(got)
+	}
+
+	if _, err := w.clocks.Lock(t.Context(), l, 1300); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.clocks.Records, "torn.new"), []byte("GPU-"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	released := time.AfterFunc(200*time.Millisecond, l.Release) // until then it is another's
+	defer released.Stop()
+	if left := ResetLeft(w.driver, w.clocks.Records, w.locks, ""); left != nil || w.records() != 0 {
+		t.Errorf("%v, %d records", left, w.records())
+	}
+	if got := w.told(); !strings.HasSuffix(got, "lock GPU-b 1300; reset GPU-a; reset GPU-b; ") {
+		t.Error(got)
+	}
+}
+
+func TestOffClock(t *testing.T) {
+	clock := func(low, high float64) Summary { return Summary{UUID: "GPU-a", SMClock: &Range{Min: low, Max: high}} }
+	for _, test := range []struct {
+		name    string
+		s       Summary
+		problem string
+		flags   int
+	}{
+		{"kept", clock(1395, 1410), "", 0},
+		{"not told", Summary{}, "", 0},
+		{"idle at times", clock(210, 1410), "", 0},
+		{"never so fast", clock(900, 1200), "", 1},
+		{"reset by somebody", clock(1410, 1980), "GPU-a: SM clock of 1980 MHz, locked at 1410", 0},
+	} {
+		sums := []Summary{test.s}
+		if got := OffClock(sums, 1410); got != test.problem || len(sums[0].Flags) != test.flags {
+			t.Errorf("%s: %q, %q", test.name, got, sums[0].Flags)
+		}
+	}
+}
+
+// NVIDIA's kernel driver locks clocks for root alone; what stands in its place may decide otherwise.
+func TestWhoMayLockClocks(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	for _, test := range []struct {
+		name  string
+		files fstest.MapFS
+		want  bool
+	}{
+		{"no driver", fstest.MapFS{"proc/self/status": file("CapEff:\t0000000000000000\n")}, true},
+		{"root", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("Name:\tx\nCapEff:\t000001ffffffffff\n")}, true},
+		{"root in a container", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("CapEff:\t00000000a80425fb\n")}, false},
+		{"a user", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("CapEff:\t0000000000000000\n")}, false},
+		{"not to be seen", fstest.MapFS{"proc/driver/nvidia/version": file("")}, true},
+	} {
+		if got := (machine{test.files}).mayLockClocks(); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
+		}
+	}
+}
