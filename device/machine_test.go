@@ -188,11 +188,13 @@ func FuzzControlGroups(f *testing.F) {
 	f.Add("0::/a/b\n", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "150000 100000")
 	f.Add("4:cpu:/../..\n", "33 31 0:30 /x /sys/../.. rw - cgroup cgroup rw,cpu\n", "-1")
 	f.Fuzz(func(t *testing.T, member, mounts, limit string) {
-		m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts, "sys/fs/cgroup/cpu.max": limit,
-			"sys/fs/cgroup/memory.max": limit, "proc/meminfo": limit, "proc/cpuinfo": limit})
-		if m.cpuQuota() < 0 || m.memoryLimit() < 0 || m.cpuModel() == "" {
-			t.Error("a limit below nothing")
-		}
-		_, _ = m.memory()
+		fuzzing.Frugal(t, len(member)+len(mounts)+len(limit), func() {
+			m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts, "sys/fs/cgroup/cpu.max": limit,
+				"sys/fs/cgroup/memory.max": limit, "proc/meminfo": limit, "proc/cpuinfo": limit})
+			if m.cpuQuota() < 0 || m.memoryLimit() < 0 || m.cpuModel() == "" {
+				t.Error("a limit below nothing")
+			}
+			_, _ = m.memory()
+		})
 	})
 }

@@ -3,6 +3,8 @@ package executor
 import (
 	"os"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestProcStatOfThisProcess(t *testing.T) {
@@ -24,7 +26,7 @@ func FuzzParseStat(f *testing.F) {
 	f.Add(") (")
 	f.Add("1 () R")
 	f.Fuzz(func(t *testing.T, line string) {
-		_, _ = parseStat(line)
+		fuzzing.Frugal(t, len(line), func() { _, _ = parseStat(line) })
 	})
 }
 
@@ -33,9 +35,11 @@ func FuzzParseMark(f *testing.F) {
 	f.Add("....")
 	f.Add("0123456789abcdef.4026531836.1.2.x")
 	f.Fuzz(func(t *testing.T, text string) {
-		m, ok := parseMark(text)
-		if again, ok2 := parseMark(m.String()); ok && (!ok2 || again != m) {
-			t.Errorf("%q reads as %+v, and that as %+v", text, m, again)
-		}
+		fuzzing.Frugal(t, len(text), func() {
+			m, ok := parseMark(text)
+			if again, ok2 := parseMark(m.String()); ok && (!ok2 || again != m) {
+				t.Errorf("%q reads as %+v, and that as %+v", text, m, again)
+			}
+		})
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -73,7 +74,9 @@ func FuzzMarkdown(f *testing.F) {
 	for _, s := range hostileTexts() {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) { checkMarkdown(t, s) })
+	f.Fuzz(func(t *testing.T, s string) {
+		fuzzing.Frugal(t, len(s), func() { checkMarkdown(t, s) })
+	})
 }
 
 // hostile is a document that has s wherever text can stand.
@@ -93,21 +96,23 @@ func FuzzRender(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, name := range Formats() {
-			files, err := Render(hostile(s), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for file, content := range files {
-				if filepath.Base(file) != file || !utf8.Valid(content) || bytes.ContainsAny(content, "\x1b\x00") {
-					t.Fatalf("%q: unsafe name or content\n%s", file, content)
+		fuzzing.Frugal(t, len(s), func() {
+			for _, name := range Formats() {
+				files, err := Render(hostile(s), name)
+				if err != nil {
+					t.Fatal(err)
 				}
-				check := map[string]func(*testing.T, string, []byte){"json": readJSON, "csv": readCSV, "benchfmt": readBenchfmt, "junit": readJUnit}[name]
-				if check != nil {
-					check(t, s, content)
+				for file, content := range files {
+					if filepath.Base(file) != file || !utf8.Valid(content) || bytes.ContainsAny(content, "\x1b\x00") {
+						t.Fatalf("%q: unsafe name or content\n%s", file, content)
+					}
+					check := map[string]func(*testing.T, string, []byte){"json": readJSON, "csv": readCSV, "benchfmt": readBenchfmt, "junit": readJUnit}[name]
+					if check != nil {
+						check(t, s, content)
+					}
 				}
 			}
-		}
+		})
 	})
 }
 

@@ -64,14 +64,15 @@ func notIn(roots ...string) func(string) bool {
 // and read from the environment what the machine has.
 func support(pkg string) bool { return strings.HasSuffix(pkg, "test") }
 
-// source is one file of the module that is not a test.
+// source is one file of the module.
 type source struct {
 	pkg  string // directory, slash-separated, relative to the module
 	file *ast.File
 	name string
 }
 
-func sources(t *testing.T, set *token.FileSet) []source {
+// sources are the files that are tests, or those that are not.
+func sources(t *testing.T, set *token.FileSet, tests bool) []source {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	var all []source
@@ -81,7 +82,7 @@ func sources(t *testing.T, set *token.FileSet) []source {
 			return err
 		case d.IsDir() && name != root && (d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._")):
 			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") != tests:
 			return nil
 		}
 		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
@@ -113,7 +114,7 @@ func storey(pkg string) (level int, part bool, ok bool) {
 
 func TestImportsGoDownwards(t *testing.T) {
 	set := token.NewFileSet()
-	for _, s := range sources(t, set) {
+	for _, s := range sources(t, set, false) {
 		level, _, ok := storey(s.pkg)
 		if !ok {
 			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md", s.name)
@@ -144,7 +145,7 @@ func root(pkg string) string {
 
 func TestForbiddenImports(t *testing.T) {
 	set := token.NewFileSet()
-	for _, s := range sources(t, set) {
+	for _, s := range sources(t, set, false) {
 		for _, imp := range s.file.Imports {
 			target, _ := strconv.Unquote(imp.Path.Value)
 			for _, r := range rules {
@@ -160,7 +161,7 @@ func TestForbiddenImports(t *testing.T) {
 
 func TestOnlyTestsImportTheirSupport(t *testing.T) {
 	set := token.NewFileSet()
-	for _, s := range sources(t, set) {
+	for _, s := range sources(t, set, false) {
 		for _, imp := range s.file.Imports {
 			target, _ := strconv.Unquote(imp.Path.Value)
 			if pkg, ours := strings.CutPrefix(target, module); ours && support(pkg) && !support(s.pkg) {
@@ -179,7 +180,7 @@ func matches(pattern, target string) bool {
 func TestNoHiddenState(t *testing.T) {
 	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true, "LookupEnv": true, "Environ": true, "ExpandEnv": true}
 	set := token.NewFileSet()
-	for _, s := range sources(t, set) {
+	for _, s := range sources(t, set, false) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
@@ -200,7 +201,7 @@ func TestNoHiddenState(t *testing.T) {
 func TestOneFileImportsTheEnginesClient(t *testing.T) {
 	set := token.NewFileSet()
 	count := 0
-	for _, s := range sources(t, set) {
+	for _, s := range sources(t, set, false) {
 		for _, imp := range s.file.Imports {
 			if target, _ := strconv.Unquote(imp.Path.Value); target == "github.com/docker/docker/client" {
 				count++
@@ -209,5 +210,33 @@ func TestOneFileImportsTheEnginesClient(t *testing.T) {
 	}
 	if count != 1 {
 		t.Errorf("%d files import the container engine's client; one may", count)
+	}
+}
+
+// A fuzz target without a bound finds neither what takes too much memory nor what grows with the square of the input.
+func TestEveryFuzzTargetHasABound(t *testing.T) {
+	set, targets := token.NewFileSet(), 0
+	for _, s := range sources(t, set, true) {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Fuzz") {
+				continue
+			}
+			targets++
+			bounded := false
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.SelectorExpr); ok && (call.Sel.Name == "Frugal" || call.Sel.Name == "Contained") {
+					from, ok := call.X.(*ast.Ident)
+					bounded = bounded || ok && from.Name == "fuzzing"
+				}
+				return true
+			})
+			if !bounded {
+				t.Errorf("%s: %s reads without fuzzing.Frugal or fuzzing.Contained", set.Position(f.Pos()), f.Name.Name)
+			}
+		}
+	}
+	if targets < 30 {
+		t.Errorf("only %d fuzz targets found", targets)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestBaseImages(t *testing.T) {
@@ -60,32 +62,34 @@ func FuzzDockerfile(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := parseDockerfile(text, map[string]string{"GIVEN": "g"})
-		if err != nil {
-			return
-		}
-		pins := map[string]string{}
-		for i, m := range d.mentions {
-			if m.from >= m.to || m.to > len(text) || i > 0 && d.mentions[i-1].to > m.from || m.ref == "" {
-				t.Fatalf("%+v", d.mentions)
+		fuzzing.Frugal(t, len(text), func() {
+			d, err := parseDockerfile(text, map[string]string{"GIVEN": "g"})
+			if err != nil {
+				return
 			}
-			pins[m.ref] = "pinned.example/image:1"
-		}
-		out, err := d.pinned(pins)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := parseDockerfile(out, nil)
-		if err != nil && len(out) <= maxDockerfile && !bytes.Contains(text, []byte("$")) {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if err == nil {
-			for _, m := range again.mentions {
-				if m.ref != "pinned.example/image:1" {
-					t.Fatalf("%s is left in\n%s", m.ref, out)
+			pins := map[string]string{}
+			for i, m := range d.mentions {
+				if m.from >= m.to || m.to > len(text) || i > 0 && d.mentions[i-1].to > m.from || m.ref == "" {
+					t.Fatalf("%+v", d.mentions)
+				}
+				pins[m.ref] = "pinned.example/image:1"
+			}
+			out, err := d.pinned(pins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := parseDockerfile(out, nil)
+			if err != nil && len(out) <= maxDockerfile && !bytes.Contains(text, []byte("$")) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if err == nil {
+				for _, m := range again.mentions {
+					if m.ref != "pinned.example/image:1" {
+						t.Fatalf("%s is left in\n%s", m.ref, out)
+					}
 				}
 			}
-		}
+		})
 	})
 }
 
@@ -95,16 +99,18 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"id":"moby.buildkit.trace","aux":"CnkKR3NoYTI1NjplOGM2MTNlMDdiMGI3ZmYzMzg5M2I2OTRmNzc1OWExMGQ0MmUxODBmMmI0ZGMzNDlmYjU3ZGM2YjcxZGNhYjAwGhJleHBvcnRpbmcgdG8gaW1hZ2UqDAjOqYfYBhDXtID7ATIMCM6ph9gGEI/2vZsCEsoBClV3cml0aW5nIGltYWdlIA=="}`))
 	f.Add([]byte(`{"id":"moby.image.id","aux":{"ID":"sha256:5"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var log bytes.Buffer
-		b := &building{log: &log, names: map[string]string{}}
-		w := &pulling{report: func(Progress) {}, has: map[string]int64{}, seen: map[string]bool{}}
-		_ = messages(bytes.NewReader(text), func(m message) {
-			b.hear(m)
-			w.hear(m)
+		fuzzing.Frugal(t, len(text), func() {
+			var log bytes.Buffer
+			b := &building{log: &log, names: map[string]string{}}
+			w := &pulling{report: func(Progress) {}, has: map[string]int64{}, seen: map[string]bool{}}
+			_ = messages(bytes.NewReader(text), func(m message) {
+				b.hear(m)
+				w.hear(m)
+			})
+			if log.Len() > 2*len(text) {
+				t.Fatalf("%d bytes of log from %d bytes", log.Len(), len(text))
+			}
 		})
-		if log.Len() > 2*len(text) {
-			t.Fatalf("%d bytes of log from %d bytes", log.Len(), len(text))
-		}
 	})
 }
 

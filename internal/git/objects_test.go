@@ -45,21 +45,23 @@ func FuzzTouchedAsGit(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		readings, err := patch.Readings([]byte(text))
-		if err != nil {
-			return
-		}
-		for _, r := range readings {
-			var ours []string
-			for _, p := range r.Parts {
-				ours = append(append(ours, p.Touches()...), p.File.OldName, p.File.NewName)
+		fuzzing.Frugal(t, len(text), func() {
+			readings, err := patch.Readings([]byte(text))
+			if err != nil {
+				return
 			}
-			for _, path := range gitTouches(t, dir, string(r.Text)) {
-				if !slices.Contains(ours, path) {
-					t.Fatalf("git would touch %q, and we say %q, of\n%q", path, ours, r.Text)
+			for _, r := range readings {
+				var ours []string
+				for _, p := range r.Parts {
+					ours = append(append(ours, p.Touches()...), p.File.OldName, p.File.NewName)
+				}
+				for _, path := range gitTouches(t, dir, string(r.Text)) {
+					if !slices.Contains(ours, path) {
+						t.Fatalf("git would touch %q, and we say %q, of\n%q", path, ours, r.Text)
+					}
 				}
 			}
-		}
+		})
 	})
 }
 

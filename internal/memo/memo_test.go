@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func drawThing(t *rapid.T) Thing {
@@ -198,15 +198,10 @@ func FuzzRead(f *testing.F) {
 		f.Add(rapid.Custom(drawMemo).Example(i).encode()[len(magic)+4:])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) > 1<<16 {
-			return
-		}
 		text := binary.LittleEndian.AppendUint32([]byte(magic), crc32.Checksum(body, table))
-		before := allocated()
-		m, err := decode(append(text, body...))
-		if used := allocated() - before; used > 64<<20 {
-			t.Fatalf("%d bytes took %d bytes of memory", len(body), used)
-		}
+		var m *Memo
+		var err error
+		fuzzing.Frugal(t, len(body), func() { m, err = decode(append(text, body...)) })
 		if err != nil {
 			return
 		}
@@ -214,13 +209,6 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("written again: %v", err)
 		}
 	})
-}
-
-// allocated is the number of bytes that this process has allocated so far.
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }
 
 func BenchmarkRead10k(b *testing.B) {

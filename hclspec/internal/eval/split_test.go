@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 // shape lists all that a parsed file has, with the places.
@@ -50,33 +52,35 @@ func FuzzPieces(f *testing.F) {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		if len(src) > 64<<10 {
-			return
-		}
-		source := []byte(strings.Repeat("a \"b\" {\n  c = 1\n}\n", 8) + src)
-		pieces, ok := parsePieces(source, "x.hcl")
-		if diags := guardNesting(source, "x.hcl"); diags != nil {
-			if ok {
-				t.Fatalf("%q: not refused, but %s", src, diags)
+		fuzzing.Frugal(t, len(src), func() {
+			if len(src) > 64<<10 {
+				return
 			}
-			return
-		}
-		whole, diags := hclsyntax.ParseConfig(source, "x.hcl", hcl.InitialPos)
-		if !ok {
-			return
-		}
-		if diags.HasErrors() {
-			t.Fatalf("%q: no mistake in pieces, and %s", src, diags)
-		}
-		if got, want := shape(pieces), shape(whole); !slices.Equal(got, want) {
-			t.Fatalf("%q: got\n%s\nwant\n%s", src, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		context := whole.Nav.(interface{ ContextString(int) string })
-		for i := range source {
-			if got, want := pieces.Nav.(navigation).ContextString(i), context.ContextString(i); got != want {
-				t.Fatalf("%q, byte %d: in %q, want %q", src, i, got, want)
+			source := []byte(strings.Repeat("a \"b\" {\n  c = 1\n}\n", 8) + src)
+			pieces, ok := parsePieces(source, "x.hcl")
+			if diags := guardNesting(source, "x.hcl"); diags != nil {
+				if ok {
+					t.Fatalf("%q: not refused, but %s", src, diags)
+				}
+				return
 			}
-		}
+			whole, diags := hclsyntax.ParseConfig(source, "x.hcl", hcl.InitialPos)
+			if !ok {
+				return
+			}
+			if diags.HasErrors() {
+				t.Fatalf("%q: no mistake in pieces, and %s", src, diags)
+			}
+			if got, want := shape(pieces), shape(whole); !slices.Equal(got, want) {
+				t.Fatalf("%q: got\n%s\nwant\n%s", src, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			context := whole.Nav.(interface{ ContextString(int) string })
+			for i := range source {
+				if got, want := pieces.Nav.(navigation).ContextString(i), context.ContextString(i); got != want {
+					t.Fatalf("%q, byte %d: in %q, want %q", src, i, got, want)
+				}
+			}
+		})
 	})
 }
 

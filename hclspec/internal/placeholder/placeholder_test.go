@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/placeholder"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestFind(t *testing.T) {
@@ -49,6 +50,6 @@ func TestFind(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	f.Add("bench --model MODEL [--opt VALUE] '<x>' \"")
 	f.Fuzz(func(t *testing.T, command string) {
-		placeholder.Find(placeholder.Words(command))
+		fuzzing.Frugal(t, len(command), func() { placeholder.Find(placeholder.Words(command)) })
 	})
 }

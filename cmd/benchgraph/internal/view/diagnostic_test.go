@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 // A short file is shown as HCL itself shows it, whatever a diagnostic is about. (But HCL
@@ -80,25 +82,27 @@ func FuzzDiagnostic(f *testing.F) {
 	f.Add([]byte("a = [\n  b,\n]\n"), "Bad", "It is bad.", 5, 7, 0, 100)
 	f.Add([]byte(strings.Repeat("é", 600)+"\x1b[2J\xff"), "\x1b", "\xff\u202e", 1201, 1203, -1, 1<<62)
 	f.Fuzz(func(t *testing.T, src []byte, summary, detail string, start, end, from, to int) {
-		if len(summary)+len(detail) > 4<<10 {
-			return
-		}
-		span := func(start, end int) *hcl.Range {
-			return &hcl.Range{Filename: "x\x1b", Start: hcl.Pos{Line: 3, Byte: start}, End: hcl.Pos{Byte: end}}
-		}
-		d := &hcl.Diagnostic{Summary: summary, Detail: detail, Subject: span(start, end), Context: span(from, to)}
-		shown := Style{}.Diagnostic(d, &hcl.File{Bytes: src}, 40)
-		for _, r := range shown {
-			if r != '\n' && r != '\t' && !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) {
-				t.Fatalf("%q is shown", shown)
+		fuzzing.Frugal(t, len(src)+len(summary)+len(detail), func() {
+			if len(summary)+len(detail) > 4<<10 {
+				return
 			}
-		}
-		if most := 30<<10 + 8*(len(summary)+len(detail)); len(shown) > most {
-			t.Fatalf("%d bytes are shown, which is more than %d", len(shown), most)
-		}
-		if !utf8.ValidString(shown) {
-			t.Fatalf("%q is no text", shown)
-		}
+			span := func(start, end int) *hcl.Range {
+				return &hcl.Range{Filename: "x\x1b", Start: hcl.Pos{Line: 3, Byte: start}, End: hcl.Pos{Byte: end}}
+			}
+			d := &hcl.Diagnostic{Summary: summary, Detail: detail, Subject: span(start, end), Context: span(from, to)}
+			shown := Style{}.Diagnostic(d, &hcl.File{Bytes: src}, 40)
+			for _, r := range shown {
+				if r != '\n' && r != '\t' && !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) {
+					t.Fatalf("%q is shown", shown)
+				}
+			}
+			if most := 30<<10 + 8*(len(summary)+len(detail)); len(shown) > most {
+				t.Fatalf("%d bytes are shown, which is more than %d", len(shown), most)
+			}
+			if !utf8.ValidString(shown) {
+				t.Fatalf("%q is no text", shown)
+			}
+		})
 	})
 }
 
