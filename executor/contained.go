@@ -94,10 +94,8 @@ func (c *contained) network() (string, error) {
 			return "", &Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container", Remedy: "run both in containers"}
 		}
 		return "container:" + beside.Container(), nil
-	case o.Reachable:
-		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, !o.Outward, c.docker.Labels())
-	case o.Outward:
-		return "bridge", nil
+	case o.Outward: // that of others would let them in
+		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, c.docker.Labels())
 	}
 	return "none", nil
 }
@@ -260,7 +258,7 @@ func (c *contained) discard() error {
 }
 
 func (c *contained) removeNetwork() error {
-	if o := c.cmd.Container; o.Reachable && o.Beside == nil {
+	if o := c.cmd.Container; o.Outward && o.Beside == nil {
 		return c.docker.engine.RemoveNetwork(c.ctx, c.name)
 	}
 	return nil

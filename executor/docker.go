@@ -3,7 +3,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,7 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-const defaultPids = 32768
+const mostProcesses = 32768
 
 // Docker is the Executor that runs commands in containers of an engine, and those without a container on the host.
 //
@@ -143,17 +142,13 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	if err != nil {
 		return nil, err
 	}
-	shm := c.Shm
-	if shm == 0 {
-		memory := c.Memory
-		if memory == 0 {
-			if memory, err = d.machineMemory(ctx); err != nil {
-				return nil, err
-			}
+	memory := c.Memory
+	if memory == 0 {
+		if memory, err = d.machineMemory(ctx); err != nil {
+			return nil, err
 		}
-		shm = memory / 2
 	}
-	yes, pids := true, cmp.Or(c.Pids, defaultPids)
+	yes, pids := true, int64(mostProcesses)
 	h := &container.HostConfig{
 		NetworkMode: container.NetworkMode(network),
 		CapDrop:     []string{"ALL"},
@@ -162,7 +157,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Init:        &yes,
 		IpcMode:     "private",
 		Mounts:      mounts,
-		ShmSize:     shm,
+		ShmSize:     memory / 2,
 		LogConfig:   container.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
 		Resources: container.Resources{
 			CpusetCpus: c.CPUs,

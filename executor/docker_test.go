@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,11 +125,11 @@ func TestAContainerIsConfined(t *testing.T) {
 		id -u
 		hostname`)
 	cmd.Container.Mounts = []executor.Mount{{Host: in, Inside: "/in"}, {Host: out, Inside: "/out", Writable: true}}
-	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.Pids, cmd.Container.User = "0", 256<<20, 100, me()
+	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.User = "0", 256<<20, me()
 	_, got := w.run(t, cmd)
 	for _, want := range []string{
 		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "\nlo\n1\n", " 131072 ",
-		"\n268435456\n", "\n100\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n", os.Getuid()),
+		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n", os.Getuid()),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -247,27 +246,18 @@ func TestFilesAndAnImageOfThem(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestAServerIsReachedAndReachesNothing(t *testing.T) {
+func TestAServerIsReachedByItsClientAlone(t *testing.T) {
 	w := newWorld(t)
-	cmd := w.shell("ip route; echo; nc -ll -p 8000 -e echo hello & echo up; wait")
-	cmd.Container.Reachable = true
+	cmd := w.shell("nc -ll -p 8000 -e echo hello & echo up; wait")
+	cmd.Container.Outward = true
 	server := w.start(t, cmd)
-	address, err := w.engine.Address(t.Context(), server.Container())
-	if err != nil {
-		t.Fatal(err)
+	info, err := w.engine.Inspect(t.Context(), server.Container())
+	if err != nil || len(info.NetworkSettings.Networks) != 1 {
+		t.Fatalf("%+v, %v", info.NetworkSettings, err)
 	}
-	answer := func() (string, error) {
-		c, err := net.Dial("tcp", net.JoinHostPort(address.String(), "8000"))
-		if err != nil {
-			return "", err
-		}
-		defer c.Close()
-		text, err := io.ReadAll(c)
-		return string(text), err
-	}
-	waitUntil(func() bool { _, err := answer(); return err == nil })
-	if text, err := answer(); err != nil || text != "hello\n" {
-		t.Errorf("from this machine: %q, %v", text, err)
+	var address string
+	for _, n := range info.NetworkSettings.Networks {
+		address = n.IPAddress
 	}
 	client := w.shell("nc 127.0.0.1 8000 </dev/null")
 	client.Container.Beside = server
@@ -278,7 +268,8 @@ func TestAServerIsReachedAndReachesNothing(t *testing.T) {
 	if s, out := w.run(t, within); !s.OK() || out != "hello\n" {
 		t.Errorf("within: %+v, %q", s, out)
 	}
-	other := w.shell("nc -w 1 " + address.String() + " 8000 </dev/null 2>/dev/null || echo refused")
+	other := w.shell("nc -w 1 " + address + " 8000 </dev/null 2>/dev/null || echo refused")
+	other.Container.Outward = true
 	if _, out := w.run(t, other); out != "refused\n" {
 		t.Errorf("another container reaches it: %q", out)
 	}
@@ -296,18 +287,15 @@ func TestAWayOutIsForThoseThatSaySo(t *testing.T) {
 	w := newWorld(t)
 	outside := dockertest.Outside(t)
 	for _, test := range []struct {
-		name               string
-		reachable, outward bool
-		want               string
+		outward bool
+		want    string
 	}{
-		{"none", false, false, "no way out\n"},
-		{"reached from here", true, false, "no way out\n"},
-		{"outward", false, true, "the world\n"},
-		{"both", true, true, "the world\n"},
+		{false, "no way out\n"},
+		{true, "the world\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.want, func(t *testing.T) {
 			cmd := w.shell("nc -w 1 " + outside + " </dev/null 2>/dev/null || echo no way out")
-			cmd.Container.Reachable, cmd.Container.Outward = test.reachable, test.outward
+			cmd.Container.Outward = test.outward
 			if s, out := w.run(t, cmd); !s.OK() || out != test.want {
 				t.Errorf("%+v, %q", s, out)
 			}
@@ -364,7 +352,7 @@ func TestWithinAContainer(t *testing.T) {
 	}
 }
 
-func TestTooMuchMemoryAndTooManyProcesses(t *testing.T) {
+func TestTooMuchMemory(t *testing.T) {
 	w := newWorld(t)
 	eat := "dd if=/dev/zero of=/dev/null bs=512M count=1"
 	for script, code := range map[string]int{"exec " + eat: -1, eat + " || exit 5": 5, eat + " || :": 0} {
@@ -376,11 +364,6 @@ func TestTooMuchMemoryAndTooManyProcesses(t *testing.T) {
 	}
 	if s, _ := w.run(t, w.shell("kill -KILL $$")); s.OOM || s.Signal != "SIGKILL" {
 		t.Errorf("killed by itself: %+v", s)
-	}
-	cmd := w.shell("i=0; while [ $i -lt 50 ]; do sleep 5 & i=$((i+1)); done")
-	cmd.Container.Pids = 20
-	if s, out := w.run(t, cmd); s.OK() || !strings.Contains(out, "can't fork") {
-		t.Errorf("more processes than it may have: %+v\n%s", s, out)
 	}
 }
 
@@ -454,7 +437,7 @@ func TestAStartGivenUpLeavesNothing(t *testing.T) {
 	for i := range 30 {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*i)*time.Millisecond/2, errors.New("given up"))
 		cmd := w.shell("sleep 1000")
-		cmd.Container.Reachable = i%2 == 0
+		cmd.Container.Outward = i%2 == 0
 		if _, err := executor.Run(ctx, w, cmd); err == nil || err.Error() != "given up" {
 			t.Errorf("after %d ms: %v", i*i/2, err)
 		}

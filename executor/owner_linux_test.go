@@ -24,7 +24,7 @@ func haveContainer(state string) {
 	d := newDocker(docker.Open(docker.Options{Environ: dockertest.Environ(), State: state}))
 	p, err := d.Start(context.Background(), executor.Command{
 		Argv: []string{"sleep", "1000"}, Dir: "/",
-		Container: &executor.Container{Image: os.Getenv(imageEnv), Reachable: true},
+		Container: &executor.Container{Image: os.Getenv(imageEnv), Outward: true},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -126,7 +126,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	if has(itsContainer) || !has(othersContainer) || !has(mine.Container()) {
 		t.Errorf("of the dead: %v, of the living: %v, mine: %v", has(itsContainer), has(othersContainer), has(mine.Container()))
 	}
-	if err := w.engine.CreateNetwork(t.Context(), itsContainer, true, nil); err != nil {
+	if err := w.engine.CreateNetwork(t.Context(), itsContainer, nil); err != nil {
 		t.Errorf("the network of the dead: %v", err)
 	} else if err := w.engine.RemoveNetwork(t.Context(), itsContainer); err != nil {
 		t.Error(err)

@@ -67,7 +67,7 @@ func (s *shell) enter(r refs, in inside) error {
 	}
 	s.box = &box{image: image, home: home, out: s.vars["OUT"], dir: insideWork, inputs: map[string]string{}, keyed: in.keyed, Container: executor.Container{
 		Image: image.ID, Labels: map[string]string{docker.LabelNode: in.node.String()}, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
-		Memory: in.Memory, Outward: in.network, Reachable: in.network, // with a way out, a network of its own keeps others off
+		Memory: in.Memory, Outward: in.network,
 	}}
 	if l := s.env.Lease; l != nil {
 		s.box.CPUs = coreList(l.Cores)

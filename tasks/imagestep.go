@@ -130,7 +130,7 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 		}
 		defer f.Close()
 		m.progress("import")
-		img, err := m.p.Engine.Import(ctx, f, labels, docker.Config{})
+		img, err := m.p.Engine.Import(ctx, f, labels)
 		return img.ID, err
 	})
 }

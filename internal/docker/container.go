@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/netip"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
-
-	"github.com/benchgraph/benchgraph/cache"
 )
 
 // Create makes a container and returns its ID. Its name is given by the caller, so that it can be removed also when the
@@ -264,18 +261,4 @@ func (e *Engine) Commit(ctx context.Context, name string, o container.CommitOpti
 		return a.ContainerCommit(ctx, name, o)
 	})
 	return r.ID, err
-}
-
-// Address returns where this machine reaches a running container.
-func (e *Engine) Address(ctx context.Context, name string) (netip.Addr, error) {
-	c, err := e.Inspect(ctx, name)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	for _, n := range c.NetworkSettings.Networks {
-		if a, err := netip.ParseAddr(n.IPAddress); err == nil {
-			return a, nil
-		}
-	}
-	return netip.Addr{}, &Error{Doing: "look up the address of container", Reason: "it has none", Class: cache.Permanent}
 }

@@ -161,7 +161,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || !known || total != size || free <= size/2 || free >= size {
 		t.Errorf("%d of %d bytes, %t, %v", free, total, known, err)
 	}
-	if _, err := e.Import(t.Context(), rootOf(t, 64<<20), nil, docker.Config{}); !docker.IsFull(err) {
+	if _, err := e.Import(t.Context(), rootOf(t, 64<<20), nil); !docker.IsFull(err) {
 		t.Errorf("import: %v", err)
 	}
 	after, _, _, err := e.Space(t.Context())

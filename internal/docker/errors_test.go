@@ -80,7 +80,7 @@ func TestTheEndOfALongMessageCounts(t *testing.T) {
 	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "{\"errorDetail\":{\"message\":\"ApplyLayer exit status 1: write /%s: no space left on device\"}}\n", strings.Repeat("deep/", 1000))
 	})
-	_, err := e.Import(t.Context(), strings.NewReader(""), nil, docker.Config{})
+	_, err := e.Import(t.Context(), strings.NewReader(""), nil)
 	if !docker.IsFull(err) || docker.Class(err) != cache.Infra || len(err.Error()) > 500 {
 		t.Errorf("%v (%s)", err, docker.Class(err))
 	}

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,10 +113,8 @@ func named(refs []string) []string {
 
 // Pin is which image a reference names now.
 type Pin struct {
-	Digest   string // "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
-	ID       string // the engine's, if it has it
-	Size     int64  // bytes that are to be fetched, compressed; 0: the engine has it
-	Unpacked int64  // bytes that it takes in the engine, if that has it
+	Digest string // "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
+	Size   int64  // bytes that are to be fetched, compressed; 0: the engine has it
 }
 
 // Resolve finds the image that a reference names: one of the engine's if it has one of that name, else the registry's.
@@ -130,11 +127,10 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	local, err := e.Image(ctx, ref)
 	repository, ok := parsed.(reference.Named)
 	if err == nil {
-		pin := Pin{Digest: local.ID, ID: local.ID, Unpacked: local.Size}
 		if ok {
-			pin.Digest = localDigest(local, repository)
+			return Pin{Digest: localDigest(local, repository)}, nil
 		}
-		return pin, nil
+		return Pin{Digest: local.ID}, nil
 	}
 	if !IsNoImage(err) || !ok {
 		return Pin{}, err
@@ -168,18 +164,9 @@ func localDigest(local Image, ref reference.Named) string {
 	return local.ID
 }
 
-// Config is what an image says about how it is to be run.
-type Config struct {
-	Env        []string // NAME=value
-	User       string
-	Dir        string
-	Entrypoint []string
-	Command    []string
-}
-
 // Import makes an image of a tar of a root file system, which may be compressed.
-func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string, c Config) (Image, error) {
-	changes, err := instructions(labels, c)
+func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string) (Image, error) {
+	changes, err := labelling(labels)
 	if err != nil {
 		return Image{}, err
 	}
@@ -205,42 +192,15 @@ func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]s
 	return e.Image(ctx, id)
 }
 
-// instructions are the lines of a Dockerfile that give an image its labels and settings.
-func instructions(labels map[string]string, c Config) ([]string, error) {
+// labelling are the lines of a Dockerfile that give an image labels.
+func labelling(labels map[string]string) ([]string, error) {
 	var lines []string
-	add := func(name, words string) { lines = append(lines, name+" "+words) }
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		add("LABEL", quoted(key)+"="+quoted(labels[key]))
-	}
-	for _, env := range c.Env {
-		name, value, ok := strings.Cut(env, "=")
-		if !ok || name == "" || strings.ContainsAny(name, " \t\"'\\$#") {
-			return nil, fmt.Errorf("environment variable %q: want NAME=value", env)
-		}
-		add("ENV", name+"="+quoted(value))
-	}
-	if c.User != "" {
-		add("USER", quoted(c.User))
-	}
-	if c.Dir != "" {
-		add("WORKDIR", quoted(c.Dir))
-	}
-	for _, argv := range []struct {
-		name  string
-		words []string
-	}{{"ENTRYPOINT", c.Entrypoint}, {"CMD", c.Command}} {
-		if len(argv.words) > 0 {
-			text, err := json.Marshal(argv.words)
-			if err != nil {
-				return nil, err
-			}
-			add(argv.name, string(text))
-		}
-	}
-	for _, line := range lines {
+		line := "LABEL " + quoted(key) + "=" + quoted(labels[key])
 		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return nil, fmt.Errorf("%q: control characters cannot be part of an image's settings", line)
+			return nil, fmt.Errorf("%q: control characters cannot be part of a label", line)
 		}
+		lines = append(lines, line)
 	}
 	return lines, nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// CreateNetwork makes a network of that name on this machine. An internal one has no way out.
-func (e *Engine) CreateNetwork(ctx context.Context, name string, internal bool, labels map[string]string) error {
+// CreateNetwork makes a network of that name on this machine, with a way out.
+func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
 	_, err := call(ctx, e, "create network", func(ctx context.Context, a *api) (network.CreateResponse, error) {
-		return a.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Internal: internal, Labels: labels})
+		return a.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Labels: labels})
 	})
 	return err
 }

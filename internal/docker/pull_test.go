@@ -127,7 +127,7 @@ func TestPullBringsWhatWasAskedFor(t *testing.T) {
 		t.Error(again, err)
 	}
 	local, err := e.Resolve(t.Context(), pinned)
-	if err != nil || local.Digest != p.digest || local.ID != img.ID || local.Size != 0 || local.Unpacked != img.Size {
+	if err != nil || local.Digest != p.digest || local.Size != 0 {
 		t.Errorf("%+v, %v", local, err)
 	}
 	if n := f.count(""); n > 0 {
@@ -360,7 +360,7 @@ func TestResolveWithoutARegistry(t *testing.T) {
 	e := open(t, shared, nil)
 	id := dockertest.Busybox(t, e)
 	pin, err := e.Resolve(t.Context(), id)
-	if err != nil || pin.Digest != id || pin.ID != id || pin.Unpacked == 0 {
+	if err != nil || pin.Digest != id || pin.Size != 0 {
 		t.Errorf("%+v, %v", pin, err)
 	}
 	_, err = e.Resolve(t.Context(), "127.0.0.1:1/some/image")

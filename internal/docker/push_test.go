@@ -19,7 +19,7 @@ func TestPush(t *testing.T) {
 	t.Parallel()
 	e := open(t, dockertest.Engine(t), nil)
 	f := newFaults(t)
-	ours, other := imported(t, e, 100_000, nil, docker.Config{}), imported(t, e, 10, map[string]string{"other": "1"}, docker.Config{})
+	ours, other := imported(t, e, 100_000, nil), imported(t, e, 10, map[string]string{"other": "1"})
 	ref := f.Host + "/" + repository(t)
 	var told []docker.Progress
 	digest, err := e.Push(t.Context(), ours.ID, ref, func(p docker.Progress) { told = append(told, p) })
@@ -97,7 +97,7 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 			t.Parallel()
 			e := open(t, shared, nil)
 			f := newFaults(t)
-			img := imported(t, e, 1000, nil, docker.Config{})
+			img := imported(t, e, 1000, nil)
 			f.set(c.spoil(f))
 			ref := f.Host + "/" + repository(t) + ":v1"
 			digest, err := e.Push(t.Context(), img.ID, ref, nil)
