@@ -101,9 +101,10 @@ type Driver struct {
 	source    source
 	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
-	mu   sync.Mutex
-	left map[string]Quarantine // by UUID
-	tell func(Quarantine)
+	mu     sync.Mutex
+	left   map[string]Quarantine // by UUID
+	tell   func(Quarantine)
+	doubts map[string]int // by UUID: how many blocks in a row were void because of its speed
 }
 
 // source is one way to ask a driver.

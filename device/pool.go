@@ -21,6 +21,7 @@ type Options struct {
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
 	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
 	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
+	Last     func(Device) bool      // whether a device is granted only when there are too few others; nil: none is
 	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
 	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
@@ -312,7 +313,7 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 	free := p.freeGPUs(want)
 	refused := map[string]*Refusal{} // by UUID
 	for len(free) >= want.Count {
-		chosen := choose(free, want.Count, p.total.Links)
+		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
 		if not == nil {
 			return chosen, nil
@@ -322,6 +323,17 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
 	}
 	return nil, p.refuseGPUs(want, len(free), refused)
+}
+
+// first are the devices of which n are chosen: all but those that are granted last, if these are enough.
+func (p *LocalPool) first(free []Device, n int) []Device {
+	if p.total.Last == nil {
+		return free
+	}
+	if first := slices.DeleteFunc(slices.Clone(free), p.total.Last); len(first) >= n {
+		return first
+	}
+	return free
 }
 
 // refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.

@@ -76,6 +76,41 @@ func (d *Driver) Lost(of Device) string {
 	return ""
 }
 
+// doubtful is how many blocks in a row must have been void because of a device's speed before another one is preferred.
+const doubtful = 2
+
+// Doubt notes that a block on these devices did not count since they were not as fast as they were. It returns those for
+// which others are preferred from now on.
+func (d *Driver) Doubt(devices []Device) (fresh []Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.doubts == nil {
+		d.doubts = map[string]int{}
+	}
+	for _, dev := range devices {
+		if d.doubts[dev.UUID]++; d.doubts[dev.UUID] == doubtful {
+			fresh = append(fresh, dev)
+		}
+	}
+	return fresh
+}
+
+// Trust notes that a block on these devices counted.
+func (d *Driver) Trust(devices []Device) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, dev := range devices {
+		delete(d.doubts, dev.UUID)
+	}
+}
+
+// Doubtful says whether other devices are to be granted before this one: Options.Last of a pool.
+func (d *Driver) Doubtful(of Device) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.doubts[of.UUID] >= doubtful
+}
+
 // judge looks whether a reading, or its error, says that a device is not to be trusted any more.
 func (d *Driver) judge(of Device, r Reading, err error) {
 	if Gone(err) {

@@ -73,3 +73,40 @@ func TestQuarantine(t *testing.T) {
 		}
 	})
 }
+
+// A device whose speed changed twice in a row is granted when there are too few others.
+func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
+	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
+	pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Last: d.Doubtful})
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := func(n int) (indices []int) {
+		l, why := pool.TryAcquire(Request{GPUs: GPUs{Count: n}})
+		if why != nil {
+			t.Fatalf("%+v", why)
+		}
+		defer l.Release()
+		for _, dev := range l.GPUs {
+			indices = append(indices, dev.Index)
+		}
+		return indices
+	}
+	if fresh := d.Doubt(devices[:1]); fresh != nil || !slices.Equal(granted(1), []int{0}) {
+		t.Errorf("after once: %v are doubtful, %v is granted", fresh, granted(1))
+	}
+	d.Trust(devices[:1])
+	if fresh := d.Doubt(devices[:1]); fresh != nil {
+		t.Errorf("it was trusted meanwhile: %v", fresh)
+	}
+	if fresh := d.Doubt(devices[:1]); len(fresh) != 1 || fresh[0].Index != 0 || d.Doubt(devices[:1]) != nil {
+		t.Errorf("after twice: %v", fresh)
+	}
+	if one, two := granted(1), granted(2); !slices.Equal(one, []int{1}) || !slices.Equal(two, []int{0, 1}) {
+		t.Errorf("granted were %v and %v", one, two)
+	}
+	d.Trust(devices[:1])
+	if one := granted(1); !slices.Equal(one, []int{0}) {
+		t.Errorf("trusted again, granted was %v", one)
+	}
+}

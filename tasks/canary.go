@@ -102,6 +102,9 @@ func (c *canary) after(ctx context.Context) (err error) {
 		return err
 	}
 	c.t.p.canaries.note(c.place, c.t.at, []float64{before, after})
+	if g := c.t.p.GPUs; g != nil {
+		g.Trust(c.env.Lease.GPUs)
+	}
 	return nil
 }
 
@@ -128,7 +131,13 @@ func figure(value float64, unit string) string {
 	return strings.TrimSpace(fmt.Sprintf("%.6g %s", value, unit))
 }
 
+// void is the failure of a block whose canary changed. When that happens again, it is on other devices, if there are some.
 func (c *canary) void(format string, args ...any) error {
+	if g := c.t.p.GPUs; g != nil {
+		for _, d := range g.Doubt(c.env.Lease.GPUs) {
+			c.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d (%s) is leased only when no other is free: the canary changed on it twice in a row", d.Index, d.UUID)})
+		}
+	}
 	return c.failed("canary", fmt.Sprintf("the block does not count: its canary changed by more than %g %%", 100*c.spec.Tolerance), fmt.Sprintf(format, args...),
 		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
 }

@@ -383,7 +383,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 		}
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, HostLock: s.hostLock(), GPULocks: s.gpuLocks()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.gpuLocks()})
 	return err
 }
 
