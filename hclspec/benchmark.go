@@ -203,12 +203,14 @@ func (r reader) metrics() Metrics {
 	} else {
 		r.Need("primary", "the name of the metric that decides")
 	}
-	own := m.Format == "regex" || m.Format == "json" || m.Format == "auto"
-	if len(names) > 0 && own && m.Primary != "" && !slices.Contains(names, m.Primary) {
+	if len(names) > 0 && m.own() && m.Primary != "" && !slices.Contains(names, m.Primary) {
 		r.Fail(r.At("primary"), "Unknown metric", "No metric block declares %q.%s", m.Primary, eval.Choices(m.Primary, names))
 	}
 	return m
 }
+
+// own says whether metric blocks, where there are any, are all that is read.
+func (m Metrics) own() bool { return m.Format == "regex" || m.Format == "json" || m.Format == "auto" }
 
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
 // edge is one reference that a node has to another.
@@ -64,10 +66,17 @@ func (l *loader) checkBaselines() {
 // checkComparable warns of benchmarks in which a comparison finds no candidates.
 func (l *loader) checkComparable() {
 	candidate := map[Address]bool{}
+	declared := map[Address][]string{} // metrics, of benchmarks that read no others
 	for _, b := range l.spec.Benchmarks {
 		candidate[b.Address] = b.Candidate != ""
+		for _, m := range b.Metrics.Custom {
+			if b.Metrics.own() {
+				declared[b.Address] = append(declared[b.Address], m.Name)
+			}
+		}
 	}
 	for _, c := range l.spec.Compares {
+		l.checkMetrics(c, declared)
 		for _, of := range c.Of {
 			if !candidate[of] {
 				l.scope.Diags.Warn("", c.Range, "Nothing to compare", fmt.Sprintf("%s belongs to no candidate, so nothing in it can be compared. Give it for_each = candidates.", of))
@@ -136,6 +145,24 @@ func (c *Canary) place(other *Canary) hcl.Range {
 		return other.Range
 	}
 	return c.Range
+}
+
+// checkMetrics finds the metrics of a comparison that none of its benchmarks reads.
+func (l *loader) checkMetrics(c Compare, declared map[Address][]string) {
+	var all []string
+	for _, of := range c.Of {
+		if len(declared[of]) == 0 {
+			return // it reads whatever its format has
+		}
+		all = append(all, declared[of]...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	for _, name := range c.Metrics {
+		if len(all) > 0 && !slices.Contains(all, name) {
+			l.scope.Diags.Error("", c.Range, "Unknown metric", fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, eval.Choices(name, all)))
+		}
+	}
 }
 
 // checkCycles finds nodes that need each other and names the chain. Each node is visited once, without recursion, since

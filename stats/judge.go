@@ -127,7 +127,7 @@ func (r Rule) withDefaults() Rule {
 func (r Rule) flaw() string {
 	switch {
 	case r.Better != Higher && r.Better != Lower:
-		return fmt.Sprintf("no verdict: whether higher or lower is better is not known (better = %q)", r.Better)
+		return "no verdict: nothing says whether higher or lower is better; say better = \"higher\" or \"lower\" in the metric, and what is measured is judged"
 	case !(r.Tie > 0 && r.Tie < 1):
 		return fmt.Sprintf("no verdict: tie = %v does not lie between 0 and 1", r.Tie)
 	case !(r.Confidence > 0.5 && r.Confidence < 1):

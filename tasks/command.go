@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,22 +104,45 @@ func (s *shell) expand(c hclspec.Command) []string {
 	return argv
 }
 
-// variables replaces $OUT, $PORT and the like in a word that no shell will see. Secrets are not among them: every user of
-// the machine can read the arguments of a process.
+// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them: every
+// user of the machine can read the arguments of a process.
 func (s *shell) variables(word string) string {
-	return os.Expand(word, func(name string) string {
+	return substitute(word, func(name string) (string, bool) {
 		if value, ok := s.vars[name]; ok {
-			return value
+			return value, true
 		}
-		return "$" + name
+		for _, v := range s.given() {
+			if have, value, _ := strings.Cut(v, "="); have == name {
+				return value, true
+			}
+		}
+		return "", false
 	})
 }
 
-func (s *shell) environ() []string {
-	environ := slices.Clone(s.p.Environ)
+// variableIn is a variable in a word, as $NAME or ${NAME}.
+var variableIn = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+
+// substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the words.
+func substitute(word string, known func(name string) (string, bool)) string {
+	return variableIn.ReplaceAllStringFunc(word, func(found string) string {
+		if value, ok := known(strings.Trim(found, "${}")); ok {
+			return value
+		}
+		return found
+	})
+}
+
+// given is what commands see of the environment that they did not declare.
+func (s *shell) given() []string {
 	if s.box != nil {
-		environ = s.box.environ()
+		return s.box.environ()
 	}
+	return s.p.Environ
+}
+
+func (s *shell) environ() []string {
+	environ := slices.Clone(s.given())
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 		environ = append(environ, name+"="+s.vars[name])
 	}

@@ -214,11 +214,9 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 	}
 	argv := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
-		argv[i] = os.Expand(word.Expand(in.path), func(name string) string {
-			if value, ok := vars[name]; ok {
-				return value
-			}
-			return "$" + name
+		argv[i] = substitute(word.Expand(in.path), func(name string) (string, bool) {
+			value, ok := vars[name]
+			return value, ok
 		})
 	}
 	return argv, in.mounts, nil

@@ -228,7 +228,7 @@ func (p *Project) verdicts(c *hclspec.Compare, g *group, fit []*standing, base *
 	var rows []stats.Comparison
 	more := 0
 	for _, metric := range metricsOf(c, fit, base) {
-		better, known := directionOf(base, metric)
+		better, known := directionOf(base.bench, metric, base.units[metric])
 		primary := metric == base.bench.Metrics.Primary
 		if !known && !primary {
 			continue
@@ -281,13 +281,13 @@ func metricsOf(c *hclspec.Compare, fit []*standing, base *standing) []string {
 }
 
 // directionOf is which way the metric is better: as its definition says, else by what it is.
-func directionOf(s *standing, metric string) (string, bool) {
-	for _, def := range s.bench.Metrics.Custom {
+func directionOf(b *hclspec.Benchmark, metric, unit string) (string, bool) {
+	for _, def := range b.Metrics.Custom {
 		if def.Name == metric && def.Better != "" {
 			return def.Better, true
 		}
 	}
-	higher, known := metrics.Better(metric, s.units[metric])
+	higher, known := metrics.Better(metric, unit)
 	if higher {
 		return stats.Higher, known
 	}

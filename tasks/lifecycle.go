@@ -62,6 +62,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 		return l.sh.excused(err)
 	}
 	l.tell(sample)
+	l.warn(sample)
 	return nil
 }
 
@@ -273,6 +274,16 @@ func (l *lifecycle) tell(s metrics.Sample) {
 		"benchmark": l.m.bench.Address.Name, "candidate": l.m.candidate, "block": l.t.block,
 		"metric": s.Metric, "value": s.Value, "unit": s.Unit,
 	}})
+}
+
+// warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing is
+// measured again for it.
+func (l *lifecycle) warn(sample metrics.Sample) {
+	if _, known := directionOf(l.m.bench, sample.Metric, sample.Unit); known || l.t.block > 1 || !l.m.baseline {
+		return
+	}
+	l.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
+		l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, sample.Metric)})
 }
 
 // read parses the raw output of one sample.

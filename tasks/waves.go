@@ -229,6 +229,12 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 			}
 			told[verdict] = true
 		}
+		if e.Type == engine.Note {
+			if told[e.Reason] {
+				return
+			}
+			told[e.Reason] = true
+		}
 		switch e.Type {
 		case engine.NodeCached, engine.NodeDone, engine.NodeFailed:
 			told[e.Address] = true
