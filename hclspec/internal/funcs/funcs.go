@@ -6,6 +6,7 @@ package funcs
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	yaml "github.com/zclconf/go-cty-yaml"
@@ -22,19 +23,32 @@ const Mark = "\x00"
 // Table is every function by its name. The file functions read below dir, and all count what they do with meter.
 func Table(dir *project.Dir, meter *Meter) map[string]function.Function {
 	table := map[string]function.Function{}
-	for name, f := range structural() {
-		table[name] = meter.metered(name, f, false)
+	shared := common()
+	for i := range shared {
+		table[shared[i].name] = meter.metered(&shared[i])
 	}
-	for _, group := range []map[string]function.Function{numeric(), textual(), encoding(), files(dir, meter)} {
-		for name, f := range group {
-			table[name] = meter.metered(name, f, true)
-		}
+	for name, f := range files(dir, meter) {
+		d := newDesign(name, f, true)
+		table[name] = meter.metered(&d)
 	}
 	// These evaluate expressions, which are counted themselves, or look up one part of what they are given.
 	table["can"], table["try"] = tryfunc.CanFunc, tryfunc.TryFunc
 	table["lookup"], table["length"], table["one"] = lookup, length, one
 	return table
 }
+
+// common are the functions that are the same for every project.
+var common = sync.OnceValue(func() (all []design) {
+	for name, f := range structural() {
+		all = append(all, newDesign(name, f, false))
+	}
+	for _, group := range []map[string]function.Function{numeric(), textual(), encoding()} {
+		for name, f := range group {
+			all = append(all, newDesign(name, f, true))
+		}
+	}
+	return all
+})
 
 // structural are the functions through which references may pass: they move values and do not look into text.
 func structural() map[string]function.Function {

@@ -8,71 +8,89 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// metered is f with everything that it does counted: its arguments before it is called, what it is going to make where
-// that can be much more than its arguments, and what it has made.
+// design is a function that is to be metered, with all of it that does not depend on who evaluates.
+type design struct {
+	name  string
+	f     function.Function
+	plain bool
+	spec  function.Spec // without Impl
+	want  []cty.Type    // of the parameters
+	more  cty.Type      // of the variadic one
+}
+
+// newDesign prepares f for metering.
 //
 // A plain function takes no references, since it would look into them or write them down: what a reference becomes is not
 // known before the graph runs.
-func (m *Meter) metered(name string, f function.Function, plain bool) function.Function {
-	spec := &function.Spec{Params: f.Params(), VarParam: f.VarParam(), Type: function.StaticReturnType(cty.DynamicPseudoType)}
-	// Conversions are made here, where they are counted.
-	open := func(p function.Parameter) function.Parameter {
-		return function.Parameter{
+func newDesign(name string, f function.Function, plain bool) design {
+	d := design{name: name, f: f, plain: plain}
+	d.spec = function.Spec{Params: f.Params(), VarParam: f.VarParam(), Type: function.StaticReturnType(cty.DynamicPseudoType)}
+	// Conversions are made by metered, where they are counted.
+	open := func(p *function.Parameter) cty.Type {
+		want := p.Type
+		*p = function.Parameter{
 			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
 		}
+		if collection, ok := collections[name]; ok {
+			want = collection
+		}
+		return want
 	}
-	collection, conversion := collections[name]
-	want := func(i int) cty.Type {
-		if conversion {
-			return collection
-		}
-		if params := f.Params(); i < len(params) {
-			return params[i].Type
-		}
-		return f.VarParam().Type
+	for i := range d.spec.Params {
+		d.want = append(d.want, open(&d.spec.Params[i]))
 	}
-	for i, p := range spec.Params {
-		spec.Params[i] = open(p)
+	if d.spec.VarParam != nil {
+		p := *d.spec.VarParam
+		d.more, d.spec.VarParam = open(&p), &p
 	}
-	if spec.VarParam != nil {
-		p := open(*spec.VarParam)
-		spec.VarParam = &p
-	}
-	spec.Impl = func(given []cty.Value, _ cty.Type) (cty.Value, error) {
-		m.Work(40 + 10*len(given))
-		args := make([]cty.Value, len(given))
-		for i, arg := range given {
-			// cty looks at every part of an argument several times.
-			for range 6 {
-				m.Walk(arg)
-			}
-			converted, err := m.Convert(arg, want(i))
-			if err != nil {
-				return cty.NilVal, function.NewArgError(i, err)
-			}
-			if plain && Contains(converted) {
-				return cty.NilVal, function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
-			}
-			args[i] = converted
+	return d
+}
+
+// metered is a function with everything that it does counted: its arguments before it is called, what it is going to make
+// where that can be much more than its arguments, and what it has made.
+func (m *Meter) metered(d *design) function.Function {
+	spec := d.spec
+	spec.Impl = func(given []cty.Value, _ cty.Type) (cty.Value, error) { return m.call(d, given) }
+	return function.New(&spec)
+}
+
+func (m *Meter) call(d *design, given []cty.Value) (cty.Value, error) {
+	m.Work(40 + 10*len(given))
+	args := make([]cty.Value, len(given))
+	for i, arg := range given {
+		// cty looks at every part of an argument several times.
+		for range 6 {
+			m.Walk(arg)
 		}
-		if conversion && args[0].IsKnown() && !args[0].IsNull() {
-			return args[0], nil
+		want := d.more
+		if i < len(d.want) {
+			want = d.want[i]
 		}
-		if foresee := costs[name]; foresee != nil && known(args) {
-			foresee(m, args)
-		}
-		out, err := f.Call(args)
+		converted, err := m.Convert(arg, want)
 		if err != nil {
-			return out, err
+			return cty.NilVal, function.NewArgError(i, err)
 		}
-		if made[name] {
-			m.Whole(out)
-		} else {
-			m.Made(out)
+		if d.plain && Contains(converted) {
+			return cty.NilVal, function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", d.name)
 		}
-		return out, nil
+		args[i] = converted
 	}
-	return function.New(spec)
+	if _, conversion := collections[d.name]; conversion && args[0].IsKnown() && !args[0].IsNull() {
+		return args[0], nil
+	}
+	if foresee := costs[d.name]; foresee != nil && known(args) {
+		foresee(m, args)
+	}
+	out, err := d.f.Call(args)
+	if err != nil {
+		return out, err
+	}
+	if made[d.name] {
+		m.Whole(out)
+	} else {
+		m.Made(out)
+	}
+	return out, nil
 }
 
 // collections are the functions that do nothing but convert their argument, which costs enough to be done once.
