@@ -77,8 +77,10 @@ type LockedClocks struct {
 
 // Lock locks the SM clocks of a lease's devices at mhz. An error is why not; then none is locked.
 func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, error) {
-	if why := c.Driver.CannotLock(l.GPUs, mhz); why != "" {
-		return nil, errors.New(why)
+	for i := range l.GPUs {
+		if why := c.Driver.CannotLock(l.GPUs[i:i+1], mhz); why != "" {
+			return nil, errors.New(why)
+		}
 	}
 	if err := os.MkdirAll(c.Records, 0o755); err != nil {
 		return nil, err

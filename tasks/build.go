@@ -23,6 +23,7 @@ type builder struct {
 	images  map[hclspec.Address]*hclspec.Image
 	begun   map[hclspec.Address]bool   // images that others begin with
 	commits map[string]*hclspec.Commit // by name
+	clocks  map[clockRequest]func() string
 	places  map[string]hclspec.Address // by candidate: the image of its benchmarks; nil: not looked up yet
 }
 
@@ -57,6 +58,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		sources: map[hclspec.Address]*hclspec.Source{},
 		images:  map[hclspec.Address]*hclspec.Image{},
 		begun:   map[hclspec.Address]bool{},
+		clocks:  map[clockRequest]func() string{},
 		commits: map[string]*hclspec.Commit{},
 	}
 	p.candidates = map[string]*hclspec.Candidate{}

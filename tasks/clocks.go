@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
@@ -76,28 +77,42 @@ func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(con
 // lockable lets a block wait for a machine that can lock the clocks of its devices, where it asks for that.
 func (b *builder) lockable(n *engine.Node, t *trialTask) {
 	mhz := t.clock()
-	if mhz == 0 {
+	if mhz == 0 || b.Clocks == nil {
 		return
 	}
-	other := n.Lacks
+	other, cannot := n.Lacks, b.cannotLock(n.Resources.GPUs, mhz)
 	n.Lacks = func() string {
 		if other != nil {
 			if lacks := other(); lacks != "" {
 				return lacks
 			}
 		}
-		if b.Clocks == nil {
-			return ""
-		}
-		var suitable []device.Device
-		for _, d := range b.Clocks.Driver.Devices {
-			if n.Resources.GPUs.Suits(d) {
-				suitable = append(suitable, d)
-			}
-		}
-		if why := b.Clocks.Driver.CannotLock(suitable, mhz); why != "" {
-			return fmt.Sprintf("needs SM clocks locked at %d MHz: %s; %s", mhz, why, clockRemedy)
-		}
-		return ""
+		return cannot()
 	}
+}
+
+// cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all blocks.
+func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
+	ask := clockRequest{of, mhz}
+	if b.clocks[ask] == nil {
+		b.clocks[ask] = sync.OnceValue(func() string {
+			var suitable []device.Device
+			for _, d := range b.Clocks.Driver.Devices {
+				if of.Suits(d) {
+					suitable = append(suitable, d)
+				}
+			}
+			if why := b.Clocks.Driver.CannotLock(suitable, mhz); why != "" {
+				return fmt.Sprintf("needs SM clocks locked at %d MHz: %s; %s", mhz, why, clockRemedy)
+			}
+			return ""
+		})
+	}
+	return b.clocks[ask]
+}
+
+// clockRequest is a clock for devices of some kind.
+type clockRequest struct {
+	of  device.GPUs
+	mhz int
 }
