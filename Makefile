@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test unit faults lint examples bench fuzz clean
+.PHONY: build demo test unit faults lint examples gpu test-gpu rehearse-gpu bench fuzz clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -11,7 +11,7 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-test: lint unit faults examples
+test: lint unit faults examples rehearse-gpu
 
 unit:
 	go test -race -timeout 20m ./...
@@ -22,13 +22,33 @@ faults:
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
-	go vet -tags faults ./...
-	go tool staticcheck -tags faults ./...
+	go vet -tags faults,gpu ./...
+	go tool staticcheck -tags faults,gpu ./...
 	go mod tidy -diff
 
 # Each example runs twice; the second run must find nothing to do.
 examples: build
 	./examples/run $(BENCHGRAPH)
+
+# What bin/gpu/run needs to check benchgraph on the GPUs of a machine without Go (docs/gpu.md): the directory can be carried there.
+# NEEDS says which libc it takes.
+gpu: SMALL := -trimpath -ldflags='-s -w'
+gpu:
+	mkdir -p bin/gpu
+	cp cmd/benchgraph/testdata/gpu/run bin/gpu/run
+	CGO_ENABLED=1 go build $(SMALL) -o bin/gpu/benchgraph ./cmd/benchgraph
+	CGO_ENABLED=1 go test -c -tags gpu $(SMALL) -o bin/gpu/gpu.test ./cmd/benchgraph
+	cc -O2 -Wall -Wextra -Werror -o bin/gpu/load cmd/benchgraph/testdata/gpu/load.c -ldl
+	objdump -T bin/gpu/benchgraph bin/gpu/gpu.test bin/gpu/load | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 >bin/gpu/NEEDS
+
+test-gpu: gpu
+	bin/gpu/run bin/gpu/report
+
+# The same checks with stand-ins for driver and devices: that they work, not that benchgraph does on GPUs.
+rehearse-gpu: gpu
+	cd cmd/benchgraph && $(CURDIR)/bin/gpu/gpu.test -test.v -test.run '^TestGPU$$' -test.timeout 9m30s -gpu.rehearse self -gpu.tools $(CURDIR)/bin/gpu >$(CURDIR)/bin/gpu/rehearsal 2>&1 || \
+		{ cat $(CURDIR)/bin/gpu/rehearsal; exit 1; }
+	grep -e '^ *---' bin/gpu/rehearsal
 
 # Beside its peers, then piece by piece.
 bench:
