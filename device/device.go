@@ -50,8 +50,16 @@ type Lease struct {
 	Quiet  bool
 
 	locks   []*os.File
-	release func() // safe to call twice; nil in a Lease that no Pool made
-	yield   func() // likewise
+	release func()            // safe to call twice; nil in a Lease that no Pool made
+	yield   func()            // likewise
+	name    func(node string) // nil likewise
+}
+
+// Name notes what the lease is for, where those see it who ask who holds its devices.
+func (l *Lease) Name(node string) {
+	if l != nil && l.name != nil {
+		l.name(node)
+	}
 }
 
 // Yield gives the cores, the memory and the room on the disk back, while the holder waits for the disk. It is still

@@ -16,7 +16,7 @@ import (
 // it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
 type hostLock struct {
 	path   string
-	gpus   string // path to which a device's UUID is appended
+	gpus   string // directory of the devices' locks; empty: they lie beside path
 	file   *fileLock
 	leases int
 }
@@ -29,15 +29,13 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hostLock{path: path, file: f, gpus: path + "."}
 	if gpus != "" {
 		if err := openToAll(gpus); err != nil {
 			f.close()
 			return nil, err
 		}
-		h.gpus = gpus + string(filepath.Separator)
 	}
-	return h, nil
+	return &hostLock{path: path, gpus: gpus, file: f}, nil
 }
 
 // openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.
@@ -97,9 +95,18 @@ func (h *hostLock) leave() {
 	}
 }
 
+// gpuLock is the path of a device's lock.
+func gpuLock(hostLock, gpuLocks string, d Device) string {
+	name := filepath.Base(d.UUID)
+	if gpuLocks == "" {
+		return hostLock + "." + name
+	}
+	return filepath.Join(gpuLocks, name)
+}
+
 // gpu locks one device against other processes.
 func (h *hostLock) gpu(d Device) (*fileLock, error) {
-	path := h.gpus + filepath.Base(d.UUID)
+	path := gpuLock(h.path, h.gpus, d)
 	for {
 		f, err := openLock(path)
 		if err != nil {
@@ -126,12 +133,16 @@ type fileLock struct {
 	f *os.File
 }
 
-// openLock opens a lock file, which may belong to another user: it need not be writable, and a link is not followed, as
-// the directory may be open to all.
+// openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no pipe
+// waited for, as the directory may be open to all.
 func openLock(path string) (*fileLock, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
+	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f, err = os.OpenFile(path, os.O_RDONLY|careful, 0)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|careful, 0o644)
 		if err == nil {
 			_ = f.Chmod(0o644) // whatever the umask; fails only for who did not make it after all
 		}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/docker/go-units"
 )
@@ -211,6 +213,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
 	l.yield = func() { p.yield(h) }
+	l.name = func(node string) { p.name(h, node) }
 	return l, nil
 }
 
@@ -408,6 +411,14 @@ func (p *LocalPool) yield(h *hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.cpus, h.cores, h.memory, h.disk = 0, nil, 0, 0
+}
+
+func (p *LocalPool) name(h *hold, node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, lock := range h.gpus {
+		lock.write(note{PID: os.Getpid(), Since: time.Now(), Node: node})
+	}
 }
 
 func (p *LocalPool) giveBack(h *hold) {

@@ -53,6 +53,7 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 	for _, dep := range n.After {
 		a.ends = append(a.ends, r.told(dep))
 	}
+	lease.Name(n.Address)
 	for _, d := range lease.GPUs {
 		a.Devices = append(a.Devices, d.UUID)
 	}

@@ -65,13 +65,18 @@ type deviceDoc struct {
 	device.Reading
 	Error string            `json:"error,omitempty"` // why it does not answer
 	Links map[string]string `json:"links,omitempty"` // by UUID: NV4, PIX, SYS, …
-	Lease any               `json:"lease"`
+	Lease *device.Holder    `json:"lease"`
 }
 
-func inspect(driver *device.Driver) []deviceDoc {
+func (a *app) inspect(driver *device.Driver) []deviceDoc {
 	list := []deviceDoc{}
 	for _, d := range driver.Devices {
 		doc := deviceDoc{Device: d, Links: map[string]string{}}
+		lease, unknown := device.HolderOf(d, a.hostLock(), a.gpuLocks(driver.Devices))
+		if unknown != nil {
+			a.note("Warning: who has leased device %d: %v", d.Index, unknown)
+		}
+		doc.Lease = lease
 		r, err := driver.Read(d)
 		if err != nil {
 			doc.Error = err.Error()
@@ -97,7 +102,7 @@ func inspect(driver *device.Driver) []deviceDoc {
 }
 
 func (a *app) writeDevices(driver *device.Driver, _ bool) error {
-	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "devices": inspect(driver)}
+	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "devices": a.inspect(driver)}
 	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version, "cuda_version": driver.CUDA} {
 		if value != "" {
 			doc[name] = value
@@ -119,7 +124,7 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 	}
 	heads := []string{"index", "name", "memory", "used", "busy", "power", "temp", "SM clock", "slowed by", "uuid"}
 	rows, users := [][]string{heads}, [][]string{{"index", "pid", "user", "program", "memory"}}
-	docs := inspect(driver)
+	docs := a.inspect(driver)
 	for _, d := range docs {
 		if d.Error != "" {
 			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), "?", "", "", "", "", view.Clean(d.Error), view.Clean(d.UUID)})
@@ -142,6 +147,7 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 		fmt.Fprintln(a.stdout)
 		view.Table(a.stdout, "", users)
 	}
+	tellLeases(a, docs)
 	tellLinks(a, docs)
 	foot := driver.Provider
 	if driver.Version != "" {
@@ -158,6 +164,20 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "\n%s\n", foot)
 	return err
+}
+
+// tellLeases shows which devices are leased, and to whom.
+func tellLeases(a *app, docs []deviceDoc) {
+	rows := [][]string{{"index", "leased to"}}
+	for _, d := range docs {
+		if d.Lease != nil {
+			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Lease.String())})
+		}
+	}
+	if len(rows) > 1 {
+		fmt.Fprintln(a.stdout)
+		view.Table(a.stdout, "", rows)
+	}
 }
 
 // tellLinks shows how each two devices are connected, where that is known.

@@ -383,14 +383,14 @@ func (s *session) openState(ctx context.Context, o access) error {
 		}
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.gpuLocks()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.gpuLocks(s.gpus.Devices)})
 	return err
 }
 
 // hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have their
 // own: a file that one user made could keep all others from working.
-func (s *session) hostLock() string {
-	if own := s.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
+func (a *app) hostLock() string {
+	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
 		return own
 	}
 	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
@@ -412,15 +412,15 @@ func (s *session) ownImageDisk() (int64, error) {
 
 // gpuLocks is the directory of the devices' locks, which all users of the machine share. Where there is no device, or a host
 // lock of one's own, it is not needed.
-func (s *session) gpuLocks() string {
-	if len(s.gpus.Devices) == 0 {
+func (a *app) gpuLocks(devices []device.Device) string {
+	if len(devices) == 0 {
 		return ""
 	}
-	return s.sharedLocks()
+	return a.sharedLocks()
 }
 
-func (s *session) sharedLocks() string {
-	if s.env["BENCHGRAPH_HOST_LOCK"] != "" {
+func (a *app) sharedLocks() string {
+	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""
 	}
 	return "/tmp/benchgraph-devices"

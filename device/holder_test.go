@@ -1,0 +1,70 @@
+package device_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another one.
+func TestWhoHoldsADevice(t *testing.T) {
+	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
+	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
+		t.Run(name, func(t *testing.T) {
+			o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(2, "NVIDIA L4", 24*gib), HostLock: host, GPULocks: locks}
+			p := newPool(t, o)
+			holder := func(i int) *device.Holder {
+				t.Helper()
+				h, err := device.HolderOf(o.GPUs[i], host, locks)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return h
+			}
+			if h := holder(0); h != nil {
+				t.Errorf("before it is ever leased: %+v", h)
+			}
+			before := time.Now()
+			one := must(t, p, device.Request{GPUs: device.GPUs{Count: 1}})
+			if h := holder(0); h == nil || h.Node != "" || h.Since != nil {
+				t.Errorf("leased for nothing in particular: %+v", h)
+			}
+			one.Name("trial.first")
+			one.Name("trial.x")
+			h := holder(0)
+			if h == nil || h.PID != 0 && h.PID != os.Getpid() {
+				t.Fatalf("%+v", h)
+			}
+			if h.PID == 0 {
+				t.Skip("the kernel does not tell who holds a lock")
+			}
+			if h.Node != "trial.x" || h.User == "" || h.Program == "" || h.Since.Before(before) || h.Since.After(time.Now()) {
+				t.Errorf("%+v", h)
+			}
+			if text := h.String(); !strings.Contains(text, h.Program+" ") || !strings.Contains(text, " of "+h.User+": trial.x, since ") {
+				t.Errorf("%s", text)
+			}
+			if h := holder(1); h != nil {
+				t.Errorf("the other one: %+v", h)
+			}
+			file := filepath.Join(locks, o.GPUs[0].UUID)
+			if locks == "" {
+				file = host + "." + o.GPUs[0].UUID
+			}
+			if err := os.WriteFile(file, []byte(`{"pid":1,"node":"of an earlier holder","since":"2024-01-01T00:00:00Z"}`), 0); err != nil {
+				t.Fatal(err)
+			}
+			if h := holder(0); h == nil || h.PID != os.Getpid() || h.Node != "" || h.Since != nil {
+				t.Errorf("what another one noted is told of this one: %+v", h)
+			}
+			one.Release()
+			if h := holder(0); h != nil {
+				t.Errorf("after its release: %+v", h)
+			}
+		})
+	}
+}
