@@ -128,6 +128,8 @@ func (d *Disk) checkSize(dir string, file *File) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil && (kind == unix.S_IFLNK) != (file.Link != ""):
 		return damage(file.Path + " is missing")
+	case errors.Is(err, unix.ENAMETOOLONG), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EINVAL):
+		return damage(fmt.Sprintf("%.80q cannot be the name of a file here", file.Path))
 	case err != nil:
 		return &fs.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir, filepath.FromSlash(file.Path)), Err: err}
 	case file.Link == "" && kind != unix.S_IFREG:
