@@ -46,6 +46,11 @@ func (a Address) String() string {
 	return a.Kind + "." + a.Name + `["` + key + `"]`
 }
 
+// Instance is the address without its kind: what tells the instances of all blocks of one kind apart.
+func (a Address) Instance() string {
+	return strings.TrimPrefix(a.String(), a.Kind+".")
+}
+
 // Compare orders addresses by kind, name and key.
 func (a Address) Compare(b Address) int {
 	keyed := func(a Address) int {

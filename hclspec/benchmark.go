@@ -160,9 +160,9 @@ func (r reader) design() Design {
 	if v, ok := r.As("samples", cty.Number, "a whole number"); ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
 		r.Fail(r.At("samples"), "Benchmark without samples", "samples must be at least 1; 7 is the fewest that a verdict can rest on.")
 	} else {
-		d.Samples = int(r.Whole("samples", 1, 7))
+		d.Samples = r.blocks("samples", 7)
 	}
-	d.Max = int(r.Whole("max", 1, int64(d.Samples)))
+	d.Max = r.blocks("max", d.Samples)
 	if d.Max < d.Samples {
 		r.Fail(r.At("max"), "Cap below the start", "max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}
@@ -170,6 +170,19 @@ func (r reader) design() Design {
 	d.Warmup = int(r.Whole("warmup", 0, 0))
 	d.Seed = r.Whole("seed", 0, 0)
 	return d
+}
+
+// maxBlocks is far beyond what a verdict can use: each block is a node of the graph.
+const maxBlocks = 10_000
+
+// blocks is a number of blocks.
+func (r reader) blocks(name string, standard int) int {
+	n := r.Whole(name, 1, int64(standard))
+	if n > maxBlocks {
+		r.Fail(r.At(name), "Number too large", "%s must be at most %d, not %d.", name, maxBlocks, n)
+		return standard
+	}
+	return int(n)
 }
 
 func (r reader) metrics() Metrics {

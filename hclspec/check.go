@@ -38,6 +38,7 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 func (l *loader) check() {
 	l.checkBaselines()
 	l.checkComparable()
+	l.checkReports()
 	l.checkBlocks()
 	l.checkCycles()
 }
@@ -161,6 +162,22 @@ func (l *loader) checkMetrics(c Compare, declared map[Address][]string) {
 	for _, name := range c.Metrics {
 		if len(all) > 0 && !slices.Contains(all, name) {
 			l.scope.Diags.Error("", c.Range, "Unknown metric", fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, eval.Choices(name, all)))
+		}
+	}
+}
+
+// checkReports warns of reports that write the same files.
+func (l *loader) checkReports() {
+	type file struct{ dir, format string }
+	owners := map[file]Address{}
+	for _, r := range l.spec.Reports {
+		for _, format := range r.Formats {
+			owner, taken := owners[file{r.Dir, format}]
+			if taken && owner != r.Address {
+				l.scope.Diags.Warn("", r.Range, "Same files", fmt.Sprintf("%s and %s both write %s into %q: what the first wrote is lost. Give each a dir of its own.", owner, r.Address, format, r.Dir))
+				break
+			}
+			owners[file{r.Dir, format}] = r.Address
 		}
 	}
 }

@@ -27,7 +27,7 @@ type compareTask struct {
 func (t *compareTask) Describe(d *cache.Description) {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	d.Add("reader", readerVersion)
-	d.Add("compare", t.spec.Address.Name)
+	d.Add("compare", t.spec.Address.Instance())
 	d.Add("rule", float(t.spec.Tie), float(t.spec.Confidence))
 	d.Add("metrics", t.spec.Metrics...)
 	d.Add("allow", t.p.Allow...)
@@ -212,8 +212,11 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) ([]string, err
 			continue
 		}
 		end, err := plan.End(ctx, p.Store, step)
-		if err != nil || end.Entry.Dir == "" {
+		if err != nil {
 			return written, err
+		}
+		if end.Entry.Dir == "" {
+			continue // the others are there nevertheless
 		}
 		for _, f := range end.Entry.Files {
 			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))

@@ -25,7 +25,7 @@ type Findings struct {
 
 // judge judges the candidates of a compare, given how the blocks ended.
 func (p *Project) judge(c *hclspec.Compare, ends map[string]engine.End) (Findings, error) {
-	found := Findings{Compare: c.Address.Name, Comparisons: []stats.Comparison{}, Measurements: []Measurement{}}
+	found := Findings{Compare: c.Address.Instance(), Comparisons: []stats.Comparison{}, Measurements: []Measurement{}}
 	groups := p.groupsOf(c)
 	for _, g := range groups {
 		all, err := p.standings(g, ends)
@@ -76,7 +76,7 @@ func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 		if cand.Baseline || covered[cand.Key] {
 			continue
 		}
-		row := stats.Comparison{Compare: c.Address.Name, Commit: cand.Commit, Candidate: cand.Key, Primary: true,
+		row := stats.Comparison{Compare: c.Address.Instance(), Commit: cand.Commit, Candidate: cand.Key, Primary: true,
 			Outcome: stats.NotRun, Reason: "no benchmark of " + c.Address.String() + " measures it"}
 		if gap, out := p.excluded[cand.Key]; out {
 			row.Outcome, row.Reason = gap.outcome, gap.why
@@ -165,7 +165,7 @@ func explain(f *cache.Failure) string {
 
 // withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at.
 func (p *Project) withoutFigures(c *hclspec.Compare, g *group, s, base *standing, method map[string]stats.Methodology) (stats.Comparison, bool) {
-	row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
+	row := stats.Comparison{Compare: c.Address.Instance(), Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
 		Metric: s.bench.Metrics.Primary, Primary: true, Caveats: caveats(s.member)}
 	if base != nil {
 		row.Against = base.candidate
@@ -240,7 +240,7 @@ func (p *Project) verdicts(c *hclspec.Compare, g *group, fit []*standing, base *
 		}
 		for i, v := range stats.JudgeTogether(contrasts, rule) {
 			s := fit[i]
-			row := stats.Comparison{Compare: c.Address.Name, Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
+			row := stats.Comparison{Compare: c.Address.Instance(), Benchmark: s.bench.Address.Name, Commit: g.commit, Candidate: s.candidate,
 				Against: base.candidate, Metric: metric, Primary: primary, Unit: base.units[metric], Methodology: method[s.name].Digest(),
 				Caveats: append(caveats(s.member), p.allowedLabels(s, base)...)}
 			rows = append(rows, v.Into(row))

@@ -124,7 +124,7 @@ func (s *session) reports(o *reportFlags, names []string) ([]hclspec.Report, err
 func of(found []tasks.Findings, compares []hclspec.Address) []tasks.Findings {
 	var chosen []tasks.Findings
 	for _, f := range found {
-		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Name == f.Compare }) {
+		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Instance() == f.Compare }) {
 			chosen = append(chosen, f)
 		}
 	}
