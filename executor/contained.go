@@ -18,21 +18,61 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-// contained is a program in a container of its own.
-type contained struct {
+// attached is a program in a container, and what we have of it.
+type attached struct {
 	docker  *Docker
 	name    string // of the container, and of its network if it has one
 	cmd     Command
 	ctx     context.Context
 	output  *output
 	stream  *docker.Stream
-	await   func() (code int, err error)
 	unwatch func() bool
 
 	life
 }
 
-func (c *contained) Container() string { return c.name }
+func (a *attached) Container() string { return a.name }
+
+// exit is how a program ended, or why that is not known.
+type exit struct {
+	code int
+	err  error
+}
+
+// follow sees the program's end, which it brings about when it is to be stopped: first it asks, then it kills.
+func (a *attached) follow(await func() exit, signal func(name string) error) exit {
+	ended := make(chan exit, 1)
+	go func() { ended <- await() }()
+	a.output.follow(a.stream)
+	if a.cmd.Stdin != nil {
+		go a.stream.Feed(a.cmd.Stdin) // not waited for: stdin may block for ever
+	}
+	select {
+	case end := <-ended:
+		return end
+	case <-a.stop:
+	}
+	for _, try := range []struct {
+		signal string
+		limit  time.Duration
+	}{{"TERM", max(a.cmd.Grace, 0)}, {"KILL", killTime}} {
+		if err := signal(try.signal); err != nil {
+			return exit{err: err}
+		}
+		select {
+		case end := <-ended:
+			return end
+		case <-time.After(cmp.Or(try.limit, defaultGrace)):
+		}
+	}
+	return exit{err: fmt.Errorf("%s: cannot be ended in container %s", a.cmd.Argv[0], a.name)}
+}
+
+// contained is a program in a container of its own.
+type contained struct {
+	attached
+	await func() (code int, err error)
+}
 
 // start makes the container and starts it. Output and end are waited for before, so that nothing is missed. The end of ctx
 // interrupts no request that makes something: the engine would go on with it.
@@ -114,21 +154,10 @@ func (c *contained) supervise() {
 	defer close(c.gone)
 	defer c.unwatch()
 	begun := time.Now()
-	ended := make(chan exit, 1)
-	go func() {
+	end := c.follow(func() exit {
 		code, err := c.await()
-		ended <- exit{code, err}
-	}()
-	c.output.follow(c.stream)
-	if c.cmd.Stdin != nil {
-		go c.stream.Feed(c.cmd.Stdin) // not waited for: stdin may block for ever
-	}
-	var end exit
-	select {
-	case end = <-ended:
-	case <-c.stop:
-		end = c.end(ended)
-	}
+		return exit{code, err}
+	}, func(name string) error { return c.docker.engine.Signal(c.ctx, c.name, "SIG"+name) })
 	wall := time.Since(begun)
 	close(c.done)
 	c.status = exitStatus(end.code)
@@ -144,30 +173,6 @@ func (c *contained) supervise() {
 	c.err = cmp.Or(err, c.output.close(), c.failure())
 	c.once.Do(func() {}) // what it was stopped for is now known
 	c.remove()
-}
-
-// exit is how a container ended, or why that is not known.
-type exit struct {
-	code int
-	err  error
-}
-
-// end ends the program: first it asks, then it kills.
-func (c *contained) end(ended <-chan exit) exit {
-	for _, try := range []struct {
-		signal string
-		limit  time.Duration
-	}{{"SIGTERM", max(c.cmd.Grace, 0)}, {"SIGKILL", killTime}} {
-		if err := c.docker.engine.Signal(c.ctx, c.name, try.signal); err != nil {
-			return exit{err: err}
-		}
-		select {
-		case end := <-ended:
-			return end
-		case <-time.After(cmp.Or(try.limit, defaultGrace)):
-		}
-	}
-	return exit{err: fmt.Errorf("%s: container %s cannot be ended", c.cmd.Argv[0], c.name)}
 }
 
 // robbed is the error for a container that somebody else removed: what is told of its end then means nothing.

@@ -67,7 +67,7 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	if cmd.Container.Within != nil {
 		return d.startWithin(ctx, cmd)
 	}
-	c := &contained{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd, output: newOutput(cmd)}
+	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd, output: newOutput(cmd)}}
 	c.begin()
 	// What is asked of the engine while the program runs outlives ctx, whose end is what has it stopped.
 	c.ctx = context.WithoutCancel(ctx)

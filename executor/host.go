@@ -110,7 +110,7 @@ type process struct {
 	grace    time.Duration
 	template exec.Cmd // never started itself, as a Cmd can be started but once
 	cmd      *exec.Cmd
-	sinks    []*sink
+	sinks    sinks
 	stdin    *os.File // our end of the pipe, if there is one
 	family   *family
 	begun    time.Time
@@ -123,21 +123,16 @@ type process struct {
 
 // connect makes the program's output reach cmd's writers, through one pipe when they are the same.
 func (p *process) connect(cmd Command) {
-	open := func(w io.Writer) io.Writer {
-		// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
-		s := &sink{Masker: NewMasker(w, cmd.Secrets)}
-		p.sinks = append(p.sinks, s)
-		return s
-	}
+	// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
 	if cmd.Stdout != nil {
-		p.template.Stdout = open(cmd.Stdout)
+		p.template.Stdout = p.sinks.open(cmd.Stdout, cmd.Secrets)
 	}
 	switch {
 	case cmd.Stderr == nil:
 	case sameWriter(cmd.Stdout, cmd.Stderr):
 		p.template.Stderr = p.template.Stdout
 	default:
-		p.template.Stderr = open(cmd.Stderr)
+		p.template.Stderr = p.sinks.open(cmd.Stderr, cmd.Secrets)
 	}
 }
 
@@ -146,20 +141,6 @@ func sameWriter(a, b io.Writer) bool {
 		_ = recover() // types that cannot be compared are not the same
 	}()
 	return a == b
-}
-
-// sink is a Masker that remembers the first error of writing.
-type sink struct {
-	*Masker
-	err error
-}
-
-func (s *sink) Write(b []byte) (int, error) {
-	n, err := s.Masker.Write(b)
-	if err != nil && s.err == nil {
-		s.err = err
-	}
-	return n, err
 }
 
 // start starts the program and the goroutine that sees its end.
@@ -259,13 +240,8 @@ func (p *process) supervise() {
 	if p.stdin != nil {
 		p.stdin.Close()
 	}
-	for _, s := range p.sinks {
-		if err := s.Masker.Close(); err != nil && s.err == nil {
-			s.err = err
-		}
-		if s.err != nil && p.err == nil {
-			p.err = fmt.Errorf("%s: write output: %w", p.name, s.err)
-		}
+	if err := p.sinks.close(); err != nil {
+		p.err = fmt.Errorf("%s: write output: %w", p.name, err)
 	}
 	p.report()
 }

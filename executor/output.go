@@ -14,7 +14,7 @@ import (
 // output is where a program in a container writes to.
 type output struct {
 	stdout, stderr io.Writer
-	sinks          []*sink
+	sinks          sinks
 	start          head          // of both
 	copied         chan struct{} // closed: all is written
 	err            error         // of reading; set before copied is closed
@@ -22,17 +22,12 @@ type output struct {
 
 func newOutput(cmd Command) *output {
 	o := &output{stdout: io.Discard, stderr: io.Discard}
-	open := func(w io.Writer) io.Writer {
-		s := &sink{Masker: NewMasker(w, cmd.Secrets)}
-		o.sinks = append(o.sinks, s)
-		return steady{s}
-	}
 	// Each has a Masker of its own even for the same writer: a secret may be in pieces, with a piece of the other between.
 	if cmd.Stdout != nil {
-		o.stdout = open(cmd.Stdout)
+		o.stdout = steady{o.sinks.open(cmd.Stdout, cmd.Secrets)}
 	}
 	if cmd.Stderr != nil {
-		o.stderr = open(cmd.Stderr)
+		o.stderr = steady{o.sinks.open(cmd.Stderr, cmd.Secrets)}
 	}
 	o.stdout, o.stderr = io.MultiWriter(&o.start, o.stdout), io.MultiWriter(&o.start, o.stderr)
 	return o
@@ -60,12 +55,36 @@ func (o *output) drain() error {
 // close passes on what is held back, once the stream is closed, and returns the first error of writing.
 func (o *output) close() error {
 	<-o.copied
-	var first error
-	for _, s := range o.sinks {
-		if err := s.Masker.Close(); err != nil && s.err == nil {
-			s.err = err
-		}
-		first = cmp.Or(first, s.err)
+	return o.sinks.close()
+}
+
+// sink is a Masker that remembers the first error of writing.
+type sink struct {
+	*Masker
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.Masker.Write(b)
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// sinks are those of a program.
+type sinks []*sink
+
+func (all *sinks) open(w io.Writer, secrets []string) *sink {
+	s := &sink{Masker: NewMasker(w, secrets)}
+	*all = append(*all, s)
+	return s
+}
+
+// close passes on what is held back, and returns the first error of writing.
+func (all sinks) close() (first error) {
+	for _, s := range all {
+		first = cmp.Or(first, s.err, s.Masker.Close())
 	}
 	return first
 }

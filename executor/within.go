@@ -16,32 +16,20 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-
-	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
 // within is a program in the container of another one, with which it ends at the latest: what it leaves behind does, too.
 type within struct {
-	docker *Docker
-	name   string // of the container
-	id     string // of the program
-	cmd    Command
-	ctx    context.Context
-	output *output
-	stream *docker.Stream
-
-	unwatch func() bool
-	life
+	attached
+	id string // of the program
 }
-
-func (w *within) Container() string { return w.name }
 
 func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) {
 	host, ok := cmd.Container.Within.(Contained)
 	if !ok {
 		return nil, &Unsupported{What: cmd.Argv[0] + " within a program that is in no container", Remedy: "run that in a container"}
 	}
-	w := &within{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd), ctx: context.WithoutCancel(ctx)}
+	w := &within{attached: attached{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd), ctx: context.WithoutCancel(ctx)}}
 	w.begin()
 	var err error
 	w.id, w.stream, err = d.engine.Exec(ctx, w.name, container.ExecOptions{
@@ -60,18 +48,7 @@ func (w *within) supervise() {
 	defer close(w.gone)
 	defer w.unwatch()
 	begun := time.Now()
-	w.output.follow(w.stream)
-	if w.cmd.Stdin != nil {
-		go w.stream.Feed(w.cmd.Stdin) // not waited for: stdin may block for ever
-	}
-	ended := make(chan exit, 1)
-	go func() { ended <- w.await() }()
-	var end exit
-	select {
-	case end = <-ended:
-	case <-w.stop:
-		end = w.end(ended)
-	}
+	end := w.follow(w.await, w.signal)
 	w.status = exitStatus(end.code)
 	if end.err != nil {
 		w.status = Status{Code: -1}
@@ -107,24 +84,7 @@ func (w *within) await() exit {
 	}
 }
 
-// end ends the program: first it asks, then it kills. Engines know no request for that, but to run a program that does it.
-func (w *within) end(ended <-chan exit) exit {
-	for _, try := range []struct {
-		signal string
-		limit  time.Duration
-	}{{"TERM", max(w.cmd.Grace, 0)}, {"KILL", killTime}} {
-		if err := w.signal(try.signal); err != nil {
-			return exit{err: err}
-		}
-		select {
-		case end := <-ended:
-			return end
-		case <-time.After(cmp.Or(try.limit, defaultGrace)):
-		}
-	}
-	return exit{err: fmt.Errorf("%s: cannot be ended in container %s", w.cmd.Argv[0], w.name)}
-}
-
+// signal runs a program that sends it: engines know no request for that.
 func (w *within) signal(name string) error {
 	e := w.docker.engine
 	pid, err := w.pid()
