@@ -33,7 +33,7 @@ func decodeImage(r reader, b Block) {
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
 		i.Build = &ImageBuild{
-			Context: r.Inside("context", "."), Dockerfile: r.Inside("dockerfile", "Dockerfile"), Args: r.plainMap("args"), Target: r.Str("target"),
+			Context: r.Inside("context", "."), Dockerfile: r.Inside("dockerfile", "Dockerfile"), Args: mapOf(r, "args", r.Literal), Target: r.Str("target"),
 			Range: build.Range,
 		}
 	}
@@ -100,18 +100,3 @@ func (r reader) imageName(name string) string {
 }
 
 const howImagesAreNamed = `An image is named as for docker pull: "debian:12", "registry.example/team/app:v1".`
-
-// plainMap is a map of texts without references.
-func (r reader) plainMap(name string) map[string]string {
-	v, ok := r.As(name, cty.Map(cty.String), "a map of texts")
-	if !ok {
-		return nil
-	}
-	out := map[string]string{}
-	for key, v := range v.AsValueMap() {
-		if !v.IsNull() {
-			out[key] = r.Literal(name, v)
-		}
-	}
-	return out
-}

@@ -68,16 +68,16 @@ func (r reader) texts(name string) []Text {
 	return out
 }
 
-// textMap is a map of texts, as env; null removes an entry.
-func (r reader) textMap(name string) map[string]Text {
+// mapOf is a map of texts, as read makes of each; null removes an entry.
+func mapOf[T any](r reader, name string, read func(name string, v cty.Value) T) map[string]T {
 	all := r.Map(name, cty.String, "a map of texts", "a text")
 	if all == nil {
 		return nil
 	}
-	out := map[string]Text{}
+	out := map[string]T{}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if !all[key].IsNull() {
-			out[key] = r.parts(name, all[key])
+			out[key] = read(name, all[key])
 		}
 	}
 	return out
@@ -85,7 +85,7 @@ func (r reader) textMap(name string) map[string]Text {
 
 // env is a map of environment variables.
 func (r reader) env() map[string]Text {
-	vars := r.textMap("env")
+	vars := mapOf(r, "env", r.parts)
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		r.EnvName("env", name)
 	}

@@ -132,7 +132,6 @@ func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) 
 func needsOf(m member, probes []hclspec.Address) refs {
 	var r refs
 	r.addMember(m)
-	r.add(m.bench.Image)
 	r.add(probes...)
 	return r
 }

@@ -273,7 +273,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot}
 		for _, m := range members {
 			t.refs.addMember(m)
-			t.refs.add(m.bench.Image, m.client)
+			t.refs.add(m.client)
 		}
 		t.refs.add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
@@ -312,4 +312,5 @@ func (r *refs) addMember(m member) {
 		r.addCommand(b.Canary.Command)
 	}
 	r.addFixes(m.fixes)
+	r.add(b.Image)
 }

@@ -37,10 +37,10 @@ const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 type box struct {
 	executor.Container // what all of them have in common
 	image              *imageRecord
-	home, out          string            // directories of the host
-	dir                string            // in which commands run
-	inputs             map[string]string // directories of the host by their paths inside: the inputs that commands were told of
-	keyed              bool              // the limits are part of the node's key
+	home, out          string // directories of the host
+	dir                string // in which commands run
+	inputs             inputs
+	keyed              bool // the limits are part of the node's key
 }
 
 // inside says in what the commands of a node run.
@@ -65,7 +65,7 @@ func (s *shell) enter(r refs, in inside) error {
 	if err != nil {
 		return err
 	}
-	s.box = &box{image: image, home: home, out: s.vars["OUT"], dir: insideWork, inputs: map[string]string{}, keyed: in.keyed, Container: executor.Container{
+	s.box = &box{image: image, home: home, out: s.vars["OUT"], dir: insideWork, inputs: inputs{}, keyed: in.keyed, Container: executor.Container{
 		Image: image.ID, Labels: map[string]string{docker.LabelNode: in.node.String()}, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Memory: in.Memory, Outward: in.network,
 	}}
@@ -75,7 +75,7 @@ func (s *shell) enter(r refs, in inside) error {
 			s.box.GPUs = append(s.box.GPUs, d.UUID)
 		}
 	}
-	s.path = s.box.paths(r, s.env)
+	s.path = s.box.inputs.paths(r, s.env)
 	s.vars["OUT"], s.vars["SRC"], s.vars["SITE"] = insideOut, insideWork, insideWork
 	if image.Site != "" {
 		s.vars["SITE"] = image.Site
@@ -92,11 +92,14 @@ func coreList(cores []int) string {
 	return strings.Join(text, ",")
 }
 
+// inputs are directories of the host by their paths in containers: what commands were told of, and see read-only.
+type inputs map[string]string
+
 // paths gives references the paths of what they refer to, as refs.paths does on the host, and notes what was referred to.
-func (b *box) paths(r refs, env *engine.Env) func(hclspec.Address) string {
+func (i inputs) paths(r refs, env *engine.Env) func(hclspec.Address) string {
 	return func(a hclspec.Address) string {
-		in, to := r.input(env, a), path.Join(insideIn, strconv.Itoa(slices.Index(r, a)))
-		b.inputs[to] = in.Dir
+		in, to := r.input(env, a), r.inside(a)
+		i[to] = in.Dir
 		if a.Kind == "fetch" {
 			if rel, err := filepath.Rel(in.Dir, onlyFile(in.Entry)); err == nil {
 				return path.Join(to, filepath.ToSlash(rel))
@@ -106,15 +109,24 @@ func (b *box) paths(r refs, env *engine.Env) func(hclspec.Address) string {
 	}
 }
 
-// mounts are what a command sees of the host: its directories, and read-only the inputs that it was told of.
-func (b *box) mounts(work string) []executor.Mount {
-	mounts := []executor.Mount{
-		{Host: work, Inside: insideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true}, {Host: b.home, Inside: insideHome, Writable: true},
-	}
-	for _, to := range slices.Sorted(maps.Keys(b.inputs)) {
-		mounts = append(mounts, executor.Mount{Host: b.inputs[to], Inside: to})
+// inside is where a container has the result behind a reference.
+func (r refs) inside(a hclspec.Address) string {
+	return path.Join(insideIn, strconv.Itoa(slices.Index(r, a)))
+}
+
+func (i inputs) mounts() []executor.Mount {
+	var mounts []executor.Mount
+	for _, to := range slices.Sorted(maps.Keys(i)) {
+		mounts = append(mounts, executor.Mount{Host: i[to], Inside: to})
 	}
 	return mounts
+}
+
+// mounts are what a command sees of the host: its directories, and what it was told of.
+func (b *box) mounts(work string) []executor.Mount {
+	return append([]executor.Mount{
+		{Host: work, Inside: insideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true}, {Host: b.home, Inside: insideHome, Writable: true},
+	}, b.inputs.mounts()...)
 }
 
 // onHost is where something lies on the host that commands know by this path. What lies in the image keeps its path.

@@ -182,7 +182,7 @@ func TestServersInContainers(t *testing.T) {
 		{name: "dies in the middle", server: `"httpd -f -p 127.0.0.1:$PORT -h pages/d & sleep 4; echo out of steam; exit 1"`, ready: `tcp = true`, command: `"sleep 600"`,
 			stage: "run", tells: "the server died: exit status 1: out of steam"},
 		{name: "crashes, and its client counts that and goes on", server: `"nc -l -p $PORT >/dev/null; echo out of steam; exit 3"`, ready: `tcp = true`,
-			command: `"echo x | nc 127.0.0.1 $PORT || true; echo 'work done: 5 items/s'"`, stage: "run", tells: "the server died: exit status 3: out of steam"},
+			command: `"echo x | nc 127.0.0.1 $PORT || true; sleep 2; echo 'work done: 5 items/s'"`, stage: "run", tells: "the server died: exit status 3: out of steam"},
 		{name: "is never ready", server: `"echo loading; sleep 600"`, ready: "http = \"/page\"", command: get, rule: "patience", stage: "start", tells: "not ready after 20s"},
 		{name: "ignores polite signals", server: `"trap '' TERM; httpd -f -p 127.0.0.1:$PORT -h pages/d & while :; do sleep 1; done"`, ready: `tcp = true`, command: get},
 		{name: "uses too much memory", server: `"echo loading; tail /dev/zero"`, ready: `tcp = true`, command: get, more: `memory = "64MiB"`,

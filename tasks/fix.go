@@ -290,7 +290,6 @@ func (b *builder) gatherFixes() {
 			m := &g.members[i]
 			var r refs
 			r.addMember(*m)
-			r.add(m.bench.Image)
 			all := slices.Clone(m.fixes)
 			for _, a := range r {
 				if n := b.nodes[a]; n != nil {

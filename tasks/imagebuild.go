@@ -116,12 +116,12 @@ func (m *making) build(ctx context.Context) error {
 	if len(t.bases) > 0 {
 		m.base = t.bases[0]
 	}
-	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (string, error) {
+	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		pins := map[string]string{}
 		for _, base := range t.bases {
 			img, err := m.fetched(ctx, base)
 			if err != nil {
-				return "", err
+				return docker.Image{}, err
 			}
 			pins[base.name] = img.ID
 		}
@@ -133,11 +133,11 @@ func (m *making) build(ctx context.Context) error {
 			Labels: labels, Network: t.spec.Network, Log: out.out, Pins: pins,
 		})
 		if failed, ok := errors.AsType[*docker.StepError](err); ok {
-			return "", m.sh.failure("build", out, failed.Error())
+			return docker.Image{}, m.sh.failure("build", out, failed.Error())
 		}
 		if changed, ok := errors.AsType[*docker.ContextChanged](err); ok {
-			return "", inputChanged(changed.Path)
+			return docker.Image{}, inputChanged(changed.Path)
 		}
-		return img.ID, err
+		return img, err
 	})
 }

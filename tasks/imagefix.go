@@ -93,7 +93,7 @@ func about(fix *hclspec.Fix, err error) error {
 // pin installs what a fix pins. It is the one step that always reaches the network.
 func (m *making) pin(ctx context.Context, f appliedFix) error {
 	var versions []string
-	err := m.step(ctx, "pins of "+f.fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (string, error) {
+	err := m.step(ctx, "pins of "+f.fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		return m.change(ctx, changing{
 			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"}, f.Pip...), network: true,
 			proof: func(ctx context.Context, container string, _ map[string]string) error {
@@ -134,7 +134,8 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 	if err != nil {
 		return fixFailure(f.fix, err)
 	}
-	in := &inputsInside{m: m}
+	in := inputs{}
+	refer := in.paths(m.t.refs, m.env)
 	describe := func(d *cache.Description) {
 		for _, file := range files {
 			d.Add("file", file.to, fmt.Sprintf("%x", sha256.Sum256(file.content)), fmt.Sprint(file.executable))
@@ -143,18 +144,18 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 			d.Add("run", run.Expand(m.digest))
 		}
 		for _, name := range sortedKeys(f.Env) {
-			d.Add("env", name, f.Env[name].Expand(in.path))
+			d.Add("env", name, f.Env[name].Expand(refer))
 		}
 	}
 	c := changing{stage: "build", files: tarOf(files)}
 	for _, name := range sortedKeys(f.Env) {
-		c.env = append(c.env, name+"="+f.Env[name].Expand(in.path))
+		c.env = append(c.env, name+"="+f.Env[name].Expand(refer))
 	}
-	script, err := m.script(ctx, f, in)
+	script, err := m.script(ctx, f, refer)
 	if err != nil {
 		return about(f.fix, err)
 	}
-	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts, strings.TrimPrefix(script, watchSed)
+	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts(), strings.TrimPrefix(script, watchSed)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
 		changes, err := m.p.Engine.Changes(ctx, box)
 		if err != nil {
@@ -172,9 +173,9 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 		}
 		return m.patched(changes, labels)
 	}
-	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (string, error) {
+	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		if err := m.nextSecond(ctx); err != nil {
-			return "", err
+			return docker.Image{}, err
 		}
 		return m.change(ctx, c, labels)
 	})
@@ -230,11 +231,11 @@ func below(dir, at string) bool {
 }
 
 // script is what a fix runs: each of its commands by itself.
-func (m *making) script(ctx context.Context, f appliedFix, in *inputsInside) (string, error) {
+func (m *making) script(ctx context.Context, f appliedFix, refer func(hclspec.Address) string) (string, error) {
 	vars := map[string]string{"SRC": "/"}
 	var body strings.Builder
 	for _, run := range f.Run {
-		text := run.Expand(in.path)
+		text := run.Expand(refer)
 		if strings.Contains(text, "SITE") {
 			site, err := m.site(ctx)
 			if err != nil {

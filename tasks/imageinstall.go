@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -103,7 +102,7 @@ func (m *making) wheels() ([]wheelIn, error) {
 	var all []wheelIn
 	for _, a := range m.t.spec.Install {
 		in, found := m.t.refs.input(m.env, a), false
-		inside := insideIn + "/" + strconv.Itoa(slices.Index(m.t.refs, a))
+		inside := m.t.refs.inside(a)
 		for _, f := range in.Files {
 			if path.Ext(f.Path) != ".whl" {
 				continue
@@ -138,16 +137,16 @@ func (m *making) install(ctx context.Context) error {
 			d.Add("wheel", path.Base(w.Path), w.SHA256)
 		}
 	}
-	return m.step(ctx, "install", describe, func(ctx context.Context, labels map[string]string) (string, error) {
+	return m.step(ctx, "install", describe, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		m.progress("install")
 		py, err := m.python(ctx)
 		if err != nil {
-			return "", err
+			return docker.Image{}, err
 		}
 		labels[labelSite] = py.purelib
 		opened, err := openWheels(wheels)
 		if err != nil {
-			return "", err
+			return docker.Image{}, err
 		}
 		defer closeWheels(opened)
 		proof := func(ctx context.Context, container string, labels map[string]string) error {

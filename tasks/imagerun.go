@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -45,62 +44,71 @@ type changing struct {
 var errNoEffect = errors.New("it changed nothing")
 
 // change runs a command in a container of the image as it is so far, and makes an image of what it leaves.
-func (m *making) change(ctx context.Context, c changing, labels map[string]string) (id string, err error) {
+func (m *making) change(ctx context.Context, c changing, labels map[string]string) (img docker.Image, err error) {
 	process, out, err := m.start(ctx, c)
 	if err != nil {
-		return "", err
+		return img, err
 	}
 	defer out.close()
 	box, ok := process.(executor.Contained)
 	if !ok {
 		_, _ = process.Stop()
-		return "", errors.New("what runs the step is in no container")
+		return img, errors.New("what runs the step is in no container")
 	}
 	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
 	status, err := process.Wait(ctx)
 	switch {
 	case err != nil:
-		return "", err
+		return img, err
 	case status.Code == exitNoEffect:
-		return "", fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(lastLine(out), noEffect))
+		return img, fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(lastLine(out), noEffect))
 	case !status.OK():
-		return "", m.sh.failure(c.stage, out, ended(status))
+		return img, m.sh.failure(c.stage, out, ended(status))
 	}
 	if c.proof != nil {
 		if err := c.proof(ctx, box.Container(), labels); err != nil {
-			return "", err
+			return img, err
 		}
 	}
-	return m.p.Engine.Commit(ctx, box.Container(), m.committed(c, labels))
+	return m.commit(ctx, box.Container(), c, labels)
 }
 
 // owner says by which labels what it makes is known as this process's.
 type owner interface{ Labels() map[string]string }
 
 // blank makes an image of files, in which nothing is run.
-func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, container string, labels map[string]string) error, labels map[string]string) (id string, err error) {
+func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, container string, labels map[string]string) error, labels map[string]string) (img docker.Image, err error) {
 	name := "benchgraph-" + strings.ToLower(rand.Text())
 	config := &container.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
 	o, ok := m.p.Containers.(owner)
 	if !ok || len(o.Labels()) == 0 {
-		return "", errors.New("what runs containers does not say by which labels it knows them")
+		return img, errors.New("what runs containers does not say by which labels it knows them")
 	}
 	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), name)) }()
 	if _, err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
-		return "", err
+		return img, err
 	}
 	if files != nil {
 		if err := m.p.Engine.CopyTo(ctx, name, files); err != nil {
-			return "", err
+			return img, err
 		}
 	}
 	if proof != nil {
 		if err := proof(ctx, name, labels); err != nil {
-			return "", err
+			return img, err
 		}
 	}
-	return m.p.Engine.Commit(ctx, name, m.committed(changing{}, labels))
+	return m.commit(ctx, name, changing{}, labels)
+}
+
+// commit makes the image of a step.
+func (m *making) commit(ctx context.Context, container string, c changing, labels map[string]string) (docker.Image, error) {
+	id, err := m.p.Engine.Commit(ctx, container, m.committed(c, labels))
+	if err != nil {
+		return docker.Image{}, err
+	}
+	return m.p.Engine.Image(ctx, id)
 }
 
 // committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
@@ -196,11 +204,12 @@ const verifyFailed = "verify_failed"
 
 // command makes the argv of a command of the file, and the mounts of what it refers to.
 func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
-	in := &inputsInside{m: m}
+	in := inputs{}
+	refer := in.paths(m.t.refs, m.env)
 	vars := map[string]string{"SRC": insideWork}
-	text := c.Shell.Expand(in.path)
+	text := c.Shell.Expand(refer)
 	for _, word := range c.Argv {
-		text += word.Expand(in.path)
+		text += word.Expand(refer)
 	}
 	if strings.Contains(text, "SITE") {
 		site, err := m.site(ctx)
@@ -210,16 +219,16 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 		vars["SITE"] = site
 	}
 	if c.Argv == nil {
-		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(in.path)}, in.mounts, nil
+		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(refer)}, in.mounts(), nil
 	}
 	argv := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
-		argv[i] = substitute(word.Expand(in.path), func(name string) (string, bool) {
+		argv[i] = substitute(word.Expand(refer), func(name string) (string, bool) {
 			value, ok := vars[name]
 			return value, ok
 		})
 	}
-	return argv, in.mounts, nil
+	return argv, in.mounts(), nil
 }
 
 // exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
@@ -233,25 +242,6 @@ func exports(vars map[string]string) string {
 
 // quoted makes one word of a shell of a text.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// inputsInside lays inputs into a container: those that texts refer to.
-type inputsInside struct {
-	m      *making
-	mounts []executor.Mount
-}
-
-// path is where commands in the container find what a reference means.
-func (i *inputsInside) path(a hclspec.Address) string {
-	in := i.m.t.refs.input(i.m.env, a)
-	inside := insideIn + "/" + strconv.Itoa(slices.Index(i.m.t.refs, a))
-	if !slices.ContainsFunc(i.mounts, func(m executor.Mount) bool { return m.Inside == inside }) {
-		i.mounts = append(i.mounts, executor.Mount{Host: in.Dir, Inside: inside})
-	}
-	if a.Kind == "fetch" && len(in.Files) == 1 {
-		return inside + "/" + in.Files[0].Path
-	}
-	return inside
-}
 
 // digest stands for a reference in what a step is made from.
 func (m *making) digest(a hclspec.Address) string {

@@ -123,15 +123,14 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
 			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base, len(in.Files)), Remedy: "name one file in outputs"}}
 	}
-	return m.step(ctx, "from "+base.String(), func(d *cache.Description) { d.Add("rootfs", in.Files[0].SHA256) }, func(ctx context.Context, labels map[string]string) (string, error) {
+	return m.step(ctx, "from "+base.String(), func(d *cache.Description) { d.Add("rootfs", in.Files[0].SHA256) }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		f, err := os.Open(onlyFile(in.Entry))
 		if err != nil {
-			return "", err
+			return docker.Image{}, err
 		}
 		defer f.Close()
 		m.progress("import")
-		img, err := m.p.Engine.Import(ctx, f, labels)
-		return img.ID, err
+		return m.p.Engine.Import(ctx, f, labels)
 	})
 }
 
@@ -145,8 +144,8 @@ func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
 }
 
 // step makes sure that the engine has the image that a step leads to: one that carries the chain key, or else what do makes.
-// What do returns is the ID of an image with the labels; empty: the step changes nothing.
-func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (string, error)) error {
+// What do returns has the labels.
+func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (docker.Image, error)) error {
 	key := chainKey(m.chain, m.t.rev, describe).String()
 	leave, err := m.p.steps.enter(ctx, key)
 	if err != nil {
@@ -170,17 +169,10 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	} else {
 		m.say("%s\n", what)
 		img, err = m.p.room.within(ctx, m.env.Log, at, m.p.room.ownPart(at), func() (docker.Image, error) {
-			id, err := do(ctx, m.labels(key))
-			if err != nil || id == "" {
-				return docker.Image{}, err
-			}
-			return m.p.Engine.Image(ctx, id)
+			return do(ctx, m.labels(key))
 		})
 		if err != nil {
 			return engineFailure("build", err)
-		}
-		if img.ID == "" {
-			return nil
 		}
 		m.p.made.add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
@@ -219,41 +211,22 @@ func (m *making) own(ctx context.Context) error {
 	if m.at.Labels[docker.LabelKey] == m.chain {
 		return nil
 	}
-	return m.step(ctx, "labels", func(d *cache.Description) { d.Add("labels") }, func(ctx context.Context, labels map[string]string) (string, error) {
+	return m.step(ctx, "labels", func(d *cache.Description) { d.Add("labels") }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		return m.blank(ctx, nil, nil, labels)
 	})
 }
 
 // locks lets one at a time work at a step: whoever comes second finds what the first has made.
-type locks struct {
-	mu   sync.Mutex
-	held map[string]chan struct{}
-}
+type locks struct{ held sync.Map } // by chain key: a channel that is full while somebody works
 
 func (l *locks) enter(ctx context.Context, key string) (leave func(), err error) {
-	for {
-		l.mu.Lock()
-		if l.held == nil {
-			l.held = map[string]chan struct{}{}
-		}
-		other, taken := l.held[key]
-		if !taken {
-			done := make(chan struct{})
-			l.held[key] = done
-			l.mu.Unlock()
-			return func() {
-				l.mu.Lock()
-				delete(l.held, key)
-				l.mu.Unlock()
-				close(done)
-			}, nil
-		}
-		l.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	held, _ := l.held.LoadOrStore(key, make(chan struct{}, 1))
+	lock := held.(chan struct{})
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -46,10 +46,10 @@ func (r *room) within(ctx context.Context, log io.Writer, image string, p part, 
 	if isFull(err) {
 		return made, r.fullFailure(err)
 	}
-	if err != nil || made.ID == "" {
+	if err != nil {
 		return made, err
 	}
-	layers, err := r.engine.Layers(ctx, made.ID)
+	layers, err := r.engine.LayersOf(ctx, made)
 	if err != nil {
 		return made, err
 	}
@@ -155,7 +155,7 @@ func (r *room) look(ctx context.Context) error {
 		known, ok := r.own[img.ID]
 		r.mu.Unlock()
 		if !ok {
-			layers, err := r.engine.Layers(ctx, img.ID)
+			layers, err := r.engine.LayersOf(ctx, img)
 			if docker.IsNoImage(err) {
 				continue
 			}

@@ -105,11 +105,12 @@ type Layer struct {
 	Size int64  // bytes, unpacked
 }
 
-// Layers returns the layers of an image that take room. Those of several images are counted once by their IDs.
-func (e *Engine) Layers(ctx context.Context, id string) ([]Layer, error) {
-	img, err := e.Image(ctx, id)
-	if err != nil {
-		return nil, err
+// LayersOf returns the layers of an image that take room. Those of several images are counted once by their IDs.
+func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error) {
+	if len(img.Layers) == 0 { // it was listed
+		if img, err = e.Image(ctx, img.ID); err != nil {
+			return nil, err
+		}
 	}
 	history, err := call(ctx, e, "read the history of an image", func(ctx context.Context, a *api) ([]image.HistoryResponseItem, error) {
 		return a.ImageHistory(ctx, img.ID)

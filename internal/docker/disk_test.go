@@ -104,7 +104,7 @@ func TestLayersAreCountedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		layers, err := e.Layers(t.Context(), got.ID)
+		layers, err := e.LayersOf(t.Context(), docker.Image{ID: got.ID})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,30 +97,30 @@ func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image,
 
 // fetch has the engine bring an image once.
 func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulling) error {
-	l, err := e.login(reference.Domain(wanted))
-	if err != nil {
-		return err
-	}
-	auth, err := l.header(reference.Domain(wanted))
-	if err != nil {
-		return err
-	}
-	return e.transfer(ctx, "pull image", wanted, l, func(ctx context.Context, a *api) (io.ReadCloser, error) {
+	return e.transfer(ctx, "pull image", wanted, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
 		return a.ImagePull(ctx, wanted.String(), image.PullOptions{RegistryAuth: auth})
 	}, w.hear)
 }
 
 // transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it is
 // given up.
-func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, l login, begin func(context.Context, *api) (io.ReadCloser, error), hear func(message)) error {
+func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
+	l, err := e.login(reference.Domain(ref))
+	if err != nil {
+		return err
+	}
+	auth, err := l.header(reference.Domain(ref))
+	if err != nil {
+		return err
+	}
 	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
 	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall), Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(stall, func() { cancel(stalled) })
 	defer timer.Stop()
-	_, err := long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
-		body, err := begin(ctx, a)
+	_, err = long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
+		body, err := begin(ctx, a, auth)
 		if err != nil {
 			return struct{}{}, refusal(ref, l, err)
 		}

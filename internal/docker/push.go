@@ -37,15 +37,7 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 	seen := map[string]bool{}
 	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
 		w := &pushing{report: progress, has: map[string]int64{}, all: map[string]int64{}, seen: seen}
-		l, err := e.login(reference.Domain(target))
-		if err != nil {
-			return false, err
-		}
-		auth, err := l.header(reference.Domain(target))
-		if err != nil {
-			return false, err
-		}
-		err = e.transfer(ctx, "push image", target, l, func(ctx context.Context, a *api) (io.ReadCloser, error) {
+		err := e.transfer(ctx, "push image", target, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
 			return a.ImagePush(ctx, target.String(), image.PushOptions{RegistryAuth: auth})
 		}, w.hear)
 		if err == nil && w.digest == "" {

@@ -97,7 +97,7 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 // given is the strongest value that is set, and its place.
 func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	if text, ok := given.Flags[b.Name]; ok {
-		return s.parse(b, "-var "+b.Name, text, want, given)
+		return s.parse("-var "+b.Name, text, want, given)
 	}
 	for _, file := range slices.Backward(given.Files) {
 		if attr, ok := file[b.Name]; ok {
@@ -105,7 +105,7 @@ func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Rang
 		}
 	}
 	if text, ok := given.Env[b.Name]; ok {
-		return s.parse(b, "BENCHGRAPH_VAR_"+b.Name, text, want, given)
+		return s.parse("BENCHGRAPH_VAR_"+b.Name, text, want, given)
 	}
 	attr, ok := b.Attrs["default"]
 	if !ok {
@@ -120,7 +120,7 @@ func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Rang
 
 // parse reads a value from the command line or the environment: as it is where the variable is a string or has no type,
 // else as an expression.
-func (s *Scope) parse(b *Block, name, text string, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
+func (s *Scope) parse(name, text string, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	filename, src := "<"+name+">", []byte(text)
 	given.Keep(filename, src)
 	at := hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}

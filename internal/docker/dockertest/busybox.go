@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
@@ -27,28 +29,41 @@ func Busybox(t testing.TB, e *docker.Engine) string {
 	if err != nil {
 		missing(t, "no busybox (Debian: busybox-static): %v", err)
 	}
-	engine := dial(e.Host())
 	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
-	var images []struct {
-		ID, ParentID string
-		Labels       map[string]string
-	}
-	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
-		t.Fatal(err)
-	}
-	for _, image := range images {
-		if image.ParentID == "" && len(image.Labels) == 1 { // what was made from it has its label, too
-			return image.ID
-		}
+	if id := labelled(t, e, label); id != "" {
+		return id
 	}
 	names, err := exec.Command(program, "--list").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := busyboxRoot(t, binary, strings.Fields(string(names)))
-	changes := url.Values{"fromSrc": {"-"}, "changes": {"LABEL " + label, "ENV PATH=/bin"}}
+	return load(t, e, busyboxRoot(t, binary, strings.Fields(string(names))), "LABEL "+label, "ENV PATH=/bin")
+}
+
+// labelled finds an image for tests; empty: there is none. What was made from it has its label, and more.
+func labelled(t testing.TB, e *docker.Engine, label string) string {
+	t.Helper()
+	var images []struct {
+		ID, ParentID string
+		Labels       map[string]string
+	}
+	if err := dial(e.Host()).get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range images {
+		if image.ParentID == "" && len(image.Labels) == 1 {
+			return image.ID
+		}
+	}
+	return ""
+}
+
+// load makes an image of a root file system as a tar, with lines of a Dockerfile, and returns its ID.
+func load(t testing.TB, e *docker.Engine, root io.Reader, lines ...string) string {
+	t.Helper()
+	query := url.Values{"fromSrc": {"-"}, "changes": lines}
 	var answer struct{ Status, Error string }
-	if err := engine.do(http.MethodPost, "/images/create?"+changes.Encode(), root, &answer); err != nil || answer.Error != "" {
+	if err := dial(e.Host()).within(5*time.Minute, http.MethodPost, "/images/create?"+query.Encode(), root, &answer); err != nil || answer.Error != "" {
 		t.Fatal(err, answer.Error)
 	}
 	return answer.Status

@@ -2,14 +2,11 @@ package dockertest
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
@@ -22,15 +19,8 @@ const pythonPackages = "python3-minimal,python3-pip"
 func Python(t testing.TB, e *docker.Engine) string {
 	t.Helper()
 	label := imageLabel + "=python-" + strings.ReplaceAll(pythonPackages, ",", "-")
-	engine := dial(e.Host())
-	var images []struct{ ID, ParentID string }
-	if err := engine.get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
-		t.Fatal(err)
-	}
-	for _, img := range images {
-		if img.ParentID == "" { // else it was made from ours, whose label it has
-			return img.ID
-		}
+	if id := labelled(t, e, label); id != "" {
+		return id
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil || os.Getuid() != 0 {
 		missing(t, "no debootstrap, or not root (Debian: debootstrap)")
@@ -51,15 +41,11 @@ func Python(t testing.TB, e *docker.Engine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes := url.Values{"fromSrc": {"-"}, "changes": {"LABEL " + label}}
-	var answer struct{ Status, Error string }
-	if err := engine.within(5*time.Minute, http.MethodPost, "/images/create?"+changes.Encode(), text, &answer); err != nil || answer.Error != "" {
-		t.Fatal(err, answer.Error)
-	}
+	id := load(t, e, text, "LABEL "+label)
 	if err := tar.Wait(); err != nil {
 		t.Fatal(fmt.Errorf("tar: %w", err))
 	}
-	return answer.Status
+	return id
 }
 
 // aptProxy is the proxy that apt goes through; empty: none, or the environment's.
