@@ -58,16 +58,13 @@ func FuzzPieces(f *testing.F) {
 			}
 			source := []byte(strings.Repeat("a \"b\" {\n  c = 1\n}\n", 8) + src)
 			pieces, ok := parsePieces(source, "x.hcl")
-			if diags := guardNesting(source, "x.hcl"); diags != nil {
-				if ok {
-					t.Fatalf("%q: not refused, but %s", src, diags)
-				}
-				return
-			}
-			whole, diags := hclsyntax.ParseConfig(source, "x.hcl", hcl.InitialPos)
 			if !ok {
 				return
 			}
+			if diags := guardNesting(source, "x.hcl"); diags != nil {
+				t.Fatalf("%q: not refused, but %s", src, diags)
+			}
+			whole, diags := hclsyntax.ParseConfig(source, "x.hcl", hcl.InitialPos)
 			if diags.HasErrors() {
 				t.Fatalf("%q: no mistake in pieces, and %s", src, diags)
 			}
