@@ -129,6 +129,7 @@ type Pool interface {
 // Refusal is why a request is not granted now.
 type Refusal struct {
 	WaitsFor string // in words
-	Outside  bool   // for devices that others than benchgraph keep from it: what its own leases hold would not be enough
+	Outside  bool   // for what others than benchgraph keep from it: what its own leases hold would not be enough
+	Disk     bool   // for room on the disk; else, if Outside, for devices
 	Lost     bool   // for nothing that could come: too many of the devices are not granted any more
 }

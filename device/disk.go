@@ -44,19 +44,19 @@ func (p *LocalPool) diskFits(needed int64) error {
 	return nil
 }
 
-// diskWaits says what room is waited for. What a lease has already filled of its room counts twice, as used and as kept:
+// diskWaits refuses what there is no room for now. What a lease has already filled of its room counts twice, as used and as kept:
 // how much that is nobody knows, and a disk that is full breaks everything.
-func (p *LocalPool) diskWaits(needed int64) string {
+func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	d := p.disk(needed)
 	kept := p.diskKept()
 	if d.Size == 0 || needed <= d.Free-kept {
-		return ""
+		return nil
 	}
 	text := fmt.Sprintf("%s of disk (%s of %s are free", bytesText(needed), bytesText(d.Free), bytesText(d.Size))
 	if kept > 0 {
 		text += fmt.Sprintf(", and %s are kept for what runs", bytesText(kept))
 	}
-	return text + ")"
+	return &Refusal{WaitsFor: text + ")", Outside: kept == 0, Disk: true}
 }
 
 // diskKept is the room that is kept for the leases.

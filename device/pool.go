@@ -190,6 +190,9 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	if waits := p.amountsWait(l); waits != "" {
 		return nil, &Refusal{WaitsFor: waits}
 	}
+	if refused := p.diskWaits(l.Disk); refused != nil {
+		return nil, refused
+	}
 	if p.host != nil {
 		if waits := p.host.enter(r.Quiet); waits != "" {
 			return nil, &Refusal{WaitsFor: waits}
@@ -217,7 +220,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	return l, nil
 }
 
-// amountsWait says what of cores, memory, disk and quiet l waits for.
+// amountsWait says what of cores, memory and quiet l waits for.
 func (p *LocalPool) amountsWait(l *Lease) string {
 	if l.Quiet && len(p.leases) > 0 {
 		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
@@ -236,7 +239,7 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	if p.total.Memory > 0 && l.Memory > memory {
 		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory), bytesText(p.total.Memory))
 	}
-	return p.diskWaits(l.Disk)
+	return ""
 }
 
 // freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no more of

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// patience measures how long requests have been refused because of nothing but what others do on the devices. One that is
+// patience measures how long requests have been refused because of nothing but what others do on devices and disk. One that is
 // granted meanwhile, or refused for any other reason, begins anew.
 type patience struct {
 	limit time.Duration // 0: without end
@@ -57,15 +57,20 @@ func (p *patience) text(refused *device.Refusal) string {
 const (
 	DeviceBusy = "device_busy" // others left it no device
 	DeviceLost = "device_lost" // too few devices are left that are sound
+	DiskFull   = "disk_full"   // others left it no room on the disk
 )
 
 // giveUp ends all steps of a request that nothing can be granted to.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
-	if why.Lost {
+	switch {
+	case why.Disk:
+		f.Rule, f.Message = DiskFull, fmt.Sprintf("the disk had no room for it for %s", r.patience.limit)
+		f.Remedy = "free some space (benchgraph cache gc), and apply again; apply -device-wait=DURATION waits longer"
+	case why.Lost:
 		f.Rule, f.Message = DeviceLost, "too few of the devices that it needs are left"
 		f.Remedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
-	} else {
+	default:
 		f.Rule, f.Message = DeviceBusy, fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit)
 		f.Remedy = "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer"
 	}

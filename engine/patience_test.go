@@ -140,6 +140,50 @@ func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
 	}
 }
 
+// Who needs room on the disk waits for it without end only while own work keeps some, which comes to an end.
+func TestRoomOnTheDiskIsWaitedForWithPatience(t *testing.T) {
+	const wait = 15 * time.Minute
+	room := func(n int64) device.Request { return device.Request{Disk: n} }
+	for _, test := range []struct {
+		name  string
+		free  func(at time.Duration) int64 // of 100
+		nodes []node
+		want  map[string]string
+	}{
+		{
+			name: "nobody makes room", free: func(time.Duration) int64 { return 10 },
+			nodes: []node{{at: "wheel.a", says: "a", asks: room(11)}, {at: "wheel.b", says: "b", asks: room(10), do: takes(time.Second)}},
+			want:  map[string]string{"wheel.a": "disk_full 15m1s", "wheel.b": "done 1s"},
+		},
+		{
+			name: "somebody makes room in time", free: func(at time.Duration) int64 { return int64(at / time.Minute) },
+			nodes: []node{{at: "wheel.a", says: "a", asks: room(14)}},
+			want:  map[string]string{"wheel.a": "done 14m0s"},
+		},
+		{
+			name: "it is kept for own work", free: func(time.Duration) int64 { return 10 },
+			nodes: []node{{at: "wheel.a", says: "a", asks: room(6), do: takes(time.Hour)}, {at: "wheel.b", says: "b", asks: room(5), do: takes(time.Hour)}},
+			want:  map[string]string{"wheel.a": "done 1h0m0s", "wheel.b": "done 2h0m0s"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				begin := time.Now()
+				pool, err := device.NewPool(device.Options{CPUs: 8, Disk: func() device.Disk { return device.Disk{Size: 100, Free: test.free(time.Since(begin))} }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), wait
+				w.apply(test.nodes...)
+				if got := w.ends(begin); fmt.Sprint(got) != fmt.Sprint(test.want) {
+					t.Errorf("got  %v\nwant %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
 // The failure names the device, the process and its user, says what to do, and has a log like any other.
 func TestAGivenUpNodeSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (a *app) apply() cli.Command {
 			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
 			fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
-			fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs that only others keep busy; 0: wait for ever")
+			fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs or disk space that only others use; 0: wait for ever")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
