@@ -338,21 +338,28 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 		r.Uncorrected = &n
 	}
 	r.Slowdowns = s.slowdowns(h)
-	r.Xids = s.xids(h, d.UUID)
+	r.Xids = s.xids(h, d)
 	r.Processes = s.processes(h, r.Processes)
 	return r, nil
 }
 
-// xids are the critical errors since the device was last read. Before it was first read, nobody kept them.
-func (s *nvmlSource) xids(h nvml.Device, uuid string) (codes []uint64) {
+// xids are the critical errors since the device was last read. Before it was first read, nobody kept them. Those of an
+// instance of MIG are those of its GPU: what breaks that breaks all, and what a program on another instance did is harmless here.
+func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set, ok := s.events[uuid]
+	set, ok := s.events[d.UUID]
 	if !ok {
-		var ret nvml.Return
+		ret := nvml.SUCCESS
+		if d.Parent != "" {
+			h, ret = s.lib.DeviceGetHandleByUUID(d.Parent)
+		}
+		if ret != nvml.SUCCESS {
+			return nil
+		}
 		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
 			return nil
 		}
@@ -360,7 +367,7 @@ func (s *nvmlSource) xids(h nvml.Device, uuid string) (codes []uint64) {
 			set.Free()
 			return nil
 		}
-		s.events[uuid] = set
+		s.events[d.UUID] = set
 	}
 	for range mostXids {
 		event, ret := set.Wait(0)

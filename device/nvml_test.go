@@ -126,8 +126,9 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 
 func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	library, play := scenario(t, false)
-	play(strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
-		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n")
+	partitioned := strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
+		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
+	play(partitioned)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
 	var names []string
@@ -142,6 +143,17 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	}
 	if l := d.Link(d.Devices[0], d.Devices[1]); l != (Link{}) {
 		t.Errorf("instances are linked: %v", l)
+	}
+	for _, dev := range d.Devices[:2] {
+		if _, err := d.Read(dev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play(partitioned + "xid on=GPU-a code=95\nxid on=GPU-b code=79\n")
+	for _, dev := range d.Devices[:2] {
+		if r, err := d.Read(dev); err != nil || !slices.Equal(r.Xids, []uint64{95}) {
+			t.Errorf("%s: %v, %v", dev.UUID, r.Xids, err)
+		}
 	}
 }
 
