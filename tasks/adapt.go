@@ -140,6 +140,9 @@ func needsOf(m member, probes []hclspec.Address) refs {
 func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
+		if KnownIssue(f) {
+			return absence{classOf(f), f.Message}, true // it says all: the probe is no cause
+		}
 		return absence{classOf(f), step.Node.Address + ": " + explain(f)}, true
 	}
 	if step.Action != engine.Blocked && step.Action != engine.Skip {

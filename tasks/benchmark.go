@@ -36,6 +36,8 @@ type Measurement struct {
 	Value     float64 `json:"value"`
 	Unit      string  `json:"unit"`
 	Hardware  string  `json:"hardware"` // class
+
+	Of hclspec.Address `json:"-"` // the instance that it was taken of; set by Samples alone
 }
 
 // benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.

@@ -40,7 +40,10 @@ func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]Measurement
 			return nil, err
 		}
 		for _, m := range g.members {
-			rows = append(rows, all[m.name].rows...)
+			for _, row := range all[m.name].rows {
+				row.Of = m.bench.Address
+				rows = append(rows, row)
+			}
 		}
 	}
 	return rows, nil

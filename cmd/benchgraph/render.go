@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/report"
@@ -54,8 +55,10 @@ func document(found []tasks.Findings, title string) (report.Document, error) {
 			if row.Better != "" {
 				better[row.Metric] = row.Better
 			}
-			if row.Primary && row.Outcome == stats.Skipped {
-				doc.Skips = append(doc.Skips, report.Skip{Address: row.Candidate, Reason: row.Reason})
+			// A candidate that several benchmarks would have measured is left out once.
+			skip := report.Skip{Address: row.Candidate, Reason: row.Reason}
+			if row.Primary && row.Outcome == stats.Skipped && !slices.Contains(doc.Skips, skip) {
+				doc.Skips = append(doc.Skips, skip)
 			}
 		}
 	}

@@ -126,9 +126,10 @@ func concerns(m tasks.Measurement, n *engine.Node) bool {
 	}
 	switch at.Kind {
 	case "benchmark":
-		return at.Key == m.Candidate
+		return at == m.Of
 	case "trial":
-		return at.Key == fmt.Sprintf("%s#%d", m.Commit, m.Block) || at.Key == fmt.Sprintf("%s#%d", m.Candidate, m.Block)
+		group, block := at.Key[:max(0, strings.LastIndexByte(at.Key, '#'))], fmt.Sprintf("#%d", m.Block)
+		return strings.HasSuffix(at.Key, block) && (group == m.Of.Key || m.Candidate != "" && (group == m.Commit || group == m.Candidate))
 	}
 	return false
 }
