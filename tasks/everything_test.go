@@ -406,7 +406,7 @@ var edits = map[string]edit{
 	"benchmark.metrics.metric.tie":      {"tie    = 0.03", "tie    = 0.04"},
 
 	"compare.for_each":   {`toset(["one"])` + "\n  of         =", `toset(["one", "two"])` + "\n  of         ="},
-	"compare.of":         {`[benchmark.b["c/base"], benchmark.b["c/agent"]]`, "[benchmark.n]"},
+	"compare.of":         {`[benchmark.b["c/base"], benchmark.b["c/agent"]]`, `[benchmark.b["c/agent"], benchmark.n]`},
 	"compare.tie":        {"tie        = 0.04", "tie        = 0.05"},
 	"compare.confidence": {"0.95", "0.9"},
 	"compare.metrics":    {`["j"]`, `["j", "m"]`},
