@@ -267,7 +267,7 @@ func (r *run) start() {
 				return nil
 			}
 			lease, why := r.Pool.TryAcquire(q)
-			if r.patience.ends(q, why) {
+			if r.hear(q, why) {
 				vain = append(vain, func() { r.giveUp(q, why) })
 			}
 			if why != nil {
@@ -311,9 +311,6 @@ func (r *run) open(waitsFor *string) bool {
 // pollEvery is how often a pool is asked again: another process may hold what is missing, and does not tell us when it
 // gives it back.
 const pollEvery = 500 * time.Millisecond
-
-// toldEvery is how often it is told, at most, that something else is waited for: a device gets warmer all the time.
-const toldEvery = time.Minute
 
 func (r *run) wait(what string) {
 	if r.poll == nil {

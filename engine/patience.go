@@ -19,6 +19,21 @@ type patience struct {
 type wait struct {
 	long time.Duration
 	last time.Time // when it was asked about
+	told bool
+}
+
+// toldEvery is how often it is told, at most, that something else is waited for: a device gets warmer all the time. It is
+// also how long others use a device before that is told while something runs: most do not for long.
+const toldEvery = time.Minute
+
+// hear takes in the answer to a request and says whether it has waited long enough.
+func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
+	vain = r.patience.ends(q, refused)
+	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.running > 0 { // else it is what all wait for
+		w.told = true
+		r.emit(Event{Type: Note, Reason: "waiting: " + r.patience.text(refused)})
+	}
+	return vain
 }
 
 // ends takes in the answer to a request and says whether it has waited long enough. The time in which nobody asked does not

@@ -210,6 +210,27 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 	})
 }
 
+// While something else runs for long, it is told all the same what waits for others, once, when that is not over soon.
+func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
+	for end, want := range map[time.Duration]int{30 * time.Second: 0, 10 * time.Minute: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+			o.uses[outside(w, 1, time.Hour, o)[0].UUID] = until(end)
+			w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}, node{at: "trial.b", says: "b", asks: gpus(1)}, node{at: "wheel.x", says: "x", do: takes(time.Hour)})
+			notes := 0
+			for _, e := range w.events {
+				if e.Type == engine.Note && strings.Contains(e.Reason, "waiting: 1 device (0 of them free; device 0: used by process 4242") {
+					notes++
+				}
+			}
+			if notes != want {
+				t.Errorf("after %s: %d notes, want %d", end, notes, want)
+			}
+		})
+	}
+}
+
 // While all slots are taken, it is these that are waited for.
 func TestWithoutASlotNoTimePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
