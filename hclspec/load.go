@@ -114,10 +114,13 @@ func (l *loader) read() {
 	l.settings()
 }
 
+// RootFiles are the names of files with which a project begins when none is given.
+var RootFiles = [...]string{"benchmarks.hcl", "benchmarks.hcl.json"}
+
 // rootFile finds the file to begin with.
 func (l *loader) rootFile() (string, bool) {
 	name := l.options.File
-	for _, standard := range []string{"benchmarks.hcl", "benchmarks.hcl.json"} {
+	for _, standard := range RootFiles {
 		if _, err := l.dir.Size(standard); name == "" && !errors.Is(err, fs.ErrNotExist) {
 			name = standard
 		}

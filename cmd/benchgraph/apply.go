@@ -79,6 +79,13 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	if err != nil {
 		return err
 	}
+	if p.absent() {
+		s, err := a.open(ctx, o.access) // says so
+		if err == nil {
+			s.close()
+		}
+		return err
+	}
 	unlock, err := a.lockState(p)
 	if err != nil {
 		return err

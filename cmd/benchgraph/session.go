@@ -79,6 +79,15 @@ func (a *app) place() (place, error) {
 	return p, nil
 }
 
+// absent says that there is no file of a project, so that no state is to be made for one.
+func (p place) absent() bool {
+	names := hclspec.RootFiles[:]
+	if p.file != "" {
+		names = []string{p.file}
+	}
+	return !slices.ContainsFunc(names, func(name string) bool { return fileExists(filepath.Join(p.dir, name)) })
+}
+
 // prepare makes the state directory. What is in it belongs to this machine, so git is told to leave it alone.
 func (p place) prepare() error {
 	const remedy = "Choose another directory with BENCHGRAPH_STATE_DIR."
