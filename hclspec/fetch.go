@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -17,9 +19,7 @@ func decodeFetch(r reader, b Block) {
 	r.Need("url", "where the file comes from")
 	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), URLRange: r.At("url")}
 	if f.URL != "" {
-		if u, err := url.Parse(f.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
-			r.Fail(f.URLRange, "Invalid URL", "%q is not an http, https or file URL.", f.URL)
-		}
+		r.download(f.URLRange, f.URL)
 	}
 	if f.SHA256 != "" && !sha256Digits.MatchString(f.SHA256) {
 		r.Fail(r.At("sha256"), "Invalid digest", "sha256 must have 64 lower-case hexadecimal digits.")
@@ -28,4 +28,11 @@ func decodeFetch(r reader, b Block) {
 		f.SHA256 = r.l.options.Lock.Fetches[f.URL].SHA256
 	}
 	r.l.spec.Fetches = append(r.l.spec.Fetches, f)
+}
+
+// download refuses what no file can be downloaded from.
+func (r reader) download(at hcl.Range, location string) {
+	if u, err := url.Parse(location); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
+		r.Fail(at, "Invalid URL", "%q is not an http, https or file URL.", location)
+	}
 }

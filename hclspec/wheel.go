@@ -18,6 +18,9 @@ func decodeWheel(r reader, b Block) {
 		Block: b, Source: r.ref("source", "source"), Prebuilt: r.Strs("prebuilt"), Overlay: r.Globs("overlay"),
 		Outputs: r.Globs("outputs", "**"), Fixes: r.refs("fixes", "fix"),
 	}
+	for i, location := range w.Prebuilt {
+		r.download(r.AtItem("prebuilt", i), location)
+	}
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
 		r.Need("command", "what builds it and leaves the result in $OUT")
