@@ -41,9 +41,9 @@ type exit struct {
 
 // follow sees the program's end, which it brings about when it is to be stopped: first it asks, then it kills.
 func (a *attached) follow(await func() exit, signal func(name string) error) exit {
+	a.output.follow(a.stream) // await may look at it
 	ended := make(chan exit, 1)
 	go func() { ended <- await() }()
-	a.output.follow(a.stream)
 	if a.cmd.Stdin != nil {
 		go a.stream.Feed(a.cmd.Stdin) // not waited for: stdin may block for ever
 	}
