@@ -30,6 +30,7 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[request]int{}
 	real := s.engine
+	defer func() { s.engine = real }()
 	s.engine = between(t, real, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
 		if !strings.HasSuffix(r.URL.Path, "/containers/create") {
 			engine.ServeHTTP(w, r)
@@ -76,7 +77,6 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 		engine.ServeHTTP(w, r)
 	})
 	s.mustDo()
-	s.engine = real
 	if f := s.failureOf("run"); f != nil {
 		t.Fatalf("%+v", f)
 	}
