@@ -75,7 +75,7 @@ func (t *imageTask) Kept(ctx context.Context, e cache.Entry) (string, error) {
 	case !known.has(rec.ID):
 		return "its image is no longer in the engine", nil
 	}
-	t.p.room.made(t.spec.Address.String(), rec.ID, rec.Size)
+	t.p.room.Made(t.spec.Address.String(), rec.ID, rec.Size)
 	return "", nil
 }
 
@@ -120,7 +120,7 @@ func (m *making) write() error {
 	if err != nil {
 		return err
 	}
-	m.p.room.made(m.t.spec.Address.String(), rec.ID, rec.Size)
+	m.p.room.Made(m.t.spec.Address.String(), rec.ID, rec.Size)
 	return os.WriteFile(filepath.Join(m.env.Out, imageFile), append(text, '\n'), 0o644)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/room"
 )
 
 // Labels of images beside those by which the engine finds them.
@@ -93,7 +94,7 @@ func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, err
 			Message: base.name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
 	m.progress("fetch")
-	img, err := m.p.room.within(ctx, m.env.Log, m.t.spec.Address.String(), m.p.basePart(base), func() (docker.Image, error) {
+	img, err := m.p.room.Within(ctx, m.env.Log, m.t.spec.Address.String(), m.p.basePart(base), func() (docker.Image, error) {
 		return m.p.Engine.Pull(ctx, base.name, base.digest, func(p docker.Progress) {
 			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 		})
@@ -164,11 +165,11 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	}
 	at := m.t.spec.Address.String()
 	if found {
-		m.p.room.uses(at, img, part{})
+		m.p.room.Uses(at, img, room.Part{})
 		m.say("%s: found in the engine (%s)\n", what, shortID(img.ID))
 	} else {
 		m.say("%s\n", what)
-		img, err = m.p.room.within(ctx, m.env.Log, at, m.p.room.ownPart(at), func() (docker.Image, error) {
+		img, err = m.p.room.Within(ctx, m.env.Log, at, m.p.room.Own(at), func() (docker.Image, error) {
 			return do(ctx, m.labels(key))
 		})
 		if err != nil {
@@ -258,7 +259,7 @@ func engineFailure(stage string, err error) error {
 	case errors.As(err, &refused):
 		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
 		if docker.IsFull(err) {
-			f.Rule, f.Retry = diskFull, &engine.Retry{Attempts: 1}
+			f.Rule, f.Retry = room.DiskFull, &engine.Retry{Attempts: 1}
 		}
 	case errors.As(err, &gone):
 		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/internal/memo"
+	"github.com/benchgraph/benchgraph/internal/room"
 )
 
 // Store is what a project needs of the store.
@@ -97,7 +98,7 @@ type Project struct {
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
 	made       images                      // what the engine has of ours
-	room       *room                       // for images
+	room       *room.Room                  // for images
 	steps      locks                       // steps of images that are at work
 	sites      sync.Map                    // by image ID: where its Python finds packages
 	unresolved map[string]string           // by name of an image: why nobody knows which one it is
@@ -124,7 +125,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 	p.rules = sync.OnceValues(p.newRules)
 	p.lacks = sync.OnceValue(p.askEngine)
-	p.room = newRoom(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
+	p.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return p
 }
 

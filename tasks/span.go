@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/room"
 )
 
 // spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's images.
@@ -110,12 +111,12 @@ func (b *builder) shareImages(ctx context.Context) {
 	if len(b.Spec.Images) == 0 {
 		return
 	}
-	parts := map[string][]part{}
+	parts := map[string][]room.Part{}
 	for i := range b.Spec.Images {
 		s := &b.Spec.Images[i]
 		parts[s.Address.String()] = b.partsOf(s)
 	}
-	b.room.expect(parts, spansOf(b.list))
+	b.room.Expect(parts, spansOf(b.list))
 	for _, n := range b.list {
 		images := imagesAmong(n.Needs)
 		if n.Kind == "image" {
@@ -131,14 +132,14 @@ func (b *builder) shareImages(ctx context.Context) {
 					return why
 				}
 			}
-			return b.room.tooSmall(ctx, setOf(images))
+			return b.room.TooSmall(ctx, strings.Split(setOf(images), "\n"))
 		}
 	}
 }
 
 // partsOf is all that an image is made from.
-func (b *builder) partsOf(s *hclspec.Image) []part {
-	parts := []part{b.room.ownPart(s.Address.String())}
+func (b *builder) partsOf(s *hclspec.Image) []room.Part {
+	parts := []room.Part{b.room.Own(s.Address.String())}
 	if base := b.images[s.Base]; base != nil {
 		parts = append(parts, b.partsOf(base)...)
 	}
@@ -155,8 +156,8 @@ func (b *builder) partsOf(s *hclspec.Image) []part {
 }
 
 // basePart is the part of an image that a registry sends.
-func (p *Project) basePart(base baseImage) part {
-	return p.room.basePart(base.ref(), p.Lock.Images[base.name].Size)
+func (p *Project) basePart(base baseImage) room.Part {
+	return p.room.Base(base.ref(), p.Lock.Images[base.name].Size)
 }
 
 // ref is what an engine knows the image by; one that is in no registry is pinned by its ID.

@@ -64,7 +64,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 		a.Waves++
-		p.room.begin(ctx, plan)
+		p.room.Begin(ctx, plan)
 		if err := p.recallCanaries(ctx, plan); err != nil {
 			return a, err
 		}

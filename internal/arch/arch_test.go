@@ -20,7 +20,7 @@ const module = "github.com/benchgraph/benchgraph/"
 var storeys = map[string]int{
 	"cmd/benchgraph": 40,
 	"tasks":          30, "report": 30,
-	"internal/git": 25, "internal/overlay": 25, "internal/download": 25, "internal/applylock": 25,
+	"internal/git": 25, "internal/overlay": 25, "internal/room": 25, "internal/download": 25, "internal/applylock": 25,
 	"internal/memo": 25,
 	"engine":        20, "executor": 20, "stats": 20,
 	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,

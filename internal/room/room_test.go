@@ -1,4 +1,4 @@
-package tasks
+package room
 
 import (
 	"slices"
@@ -11,18 +11,18 @@ import (
 )
 
 // shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their own.
-func shared(t *testing.T, names ...string) (*room, map[string]*engine.Span) {
-	r := newRoom(nil, 100, t.TempDir()+"/images", t.TempDir()+"/locks")
-	parts, sets, spans := map[string][]part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
-	base := part{name: "from base", ref: "base", bytes: 40}
+func shared(t *testing.T, names ...string) (*Room, map[string]*engine.Span) {
+	r := New(nil, 100, t.TempDir()+"/images", t.TempDir()+"/locks")
+	parts, sets, spans := map[string][]Part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
+	base := Part{name: "from base", ref: "base", bytes: 40}
 	for _, name := range names {
 		spans[name] = &engine.Span{Name: name}
 		for _, variant := range []string{"/a", "/b"} {
-			parts[name+variant] = []part{{name: name + variant, bytes: 10}, base}
+			parts[name+variant] = []Part{{name: name + variant, bytes: 10}, base}
 			sets[spans[name]] = append(sets[spans[name]], name+variant)
 		}
 	}
-	r.expect(parts, sets)
+	r.Expect(parts, sets)
 	for _, s := range spans {
 		r.pending[s] = true
 	}
@@ -30,7 +30,7 @@ func shared(t *testing.T, names ...string) (*room, map[string]*engine.Span) {
 }
 
 // has puts an image of layers, each of 10 bytes, into the engine.
-func (r *room) has(id string, created int, layers ...string) {
+func (r *Room) has(id string, created int, layers ...string) {
 	var all []docker.Layer
 	for _, l := range layers {
 		all = append(all, docker.Layer{ID: l, Size: 10})
@@ -54,7 +54,7 @@ func TestWhatImagesShareIsCountedOnce(t *testing.T) {
 	// The images of x are there, and were smaller than expected.
 	for i, id := range []string{"x/a", "x/b"} {
 		r.has(id, i, "l1", id)
-		r.made(id, id, 20)
+		r.Made(id, id, 20)
 	}
 	hold("w", "") // 60 are expected yet, and 70 can be had
 	for _, s := range spans {
@@ -64,7 +64,7 @@ func TestWhatImagesShareIsCountedOnce(t *testing.T) {
 		t.Errorf("%v %v", r.held, r.pending)
 	}
 	// What it learnt is known to the next process.
-	if got := newRoom(nil, 100, r.file, "").notes.Bytes["x/a"]; got != 20 {
+	if got := New(nil, 100, r.file, "").notes.Bytes["x/a"]; got != 20 {
 		t.Errorf("x/a takes %d bytes", got)
 	}
 }
@@ -86,10 +86,10 @@ func TestWhoGoesFirst(t *testing.T) {
 	for i, id := range []string{"held/a", "later/a", "done/a", "done/b", "old parent", "old child", "used long ago", "used lately"} {
 		r.has(id, i, "l", id)
 		if strings.Contains(id, "/") {
-			r.made(id, id, 20)
+			r.Made(id, id, 20)
 		}
 	}
-	r.uses("held/b", docker.Image{ID: "held parent"}, part{})
+	r.Uses("held/b", docker.Image{ID: "held parent"}, Part{})
 	r.has("held parent", 9)
 	r.notes.Used["used long ago"] = time.Unix(100, 0)
 	r.notes.Used["used lately"] = time.Unix(200, 0)
@@ -109,7 +109,7 @@ func TestWhoGoesFirst(t *testing.T) {
 // What one apply holds, no other removes.
 func TestAppliesLeaveEachOthersImagesAlone(t *testing.T) {
 	one, spans := shared(t, "x", "y")
-	other := newRoom(nil, 0, t.TempDir()+"/images", one.claims.dir)
+	other := New(nil, 0, t.TempDir()+"/images", one.claims.dir)
 	free := func(id string, want bool) {
 		t.Helper()
 		release, ok := other.claims.alone(id)
@@ -120,15 +120,15 @@ func TestAppliesLeaveEachOthersImagesAlone(t *testing.T) {
 			release()
 		}
 	}
-	one.made("x/a", "sha256:xa", 1)
-	one.made("y/a", "sha256:ya", 1)
+	one.Made("x/a", "sha256:xa", 1)
+	one.Made("y/a", "sha256:ya", 1)
 	free("sha256:xa", true)
 	if why := one.TryHold(spans["x"]); why != "" {
 		t.Fatal(why)
 	}
 	free("sha256:xa", false)
 	free("sha256:ya", true)
-	one.made("x/b", "sha256:xb", 1) // while the span is held
+	one.Made("x/b", "sha256:xb", 1) // while the span is held
 	free("sha256:xb", false)
 	if _, ok := one.claims.alone("sha256:ya"); !ok {
 		t.Error("what nobody holds cannot be removed")

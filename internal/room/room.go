@@ -1,4 +1,5 @@
-package tasks
+// Package room keeps account of the disk of a container engine, which has space for a few images only.
+package room
 
 import (
 	"context"
@@ -18,20 +19,20 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-// room is the disk of the container engine, which has space for a few images only. It is an engine.Room that holds the
-// images of spans, and it makes space by removing images of benchgraph's that nothing needs now. What belongs to somebody
-// else stays.
+// Room is an engine.Room that holds the images of spans on the disk of the container engine. It makes space by removing images of
+// benchgraph's that nothing needs now. What belongs to somebody else stays. It is safe for concurrent use, once Expect and
+// Begin have returned.
 //
 // How much an image takes is known only when it is there. Until then it is expected to take as much as the last time, or
 // three times what its registry sends. A span is held when what it is expected to take can be had; when nothing else is
 // held, it is held in any case, as only a try will tell.
-type room struct {
+type Room struct {
 	engine *docker.Engine // nil: there is none, and nothing to be held
 	limit  int64          // bytes that images of benchgraph's may take; 0: as much as there is
 	file   string         // where notes are kept
 
 	mu      sync.Mutex
-	parts   map[string][]part          // by image: what it is made from, itself included
+	parts   map[string][]Part          // by image: what it is made from, itself included
 	spans   map[*engine.Span][]string  // their images
 	pending map[*engine.Span]bool      // in which something is to be run yet
 	held    map[*engine.Span]bool      //
@@ -41,14 +42,14 @@ type room struct {
 	doing   map[string]int64           // by part: bytes that a step under way may still take
 	own     map[string]ownImage        // by ID: images of benchgraph's that the engine has
 	claims  claims                     // on what is held
-	notes   roomNotes
+	notes   notes
 	small   map[string]string // by images: why they can never be there together, as far as was asked
 
 	making sync.Mutex // space is made by one at a time
 }
 
-// part is something of an image that takes space once, however many images are made from it.
-type part struct {
+// Part is something of an image that takes space once, however many images are made from it.
+type Part struct {
 	name  string
 	ref   string // under which the engine has it; empty: it is the image itself
 	least int64  // bytes that it takes at least
@@ -62,17 +63,20 @@ type ownImage struct {
 }
 
 // roomNotes are what is known from earlier applies. When they are lost, what is guessed is worse.
-type roomNotes struct {
+type notes struct {
 	Used  map[string]time.Time `json:"used"`  // by ID of an image: when a span with it was released
 	Bytes map[string]int64     `json:"bytes"` // by part: what it took
 }
 
-func newRoom(e *docker.Engine, limit int64, file, locks string) *room {
-	r := &room{
+// New returns a room on the disk of an engine, which may be nil: then there is nothing to be held. Images of benchgraph's may
+// take limit bytes there; 0: as much as there is. Notes are kept in a file; locks is the directory by which the applies of
+// one user leave each other's images alone; empty: they do not.
+func New(e *docker.Engine, limit int64, file, locks string) *Room {
+	r := &Room{
 		engine: e, limit: limit, file: file, doing: map[string]int64{}, own: map[string]ownImage{},
 		claims: claims{dir: locks, files: map[string]*os.File{}},
 	}
-	r.expect(nil, nil)
+	r.Expect(nil, nil)
 	if text, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(text, &r.notes) // what cannot be read is not known
 	}
@@ -89,27 +93,27 @@ func newRoom(e *docker.Engine, limit int64, file, locks string) *room {
 // CUDA is packed to between a half and a third, and lies there packed as well until it is unpacked.
 const unpacking = 3
 
-// basePart is what an image is made from that is known by a reference, and of which a registry sends so many bytes.
-func (r *room) basePart(ref string, sent int64) part {
+// Base is what an image is made from that is known by a reference, and of which a registry sends so many bytes.
+func (r *Room) Base(ref string, sent int64) Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := part{name: "from " + ref, ref: ref, least: sent, bytes: unpacking * sent}
+	p := Part{name: "from " + ref, ref: ref, least: sent, bytes: unpacking * sent}
 	if took := r.notes.Bytes[p.name]; took > 0 {
 		p.least, p.bytes = took, took+sent
 	}
 	return p
 }
 
-// ownPart is what an image adds to what it is made from.
-func (r *room) ownPart(image string) part {
+// Own is what an image adds to what it is made from.
+func (r *Room) Own(image string) Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return part{name: image, bytes: r.notes.Bytes[image]}
+	return Part{name: image, bytes: r.notes.Bytes[image]}
 }
 
-// expect notes what the images of a graph are made from and which of them are held together. What is there of them is told
+// Expect notes what the images of a graph are made from and which of them are held together. What is there of them is told
 // anew afterwards, by made.
-func (r *room) expect(parts map[string][]part, spans map[*engine.Span][]string) {
+func (r *Room) Expect(parts map[string][]Part, spans map[*engine.Span][]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts, r.spans = parts, spans
@@ -118,8 +122,8 @@ func (r *room) expect(parts map[string][]part, spans map[*engine.Span][]string) 
 	r.small = map[string]string{}
 }
 
-// begin looks at what there is before a plan is applied. An engine that does not answer is told of by what needs it.
-func (r *room) begin(ctx context.Context, plan *engine.Plan) {
+// Begin looks at what there is before a plan is applied. An engine that does not answer is told of by what needs it.
+func (r *Room) Begin(ctx context.Context, plan *engine.Plan) {
 	images := map[string]bool{}
 	for i := range plan.Steps {
 		if s := &plan.Steps[i]; s.Action == engine.Run {
@@ -137,7 +141,7 @@ func (r *room) begin(ctx context.Context, plan *engine.Plan) {
 }
 
 // TryHold holds the images of a span if there is space for those that are missing.
-func (r *room) TryHold(s *engine.Span) (waitsFor string) {
+func (r *Room) TryHold(s *engine.Span) (waitsFor string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.held) > 0 {
@@ -152,7 +156,7 @@ func (r *room) TryHold(s *engine.Span) (waitsFor string) {
 }
 
 // balance is what spans are expected to take yet, one more included, and what can be had for that.
-func (r *room) balance(more *engine.Span) (needs, can int64, known bool) {
+func (r *Room) balance(more *engine.Span) (needs, can int64, known bool) {
 	free, margin, known := r.free(context.Background())
 	if !known && r.limit == 0 {
 		return 0, 0, false
@@ -182,7 +186,7 @@ func (r *room) balance(more *engine.Span) (needs, can int64, known bool) {
 }
 
 // occupied is what the protected images of benchgraph's take, and what the others take beside them.
-func (r *room) occupied(protected map[string]bool) (kept, others int64) {
+func (r *Room) occupied(protected map[string]bool) (kept, others int64) {
 	seen := map[string]bool{}
 	sum := func(want bool) (bytes int64) {
 		for id, image := range r.own {
@@ -203,7 +207,7 @@ func (r *room) occupied(protected map[string]bool) (kept, others int64) {
 }
 
 // Release gives up the images of a span. They stay until their space is needed.
-func (r *room) Release(s *engine.Span) {
+func (r *Room) Release(s *engine.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, s)
@@ -219,7 +223,7 @@ func (r *room) Release(s *engine.Span) {
 }
 
 // heldIDs are the images of the engine that held spans need.
-func (r *room) heldIDs() map[string]bool {
+func (r *Room) heldIDs() map[string]bool {
 	ids := map[string]bool{}
 	for s := range r.held {
 		maps.Copy(ids, r.idsOf(r.spans[s]))
@@ -228,7 +232,7 @@ func (r *room) heldIDs() map[string]bool {
 }
 
 // save writes the notes down. Nothing depends on them, so that nobody is told when it fails.
-func (r *room) save() {
+func (r *Room) save() {
 	text, err := json.Marshal(r.notes)
 	if err != nil {
 		return
@@ -238,8 +242,8 @@ func (r *room) save() {
 	}
 }
 
-// uses notes that an image is made from one that the engine has, which may be the whole of a part.
-func (r *room) uses(image string, img docker.Image, p part) {
+// Uses notes that an image is made from one that the engine has, which may be the whole of a part.
+func (r *Room) Uses(image string, img docker.Image, p Part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.use(image, img.ID)
@@ -248,7 +252,7 @@ func (r *room) uses(image string, img docker.Image, p part) {
 	}
 }
 
-func (r *room) use(image, id string) {
+func (r *Room) use(image, id string) {
 	if r.ids[image] == nil {
 		r.ids[image] = map[string]bool{}
 	}
@@ -258,8 +262,8 @@ func (r *room) use(image, id string) {
 	}
 }
 
-// made notes that an image is there, as a whole.
-func (r *room) made(image, id string, size int64) {
+// Made notes that an image is there, as a whole.
+func (r *Room) Made(image, id string, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.use(image, id)
@@ -272,17 +276,18 @@ func (r *room) made(image, id string, size int64) {
 	r.notes.Bytes[image] = max(size, 0)
 }
 
-// tooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for each
+// TooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for each
 // of the nodes that use a set, and the engine is asked once.
-func (r *room) tooSmall(ctx context.Context, set string) string {
+func (r *Room) TooSmall(ctx context.Context, images []string) string {
 	if r.engine == nil {
 		return ""
 	}
+	set := strings.Join(images, "\n")
 	r.mu.Lock()
 	why, asked := r.small[set]
 	r.mu.Unlock()
 	if !asked {
-		why = r.neverFit(ctx, strings.Split(set, "\n"))
+		why = r.neverFit(ctx, images)
 		r.mu.Lock()
 		r.small[set] = why
 		r.mu.Unlock()
@@ -290,7 +295,7 @@ func (r *room) tooSmall(ctx context.Context, set string) string {
 	return why
 }
 
-func (r *room) neverFit(ctx context.Context, images []string) string {
+func (r *Room) neverFit(ctx context.Context, images []string) string {
 	needs := r.least(images)
 	free, _, known := r.free(ctx)
 	if (!known || needs <= free) && (r.limit == 0 || needs <= r.limit) {
@@ -321,7 +326,7 @@ func (r *room) neverFit(ctx context.Context, images []string) string {
 }
 
 // least is what is missing of images takes at least.
-func (r *room) least(images []string) (bytes int64) {
+func (r *Room) least(images []string) (bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counted := map[string]bool{}
@@ -337,7 +342,7 @@ func (r *room) least(images []string) (bytes int64) {
 }
 
 // idsOf are the images of the engine that images are, or are made from.
-func (r *room) idsOf(images []string) map[string]bool {
+func (r *Room) idsOf(images []string) map[string]bool {
 	ids := map[string]bool{}
 	for _, image := range images {
 		maps.Copy(ids, r.ids[image])
@@ -346,11 +351,11 @@ func (r *room) idsOf(images []string) map[string]bool {
 }
 
 // find looks for what images are made from.
-func (r *room) find(ctx context.Context, images []string) error {
+func (r *Room) find(ctx context.Context, images []string) error {
 	for _, image := range images {
 		r.mu.Lock()
 		parts := slices.Clone(r.parts[image])
-		parts = slices.DeleteFunc(parts, func(p part) bool { return p.ref == "" || r.there[p.name] })
+		parts = slices.DeleteFunc(parts, func(p Part) bool { return p.ref == "" || r.there[p.name] })
 		r.mu.Unlock()
 		for _, p := range parts {
 			img, err := r.engine.Image(ctx, p.ref)
@@ -360,14 +365,14 @@ func (r *room) find(ctx context.Context, images []string) error {
 			if err != nil {
 				return err
 			}
-			r.uses(image, img, p)
+			r.Uses(image, img, p)
 		}
 	}
 	return nil
 }
 
 // free is what the engine's disk has, and what of it is left alone; false when that is not known.
-func (r *room) free(ctx context.Context) (free, margin int64, known bool) {
+func (r *Room) free(ctx context.Context) (free, margin int64, known bool) {
 	if r.engine == nil {
 		return 0, 0, false
 	}

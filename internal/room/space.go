@@ -1,4 +1,4 @@
-package tasks
+package room
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
-// within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full is
+// Within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full is
 // run once more after everything has gone that may go.
-func (r *room) within(ctx context.Context, log io.Writer, image string, p part, do func() (docker.Image, error)) (docker.Image, error) {
+func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part, do func() (docker.Image, error)) (docker.Image, error) {
 	if r.engine == nil {
 		return do()
 	}
@@ -53,7 +53,7 @@ func (r *room) within(ctx context.Context, log io.Writer, image string, p part, 
 	if err != nil {
 		return made, err
 	}
-	r.uses(image, made, p)
+	r.Uses(image, made, p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own[made.ID] = ownImage{made.Created, layers}
@@ -63,17 +63,18 @@ func (r *room) within(ctx context.Context, log io.Writer, image string, p part, 
 // isFull says whether a step failed since the disk is full: as the engine says, or what was run in a container.
 func isFull(err error) bool {
 	f, ok := errors.AsType[*engine.Failure](err)
-	return docker.IsFull(err) || ok && f.Rule == diskFull
+	return docker.IsFull(err) || ok && f.Rule == DiskFull
 }
 
-const diskFull = "disk_full" // rule
+// DiskFull is the rule of a failure for want of space on a disk.
+const DiskFull = "disk_full"
 
 // fullFailure is the failure of a step that found no space. While others hold some, it may find it later.
-func (r *room) fullFailure(err error) *engine.Failure {
+func (r *Room) fullFailure(err error) *engine.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: diskFull, Stage: "run", Message: err.Error(),
+		Class: cache.Infra, Rule: DiskFull, Stage: "run", Message: err.Error(),
 		Remedy: "free some space where the engine keeps its images, or let it keep them on a larger disk, and apply again",
 	}}
 	if said, ok := errors.AsType[*docker.Error](err); ok {
@@ -87,7 +88,7 @@ func (r *room) fullFailure(err error) *engine.Failure {
 
 // makeSpace removes images of benchgraph's, least recently used first, until the disk has space for a part beside what
 // other steps may still take. Images that later work needs go after all others. It returns how many went.
-func (r *room) makeSpace(ctx context.Context, log io.Writer, p part) (gone int) {
+func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) {
 	if r.engine == nil {
 		return 0
 	}
@@ -117,7 +118,7 @@ func (r *room) makeSpace(ctx context.Context, log io.Writer, p part) (gone int) 
 }
 
 // enough says whether there is space for a part.
-func (r *room) enough(ctx context.Context, p part) bool {
+func (r *Room) enough(ctx context.Context, p Part) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	free, margin, known := r.free(ctx)
@@ -131,7 +132,7 @@ func (r *room) enough(ctx context.Context, p part) bool {
 	return (!known || free-margin >= needs) && (r.limit == 0 || r.limit-kept >= needs)
 }
 
-func (r *room) all() map[string]bool {
+func (r *Room) all() map[string]bool {
 	all := map[string]bool{}
 	for id := range r.own {
 		all[id] = true
@@ -140,7 +141,7 @@ func (r *room) all() map[string]bool {
 }
 
 // look finds out which images of benchgraph's the engine has.
-func (r *room) look(ctx context.Context) error {
+func (r *Room) look(ctx context.Context) error {
 	made, err := r.engine.Images(ctx)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (r *room) look(ctx context.Context) error {
 }
 
 // victims are the images that may go, in that order.
-func (r *room) victims() []string {
+func (r *Room) victims() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held, later := map[string]bool{}, map[string]bool{}
@@ -203,7 +204,7 @@ func (r *room) victims() []string {
 }
 
 // remove removes an image.
-func (r *room) remove(ctx context.Context, log io.Writer, id string) error {
+func (r *Room) remove(ctx context.Context, log io.Writer, id string) error {
 	r.mu.Lock()
 	release, ok := r.claims.alone(id)
 	r.mu.Unlock()
