@@ -121,7 +121,7 @@ var RootFiles = [...]string{"benchmarks.hcl", "benchmarks.hcl.json"}
 func (l *loader) rootFile() (string, bool) {
 	name := l.options.File
 	for _, standard := range RootFiles {
-		if _, err := l.dir.Size(standard); name == "" && !errors.Is(err, fs.ErrNotExist) {
+		if l.dir.Has(standard) && name == "" {
 			name = standard
 		}
 	}

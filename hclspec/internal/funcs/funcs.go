@@ -22,8 +22,8 @@ const Mark = "\x00"
 
 // Table is every function by its name. The file functions read below dir, and all count what they do with meter.
 func Table(dir *project.Dir, meter *Meter) map[string]function.Function {
-	table := map[string]function.Function{}
 	shared := common()
+	table := make(map[string]function.Function, len(shared)+16)
 	for i := range shared {
 		table[shared[i].name] = meter.metered(&shared[i])
 	}

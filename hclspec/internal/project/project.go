@@ -82,6 +82,15 @@ func Clean(name string) (string, error) {
 	return clean, nil
 }
 
+// Has says whether there is a file of that name, or whatever else.
+func (d *Dir) Has(name string) bool {
+	clean, err := Clean(name)
+	if err == nil {
+		_, err = d.stat(clean)
+	}
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // Size is the size in bytes of a regular, readable file. An error wraps fs.ErrNotExist when there is none.
 func (d *Dir) Size(name string) (int64, error) {
 	f, size, err := d.open(name)
