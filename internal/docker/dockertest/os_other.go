@@ -2,8 +2,18 @@
 
 package dockertest
 
-import "syscall"
+import (
+	"syscall"
+	"testing"
+)
 
 func attributes() *syscall.SysProcAttr { return nil }
+
+// Disk skips the test: small file systems are mounted on Linux only.
+func Disk(t testing.TB, _ int64) string {
+	t.Helper()
+	t.Skip("small file systems are mounted on Linux only")
+	return ""
+}
 
 func unmount(string) {}
