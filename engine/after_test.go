@@ -63,6 +63,54 @@ func TestAfterAgain(t *testing.T) {
 	}
 }
 
+// TestALostMeasurement has results read from one that is not there any more. As long as they say all that is asked, it is not
+// measured again; when it must be, they are read anew, for it came out differently.
+func TestALostMeasurement(t *testing.T) {
+	w := newWorld(t)
+	nodes := []node{
+		{at: "trial.1", says: "1", makes: "first"},
+		{at: "trial.2", says: "2", makes: "second", needs: []string{"trial.1"}},
+		{at: "benchmark.b", says: "b", needs: []string{"trial.1", "trial.2"}, reads: true},
+		{at: "compare.c", says: "c", then: []string{"trial.1", "trial.2", "benchmark.b"}},
+		{at: "report.r", says: "r", needs: []string{"compare.c"}},
+	}
+	w.apply(nodes...)
+	w.wantRan("trial.1", "trial.2", "benchmark.b", "compare.c", "report.r")
+	w.evict("trial.2", nodes...)
+	p := w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+	w.wantReason(p, "trial.2", "not needed")
+	w.apply(nodes...)
+	w.wantRan()
+
+	nodes[1].makes, nodes[3].says = "other", "another margin"
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=run benchmark.b=run compare.c=run report.r=run")
+	w.apply(nodes...)
+	w.wantRan("trial.2", "benchmark.b", "compare.c", "report.r")
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+	if got := w.content(p, "report.r"); !strings.Contains(got, "b(first)(other)") || strings.Contains(got, "second") {
+		t.Errorf("the report says %q", got)
+	}
+
+	w.evict("trial.2", nodes...)
+	nodes[3].says = "a third margin"
+	w.apply(nodes...)
+	w.wantRan("trial.2", "compare.c", "report.r") // what it came out as was read before
+
+	w.evict("trial.2", nodes...)
+	nodes[3].says, nodes[1].do = "a fourth margin", fails(cache.Permanent, "crashed")
+	if r := w.apply(nodes...); r.Done != 2 || r.Failed != 1 || r.Cached != 2 {
+		t.Errorf("%+v", r)
+	}
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
+	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked crashed") || !strings.Contains(got, "b(first)(other)") {
+		t.Errorf("the report says %q", got)
+	}
+}
+
 func TestRememberedFailureIsFoundOnceTheKeyIsKnown(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{

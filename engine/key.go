@@ -83,11 +83,8 @@ func hindrance(dep *Node, as state) string {
 
 // why says in one sentence what makes a node stale: the difference between the texts of its last key and of this one.
 func (p *planner) why(ctx context.Context, s *Step) string {
-	if s.damage != "" {
-		return "its result is damaged: " + s.damage
-	}
-	if s.gone != "" {
-		return s.gone
+	if s.damage != "" || s.gone != "" {
+		return s.absence()
 	}
 	for _, dep := range s.Node.Needs {
 		if p.plan.Steps[dep.id].Action == Run {

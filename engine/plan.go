@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -92,11 +93,12 @@ type PlanOptions struct {
 // planner is a plan in the making. state says, for each node, what is known of its result.
 type planner struct {
 	PlanOptions
-	plan  *Plan
-	state []state
-	idle  []bool              // whether all that uses the node is up to date without it
-	first map[cache.Key]*Node // the node that will run for a key
-	text  cache.Description   // of one node after the other
+	plan   *Plan
+	state  []state
+	idle   []bool              // whether all that uses the node is up to date without it
+	proven []bool              // by node: something that was made from its result is there, so that it did not fail, whatever became of it
+	first  map[cache.Key]*Node // the node that will run for a key
+	text   cache.Description   // of one node after the other
 }
 
 type state uint8
@@ -117,6 +119,7 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		plan:        &Plan{Graph: g, Steps: make([]Step, len(g.nodes)), options: o},
 		state:       make([]state, len(g.nodes)),
 		idle:        make([]bool, len(g.nodes)),
+		proven:      make([]bool, len(g.nodes)),
 		first:       make(map[cache.Key]*Node),
 	}
 	for i, n := range g.nodes {
@@ -130,6 +133,9 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		}
 	}
 	p.prune()
+	for p.follow() {
+		p.prune()
+	}
 	for i := range p.plan.Steps {
 		p.settle(ctx, &p.plan.Steps[i])
 	}
@@ -185,7 +191,7 @@ func (p *planner) replaced(n *Node) bool {
 // settled says that all the ends that are part of the node's key are known.
 func (p *planner) settled(n *Node) bool {
 	for _, dep := range n.After {
-		if p.state[dep.id] == missing {
+		if p.state[dep.id] == missing && !p.proven[dep.id] {
 			return false
 		}
 	}
@@ -219,6 +225,11 @@ func (p *planner) take(ctx context.Context, s *Step, reason string, ask func() (
 		if err == nil && s.gone == "" {
 			s.entry, s.Reason = &entry.Meta, reason
 			p.state[n.id] = present
+			if reason == upToDate {
+				for _, dep := range n.Needs {
+					p.proven[dep.id] = true
+				}
+			}
 			return true, nil
 		}
 	}
@@ -308,11 +319,29 @@ func (p *planner) prune() {
 			p.idle[dep.id] = p.idle[dep.id] && served
 		}
 		for _, dep := range n.After {
-			needed[dep.id] = needed[dep.id] || needed[i]
+			needed[dep.id] = needed[dep.id] || needed[i] && p.state[i] != present
 			// That it is blocked is what its user is about.
 			p.idle[dep.id] = p.idle[dep.id] && served && p.state[dep.id] != hindered && p.state[dep.id] != stuck
 		}
 	}
+}
+
+// follow finds results that are there, but may not say any more what they were read from, because that was lost and is to
+// be made anew. They follow, with all that comes of them. It says whether there were any.
+func (p *planner) follow() (found bool) {
+	for i, n := range p.plan.Graph.nodes {
+		s := &p.plan.Steps[i]
+		if p.state[i] != present || n.Standing != nil {
+			continue
+		}
+		anew := n.Reads && slices.ContainsFunc(n.Needs, func(dep *Node) bool { return p.plan.Steps[dep.id].Action == Run })
+		if anew || p.replaced(n) {
+			s.follows, s.entry, s.Reason = true, nil, ""
+			p.state[i], found = missing, true
+			p.hinder(s)
+		}
+	}
+	return found
 }
 
 // settle gives the step its final action and reason.
@@ -326,7 +355,7 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 	case hindered, stuck:
 		s.Action = Blocked
 		if p.idle[n.id] {
-			s.leaveOut(Cached, cmp.Or(s.gone, "not in the store")+", and not needed: all that uses it is up to date")
+			s.leaveOut(Cached, s.absence()+", and not needed: all that uses it is up to date")
 		}
 	case failed:
 		s.Action = Blocked
@@ -342,7 +371,7 @@ func (p *planner) settleMissing(ctx context.Context, s *Step) {
 	n := s.Node
 	if s.Action != Run {
 		if p.idle[n.id] {
-			s.leaveOut(Cached, cmp.Or(s.gone, "not in the store")+", and not needed: all that uses it is up to date")
+			s.leaveOut(Cached, s.absence()+", and not needed: all that uses it is up to date")
 		} else {
 			s.leaveOut(Skip, "not needed: what uses it cannot run")
 		}
@@ -358,6 +387,14 @@ func (p *planner) settleMissing(ctx context.Context, s *Step) {
 	}
 	p.first[s.Key] = n
 	s.Reason = p.why(ctx, s)
+}
+
+// absence says why a node that ran before has no result.
+func (s *Step) absence() string {
+	if s.damage != "" {
+		return "its result is damaged: " + s.damage
+	}
+	return cmp.Or(s.gone, "not in the store")
 }
 
 func (s *Step) leaveOut(as Action, reason string) {
@@ -380,6 +417,10 @@ func (p *planner) endOf(n *Node) string {
 	switch s := &p.plan.Steps[n.id]; p.state[n.id] {
 	case present:
 		return string(NodeDone)
+	case missing:
+		if p.proven[n.id] {
+			return string(NodeDone)
+		}
 	case failed:
 		return endOfFailure(s.Failure.Failure)
 	case excluded:

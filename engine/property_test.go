@@ -111,6 +111,7 @@ func drawNodes(t *rapid.T, h *host, s shape) []node {
 				n.asks.Memory = 1 << 40
 			}
 		}
+		n.reads = rapid.Bool().Draw(t, "reads")
 		n.asks.CPUs = rapid.IntRange(0, 3).Draw(t, "cpus")
 		n.asks.Quiet = rapid.IntRange(0, 4).Draw(t, "quiet") == 0
 		n.do = h.do(n.says)

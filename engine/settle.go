@@ -34,6 +34,11 @@ func (r *run) settle(s *Step) end {
 		if dep == nil {
 			return end{}
 		}
+		if s.follows { // as the next plan will see it: what was made before stands
+			if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
+				return r.cached(s, &entry.Meta, upToDate)
+			}
+		}
 		s.Reason, s.Never = hindrance(dep, as), r.steps[dep.id].Never
 		return r.skipped(s, max(as, stuck))
 	}
@@ -146,6 +151,9 @@ func (r *run) leftOut(s *Step) end {
 		kind = NodeSkipped
 	} else {
 		r.result.Cached++
+	}
+	if s.damage != "" { // which nobody else tells
+		r.emit(Event{Type: Note, Address: s.Node.Address, Reason: s.Reason})
 	}
 	r.emit(Event{Type: kind, Address: s.Node.Address, Key: s.Key, Reason: s.Reason})
 	return end{known: true, state: missing, text: endUnknown, key: s.Key}

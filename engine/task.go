@@ -104,6 +104,7 @@ type Node struct {
 	Exclude   Exclude       // not to be run, whatever its state
 	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing
 	Standing  *Standing     // what is known of it beforehand; nil: nothing
+	Reads     bool          // its result only says what its inputs say: it is read anew from one that is made anew
 
 	id int // position in the order of its graph
 }

@@ -23,6 +23,7 @@ type node struct {
 	says               string // stands for all that determines its output
 	makes              string // what comes out whatever it says; empty: what it says and what its inputs hold
 	needs, order, then []string
+	reads              bool // it only says what its inputs say
 	exclude            engine.Exclude
 	asks               device.Request
 	lasts              time.Duration // declared; 0: not known
@@ -163,7 +164,7 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	var list []*engine.Node
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
-		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Estimate: n.lasts, Spans: n.spans}
+		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Estimate: n.lasts, Spans: n.spans, Reads: n.reads}
 		all[n.at] = made
 		list = append(list, made)
 	}

@@ -222,7 +222,7 @@ func (b *builder) addGroup(g *group) {
 			n.Exclude = gap.exclude()
 			continue
 		}
-		n.Needs = trials[m.name]
+		n.Needs, n.Reads = trials[m.name], true
 	}
 }
 
