@@ -17,15 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "nvml.h"
 
 enum { maxLines = 256 };
-static char lines[maxLines][512];
-static int count;
+static __thread char lines[maxLines][512]; // NVML may be called from any thread
+static __thread int count;
 
-static void load(void) {
-	const char *name = getenv("NVML_SCENARIO");
+static void read_scenario(const char *name) {
 	FILE *f = name ? fopen(name, "r") : NULL;
 	count = 0;
 	while (f && count < maxLines && fgets(lines[count], sizeof lines[count], f)) {
@@ -34,6 +34,16 @@ static void load(void) {
 	}
 	if (f)
 		fclose(f);
+}
+
+// load reads the scenario. One that is empty is just being written: a world without GPUs has a comment in it.
+static void load(void) {
+	const char *name = getenv("NVML_SCENARIO");
+	read_scenario(name);
+	for (int i = 0; name && count == 0 && i < 100; i++) {
+		usleep(1000);
+		read_scenario(name);
+	}
 }
 
 // value finds key=... in a line and copies it; 0 when it is not there.
