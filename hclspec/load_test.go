@@ -544,6 +544,26 @@ func TestEveryAttributeIsOnOneSide(t *testing.T) {
 	}
 }
 
+// A block whose for_each is empty is no mistake, and what is named beside it still counts.
+func TestReferencesToNothingLoseNoOthers(t *testing.T) {
+	spec := load(t, `-- benchmarks.hcl --
+task "none" {
+  for_each = toset([])
+  command  = "true"
+}
+task "some" { command = "true" }
+task "all" {
+  command = "true"
+  needs   = { a = task.none, b = task.some, c = [task.none] }
+}
+`)
+	for _, task := range spec.Tasks {
+		if task.Address == address("task.all") && (len(task.Needs) != 1 || task.Needs[0] != address("task.some")) {
+			t.Errorf("needs %v", task.Needs)
+		}
+	}
+}
+
 func TestParamsAreWrittenAsDeclared(t *testing.T) {
 	spec := load(t, `-- benchmarks.hcl --
 fetch "f" { url = "https://example.com/f" }

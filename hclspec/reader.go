@@ -107,7 +107,7 @@ func (r reader) command(name string) Command {
 		return Command{}
 	}
 	c := Command{Range: r.At(name)}
-	empty := v.Type().IsTupleType() && v.LengthInt() == 0
+	empty := !v.Type().IsObjectType() && !v.Type().IsMapType() && v.CanIterateElements() && v.LengthInt() == 0
 	if v.Type().IsPrimitiveType() {
 		c.Shell = r.text(name)
 		empty = v.Type() == cty.String && strings.TrimSpace(v.AsString()) == ""
@@ -134,7 +134,7 @@ func (r reader) only(name string, v cty.Value, kinds []string) Address {
 	if v.IsNull() || !v.Type().IsObjectType() || v.LengthInt() == 0 {
 		return r.address(name, v, kinds)
 	}
-	if all := r.flatten(name, v, kinds); len(all) > 0 {
+	if all, _ := r.flatten(name, v, kinds); len(all) > 0 {
 		r.Fail(r.At(name), "Which instance?", "%s.%s has for_each, so %s must choose one of its instances: %s.%s[each.key].",
 			all[0].Kind, all[0].Name, name, all[0].Kind, all[0].Name)
 	}
@@ -150,27 +150,31 @@ func (r reader) refs(name string, kinds ...string) []Address {
 	if !ok {
 		return nil
 	}
-	return r.flatten(name, v, kinds)
+	all, _ := r.flatten(name, v, kinds)
+	return all
 }
 
-func (r reader) flatten(name string, v cty.Value, kinds []string) []Address {
+// flatten are the references in a value, and whether all of them are some.
+func (r reader) flatten(name string, v cty.Value, kinds []string) (all []Address, ok bool) {
 	if v.IsNull() || v.Type() == cty.String || !v.CanIterateElements() {
-		if a := r.address(name, v, kinds); a != (Address{}) {
-			return []Address{a}
+		a := r.address(name, v, kinds)
+		if a == (Address{}) {
+			return nil, false
 		}
-		return nil
+		return []Address{a}, true
 	}
-	var all []Address
+	ok = true
 	seen := map[Address]bool{}
 	instances := v.Type().IsObjectType() || v.Type().IsMapType()
 	for _, v := range v.Elements() {
 		if r.l.references > maxReferences {
-			return nil
+			return nil, false
 		}
-		found := r.flatten(name, v, kinds)
-		if len(found) == 0 && instances {
-			return nil // the others are wrong for the same reason
+		found, right := r.flatten(name, v, kinds)
+		if !right && instances {
+			return nil, false // the others are wrong for the same reason
 		}
+		ok = ok && right
 		for _, a := range found {
 			if !seen[a] {
 				seen[a] = true
@@ -178,7 +182,7 @@ func (r reader) flatten(name string, v cty.Value, kinds []string) []Address {
 			}
 		}
 	}
-	return all
+	return all, ok
 }
 
 func (r reader) address(name string, v cty.Value, kinds []string) Address {
