@@ -353,10 +353,10 @@ func (p *Project) pinWheel(w *hclspec.Wheel, url string) {
 	p.Lock.Wheels[w.Address.Name] = byKey
 }
 
-// serving is the first of the URLs whose server has the file; builtHere when each said that it has not.
+// serving is the first of the URLs at which there is a file; builtHere when there is none at any.
 func (p *Project) serving(ctx context.Context, urls []string) (string, error) {
 	for _, url := range urls {
-		_, err := download.Head(ctx, p.HTTP, url)
+		_, err := download.Head(ctx, download.Options{URL: url, Client: p.HTTP, AllowLocal: true})
 		var refused *download.Refused
 		switch {
 		case err == nil:

@@ -134,7 +134,7 @@ func (b *builder) addWheel(w *hclspec.Wheel) {
 		b.addBuild(base, w, src)
 	default:
 		n := b.addAt(base, w.Block, &downloadTask{p: b.Project, url: strings.Join(w.Prebuilt, " ")}, nil)
-		n.Exclude = blocked("none of the prebuilt sources of %s serves %s, and it declares no build", w.Address.Name, w.Address.Key)
+		n.Exclude = blocked("none of the prebuilt sources of %s serves it, and it declares no build", w.Address)
 	}
 }
 

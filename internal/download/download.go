@@ -104,12 +104,17 @@ type transient struct {
 func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
-// Head asks for size and version of a file without bringing it. A server that does not understand HEAD is asked for the
-// first byte instead. Errors are *Refused, *Unavailable or ctx's cause.
-func Head(ctx context.Context, client *http.Client, rawURL string) (Info, error) {
-	g, err := newGetter(Options{URL: rawURL, Client: client})
+// Head asks for size and version of a file without bringing it; of the options it heeds URL, Client, AllowLocal, Backoff and
+// Stall. A server that does not understand HEAD is asked for the first byte instead. Errors are *Refused, *Unavailable or
+// ctx's cause.
+func Head(ctx context.Context, o Options) (Info, error) {
+	g, err := newGetter(o)
 	if err != nil {
 		return Info{}, err
+	}
+	if g.local() {
+		_, size, err := g.localFile()
+		return Info{Size: size}, err
 	}
 	var info Info
 	err = g.retry(ctx, func(ctx context.Context) (bool, error) {

@@ -384,12 +384,12 @@ func TestHeadTellsSizeAndVersion(t *testing.T) {
 		}
 	}
 	for name, h := range map[string]http.HandlerFunc{"HEAD": good, "not allowed": getOnly(405), "signed for GET": getOnly(403)} {
-		if got, err := Head(t.Context(), nil, serve(t, h).URL); err != nil || got != want {
+		if got, err := Head(t.Context(), Options{URL: serve(t, h).URL}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 	s := serve(t, status(404))
-	_, err := Head(t.Context(), nil, s.URL+"/x?token=1")
+	_, err := Head(t.Context(), Options{URL: s.URL + "/x?token=1"})
 	if r, ok := errors.AsType[*Refused](err); !ok || r.Status != 404 || len(s.ranges()) != 1 {
 		t.Errorf("%v after %d requests", err, len(s.ranges()))
 	}
@@ -398,6 +398,15 @@ func TestHeadTellsSizeAndVersion(t *testing.T) {
 func TestFilesOfThisMachine(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "a file")
 	write(t, source, content)
+	head := Options{URL: "file://" + filepath.ToSlash(source), AllowLocal: true}
+	if got, err := Head(t.Context(), head); err != nil || got != (Info{Size: int64(len(content))}) {
+		t.Errorf("Head: %+v, %v", got, err)
+	}
+	for _, o := range []Options{{URL: head.URL}, {URL: head.URL + "x", AllowLocal: true}, {URL: filepath.Dir(source), AllowLocal: true}} {
+		if _, err := Head(t.Context(), o); !errors.As(err, new(*Refused)) {
+			t.Errorf("Head of %+v: %v", o, err)
+		}
+	}
 	for _, url := range []string{source, "file://" + strings.ReplaceAll(source, " ", "%20")} {
 		o := options(t, url)
 		o.AllowLocal = true

@@ -30,7 +30,7 @@ func Get(ctx context.Context, o Options) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if g.parsed.Scheme == "" || g.parsed.Scheme == "file" {
+	if g.local() {
 		return g.copyLocal(ctx)
 	}
 	part, err := os.OpenFile(g.part(), os.O_CREATE|os.O_RDWR, 0o644)
@@ -268,30 +268,42 @@ func (t *transfer) discard() {
 	os.Remove(t.note())
 }
 
-// copyLocal is Get for a file of this machine.
-func (g *getter) copyLocal(ctx context.Context) (Info, error) {
-	path := g.URL
+// local says whether the URL names a file of this machine.
+func (g *getter) local() bool { return g.parsed.Scheme == "" || g.parsed.Scheme == "file" }
+
+// localFile is the path of the file that the URL names, and its size in bytes. Errors are *Refused.
+func (g *getter) localFile() (path string, size int64, err error) {
+	path = g.URL
 	if g.parsed.Scheme == "file" {
 		path = g.parsed.Path
 	}
 	switch {
 	case !g.AllowLocal:
-		return Info{}, &Refused{URL: g.shown, Err: errors.New("files of this machine are not allowed here")}
+		err = errors.New("files of this machine are not allowed here")
 	case !filepath.IsAbs(path) || g.parsed.Scheme == "file" && g.parsed.Host != "" && g.parsed.Host != "localhost":
-		return Info{}, &Refused{URL: g.shown, Err: errors.New("not an absolute path of this machine")}
+		err = errors.New("not an absolute path of this machine")
+	default:
+		var info os.FileInfo
+		if info, err = os.Stat(path); err == nil && info.Mode().IsRegular() { // a pipe is not even opened: it would be waited for
+			return path, info.Size(), nil
+		} else if err == nil {
+			err = errors.New("not a regular file")
+		}
+	}
+	return "", 0, &Refused{URL: g.shown, Err: err}
+}
+
+// copyLocal is Get for a file of this machine.
+func (g *getter) copyLocal(ctx context.Context) (Info, error) {
+	path, _, err := g.localFile()
+	if err != nil {
+		return Info{}, err
 	}
 	in, err := os.Open(path)
 	if err != nil {
 		return Info{}, &Refused{URL: g.shown, Err: err}
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return Info{}, &Refused{URL: g.shown, Err: err}
-	}
 	out, err := os.OpenFile(g.part(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
 	if err != nil {
 		return Info{}, err
