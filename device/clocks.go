@@ -85,7 +85,7 @@ func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, er
 	if err := os.MkdirAll(c.Records, 0o755); err != nil {
 		return nil, err
 	}
-	record, err := writeRecord(c.Records, l.GPUs)
+	record, err := newRecord(c.Records, l.GPUs)
 	if err != nil {
 		return nil, fmt.Errorf("record of locked clocks: %w", err)
 	}
@@ -100,21 +100,30 @@ func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, er
 	return locked, nil
 }
 
-// writeRecord writes a record of its own that is whole as soon as it has its name.
-func writeRecord(dir string, devices []Device) (string, error) {
+// newRecord makes a record with a name of its own.
+func newRecord(dir string, devices []Device) (string, error) {
 	f, err := os.CreateTemp(dir, "*.new")
 	if err != nil {
 		return "", err
 	}
-	for _, d := range devices {
-		_, writeErr := fmt.Fprintln(f, d.UUID)
-		err = errors.Join(err, writeErr)
-	}
 	record := strings.TrimSuffix(f.Name(), ".new")
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+	return record, errors.Join(f.Close(), writeRecord(record, devices))
+}
+
+// writeRecord makes a record one of these devices: it is always whole, and without any there is none.
+func writeRecord(record string, devices []Device) error {
+	if len(devices) == 0 {
+		return os.Remove(record)
 	}
-	return record, os.Rename(f.Name(), record)
+	fresh := record + ".new"
+	var text strings.Builder
+	for _, d := range devices {
+		fmt.Fprintln(&text, d.UUID)
+	}
+	if err := os.WriteFile(fresh, []byte(text.String()), 0o600); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	return os.Rename(fresh, record)
 }
 
 // clockPatience is how long a device may take to get to the clock that it was locked at.
@@ -124,9 +133,10 @@ const clockPatience = 3 * time.Second
 const guardPatience = 10 * time.Second
 
 func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
-	for _, d := range l.devices {
+	for i, d := range l.devices {
 		if err := l.driver.source.(locker).lock(d, mhz); err != nil {
-			return fmt.Errorf("device %d: %w", d.Index, err)
+			// What refuses the lock refuses its reset as well: only what was locked is there to be reset.
+			return errors.Join(fmt.Errorf("device %d: %w", d.Index, err), writeRecord(l.record, l.devices[:i]))
 		}
 	}
 	end := time.Now().Add(clockPatience)

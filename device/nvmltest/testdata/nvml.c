@@ -10,8 +10,9 @@
 //   path from=GPU-a to=GPU-b level=40
 //   xid on=GPU-a code=79
 //
-// lock=4 at a gpu is the error that locking its clocks returns, and drift=1 means that it has no effect. What was locked and reset
-// is appended, a line each, to the file NVML_SCENARIO.clocks, which all processes share: "lock GPU-a 1410", "reset GPU-a".
+// lock=4 at a gpu is the error that locking its clocks returns, reset=4 the one of resetting them, and drift=1 means that locking has
+// no effect. What was locked and reset is appended, a line each, to the file NVML_SCENARIO.clocks, which all processes share:
+// "lock GPU-a 1410", "reset GPU-a".
 //
 // Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack.
 #include <stdio.h>
@@ -300,7 +301,13 @@ nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t d, unsigned int min, unsi
 		err = NVML_ERROR_INVALID_ARGUMENT;
 	return err ? err : note(d, "lock %s %u\n", max);
 }
-nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t d) { return note(d, "reset %s\n", 0); }
+nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t d) {
+	nvmlReturn_t err;
+	const char *line = lineOf(d, &err);
+	if (!err)
+		err = (nvmlReturn_t)amount(line, "reset", 0);
+	return err ? err : note(d, "reset %s\n", 0);
+}
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
 	set->handle = calloc(1, sizeof *set->handle);
 	return NVML_SUCCESS;
