@@ -89,7 +89,7 @@ func (p Process) String() string {
 type Busy struct {
 	Device Device
 	Why    string
-	Gone   bool // it does not answer
+	Gone   bool // it does not answer, or is lost: there is nothing to wait for
 }
 
 func (b *Busy) Error() string {
@@ -120,6 +120,9 @@ func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 		why, err := d.Idle(dev, l)
 		if err != nil {
 			return &Busy{Device: dev, Why: err.Error(), Gone: true}
+		}
+		if lost := d.Lost(dev); lost != "" { // errors are told once: whoever reads one must act on it
+			return &Busy{Device: dev, Why: lost, Gone: true}
 		}
 		if why != "" {
 			return &Busy{Device: dev, Why: why}

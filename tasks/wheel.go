@@ -114,6 +114,13 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	return nil
 }
 
+// Builds says whether a node runs the build of a wheel. A wheel with a prebuilt source is downloaded, one with an overlay is
+// laid over a build that is a node of its own.
+func Builds(n *engine.Node) bool {
+	_, ok := n.Task.(*buildTask)
+	return ok
+}
+
 // addWheel adds the nodes of one wheel.
 func (b *builder) addWheel(w *hclspec.Wheel) {
 	src := b.source(w.Source)
