@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ type locker interface {
 	reset(d Device) error
 	cannotLock() string // why it can lock none; empty: nothing is known against it
 }
+
+// errNoLock is why a device's clock was neither locked nor reset: there is no such thing.
+var errNoLock = errors.New("its clocks cannot be locked")
 
 // clockStep is by how many MHz a clock may differ from what it was locked at: drivers choose the nearest that a device has.
 const clockStep = 20
@@ -162,7 +166,7 @@ func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
 	return nil
 }
 
-// Reset gives the devices their own clocks back. A second call does nothing.
+// Reset gives the devices their own clocks back. One for which that fails is left out from now on. A second call does nothing.
 func (l *LockedClocks) Reset() (err error) {
 	l.reset.Do(func() {
 		err = resetRecord(l.driver, l.record)
@@ -171,7 +175,8 @@ func (l *LockedClocks) Reset() (err error) {
 	return err
 }
 
-// resetRecord resets the clocks of a record and removes it. One that is not there any more is done.
+// resetRecord resets the clocks of a record and removes it. One that is not there any more is done. Devices that are still
+// locked are left out from now on: they would be measured as if they were not.
 func resetRecord(d *Driver, record string) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,11 +187,12 @@ func resetRecord(d *Driver, record string) error {
 	}
 	l, ok := d.source.(locker)
 	if !ok {
-		return fmt.Errorf("locked clocks: %s", d.Reason)
+		return d.stillLocked(strings.Fields(string(text)), fmt.Errorf("NVML is needed: %s", d.Reason))
 	}
 	for _, uuid := range strings.Fields(string(text)) {
-		if resetErr := l.reset(Device{UUID: uuid}); resetErr != nil && !Gone(resetErr) { // what is gone has no clock
-			err = errors.Join(err, fmt.Errorf("clocks of device %s: %w", uuid, resetErr))
+		resetErr := l.reset(Device{UUID: uuid})
+		if resetErr != nil && !Gone(resetErr) && !errors.Is(resetErr, errNoLock) { // what is gone has no clock
+			err = errors.Join(err, d.stillLocked([]string{uuid}, resetErr))
 		}
 	}
 	if err != nil {
@@ -196,6 +202,16 @@ func resetRecord(d *Driver, record string) error {
 		return err
 	}
 	return nil
+}
+
+// stillLocked leaves out devices whose clocks could not be reset, and says so.
+func (d *Driver) stillLocked(uuids []string, why error) error {
+	for _, dev := range d.Devices {
+		if slices.Contains(uuids, dev.UUID) {
+			d.lose(dev, fmt.Sprintf("its clock is still locked: %v", why))
+		}
+	}
+	return fmt.Errorf("left out from now on, with a clock that is still locked: %s: %w", strings.Join(uuids, ", "), why)
 }
 
 // GuardClocks waits until alive ends, which is when the process that locked the clocks of a record is gone or done, and
@@ -212,7 +228,8 @@ func GuardClocks(ctx context.Context, alive io.Reader, record, library string) e
 
 // ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them. Their records
 // are in a directory, by which nobody may lock clocks meanwhile. The locks of devices are where Options say. It
-// returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay for later.
+// returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay for later, and
+// their devices are left out.
 func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 	files, err := os.ReadDir(records)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,14 +242,14 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 		path := filepath.Join(records, f.Name())
 		if filepath.Ext(path) == ".new" { // nothing was locked by it yet
 			_ = os.Remove(path)
-		} else if err := resetLeft(d, path, hostLock, gpuLocks); err != nil {
-			left = append(left, err)
+		} else if err := resetLeft(d, path, hostLock, gpuLocks, guardPatience); err != nil {
+			left = append(left, fmt.Errorf("%w; apply as root, or reset it with nvidia-smi --reset-gpu-clocks and remove %s", err, path))
 		}
 	}
 	return left
 }
 
-func resetLeft(d *Driver, record, hostLock, gpuLocks string) error {
+func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Duration) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a guard was just about it
@@ -245,10 +262,11 @@ func resetLeft(d *Driver, record, hostLock, gpuLocks string) error {
 		return err
 	}
 	defer host.close()
-	for _, uuid := range strings.Fields(string(text)) {
-		lock, err := host.await(Device{UUID: uuid}, guardPatience)
+	uuids := strings.Fields(string(text))
+	for _, uuid := range uuids {
+		lock, err := host.await(Device{UUID: uuid}, patience)
 		if err != nil {
-			return fmt.Errorf("the clocks of device %s are still locked by an earlier apply, and reset once nobody has leased it: %w", uuid, err)
+			return d.stillLocked(uuids, fmt.Errorf("an earlier apply locked it, and it is reset once nobody has leased %s: %w", uuid, err))
 		}
 		defer lock.close()
 	}

@@ -44,7 +44,7 @@ func clockError(ret nvml.Return) error {
 	case nvml.ERROR_NO_PERMISSION:
 		return errNotRoot
 	case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_FUNCTION_NOT_FOUND:
-		return errors.New("its clocks cannot be locked")
+		return errNoLock
 	case nvml.ERROR_INVALID_ARGUMENT:
 		return errors.New("it has no such clock")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -175,6 +176,79 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	if got := w.told(); !strings.HasSuffix(got, "lock GPU-b 1300; reset GPU-a; reset GPU-b; ") {
 		t.Error(got)
 	}
+}
+
+// A device whose clock stays locked is granted to nobody, and its record stays for who can reset it: a block on it would be
+// measured at that clock, and nothing would tell.
+func TestWhatStaysLockedIsLeftOut(t *testing.T) {
+	const fails = "mem=2619 slow=0x44"
+	stuck := strings.Replace(twoH100, fails, "reset=4 slow=0x44", 1)
+	lock := func(t *testing.T) (*clockWorld, *Lease, *LockedClocks) {
+		w := newClockWorld(t, twoH100, false)
+		l := w.lease()
+		locked, err := w.clocks.Lock(t.Context(), l, 1200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, l, locked
+	}
+	// left are the indices of the devices that are left out, as one that is measured on would be told of them.
+	left := func(w *clockWorld) (indices []int) {
+		for _, q := range w.driver.Quarantined() {
+			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") || w.driver.Lost(w.driver.Devices[q.Index]) != q.Why {
+				w.t.Errorf("%+v, lost: %q", q, w.driver.Lost(w.driver.Devices[q.Index]))
+			}
+			indices = append(indices, q.Index)
+		}
+		return indices
+	}
+	t.Run("after a block", func(t *testing.T) {
+		w, _, locked := lock(t)
+		w.play(stuck)
+		if err := locked.Reset(); err == nil || !strings.Contains(err.Error(), "GPU-b: only root") {
+			t.Error(err)
+		}
+		if got := left(w); !slices.Equal(got, []int{1}) || w.records() != 1 {
+			t.Errorf("left out are %v, %d records", got, w.records())
+		}
+	})
+	t.Run("by an earlier apply", func(t *testing.T) {
+		w, l, _ := lock(t)
+		l.Release()
+		w.play(stuck)
+		errs := ResetLeft(w.driver, w.clocks.Records, w.locks, "")
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "GPU-b: only root may lock the clocks of devices; apply as root, or") || w.records() != 1 {
+			t.Errorf("%v, %d records", errs, w.records())
+		}
+		if got := left(w); !slices.Equal(got, []int{1}) {
+			t.Errorf("left out are %v", got)
+		}
+	})
+	t.Run("on devices that another one holds", func(t *testing.T) {
+		w, _, locked := lock(t)
+		if err := resetLeft(w.driver, locked.record, w.locks, "", 0); err == nil || w.records() != 1 {
+			t.Errorf("%v, %d records", err, w.records())
+		}
+		if got := left(w); !slices.Equal(got, []int{0, 1}) {
+			t.Errorf("left out are %v", got)
+		}
+	})
+	t.Run("without NVML", func(t *testing.T) {
+		w, l, _ := lock(t)
+		l.Release()
+		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
+		devices[1].UUID, d.Devices = "GPU-b", devices
+		if errs := ResetLeft(d, w.clocks.Records, w.locks, ""); len(errs) != 1 || d.Lost(devices[1]) == "" || d.Lost(devices[0]) != "" {
+			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))
+		}
+	})
+	t.Run("not where nothing can be locked", func(t *testing.T) {
+		w, _, locked := lock(t)
+		w.play(strings.Replace(twoH100, fails, "reset=3 slow=0x44", 1))
+		if err := locked.Reset(); err != nil || left(w) != nil || w.records() != 0 {
+			t.Errorf("%v, %d records", err, w.records())
+		}
+	})
 }
 
 func TestOffClock(t *testing.T) {
