@@ -80,6 +80,23 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 	})
+	// A critical error is told once: who waits reads it, and the device is lost from then on.
+	synctest.Test(t, func(t *testing.T) {
+		told := false
+		d, devices := play(func(dev Device, _ int) (Reading, error) {
+			if dev.Index == 1 && !told {
+				told = true
+				return Reading{Xids: []uint64{79}}, nil
+			}
+			return Reading{}, nil
+		})
+		for range 2 {
+			var busy *Busy
+			if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone || busy.Device.Index != 1 || busy.Why != "Xid 79 (fallen off the bus)" {
+				t.Errorf("%v", err)
+			}
+		}
+	})
 }
 
 // What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.

@@ -75,6 +75,9 @@ const (
 	DiskFull   = "disk_full"   // others left it no room on the disk
 )
 
+// DeviceLostRemedy is what to do about [DeviceLost].
+const DeviceLostRemedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
+
 // giveUp ends all steps of a request that nothing can be granted to.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
@@ -84,7 +87,7 @@ func (r *run) giveUp(q device.Request, why *device.Refusal) {
 		f.Remedy = "free some space (benchgraph cache gc), and apply again; apply -device-wait=DURATION waits longer"
 	case why.Lost:
 		f.Rule, f.Message = DeviceLost, "too few of the devices that it needs are left"
-		f.Remedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
+		f.Remedy = DeviceLostRemedy
 	default:
 		f.Rule, f.Message = DeviceBusy, fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit)
 		f.Remedy = "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer"

@@ -46,7 +46,10 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
 		if busy, ok := errors.AsType[*device.Busy](err); ok {
-			err = voided("device_busy", "start", "the devices are not idle", busy.Error())
+			if busy.Gone {
+				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), engine.DeviceLostRemedy)
+			}
+			err = voided(engine.DeviceBusy, "start", "the devices are not idle", busy.Error())
 		}
 		return nil, err
 	}
@@ -83,7 +86,7 @@ func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums 
 		if err != nil {
 			why = err.Error()
 		}
-		if why != "" {
+		if why = cmp.Or(t.p.GPUs.Lost(d), why); why != "" {
 			t.p.GPUs.LeaveOut(d, why)
 			sums[i].LeftOut = why
 		}
@@ -93,6 +96,9 @@ func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums 
 
 // voided is the failure of a block that does not count, whoever was measured.
 func voided(rule, stage, message, evidence string) error {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message, Evidence: evidence,
-		Remedy: "end what else uses the devices, or let them cool down, and apply again"}}
+	return infra(rule, stage, message, evidence, "end what else uses the devices, or let them cool down, and apply again")
+}
+
+func infra(rule, stage, message, evidence, remedy string) error {
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message, Evidence: evidence, Remedy: remedy}}
 }

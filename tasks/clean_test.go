@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 	"github.com/benchgraph/benchgraph/engine"
@@ -80,6 +81,44 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 		if got := driver.Lost(driver.Devices[0]); got != "" {
 			t.Errorf("once free, it is lost: %q", got)
 		}
+	})
+}
+
+// A critical error is told once. Whether the gate reads it or the aftermath, nothing more is measured on the device, and the
+// failure does not blame others.
+func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
+	const idle = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\n"
+	const xid = "Xid 79 (fallen off the bus)"
+	refuses := func(t *testing.T, trial *trialTask, env *engine.Env) {
+		t.Helper()
+		_, err := trial.watched(t.Context(), env, func(context.Context) error { t.Error("it ran"); return nil })
+		f, _ := errors.AsType[*engine.Failure](err)
+		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != engine.DeviceLostRemedy || !strings.Contains(f.Evidence, xid) {
+			t.Errorf("%+v", err)
+		}
+	}
+	t.Run("gate", func(t *testing.T) {
+		trial, env, play := watchedWorld(t, idle)
+		synctest.Test(t, func(t *testing.T) {
+			play(idle + "xid on=GPU-a code=79\n")
+			refuses(t, trial, env)
+			refuses(t, trial, env)
+		})
+	})
+	t.Run("aftermath", func(t *testing.T) {
+		trial, env, play := watchedWorld(t, idle)
+		synctest.Test(t, func(t *testing.T) {
+			dirty := strings.Replace(idle, "used=4", "used=60000", 1)
+			sums, err := trial.watched(t.Context(), env, func(context.Context) error {
+				play(dirty)
+				time.AfterFunc(freePatience/2, func() { play(idle + "xid on=GPU-a code=79\n") })
+				return nil
+			})
+			if err != nil || len(sums) != 1 || sums[0].LeftOut != xid {
+				t.Errorf("%+v, %v", sums, err)
+			}
+			refuses(t, trial, env)
+		})
 	})
 }
 
