@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type planFlags struct {
@@ -65,8 +66,8 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
+	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
 	s.warn(s.unset(p))
-	s.memorize(ctx, p, &o.selection)
 	f := s.forecast(p)
 	if o.json {
 		err = view.PlanJSON(a.stdout, p, f, viewDiagnostics(s.warnings))
@@ -102,6 +103,9 @@ func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 		if st := &p.Steps[i]; st.Action == engine.Run {
 			block, _, _ := strings.Cut(st.Node.Address, "[")
 			due[block] = true
+			if _, name, ok := strings.Cut(block, "."); ok && tasks.Builds(st.Node) {
+				due["build."+name] = true // also of a wheel without overlay, which builds in its own node
+			}
 		}
 	}
 	var diags hcl.Diagnostics
@@ -125,7 +129,7 @@ func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 	}
 	for _, w := range spec.Wheels {
 		if w.Build != nil {
-			check(w.Block, "wheel", w.Build.Secrets)
+			check(w.Block, "build", w.Build.Secrets)
 		}
 	}
 	return diags
