@@ -80,8 +80,13 @@ type note struct {
 
 const maxNote = 64 << 10
 
-// write notes in a lock file who holds it. It may belong to another user.
+// write notes in a lock file who holds it. It may belong to another user. One that has a second name may be anybody's file,
+// linked to by whoever wants it gone; it is locked like others, and nothing written.
 func (l *fileLock) write(n note) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(l.f.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
+		return
+	}
 	text, err := json.Marshal(n)
 	if err != nil || l.f.Truncate(0) != nil {
 		return

@@ -68,3 +68,53 @@ func TestWhoHoldsADevice(t *testing.T) {
 		})
 	}
 }
+
+// In a directory of all users anybody may give another file the name of a lock. Whoever leases the device leaves that file alone.
+func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
+	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
+	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(1, "NVIDIA L4", 24*gib), HostLock: host, GPULocks: locks}
+	p := newPool(t, o)
+	file := filepath.Join(t.TempDir(), "somebody's")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(file, filepath.Join(locks, o.GPUs[0].UUID)); err != nil {
+		t.Fatal(err)
+	}
+	one := must(t, p, device.Request{GPUs: device.GPUs{Count: 1}})
+	one.Name("trial.x")
+	if h, err := device.HolderOf(o.GPUs[0], host, locks); err != nil || h == nil || h.Node != "" {
+		t.Errorf("held by %+v, %v", h, err)
+	}
+	one.Release()
+	text, err := os.ReadFile(file)
+	info, statErr := os.Stat(file)
+	if err != nil || statErr != nil || string(text) != "precious" || info.Mode() != 0o600 {
+		t.Errorf("the file has %q, %v, %v, %v", text, info.Mode(), err, statErr)
+	}
+}
+
+// Where everybody can remove the locks of others, they are none.
+func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
+	dir := t.TempDir()
+	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(1, "NVIDIA L4", 24*gib), HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
+	for _, test := range []struct {
+		name string
+		mode os.FileMode
+		ok   bool
+	}{{"open to all", 0o777, false}, {"sticky", 0o777 | os.ModeSticky, true}, {"one's own", 0o755, true}} {
+		if err := os.MkdirAll(o.GPULocks, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(o.GPULocks, test.mode); err != nil {
+			t.Fatal(err)
+		}
+		p, err := device.NewPool(o)
+		if (err == nil) != test.ok || err != nil && !strings.Contains(err.Error(), "run chmod +t "+o.GPULocks) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if err == nil {
+			p.Close()
+		}
+	}
+}

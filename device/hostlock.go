@@ -48,10 +48,16 @@ func openToAll(dir string) error {
 		return err
 	}
 	info, err := os.Lstat(dir)
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	if err != nil {
+		return err
 	}
-	return err
+	if !info.IsDir() {
+		return &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	}
+	if info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run chmod +t %[1]s", dir, info.Mode())
+	}
+	return nil
 }
 
 // enter counts one more lease, or says what it waits for.
@@ -138,14 +144,16 @@ type fileLock struct {
 func openLock(path string) (*fileLock, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f, err = os.OpenFile(path, os.O_RDONLY|careful, 0)
-	}
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|careful, 0o644)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|careful, 0o644)
 		if err == nil {
-			_ = f.Chmod(0o644) // whatever the umask; fails only for who did not make it after all
+			_ = f.Chmod(0o644) // whatever the umask
+		} else if errors.Is(err, fs.ErrExist) { // somebody else has just made it
+			f, err = os.OpenFile(path, os.O_RDWR|careful, 0)
 		}
+	}
+	if err != nil {
+		f, err = os.OpenFile(path, os.O_RDONLY|careful, 0)
 	}
 	if err != nil {
 		return nil, err
