@@ -418,6 +418,29 @@ known_issue "k" {
 	}
 }
 
+func TestADivisionByZeroMattersOnlyWhereItIsUsed(t *testing.T) {
+	spec := load(t, `-- benchmarks.hcl --
+variable "n" {
+  type    = number
+  default = 0
+}
+task "t" {
+  command = "true"
+  env = {
+    TRY    = try(1 / var.n, "none")
+    CAN    = "${can(1 / var.n)} ${can(1 % var.n)} ${can(0 / 0)} ${can(1 / 2)}"
+    CHOSEN = var.n == 0 ? 1 : 10 / var.n
+    REST   = 7 % 4
+  }
+}
+`)
+	for name, want := range map[string]string{"TRY": "none", "CAN": "false false false true", "CHOSEN": "1", "REST": "3"} {
+		if got := spec.Tasks[0].Env[name].String(); got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestReferencesPassThroughExpressions(t *testing.T) {
 	spec := load(t, `-- benchmarks.hcl --
 locals {

@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
@@ -32,6 +33,24 @@ func (e *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		e.count(e.scope.Meter, v)
 	}
 	return v, diags
+}
+
+// divisor is what something is divided by. By 0, HCL computes infinity; here it is a mistake, which try and can catch and
+// which does not matter in the result of a condition that is not chosen.
+type divisor struct{ hclsyntax.ParenthesesExpr }
+
+// UnwrapExpression leads HCL's static analysis to what was written.
+func (e *divisor) UnwrapExpression() hcl.Expression { return e.Expression }
+
+func (e *divisor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.Expression.Value(ctx)
+	n, err := convert.Convert(v, cty.Number)
+	if diags.HasErrors() || err != nil || !n.IsKnown() || n.IsNull() || n.AsBigFloat().Sign() != 0 {
+		return v, diags
+	}
+	return cty.UnknownVal(cty.Number), append(diags, &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Division by zero", Detail: "The divisor here is 0.", Subject: &e.SrcRange, Expression: e, EvalContext: ctx,
+	})
 }
 
 // blame remembers the innermost expression in which there was too much.
@@ -111,8 +130,8 @@ func (s *Scope) metering(expr hclsyntax.Expression) hclsyntax.Expression {
 			break
 		}
 		e.LHS, e.RHS = s.metering(e.LHS), s.metering(e.RHS)
-		if e.Op == hclsyntax.OpDivide {
-			return s.parenthesized(e, (*funcs.Meter).Quotient)
+		if e.Op == hclsyntax.OpDivide || e.Op == hclsyntax.OpModulo {
+			e.RHS = &divisor{hclsyntax.ParenthesesExpr{Expression: e.RHS, SrcRange: e.RHS.Range()}}
 		}
 		return s.parenthesized(e, (*funcs.Meter).Number)
 	case *hclsyntax.ConditionalExpr:

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"regexp"
@@ -48,8 +49,11 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 	if !ok {
 		return standard
 	}
-	if percent, is := percentage(given); is {
+	if percent, is := percentage(given); is && percent > 0 && percent/100 < high {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not a percentage: write %g.", name, percent/100)
+		return standard
+	} else if is {
+		r.Fail(r.At(name), "Wrong type", "%s must be a number that lies between 0 and %g, not a percentage.", name, high)
 		return standard
 	}
 	v, ok := r.As(name, cty.Number, "a number")
@@ -105,7 +109,10 @@ func (r Reader) Size(name string) int64 {
 		parse = units.RAMInBytes
 	}
 	n, err := parse(given)
-	if _, bare := strconv.ParseFloat(given, 64); bare == nil && n > 0 {
+	if _, bare := strconv.ParseFloat(given, 64); bare == nil && n >= units.MiB {
+		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%s\".", name, given, withUnit(n))
+		return 0
+	} else if bare == nil && n > 0 {
 		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%sGiB\" or \"%sMiB\".", name, given, given, given)
 		return 0
 	}
@@ -114,6 +121,17 @@ func (r Reader) Size(name string) int64 {
 		return 0
 	}
 	return n
+}
+
+// withUnit writes at least 1 MiB as Size reads it: exactly in the largest unit in which it is a whole number, else rounded.
+func withUnit(n int64) string {
+	switch {
+	case n%units.GiB == 0:
+		return fmt.Sprintf("%dGiB", n/units.GiB)
+	case n%units.MiB == 0:
+		return fmt.Sprintf("%dMiB", n/units.MiB)
+	}
+	return units.BytesSize(float64(n))
 }
 
 // Frequency is a text such as "1410MHz", in MHz; 0 when there is none.
