@@ -266,8 +266,9 @@ func (r *run) start() {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
+			asked := time.Now()
 			lease, why := r.Pool.TryAcquire(q)
-			if r.hear(q, why) {
+			if r.hear(q, why, asked) {
 				vain = append(vain, func() { r.giveUp(q, why) })
 			}
 			if why != nil {

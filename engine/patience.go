@@ -18,7 +18,7 @@ type patience struct {
 
 type wait struct {
 	long time.Duration
-	last time.Time // when it was asked about
+	last time.Time // when the last answer came
 	told bool
 }
 
@@ -26,9 +26,9 @@ type wait struct {
 // also how long others use a device before that is told while something runs: most do not for long.
 const toldEvery = time.Minute
 
-// hear takes in the answer to a request and says whether it has waited long enough.
-func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
-	vain = r.patience.ends(q, refused)
+// hear takes in the answer to a request that was asked at a time, and says whether it has waited long enough.
+func (r *run) hear(q device.Request, refused *device.Refusal, asked time.Time) (vain bool) {
+	vain = r.patience.ends(q, refused, asked)
 	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.running > 0 { // else it is what all wait for
 		w.told = true
 		r.emit(Event{Type: Note, Reason: "waiting: " + r.patience.text(refused)})
@@ -36,9 +36,9 @@ func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	return vain
 }
 
-// ends takes in the answer to a request and says whether it has waited long enough. The time in which nobody asked does not
-// count, as there was something else to wait for.
-func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
+// ends takes in the answer to a request that was asked at a time, and says whether it has waited long enough. The time in which
+// nobody asked does not count, as there was something else to wait for; that which the answer took does: a driver may be slow.
+func (p *patience) ends(q device.Request, refused *device.Refusal, asked time.Time) bool {
 	if refused != nil && refused.Lost {
 		return true
 	}
@@ -49,13 +49,13 @@ func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 	if p.waits == nil {
 		p.waits = map[device.Request]*wait{}
 	}
-	now := time.Now()
 	w := p.waits[q]
 	if w == nil {
-		w = &wait{last: now}
+		w = &wait{last: asked}
 		p.waits[q] = w
 	}
-	w.long += min(now.Sub(w.last), 2*pollEvery)
+	now := time.Now()
+	w.long += min(asked.Sub(w.last), 2*pollEvery) + now.Sub(asked)
 	w.last = now
 	return p.limit > 0 && w.long >= p.limit
 }

@@ -231,6 +231,20 @@ func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
 	}
 }
 
+// A driver that takes its time to answer does not make the patience longer.
+func TestSlowAnswersAreWaitedForToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const answer = 4 * time.Second
+		w := newWorld(t)
+		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
+		o.uses[outside(w, 1, 15*time.Minute, o)[0].UUID] = func(time.Duration) bool { time.Sleep(answer); return true }
+		w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
+		if e := w.event(engine.NodeFailed, "trial.a"); e.Time.Sub(o.begin) > 15*time.Minute+answer {
+			t.Errorf("it was given up after %s", e.Time.Sub(o.begin))
+		}
+	})
+}
+
 // While all slots are taken, it is these that are waited for.
 func TestWithoutASlotNoTimePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
