@@ -186,10 +186,12 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 }
 
 // nextSecond waits until what is written has another time than all that is in the image. Engines tell that a file was
-// changed by its size and its time, which images have in whole seconds.
+// changed by its size and its time, which images have in whole seconds. An image that is from the future, by this clock, is not
+// waited for.
 func (m *making) nextSecond(ctx context.Context) error {
+	next := m.at.Created.Truncate(time.Second).Add(time.Second)
 	select {
-	case <-time.After(time.Until(m.at.Created.Truncate(time.Second).Add(time.Second))):
+	case <-time.After(min(time.Until(next), time.Second)):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
