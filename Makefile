@@ -30,6 +30,11 @@ lint:
 examples: build
 	./examples/run $(BENCHGRAPH)
 
+ifneq ($(shell uname),Linux)
+gpu test-gpu rehearse-gpu:
+	@echo "$@: the checks on GPUs run on Linux only; nothing is done"
+else
+
 # What bin/gpu/run needs to check benchgraph on the GPUs of a machine without Go (docs/gpu.md): the directory can be carried there.
 # NEEDS says which libc it takes.
 gpu: SMALL := -trimpath -ldflags='-s -w'
@@ -49,6 +54,8 @@ rehearse-gpu: gpu
 	cd cmd/benchgraph && $(CURDIR)/bin/gpu/gpu.test -test.v -test.run '^TestGPU$$' -test.timeout 9m30s -gpu.rehearse self -gpu.tools $(CURDIR)/bin/gpu >$(CURDIR)/bin/gpu/rehearsal 2>&1 || \
 		{ cat $(CURDIR)/bin/gpu/rehearsal; exit 1; }
 	grep -e '^ *---' bin/gpu/rehearsal
+
+endif
 
 # Beside its peers, then piece by piece.
 bench:
