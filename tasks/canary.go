@@ -138,13 +138,18 @@ func (c *canary) void(format string, args ...any) error {
 			c.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d (%s) is leased only when no other is free: the canary changed on it twice in a row", d.Index, d.UUID)})
 		}
 	}
-	return c.failed("canary", fmt.Sprintf("the block does not count: its canary changed by more than %g %%", 100*c.spec.Tolerance), fmt.Sprintf(format, args...),
+	return c.noCount("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%", 100*c.spec.Tolerance), fmt.Sprintf(format, args...),
 		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
 }
 
-// failed is the failure of a block because of its canary. Nothing is known of its members by it.
-func (c *canary) failed(rule, message, evidence, remedy string) error {
-	f := &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run", Message: message, Evidence: evidence, Remedy: remedy}}
+// failed is the failure of a block whose canary said nothing. It would say no more the next moment.
+func (c *canary) failed(message, evidence, remedy string) error {
+	return c.noCount("canary_failed", &engine.Retry{Attempts: 1}, message, evidence, remedy)
+}
+
+// noCount is the failure of a block because of its canary. Nothing is known of its members by it.
+func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, remedy string) error {
+	f := &engine.Failure{Retry: retry, Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run", Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": c.t.trusted().bench.Address.Name, "block": c.t.block,
 	}})
@@ -162,13 +167,13 @@ func (c *canary) run(ctx context.Context, name string) (canaryRun, error) {
 	f, ok := errors.AsType[*engine.Failure](err)
 	switch {
 	case ok && !f.Class.Retried():
-		return r, c.failed("canary_failed", "nothing was measured: the canary failed: "+f.Message, f.Evidence, cmp.Or(f.Remedy, "mend the canary's command; its output is in the log"))
+		return r, c.failed("nothing was measured: the canary failed: "+f.Message, f.Evidence, cmp.Or(f.Remedy, "mend the canary's command; its output is in the log"))
 	case err != nil:
 		return r, err
 	}
 	s, err := c.t.p.canaryValue(c.spec, out)
 	if err != nil {
-		return r, c.failed("canary_failed", "nothing was measured: the canary ran, but "+err.Error(), "", "correct match or json in the canary; its output is in the log")
+		return r, c.failed("nothing was measured: the canary ran, but "+err.Error(), "", "correct match or json in the canary; its output is in the log")
 	}
 	r.Value, c.record.Unit = s.Value, s.Unit
 	fmt.Fprintf(c.env.Log, "benchgraph: the canary says %s\n", c.figure(r.Value))

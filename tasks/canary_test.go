@@ -97,7 +97,11 @@ func TestACanaryThatFailsIsNobodysFault(t *testing.T) {
 			}
 			s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Infra})
-			f := s.voids()[0]
+			voids := s.voids()
+			if len(voids) != 1 {
+				t.Errorf("the canary was tried %d times: nothing changes by another attempt", len(voids))
+			}
+			f := voids[0]
 			if f.Class != cache.Infra || f.Rule != "canary_failed" || f.Message != test.message || f.Remedy == "" {
 				t.Errorf("told was %+v", f)
 			}
