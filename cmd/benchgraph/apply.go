@@ -106,6 +106,9 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		return err
 	}
 	defer s.close()
+	if stream != nil {
+		writeDiagnostics(stream, viewDiagnostics(s.warnings))
+	}
 	s.resetClocks()
 	return s.apply(ctx, o, file, stream)
 }

@@ -193,7 +193,7 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 // sumJSON writes the last line of apply -json and, before it, what went wrong.
 func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.Applied, files []string, took time.Duration, err error) {
 	if err != nil && ctx.Err() == nil {
-		writeDiagnostics(stream, err)
+		writeDiagnostics(stream, viewError(err))
 	}
 	r := applied.Result
 	stream.Write(struct {
@@ -251,9 +251,9 @@ func viewError(err error) []diagnosticView {
 	return []diagnosticView{{Severity: "error", Message: printable.Lines(err.Error()), Detail: remedyOf(err)}}
 }
 
-// writeDiagnostics tells a reader of the events why there are no more of them.
-func writeDiagnostics(stream *view.Stream, err error) {
-	for _, v := range viewError(err) {
+// writeDiagnostics tells a reader of the events of warnings, or why there are no more events.
+func writeDiagnostics(stream *view.Stream, views []diagnosticView) {
+	for _, v := range views {
 		stream.Write(struct {
 			Type string `json:"type"`
 			Time string `json:"time"`
