@@ -120,14 +120,6 @@ func (m *Meter) Number(v cty.Value) {
 	}
 }
 
-// Quotient is Number for the result of a division.
-func (m *Meter) Quotient(v cty.Value) {
-	if v.Type() == cty.Number && v.IsKnown() && !v.IsNull() && v.AsBigFloat().IsInf() {
-		m.stop("The divisor here is 0")
-	}
-	m.Number(v)
-}
-
 // Huge says whether v is a number whose text would be very long.
 func Huge(v cty.Value) bool {
 	if v.Type() != cty.Number || !v.IsKnown() || v.IsNull() {
