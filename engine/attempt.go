@@ -296,7 +296,7 @@ func asFailure(err error) *Failure {
 	}
 	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		f.Rule, f.Remedy, f.Retry = "disk_full", "free some space (benchgraph cache gc) and apply again", &Retry{Attempts: 1}
+		f.Rule, f.Remedy, f.Retry = DiskFull, "free some space (benchgraph cache gc) and apply again", &Retry{Attempts: 1}
 	}
 	return f
 }

@@ -68,11 +68,11 @@ func (p *patience) text(refused *device.Refusal) string {
 	return fmt.Sprintf("%s; it is given up after %s", refused.WaitsFor, p.limit)
 }
 
-// Rules of nodes that were not started.
+// Rules of failures for want of devices or room.
 const (
 	DeviceBusy = "device_busy" // others left it no device
 	DeviceLost = "device_lost" // too few devices are left that are sound
-	DiskFull   = "disk_full"   // others left it no room on the disk
+	DiskFull   = "disk_full"   // there is no room on the disk
 )
 
 // DeviceLostRemedy is what to do about [DeviceLost].

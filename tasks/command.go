@@ -239,7 +239,7 @@ func (s *shell) run(ctx context.Context, stage string, argv []string, timeout ti
 	return nil
 }
 
-// notRun is notRun for where the shell's commands run.
+// notRun is the failure of a command that did not start: an image lacks its program for good, this machine may have it the next time.
 func (s *shell) notRun(err error, stage string) error {
 	if s.box != nil {
 		return notRun(err, stage, cache.Permanent)

@@ -259,7 +259,7 @@ func engineFailure(stage string, err error) error {
 	case errors.As(err, &refused):
 		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
 		if docker.IsFull(err) {
-			f.Rule, f.Retry = room.DiskFull, &engine.Retry{Attempts: 1}
+			f.Rule, f.Retry = engine.DiskFull, &engine.Retry{Attempts: 1}
 		}
 	case errors.As(err, &gone):
 		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy

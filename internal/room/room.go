@@ -62,7 +62,7 @@ type ownImage struct {
 	layers  []docker.Layer
 }
 
-// roomNotes are what is known from earlier applies. When they are lost, what is guessed is worse.
+// notes are what is known from earlier applies. When they are lost, what is guessed is worse.
 type notes struct {
 	Used  map[string]time.Time `json:"used"`  // by ID of an image: when a span with it was released
 	Bytes map[string]int64     `json:"bytes"` // by part: what it took
@@ -112,7 +112,7 @@ func (r *Room) Own(image string) Part {
 }
 
 // Expect notes what the images of a graph are made from and which of them are held together. What is there of them is told
-// anew afterwards, by made.
+// anew afterwards, by Made.
 func (r *Room) Expect(parts map[string][]Part, spans map[*engine.Span][]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,18 +63,15 @@ func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part, 
 // isFull says whether a step failed since the disk is full: as the engine says, or what was run in a container.
 func isFull(err error) bool {
 	f, ok := errors.AsType[*engine.Failure](err)
-	return docker.IsFull(err) || ok && f.Rule == DiskFull
+	return docker.IsFull(err) || ok && f.Rule == engine.DiskFull
 }
-
-// DiskFull is the rule of a failure for want of space on a disk.
-const DiskFull = "disk_full"
 
 // fullFailure is the failure of a step that found no space. While others hold some, it may find it later.
 func (r *Room) fullFailure(err error) *engine.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: DiskFull, Stage: "run", Message: err.Error(),
+		Class: cache.Infra, Rule: engine.DiskFull, Stage: "run", Message: err.Error(),
 		Remedy: "free some space where the engine keeps its images, or let it keep them on a larger disk, and apply again",
 	}}
 	if said, ok := errors.AsType[*docker.Error](err); ok {
