@@ -130,6 +130,7 @@ type Pool interface {
 type Refusal struct {
 	WaitsFor string // in words
 	Outside  bool   // for what others than benchgraph keep from it: what its own leases hold would not be enough
+	Settles  bool   // with Outside: for devices that this process has just given back, which may have to cool down
 	Disk     bool   // for room on the disk; else, if Outside, for devices
 	Lost     bool   // for nothing that could come: too many of the devices are not granted any more
 }

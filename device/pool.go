@@ -38,6 +38,7 @@ type LocalPool struct {
 
 	mu     sync.Mutex
 	leases map[*Lease]*hold
+	given  map[string]time.Time // when devices were last given back, by UUID
 	ports  ports
 	host   *hostLock
 }
@@ -67,7 +68,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	if o.Cores != nil {
 		o.Cores = sync.OnceValue(o.Cores)
 	}
-	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, ports: newPorts()}
+	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, given: map[string]time.Time{}, ports: newPorts()}
 	if o.HostLock != "" {
 		host, err := openHostLock(o.HostLock, o.GPULocks)
 		if err != nil {
@@ -342,11 +343,15 @@ func (p *LocalPool) first(free []Device, n int) []Device {
 	return free
 }
 
+// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
+const settles = 30 * time.Second
+
 // refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
 func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal) *Refusal {
 	suitable := p.suitable(want)
 	reasons := []string{fmt.Sprintf("%d of them free", free)}
 	ours, left := len(suitable), len(suitable) // to be had when we are done with them; when others are, too
+	settling := 0
 	for _, d := range suitable {
 		why := p.lost(d)
 		if why != "" {
@@ -354,6 +359,9 @@ func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal)
 		} else if r := refused[d.UUID]; r != nil {
 			if why = r.WaitsFor; r.Outside {
 				ours--
+				if given, ok := p.given[d.UUID]; ok && time.Since(given) < settles {
+					settling++
+				}
 			}
 		}
 		if why != "" {
@@ -363,6 +371,7 @@ func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal)
 	return &Refusal{
 		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
 		Outside:  ours < want.Count,
+		Settles:  ours < want.Count && ours+settling >= want.Count,
 		Lost:     left < want.Count,
 	}
 }
@@ -406,6 +415,9 @@ func (p *LocalPool) release(l *Lease) {
 	defer p.mu.Unlock()
 	h := p.leases[l]
 	delete(p.leases, l)
+	for _, d := range l.GPUs {
+		p.given[d.UUID] = time.Now()
+	}
 	p.ports.give(l.Ports)
 	p.giveBack(h)
 }

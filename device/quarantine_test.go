@@ -110,3 +110,36 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 		t.Errorf("trusted again, granted was %v", one)
 	}
 }
+
+// A device that this process has given back may have to cool down for a moment; one that others use does not.
+func TestARefusalSaysWhatOnlySettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		warm := false
+		devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
+		pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Ready: func(d Device) string {
+			if warm && d.Index == 0 {
+				return "71 °C, more than 70"
+			}
+			return ""
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := Request{GPUs: GPUs{Count: 2}}
+		look := func(when string, settles bool) {
+			t.Helper()
+			if _, why := pool.TryAcquire(two); why == nil || !why.Outside || why.Settles != settles {
+				t.Errorf("%s: %+v", when, why)
+			}
+		}
+		warm = true
+		look("never ours", false)
+		warm = false
+		held, _ := pool.TryAcquire(Request{GPUs: GPUs{Count: 1}})
+		held.Release()
+		warm = true
+		look("just given back", true)
+		time.Sleep(30 * time.Second)
+		look("later", false)
+	})
+}

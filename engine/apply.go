@@ -274,8 +274,9 @@ func (r *run) start() {
 			if why != nil {
 				waitsFor = cmp.Or(waitsFor, r.patience.text(why))
 			}
-			if why != nil && !why.Outside && !foreseen {
-				foreseen, first = true, sync.OnceValue(func() *reservation { return r.reserve(q) })
+			soon := why != nil && why.Settles && q.GPUs.Count > 1 // who needs one device takes the first that is ready
+			if why != nil && !foreseen && (!why.Outside || soon) {
+				foreseen, first = true, sync.OnceValue(func() *reservation { return r.reserve(q, soon) })
 			}
 			return lease
 		})

@@ -288,6 +288,63 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
+// A device that is warm for a moment after our own work is none that others use: small nodes, which are content with the one
+// that has cooled down, do not go before a wide one for ever.
+func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		cools time.Duration
+	}{
+		{name: "two devices", cools: 2 * time.Second},
+		{name: "they cool down slowly", cools: 25 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				begin := time.Now()
+				var mu sync.Mutex
+				used := map[string]time.Time{} // by UUID: until when it was
+				pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.FakeGPUs(2, "NVIDIA H100", 80<<30), Ready: func(d device.Device) string {
+					mu.Lock()
+					defer mu.Unlock()
+					if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
+						return "71 °C, more than 70"
+					}
+					return ""
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), time.Hour
+				runs := func(d time.Duration) func(context.Context, *engine.Env) error {
+					return func(_ context.Context, env *engine.Env) error {
+						time.Sleep(d)
+						mu.Lock()
+						defer mu.Unlock()
+						for _, d := range env.Lease.GPUs {
+							used[d.UUID] = time.Now()
+						}
+						return nil
+					}
+				}
+				nodes := []node{
+					{at: "wheel.wide", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
+					{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2), do: runs(time.Minute), lasts: time.Minute},
+				}
+				for i := range 8 {
+					lasts := time.Duration(10+i) * time.Minute
+					nodes = append(nodes, node{at: fmt.Sprintf("small.%d", i), says: fmt.Sprint(i), asks: gpus(1), do: runs(lasts), lasts: lasts})
+				}
+				w.apply(nodes...)
+				// The first two are the longest.
+				if wide := w.told(begin, engine.NodeStart, "trial.wide"); wide > 18*time.Minute {
+					t.Errorf("the wide one started after %s", wide)
+				}
+			})
+		})
+	}
+}
+
 // The place of the first node whose turn can be foreseen is kept, also when one whose turn cannot be comes before it.
 func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,14 +16,15 @@ type reservation struct {
 }
 
 // reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody else
-// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway.
-func (r *run) reserve(q device.Request) *reservation {
+// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices settle,
+// the pool counts them as free; the others are too few, and all of them are needed.
+func (r *run) reserve(q device.Request, settling bool) *reservation {
 	if q.Quiet {
 		return nil
 	}
 	now := time.Now()
 	free := r.Pool.Free(q)
-	if free.Covers(q) {
+	if free.Covers(q) && !settling {
 		return nil
 	}
 	at := now
@@ -37,7 +38,11 @@ func (r *run) reserve(q device.Request) *reservation {
 	if !free.Covers(q) {
 		return nil
 	}
-	return &reservation{at, free.Minus(q)}
+	spare := free.Minus(q)
+	if settling {
+		spare.GPUs = 0
+	}
+	return &reservation{at, spare}
 }
 
 // byEnd lists what runs, what is expected to end first before the others.
