@@ -22,17 +22,17 @@ func (s *nvmlSource) cannotLock() string {
 }
 
 func (s *nvmlSource) lock(d Device, mhz int) error {
-	h, ret := s.lib.DeviceGetHandleByUUID(d.UUID)
-	if ret != nvml.SUCCESS {
-		return failed(ret)
+	h, err := s.handle(d.UUID)
+	if err != nil {
+		return err
 	}
 	return clockError(h.SetGpuLockedClocks(uint32(mhz), uint32(mhz)))
 }
 
 func (s *nvmlSource) reset(d Device) error {
-	h, ret := s.lib.DeviceGetHandleByUUID(d.UUID)
-	if ret != nvml.SUCCESS {
-		return failed(ret)
+	h, err := s.handle(d.UUID)
+	if err != nil {
+		return err
 	}
 	return clockError(h.ResetGpuLockedClocks())
 }

@@ -297,12 +297,20 @@ func failed(ret nvml.Return) error {
 	return fmt.Errorf("NVML: %v", ret)
 }
 
+func (s *nvmlSource) handle(uuid string) (nvml.Device, error) {
+	h, ret := s.lib.DeviceGetHandleByUUID(uuid)
+	if ret != nvml.SUCCESS {
+		return nil, failed(ret)
+	}
+	return h, nil
+}
+
 // read asks how a device is. Only its memory must be told; for instances of MIG a driver tells little more.
 func (s *nvmlSource) read(d Device) (Reading, error) {
 	r := Reading{Processes: []Process{}}
-	h, ret := s.lib.DeviceGetHandleByUUID(d.UUID)
-	if ret != nvml.SUCCESS {
-		return r, failed(ret)
+	h, err := s.handle(d.UUID)
+	if err != nil {
+		return r, err
 	}
 	memory, ret := h.GetMemoryInfo()
 	if ret != nvml.SUCCESS {
@@ -353,13 +361,13 @@ func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 	defer s.mu.Unlock()
 	set, ok := s.events[d.UUID]
 	if !ok {
-		ret := nvml.SUCCESS
 		if d.Parent != "" {
-			h, ret = s.lib.DeviceGetHandleByUUID(d.Parent)
+			var err error
+			if h, err = s.handle(d.Parent); err != nil {
+				return nil
+			}
 		}
-		if ret != nvml.SUCCESS {
-			return nil
-		}
+		var ret nvml.Return
 		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
 			return nil
 		}

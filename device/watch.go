@@ -1,8 +1,8 @@
 package device
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,11 +34,15 @@ func (l Limits) of(d Device) Limits {
 	return l
 }
 
-// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer.
+// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is lost:
+// there is nothing to wait for.
 func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 	r, err := d.Read(of)
 	if err != nil {
 		return "", err
+	}
+	if lost := d.Lost(of); lost != "" { // perhaps for what was just read, which is told once
+		return "", errors.New(lost)
 	}
 	l = l.of(of)
 	var all []string
@@ -59,14 +63,11 @@ func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 
 // Ready says why a device is not to be granted now: Options.Ready of a pool.
 func (d *Driver) Ready(of Device) string {
-	if why := d.Lost(of); why != "" {
-		return why
-	}
 	why, err := d.Idle(of, Limits{})
 	if err != nil {
 		return err.Error()
 	}
-	return cmp.Or(d.Lost(of), why) // what was just read may be the reason
+	return why
 }
 
 // String names a process for people.
@@ -120,9 +121,6 @@ func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 		why, err := d.Idle(dev, l)
 		if err != nil {
 			return &Busy{Device: dev, Why: err.Error(), Gone: true}
-		}
-		if lost := d.Lost(dev); lost != "" { // errors are told once: whoever reads one must act on it
-			return &Busy{Device: dev, Why: lost, Gone: true}
 		}
 		if why != "" {
 			return &Busy{Device: dev, Why: why}
