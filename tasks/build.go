@@ -274,6 +274,19 @@ func blocked(format string, args ...any) engine.Exclude {
 	return engine.Exclude{Action: engine.Blocked, Reason: fmt.Sprintf(format, args...)}
 }
 
+// alsoLacks lets a node wait for one more thing, which is asked about when nothing else is lacking.
+func alsoLacks(n *engine.Node, lacks func() string) {
+	others := n.Lacks
+	n.Lacks = func() string {
+		if others != nil {
+			if why := others(); why != "" {
+				return why
+			}
+		}
+		return lacks()
+	}
+}
+
 // request is what a node asks of the pool.
 func request(l hclspec.Limits) device.Request {
 	return device.Request{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}

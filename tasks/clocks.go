@@ -80,15 +80,7 @@ func (b *builder) lockable(n *engine.Node, t *trialTask) {
 	if mhz == 0 || b.Clocks == nil {
 		return
 	}
-	other, cannot := n.Lacks, b.cannotLock(n.Resources.GPUs, mhz)
-	n.Lacks = func() string {
-		if other != nil {
-			if lacks := other(); lacks != "" {
-				return lacks
-			}
-		}
-		return cannot()
-	}
+	alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 }
 
 // cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all blocks.

@@ -125,15 +125,7 @@ func (b *builder) shareImages(ctx context.Context) {
 		if len(images) == 0 {
 			continue
 		}
-		lacks := n.Lacks
-		n.Lacks = func() string {
-			if lacks != nil {
-				if why := lacks(); why != "" {
-					return why
-				}
-			}
-			return b.room.TooSmall(ctx, strings.Split(setOf(images), "\n"))
-		}
+		alsoLacks(n, func() string { return b.room.TooSmall(ctx, strings.Split(setOf(images), "\n")) })
 	}
 }
 
