@@ -16,6 +16,10 @@ type design struct {
 	spec  function.Spec // without Impl
 	want  []cty.Type    // of the parameters
 	more  cty.Type      // of the variadic one
+
+	conversion bool                             // it only converts its argument
+	foresee    func(m *Meter, args []cty.Value) // counts what a call is going to make; nil: that is little
+	whole      bool                             // its results share nothing with its arguments
 }
 
 // newDesign prepares f for metering.
@@ -23,7 +27,8 @@ type design struct {
 // A plain function takes no references, since it would look into them or write them down: what a reference becomes is not
 // known before the graph runs.
 func newDesign(name string, f function.Function, plain bool) design {
-	d := design{name: name, f: f, plain: plain}
+	collection, conversion := collections[name]
+	d := design{name: name, f: f, plain: plain, conversion: conversion, foresee: costs[name], whole: made[name]}
 	d.spec = function.Spec{Params: f.Params(), VarParam: f.VarParam(), Type: function.StaticReturnType(cty.DynamicPseudoType)}
 	// Conversions are made by metered, where they are counted.
 	open := func(p *function.Parameter) cty.Type {
@@ -31,7 +36,7 @@ func newDesign(name string, f function.Function, plain bool) design {
 		*p = function.Parameter{
 			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
 		}
-		if collection, ok := collections[name]; ok {
+		if conversion {
 			want = collection
 		}
 		return want
@@ -75,17 +80,17 @@ func (m *Meter) call(d *design, given []cty.Value) (cty.Value, error) {
 		}
 		args[i] = converted
 	}
-	if _, conversion := collections[d.name]; conversion && args[0].IsKnown() && !args[0].IsNull() {
+	if d.conversion && args[0].IsKnown() && !args[0].IsNull() {
 		return args[0], nil
 	}
-	if foresee := costs[d.name]; foresee != nil && known(args) {
-		foresee(m, args)
+	if d.foresee != nil && known(args) {
+		d.foresee(m, args)
 	}
 	out, err := d.f.Call(args)
 	if err != nil {
 		return out, err
 	}
-	if made[d.name] {
+	if d.whole {
 		m.Whole(out)
 	} else {
 		m.Made(out)
