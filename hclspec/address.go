@@ -3,6 +3,7 @@ package hclspec
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
@@ -49,6 +50,24 @@ func (a Address) String() string {
 // Instance is the address without its kind: what tells the instances of all blocks of one kind apart.
 func (a Address) Instance() string {
 	return strings.TrimPrefix(a.String(), a.Kind+".")
+}
+
+// TrialAddress is that of a block of a benchmark: the how manieth of its group, which is a commit, a candidate or an instance.
+func TrialAddress(benchmark, group string, block int) Address {
+	return Address{Kind: "trial", Name: benchmark, Key: group + "#" + strconv.Itoa(block), Keyed: true}
+}
+
+// Trial is what TrialAddress made the address of; the block is 0 when it is no trial's.
+func (a Address) Trial() (group string, block int) {
+	at := strings.LastIndexByte(a.Key, '#')
+	if at < 0 {
+		return "", 0
+	}
+	block, err := strconv.Atoi(a.Key[at+1:])
+	if err != nil {
+		return "", 0
+	}
+	return a.Key[:at], block
 }
 
 // Compare orders addresses by kind, name and key.

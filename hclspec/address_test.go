@@ -80,6 +80,23 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestTrialAddresses(t *testing.T) {
+	for _, group := range []string{"", "22d33bac", "22d33bac/human", "a#b", "#"} {
+		at := hclspec.TrialAddress("serving", group, 12)
+		if parsed, err := hclspec.ParseAddress(at.String()); err != nil || parsed != at {
+			t.Errorf("%s: %v, %v", at, parsed, err)
+		}
+		if got, block := at.Trial(); got != group || block != 12 {
+			t.Errorf("%s: block %d of %q", at, block, got)
+		}
+	}
+	for _, key := range []string{"", "c", "c#", "c#x"} {
+		if group, block := (hclspec.Address{Kind: "task", Name: "t", Key: key, Keyed: true}).Trial(); group != "" || block != 0 {
+			t.Errorf("%q: block %d of %q", key, block, group)
+		}
+	}
+}
+
 func FuzzParseAddress(f *testing.F) {
 	f.Add(`wheel.vllm["22d33bac/human"]`)
 	f.Add(`commit.v1.2`)

@@ -271,7 +271,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	}
 	for i := 1; i <= max(b.blocks[g.name], g.design.Samples); i++ {
 		first := members[0].bench
-		at := hclspec.Address{Kind: "trial", Name: first.Address.Name, Key: fmt.Sprintf("%s#%d", key, i), Keyed: true}
+		at := hclspec.TrialAddress(first.Address.Name, key, i)
 		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot}
 		for _, m := range members {
 			t.refs.addMember(m)

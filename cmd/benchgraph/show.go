@@ -128,8 +128,8 @@ func concerns(m tasks.Measurement, n *engine.Node) bool {
 	case "benchmark":
 		return at == m.Of
 	case "trial":
-		group, block := at.Key[:max(0, strings.LastIndexByte(at.Key, '#'))], fmt.Sprintf("#%d", m.Block)
-		return strings.HasSuffix(at.Key, block) && (group == m.Of.Key || m.Candidate != "" && (group == m.Commit || group == m.Candidate))
+		group, block := at.Trial()
+		return block == m.Block && (group == m.Of.Key || m.Candidate != "" && (group == m.Commit || group == m.Candidate))
 	}
 	return false
 }

@@ -214,7 +214,7 @@ func (s *script) word(t hclspec.Text, text func(string) string) string {
 
 // trial writes one lifecycle of every member of a block, and the canary before and after them.
 func (s *script) trial(at hclspec.Address) error {
-	group := at.Key[:max(0, strings.LastIndexByte(at.Key, '#'))] // of which the rest is the block
+	group, _ := at.Trial()
 	var members []*hclspec.Benchmark
 	baseline := 0
 	for i := range s.Spec.Benchmarks {
