@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/nvmltest"
 )
 
 // clockWorld is two devices, and what locks their clocks.
@@ -26,7 +28,7 @@ type clockWorld struct {
 
 func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 	w := &clockWorld{t: t, locks: filepath.Join(t.TempDir(), "host.lock")}
-	w.library, w.play = scenario(t, old)
+	w.library, w.play = nvmltest.World(t, old)
 	w.play(scene)
 	w.driver = OpenDriver(t.Context(), DriverOptions{Library: w.library})
 	t.Cleanup(w.driver.Close)

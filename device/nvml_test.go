@@ -4,35 +4,13 @@ package device
 
 import (
 	"bytes"
-	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 )
-
-// scenario builds the library that plays scenarios, and returns its path and a function that writes a new one.
-func scenario(t *testing.T, old bool) (library string, play func(text string)) {
-	t.Helper()
-	library, err := nvmltest.Build(t.TempDir(), old)
-	if errors.Is(err, nvmltest.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "scenario")
-	t.Setenv("NVML_SCENARIO", file)
-	return library, func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 const twoH100 = `system driver=550.54.15 cuda=12040
 gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0
@@ -42,7 +20,7 @@ path from=GPU-a to=GPU-b level=40
 `
 
 func TestNVMLTellsWhatIsThere(t *testing.T) {
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
@@ -70,7 +48,7 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 }
 
 func TestNVMLSeesTheWorldChange(t *testing.T) {
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
@@ -108,7 +86,7 @@ func self() string {
 
 // An old driver lacks functions, and calling one would end the process.
 func TestAnOldDriverIsAskedForLess(t *testing.T) {
-	library, play := scenario(t, true)
+	library, play := nvmltest.World(t, true)
 	play(twoH100 + "process on=GPU-a pid=77 mib=5\n")
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
@@ -125,7 +103,7 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 }
 
 func TestInstancesOfAPartitionedDevice(t *testing.T) {
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	partitioned := strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
 		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
 	play(partitioned)
@@ -158,7 +136,7 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 }
 
 func TestDevicesBehindASwitch(t *testing.T) {
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	var text bytes.Buffer
 	for _, name := range []string{"a", "b", "c"} {
 		text.WriteString("gpu uuid=GPU-" + name + " name=NVIDIA_H200 mib=143771 pci=00000000:0" + name + ":00.0\n")
@@ -175,7 +153,7 @@ func TestDevicesBehindASwitch(t *testing.T) {
 
 func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()+":"+os.Getenv("PATH"))
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	t.Setenv("PATH", t.TempDir())
 	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
 		play("system init=" + init + "\n")
@@ -189,7 +167,7 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 }
 
 func TestCriticalErrorsAreToldOnce(t *testing.T) {
-	library, play := scenario(t, false)
+	library, play := nvmltest.World(t, false)
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()

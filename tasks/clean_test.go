@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,21 +21,7 @@ import (
 // watchedWorld is a trial on the devices of a scenario, and what plays another one.
 func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env, play func(string)) {
 	t.Helper()
-	library, err := nvmltest.Build(t.TempDir(), false)
-	if errors.Is(err, nvmltest.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "scenario")
-	t.Setenv("NVML_SCENARIO", file)
-	play = func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	library, play := nvmltest.World(t, false)
 	play(text)
 	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
 	t.Cleanup(driver.Close)

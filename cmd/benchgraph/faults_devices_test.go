@@ -13,36 +13,6 @@ import (
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 )
 
-// Each of these takes the devices that it was given out of a ledger that all share, and fails when one of them is taken.
-const ledger = `
-variable "of" { type = number }
-
-benchmark "device" {
-  for_each = { for i in range(%[2]d) : format("%%03d", i) => pow(2, i %% 4) }
-  gpus { count = each.value }
-  command = <<-EOT
-    n=0
-    for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
-      mkdir "%[1]s/$d" || { echo "device $d is taken"; exit 1; }
-      n=$((n + 1))
-    done
-    test $n -eq ${each.value} || { echo "$n devices for ${each.value}"; exit 1; }
-    sleep 0.02
-    for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do rmdir "%[1]s/$d"; done
-    echo "work done: ${var.of} items/s"
-  EOT
-  design { samples = 1 }
-  metrics {
-    primary = "items"
-    metric "items" {
-      match  = "work done: ([0-9.]+) items/s"
-      unit   = "items/s"
-      better = "higher"
-    }
-  }
-}
-`
-
 // 500 nodes that want 1, 2, 4 or 8 of eight devices, in three benchgraphs at once, never get one that another has.
 func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	const processes, nodes = 3, 167
@@ -65,7 +35,7 @@ func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for i := range processes {
-		w := newWorld(t, fmt.Sprintf(ledger, taken, nodes))
+		w := newWorld(t, ledger(taken, nodes, []string{"1", "2", "4", "8"}, "0.02"))
 		w.patience *= 4
 		w.env = append(w.env, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+file, "BENCHGRAPH_HOST_LOCK="+filepath.Join(shared, "host.lock"))
 		all.Go(func() {

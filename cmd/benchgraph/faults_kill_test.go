@@ -166,18 +166,7 @@ func TestFaultKill(t *testing.T) {
 				}
 			}
 			pids[k.pid] = true
-			for _, e := range events(t, k.stdout) {
-				if e.Type == "node_done" {
-					done[e.Address] = e.Key
-				}
-			}
-			w.verify()
-			plan := w.plan("-var", variable)
-			for address, key := range done {
-				if n := plan[address]; n.Action != "cached" || n.Key != key {
-					t.Errorf("%s was done as %s, and is now %+v", address, key, n)
-				}
-			}
+			w.keeps(done, k.stdout, variable)
 			if t.Failed() {
 				t.Fatalf("after kill %d, %s", count, k.when)
 			}
@@ -259,6 +248,24 @@ func (w *world) kill(random *rand.Rand, variable string) kill {
 		w.t.Fatalf("exit code %d\n%s\n%s", o.code, o.stdout, o.stderr)
 	}
 	return kill{o, cmd.Process.Pid, fmt.Sprintf("%s after event %d, having said:\n%s%s", after, events, o.stdout, o.stderr)}
+}
+
+// keeps makes sure that nothing stored is corrupt, and that all is there that was told as done, by applies before and by one
+// that has said this.
+func (w *world) keeps(done map[string]string, said, variable string) {
+	w.t.Helper()
+	for _, e := range events(w.t, said) {
+		if e.Type == "node_done" {
+			done[e.Address] = e.Key
+		}
+	}
+	w.verify()
+	plan := w.plan("-var", variable)
+	for address, key := range done {
+		if n := plan[address]; n.Action != "cached" || n.Key != key {
+			w.t.Errorf("%s was done as %s, and is now %+v", address, key, n)
+		}
+	}
 }
 
 // planned is a node of plan -json.

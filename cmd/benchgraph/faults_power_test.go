@@ -105,18 +105,7 @@ func TestFaultPower(t *testing.T) {
 		for finished := false; !finished && count < *cuts; count++ {
 			code, said := w.cut(d, random, variable)
 			finished = code == 0
-			for _, e := range events(t, said) {
-				if e.Type == "node_done" {
-					done[e.Address] = e.Key
-				}
-			}
-			w.verify()
-			plan := w.plan("-var", variable)
-			for address, key := range done {
-				if n := plan[address]; n.Action != "cached" || n.Key != key {
-					t.Errorf("%s was done as %s, and is now %+v", address, key, n)
-				}
-			}
+			w.keeps(done, said, variable)
 			if t.Failed() {
 				t.Fatalf("after cut %d, having said:\n%s", count, said)
 			}

@@ -640,7 +640,7 @@ func checkLedger(c *gpuCheck) {
 	for n := 1; n <= len(c.Driver.Devices); n *= 2 {
 		widths = append(widths, fmt.Sprint(n))
 	}
-	text := strings.Replace(fmt.Sprintf(gpuLedger, taken, nodes), "WIDTHS", strings.Join(widths, ", "), 1)
+	text := ledger(taken, nodes, widths, "0.1")
 	var all sync.WaitGroup
 	start := time.Now()
 	for i := range processes {
@@ -664,38 +664,6 @@ func checkLedger(c *gpuCheck) {
 	c.say("%d processes leased %d times each, %s of %d devices at a time", processes, nodes, strings.Join(widths, " or "), len(c.Driver.Devices))
 	c.figure("leases_per_s", processes*nodes/time.Since(start).Seconds())
 }
-
-// gpuLedger is like ledger: what is leased is taken out of a directory that all share.
-const gpuLedger = `
-variable "of" { type = number }
-
-locals { widths = [WIDTHS] }
-
-benchmark "device" {
-  for_each = { for i in range(%[2]d) : format("%%03d", i) => local.widths[i %% length(local.widths)] }
-  gpus { count = each.value }
-  command = <<-EOT
-    n=0
-    for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
-      mkdir "%[1]s/$d" || { echo "device $d is taken"; exit 1; }
-      n=$((n + 1))
-    done
-    test $n -eq ${each.value} || { echo "$n devices for ${each.value}"; exit 1; }
-    sleep 0.1
-    for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do rmdir "%[1]s/$d"; done
-    echo "work done: ${var.of} items/s"
-  EOT
-  design { samples = 1 }
-  metrics {
-    primary = "items"
-    metric "items" {
-      match  = "work done: ([0-9.]+) items/s"
-      unit   = "items/s"
-      better = "higher"
-    }
-  }
-}
-`
 
 // checkLook measures a look at every device, idle and in use.
 func checkLook(c *gpuCheck) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 )
 
 //go:embed testdata/nvml.c
@@ -17,6 +18,27 @@ var source []byte
 
 // ErrNoCompiler is returned where nothing can be built.
 var ErrNoCompiler = errors.New("no C compiler (apt-get install gcc)")
+
+// World builds the library for a test, which is skipped where that cannot be, and returns its path and a function that writes
+// a scenario. What this process loads and what it starts play it.
+func World(t testing.TB, old bool) (library string, play func(text string)) {
+	t.Helper()
+	library, err := Build(t.TempDir(), old)
+	if errors.Is(err, ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "scenario")
+	t.Setenv("NVML_SCENARIO", file)
+	return library, func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Build makes the library in a directory and returns its path. With old, it lacks what drivers before 2020 lack. The
 // processes that load it find their scenario in the file that NVML_SCENARIO names.
