@@ -102,6 +102,7 @@ type Node struct {
 	Estimate  time.Duration // declared, for as long as it was never run; 0: nothing is
 	Place     string        // file:line of the block
 	Exclude   Exclude       // not to be run, whatever its state
+	Origin    *Origin       // where its result comes from; nil: its block leaves no choice
 	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing
 	Standing  *Standing     // what is known of it beforehand; nil: nothing
 	Reads     bool          // its result only says what its inputs say: it is read anew from one that is made anew
@@ -115,6 +116,13 @@ type Standing struct {
 	Key    cache.Key
 	Reason string
 	Result *cache.Meta // of which only Key and Digest are known; nil: the node is excluded
+}
+
+// Origin says which of several sources, in the order in which they are to be tried, a node's result comes from.
+type Origin struct {
+	Serves string   `json:"serves"`      // the source; empty: the result is made here
+	Reason string   `json:"reason"`      // why it is made here
+	Passed []string `json:"passed_over"` // sources before the one that serves; all of them when none does
 }
 
 // Exclude says that a node is not to be run, and why. The zero Exclude excludes nothing.

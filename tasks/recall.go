@@ -122,7 +122,7 @@ func (b *builder) recall() error {
 			continue
 		}
 		nodes[i] = engine.Node{
-			Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate, Standing: &r.standing[i],
+			Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate, Standing: &r.standing[i], Origin: n.Origin,
 			Needs: among(all, n.Needs), Order: among(all, n.Order), After: among(all, n.After),
 		}
 		if n.Excluded {
@@ -334,7 +334,7 @@ func (w *writing) node(n *memo.Node, s *engine.Step) error {
 	*n = memo.Node{
 		Address: s.Node.Address, Kind: s.Node.Kind, Place: s.Node.Place, Request: s.Node.Resources, Estimate: s.Node.Estimate,
 		Needs: w.indices(s.Node.Needs), Order: w.indices(s.Node.Order), After: w.indices(s.Node.After),
-		Excluded: s.Node.Exclude.Action == engine.Skip,
+		Excluded: s.Node.Exclude.Action == engine.Skip, Origin: s.Node.Origin,
 	}
 	w.p.found(n, s)
 	t, ok := s.Node.Task.(*commandTask)

@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -45,6 +46,11 @@ task "listed" {
 `
 )
 
+// ready is a wheel that lies in the project, in the second place in which it is looked for.
+const ready = `
+wheel "ready" { prebuilt = ["file:///nowhere/app.whl", "file://%s/app.whl"] }
+`
+
 // TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, what a plan with the memo of the one
 // before says must be what a plan that evaluates and looks at everything says. There are rests in between, since what has been
 // changed within the clock's grain is looked at in another way.
@@ -59,6 +65,11 @@ func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 		text := changing
 		if seed%4 == 0 {
 			text += listing
+		}
+		if seed%4 == 1 {
+			dir := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(dir, "app.whl"), []byte("ready"), 0o644))
+			text += fmt.Sprintf(ready, dir)
 		}
 		s := tell(t, map[string]string{
 			"benchmarks.hcl": text, "names.txt": "a\nb\nc\n", "tool": "#!/bin/sh\n",
@@ -159,7 +170,9 @@ func (s *story) applied(run int) {
 
 func (s *story) read(name string) string {
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	must(s.t, err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		must(s.t, err)
+	}
 	return string(text)
 }
 
@@ -191,7 +204,11 @@ func (s *story) harm(r *rand.Rand) string {
 // it found out.
 func (s *story) memorized(plan func(context.Context, *tasks.Project) *engine.Plan) (recalled bool) {
 	diags := s.openAs(func(ctx context.Context, p *tasks.Project) {
-		must(s.t, p.Memorize(ctx, plan(ctx, p)))
+		made := plan(ctx, p)
+		if text := p.Lock.Bytes(); string(text) != string((&hclspec.Lock{}).Bytes()) && s.read("benchgraph.lock.hcl") != string(text) {
+			s.write("benchgraph.lock.hcl", string(text))
+		}
+		must(s.t, p.Memorize(ctx, made))
 	}, func(ctx context.Context, c tasks.Config, lock *hclspec.Lock) (*tasks.Project, hcl.Diagnostics) {
 		p, ok := tasks.Recall(ctx, c, lock, false)
 		if recalled = ok; ok {
@@ -242,6 +259,9 @@ func lines(p *engine.Plan) string {
 		fmt.Fprintf(&b, "%s %s %s %s", s.Action, s.Key.Short(), s.Node.Address, s.Node.Place)
 		for _, dep := range s.Node.Needs {
 			b.WriteString(" " + dep.Address)
+		}
+		if o := s.Node.Origin; o != nil {
+			fmt.Fprintf(&b, " %+v", *o)
 		}
 		b.WriteByte('\n')
 	}

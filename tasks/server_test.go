@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -262,8 +263,19 @@ wheel "pkg" {
   outputs = ["*.whl"]
 }
 `, server.URL, "cp "+wheel+"/*.whl $OUT/"))
-	if applied := s.apply(); applied.Result.Failed > 0 {
+	applied := s.apply()
+	if applied.Result.Failed > 0 {
 		t.Errorf("%+v", applied.Result)
+	}
+	served := &engine.Origin{Serves: server.URL + "/pkg-1-py3-none-any.whl", Passed: []string{}}
+	patched := &engine.Origin{Reason: "its patch changes what a prebuilt one holds", Passed: []string{served.Serves}}
+	for key, want := range map[string]*engine.Origin{"c/base": served, "c/python": served, "c/native": patched} {
+		for _, kind := range []string{"build", "wheel"} {
+			step, ok := applied.Plan.Step(fmt.Sprintf("%s.pkg[%q]", kind, key))
+			if !ok || !reflect.DeepEqual(step.Node.Origin, want) {
+				t.Errorf("the %s of %s is %+v instead of %+v", kind, key, step.Node.Origin, want)
+			}
+		}
 	}
 	// Only the patch of compiled code needs a build; the other takes the prebuilt wheel with its own files laid over it.
 	var starts []string

@@ -124,25 +124,52 @@ func Builds(n *engine.Node) bool {
 // addWheel adds the nodes of one wheel.
 func (b *builder) addWheel(w *hclspec.Wheel) {
 	src := b.source(w.Source)
-	url := b.servedBy(w)
-	if url == builtHere || !b.servesPatched(w, src) {
-		url = ""
-	}
+	url, origin := b.originOf(w, src)
 	base := w.Address
 	if len(w.Overlay) > 0 && src != nil {
 		base.Kind = "build"
 		r := refs{base, w.Source}
-		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r)
+		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r).Origin = origin
 	}
 	switch {
 	case url != "":
-		b.addAt(base, w.Block, &downloadTask{p: b.Project, url: url, expected: b.Lock.Fetches[url].SHA256}, nil)
+		b.addAt(base, w.Block, &downloadTask{p: b.Project, url: url, expected: b.Lock.Fetches[url].SHA256}, nil).Origin = origin
 	case w.Build != nil:
-		b.addBuild(base, w, src)
+		b.addBuild(base, w, src).Origin = origin
 	default:
 		n := b.addAt(base, w.Block, &downloadTask{p: b.Project, url: strings.Join(w.Prebuilt, " ")}, nil)
 		n.Exclude = blocked("none of the prebuilt sources of %s serves it, and it declares no build", w.Address)
 	}
+}
+
+// originOf is the prebuilt source that serves a wheel, empty when it is to be built, and what a plan says of that.
+func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (url string, origin *engine.Origin) {
+	if len(w.Prebuilt) == 0 {
+		return "", nil
+	}
+	url = b.servedBy(w)
+	origin = &engine.Origin{Passed: []string{}}
+	switch {
+	case url == "":
+		origin.Reason = "its prebuilt sources have not answered yet"
+		return "", origin
+	case url == builtHere:
+		origin.Reason = "no prebuilt source has it"
+	case !b.servesPatched(w, src):
+		origin.Reason = "its patch changes what a prebuilt one holds"
+	default:
+		origin.Serves = withoutPassword(url)
+	}
+	for _, other := range w.Prebuilt {
+		if other == url && origin.Serves != "" {
+			break
+		}
+		origin.Passed = append(origin.Passed, withoutPassword(other))
+	}
+	if origin.Serves == "" {
+		url = ""
+	}
+	return url, origin
 }
 
 // servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
@@ -163,7 +190,7 @@ func onlyTouches(patch []byte, patterns []string) bool {
 	})
 }
 
-func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) {
+func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) *engine.Node {
 	t := &buildTask{p: b.Project, at: at, build: w.Build, outputs: w.Outputs}
 	var order []hclspec.Address
 	problem := ""
@@ -188,6 +215,7 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}
+	return n
 }
 
 // outsideOf is the tree of a source and the digest of what of it the overlay does not cover.

@@ -55,6 +55,9 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	}
 	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
 	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
+	if o := st.Node.Origin; o != nil {
+		fmt.Fprintf(a.stdout, "  %s\n", view.Clean(view.Origin(o, true)))
+	}
 	if len(changes) > 0 {
 		fmt.Fprintf(a.stdout, "  changed since the %s:\n", since)
 		for _, c := range changes {
@@ -93,6 +96,9 @@ func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]
 	doc := map[string]any{
 		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action, "reason": st.Reason,
 		"key": st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
+	}
+	if st.Node.Origin != nil {
+		doc["origin"] = st.Node.Origin
 	}
 	if text {
 		doc["text"] = strings.Split(strings.TrimSuffix(st.Text, "\n"), "\n")

@@ -42,6 +42,7 @@ type nodeView struct {
 	Record    json.RawMessage     `json:"record,omitempty"` // what a trial or an image says of itself
 	Attempts  []attemptView       `json:"attempts"`
 	Samples   []tasks.Measurement `json:"samples"`
+	Origin    *engine.Origin      `json:"origin,omitempty"`
 }
 
 // resultView is what is stored of a node.
@@ -87,6 +88,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason, Key: st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []tasks.Measurement{},
+		Origin: st.Node.Origin,
 	}
 	for _, u := range p.Graph.Users(st.Node) {
 		v.Users = append(v.Users, u.Address)
@@ -143,6 +145,9 @@ func (s *session) showNode(v *nodeView) {
 	line("declared", "%s", v.Place)
 	line("state", "%s: %s", v.Action, v.Reason)
 	line("key", "%s", v.Key)
+	if v.Origin != nil {
+		line("origin", "%s", view.Origin(v.Origin, true))
+	}
 	for _, n := range v.Needs {
 		line("needs", "%s", n)
 	}

@@ -14,11 +14,12 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
 )
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 2\n"
+const magic = "benchgraph memo 3\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -183,7 +184,12 @@ func (w *writer) node(n *Node) {
 	w.indices(n.Order)
 	w.indices(n.After)
 	w.indices(n.Files)
-	w.flags(n.Excluded, n.Digest != "")
+	w.flags(n.Excluded, n.Digest != "", n.Origin != nil)
+	if n.Origin != nil {
+		w.text(n.Origin.Serves)
+		w.text(n.Origin.Reason)
+		writeAll(w, n.Origin.Passed, w.text)
+	}
 	if n.Digest != "" {
 		w.text(n.Digest)
 		w.key(n.Entry.Key)
@@ -317,6 +323,12 @@ func (r *reader) node(n *Node, index, files int) {
 	n.Files = r.indices(files)
 	flags := r.byte()
 	n.Excluded = flags&1 != 0
+	if flags&4 != 0 {
+		n.Origin = &engine.Origin{Serves: r.text(), Reason: r.text(), Passed: make([]string, r.count(1))}
+		for i := range n.Origin.Passed {
+			n.Origin.Passed[i] = r.text()
+		}
+	}
 	if flags&2 != 0 {
 		n.Digest = r.text()
 		n.Entry.Key, n.Entry.Meta = r.key(), int64(r.number())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
 )
 
 // Memo is one plan, written down.
@@ -62,7 +63,8 @@ type Node struct {
 	Digest   string        // of its result; empty: it had none, and is to be looked at in any case
 	Entry    cache.Outline // of its result
 	Files    []int32       // indices into Memo.Files
-	Block    Block         // what its owner can make it anew from, without all the others; zero: it cannot
+	Origin   *engine.Origin
+	Block    Block // what its owner can make it anew from, without all the others; zero: it cannot
 }
 
 // Block is the place of a text in a file of its own, since few of them are ever read.

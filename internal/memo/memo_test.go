@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -63,6 +64,9 @@ func drawMemo(t *rapid.T) *Memo {
 			},
 			Estimate: time.Duration(rapid.Int64().Draw(t, "estimate")), Key: drawKey(t), Reason: rapid.String().Draw(t, "reason"),
 			Needs: drawIndices(t, i), Order: drawIndices(t, i), After: drawIndices(t, i), Files: drawIndices(t, len(m.Files)), Excluded: rapid.Bool().Draw(t, "excluded"),
+		}
+		if rapid.Bool().Draw(t, "origin") {
+			n.Origin = &engine.Origin{Serves: rapid.String().Draw(t, "serves"), Reason: rapid.String().Draw(t, "why"), Passed: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "passed")}
 		}
 		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest != "" {
 			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), Files: []cache.File{

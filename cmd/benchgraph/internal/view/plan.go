@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -48,7 +49,7 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 	lines := make([]line, len(p.Steps))
 	for i := range p.Steps {
 		step := &p.Steps[i]
-		lines[i] = line{name: step.Node.Address, count: 1, action: step.Action, reason: step.Reason, step: step}
+		lines[i] = line{name: step.Node.Address, count: 1, action: step.Action, reason: reason(step, verbose), step: step}
 	}
 	if !verbose {
 		lines = draw(lines, mostInstances, func(l line) string { return block(l.name) + "\x00" + elide(l.reason) })
@@ -80,6 +81,30 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// reason is what the line of a step says: why its action, and where its result comes from if there is a choice.
+func reason(s *engine.Step, verbose bool) string {
+	if s.Node.Origin == nil {
+		return s.Reason
+	}
+	return s.Reason + "; " + Origin(s.Node.Origin, verbose)
+}
+
+// Origin tells which source serves a node; verbose, also those before it that do not.
+func Origin(o *engine.Origin, verbose bool) string {
+	text := "built here: " + o.Reason
+	if o.Serves != "" {
+		text = "prebuilt " + strconv.Quote(o.Serves)
+	}
+	if !verbose || len(o.Passed) == 0 {
+		return text
+	}
+	passed := make([]string, len(o.Passed))
+	for i, url := range o.Passed {
+		passed[i] = strconv.Quote(url)
+	}
+	return text + "; passed over: " + strings.Join(passed, ", ")
 }
 
 func title(l line) string {
@@ -194,6 +219,8 @@ type planNode struct {
 	Estimate  float64   `json:"estimate_s"` // 0: unknown
 	Never     bool      `json:"never,omitempty"`
 	Place     string    `json:"place,omitempty"`
+
+	Origin *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
 }
 
 // Resources is what a node needs while it runs.
@@ -245,7 +272,7 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, diagnostics []D) e
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		nodes[i] = planNode{s.Node.Address, s.Node.Kind, string(s.Action), s.Reason, s.Key.String(), Needs(s.Node),
-			ResourcesOf(s.Node), s.Estimate.Seconds(), s.Never, s.Node.Place}
+			ResourcesOf(s.Node), s.Estimate.Seconds(), s.Never, s.Node.Place, s.Node.Origin}
 	}
 	counts := p.Counts()
 	summary := map[string]any{
