@@ -7,6 +7,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -43,7 +45,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 // complete says that every block of the group has its result in the store.
 func (g *group) complete(plan *engine.Plan) bool {
 	for _, t := range g.trials {
-		step, ok := plan.Step(t.at.String())
+		step, ok := plan.Step(t.At.String())
 		if !ok {
 			return false
 		}
@@ -67,13 +69,13 @@ func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOpt
 	}
 	for _, g := range p.groups {
 		for _, t := range g.trials {
-			end := ends[t.at.String()]
+			end := ends[t.At.String()]
 			if end.Entry.Dir == "" {
 				continue
 			}
-			rec, err := readTrial(end.Entry)
+			rec, err := sample.ReadRecord(end.Entry)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.at, err)
+				return nil, fmt.Errorf("%s: %w", t.At, err)
 			}
 			for _, m := range rec.Members {
 				if m.Failure != nil || m.Skipped != "" {
@@ -90,15 +92,15 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	if g.design.Max <= g.count() {
 		return 0, nil
 	}
-	all, err := p.stand(ctx, g, plan)
+	told, all, err := p.stand(ctx, g, plan)
 	if err != nil {
 		return 0, err
 	}
 	most := 0
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.isAbout(c, g) {
-			_, more := p.judgeGroup(c, g, all)
-			most = max(most, more)
+			k := judge.Case{Compare: c, Of: p.of[c.Address], Allow: p.Allow}
+			most = max(most, k.More(told, all))
 		}
 	}
 	return min(most, g.design.Max-g.count()), nil
@@ -117,12 +119,12 @@ func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) 
 		}
 	}
 	for _, t := range g.trials {
-		step, ok := plan.Step(t.at.String())
+		step, ok := plan.Step(t.At.String())
 		if !ok || step.Failure == nil || m.baseline || m.candidate == "" {
 			continue
 		}
 		if f := step.Failure.Failure; f.Class.Retried() && f.Subject == m.candidate {
-			return absence{stats.Infra, explain(f)}, true
+			return absence{stats.Infra, judge.Explain(f)}, true
 		}
 	}
 	return absence{}, false
@@ -143,7 +145,7 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 		if KnownIssue(f) {
 			return absence{classOf(f), f.Message}, true // it says all: the probe is no cause
 		}
-		return absence{classOf(f), step.Node.Address + ": " + explain(f)}, true
+		return absence{classOf(f), step.Node.Address + ": " + judge.Explain(f)}, true
 	}
 	if step.Action != engine.Blocked && step.Action != engine.Skip {
 		return absence{}, false

@@ -3,12 +3,8 @@ package tasks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,39 +12,17 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// readerVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
-// reading, and no measurement.
-const readerVersion = "1"
-
-// Measurement is one number of one sample.
-type Measurement struct {
-	Benchmark string  `json:"benchmark"`
-	Commit    string  `json:"commit"`
-	Candidate string  `json:"candidate"`
-	Block     int     `json:"block"`
-	Position  int     `json:"position"` // in the block's random order, from 1
-	Seed      uint64  `json:"seed"`
-	Start     string  `json:"start"` // RFC 3339
-	Metric    string  `json:"metric"`
-	Value     float64 `json:"value"`
-	Unit      string  `json:"unit"`
-	Hardware  string  `json:"hardware"` // class
-
-	Of hclspec.Address `json:"-"` // the instance that it was taken of; set by Samples alone
-}
-
 // benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.
-type benchmarkTask struct {
-	p *Project
-	m member
-}
+type benchmarkTask struct{ m member }
 
 func (t *benchmarkTask) Describe(d *cache.Description) {
 	m := t.m.bench.Metrics
-	d.Add("reader", readerVersion)
+	d.Add("reader", sample.ReaderVersion)
 	d.Add("member", t.m.name)
 	d.Add("metrics", m.Format, m.Primary, m.File)
 	for _, c := range m.Custom {
@@ -57,9 +31,9 @@ func (t *benchmarkTask) Describe(d *cache.Description) {
 }
 
 func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
-	var all []Measurement
+	var all []sample.Measurement
 	for _, in := range env.Inputs {
-		rec, err := readTrial(in.Entry)
+		rec, err := sample.ReadRecord(in.Entry)
 		if err != nil {
 			return err
 		}
@@ -72,7 +46,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		if own.Skipped != "" {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
-		rows, err := t.p.measurements(in.Entry, rec, t.m)
+		rows, err := rec.Measurements(in.Entry, t.m.bench, t.m.name)
 		var missing *engine.Failure
 		if errors.As(err, &missing) {
 			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
@@ -82,53 +56,8 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		}
 		all = append(all, rows...)
 	}
-	text, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(env.Log, "%d samples in %d blocks\n", len(all), len(env.Inputs))
-	return os.WriteFile(filepath.Join(env.Out, samplesFile), append(text, '\n'), 0o644)
-}
-
-const samplesFile = "samples.json"
-
-// gathered reads what a benchmark node gathered from all blocks of its member.
-func gathered(e cache.Entry) ([]Measurement, error) {
-	text, err := os.ReadFile(filepath.Join(e.Dir, samplesFile))
-	if err != nil {
-		return nil, err
-	}
-	var rows []Measurement
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, fmt.Errorf("%s: %w", samplesFile, err)
-	}
-	return rows, nil
-}
-
-// measurements reads all numbers of one member of one block anew from its raw output. Without the primary one they are a
-// *engine.Failure.
-func (p *Project) measurements(e cache.Entry, rec *trialRecord, m member) ([]Measurement, error) {
-	result, err := p.read(m.bench, filepath.Join(e.Dir, m.name))
-	primary, err := primaryOf(m.bench, result, err)
-	if err != nil {
-		return nil, err
-	}
-	own := rec.Members[m.name]
-	rows := make([]Measurement, 0, len(result.Samples))
-	for _, s := range result.Samples {
-		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-			continue
-		}
-		if s == primary {
-			s.Metric = m.bench.Metrics.Primary // the file may spell it in its own way
-		}
-		rows = append(rows, Measurement{
-			Benchmark: m.bench.Address.Name, Commit: commitOf(m.candidate), Candidate: m.candidate, Block: rec.Block,
-			Position: 1 + slices.Index(rec.Order, m.name), Seed: rec.Seed, Start: own.Start.UTC().Format("2006-01-02T15:04:05.000Z"),
-			Metric: s.Metric, Value: s.Value, Unit: s.Unit, Hardware: rec.Class.String(),
-		})
-	}
-	return rows, nil
+	return sample.WriteGathered(env.Out, all)
 }
 
 // group is the candidates of one benchmark that are measured together, in the same blocks.
@@ -138,30 +67,28 @@ type group struct {
 	design  hclspec.Design
 	members []member           // all that take part, by name
 	absent  map[string]absence // by member name: why it takes no part
-	trials  []trialRef
+	trials  []judge.Block
 }
 
-// trialRef is one block of a group and who is in it.
-type trialRef struct {
-	at      hclspec.Address
-	members []string
+// member is the name of the group's member that measures the candidate; empty when there is none.
+func (g *group) member(candidate string) string {
+	for _, m := range g.members {
+		if m.candidate == candidate {
+			return m.name
+		}
+	}
+	return ""
 }
 
 // count is how many blocks each member of the group has.
 func (g *group) count() int {
 	n := 0
 	for _, t := range g.trials {
-		if slices.Contains(t.members, g.trials[0].members[0]) {
+		if slices.Contains(t.Members, g.trials[0].Members[0]) {
 			n++
 		}
 	}
 	return n
-}
-
-// isAbout says whether a compare names one of the group's benchmarks.
-func (p *Project) isAbout(c *hclspec.Compare, g *group) bool {
-	of := p.of[c.Address]
-	return slices.ContainsFunc(g.members, func(m member) bool { return of[m.bench.Address] })
 }
 
 // groupBenchmarks forms the groups of a benchmark's instances: those of one commit together, each other one alone.
@@ -217,7 +144,7 @@ func (b *builder) addGroup(g *group) {
 	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
 	trials := b.addTrials(g, taking)
 	for _, m := range g.members {
-		n := b.add(m.bench.Block, &benchmarkTask{p: b.Project, m: m}, nil)
+		n := b.add(m.bench.Block, &benchmarkTask{m}, nil)
 		if gap, out := g.absent[m.name]; out {
 			n.Exclude = gap.exclude()
 			continue
@@ -289,7 +216,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		}
 		b.lockable(n, t)
 		nodes = append(nodes, n)
-		g.trials = append(g.trials, trialRef{at, names})
+		g.trials = append(g.trials, judge.Block{At: at, Members: names})
 		if i == 1 {
 			pilot = at
 		}

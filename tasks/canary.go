@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -24,32 +25,11 @@ import (
 // does not depend on what is measured, so when it gets faster or slower it is the machine that has changed, and the block
 // does not count: see docs/adr/0030.
 
-// canaryRecord is what the canary of a block printed.
-type canaryRecord struct {
-	Unit   string    `json:"unit"`
-	Before canaryRun `json:"before"`
-	After  canaryRun `json:"after"`
-}
-
-// canaryRun is one run of a canary. Its raw output is kept beside those of the members.
-type canaryRun struct {
-	Value    float64          `json:"value"`
-	Start    time.Time        `json:"start"`
-	Duration time.Duration    `json:"duration"`
-	Watched  []device.Summary `json:"watched,omitempty"` // how the devices were meanwhile
-}
-
 // Where the raw output of a canary is kept.
 const (
 	canaryBefore = "canary.before"
 	canaryAfter  = "canary.after"
 )
-
-// String is a canary's numbers for people.
-func (r canaryRecord) String() string {
-	before, after := r.Before.Value, r.After.Value
-	return fmt.Sprintf("%s before, %s after (%s)", figure(before, r.Unit), figure(after, r.Unit), change(after, before))
-}
 
 // canary is that of one block.
 type canary struct {
@@ -57,7 +37,7 @@ type canary struct {
 	t      *trialTask
 	env    *engine.Env
 	place  canaryPlace
-	record canaryRecord
+	record sample.Canary
 }
 
 // canary is the block's; nil when it has none.
@@ -96,7 +76,7 @@ func (c *canary) after(ctx context.Context) (err error) {
 	}
 	before, after := c.record.Before.Value, c.record.After.Value
 	if off(after, before, c.spec.Tolerance) {
-		return c.void("%s before the block and %s after it (%s)", c.figure(before), c.figure(after), change(after, before))
+		return c.void("%s before the block and %s after it (%s)", c.record.Figure(before), c.record.Figure(after), sample.Change(after, before))
 	}
 	if err := c.judge(c.record.After); err != nil {
 		return err
@@ -109,10 +89,10 @@ func (c *canary) after(ctx context.Context) (err error) {
 }
 
 // judge holds a run against those of the blocks of the group that count and ran on the same devices.
-func (c *canary) judge(r canaryRun) error {
+func (c *canary) judge(r sample.CanaryRun) error {
 	usual, blocks := c.t.p.canaries.usual(c.place, c.t.at)
 	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
-		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.figure(r.Value), c.figure(usual), blocks, change(r.Value, usual))
+		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value), c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
 	}
 	return nil
 }
@@ -122,14 +102,6 @@ const fewestBlocks = 3
 
 // off says whether two numbers differ by more than a tolerance, relative to the second.
 func off(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
-
-func change(value, from float64) string { return fmt.Sprintf("%+.1f %%", 100*(value/from-1)) }
-
-func (c *canary) figure(value float64) string { return figure(value, c.record.Unit) }
-
-func figure(value float64, unit string) string {
-	return strings.TrimSpace(fmt.Sprintf("%.6g %s", value, unit))
-}
 
 // void is the failure of a block whose canary changed. When that happens again, it is on other devices, if there are some.
 func (c *canary) void(format string, args ...any) error {
@@ -157,8 +129,8 @@ func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, re
 }
 
 // run runs the canary once and reads its number. What keeps it from running says nothing of what is measured.
-func (c *canary) run(ctx context.Context, name string) (canaryRun, error) {
-	r := canaryRun{Start: time.Now()}
+func (c *canary) run(ctx context.Context, name string) (sample.CanaryRun, error) {
+	r := sample.CanaryRun{Start: time.Now()}
 	fmt.Fprintf(c.env.Log, "== block %d: %s ==\n", c.t.block, name)
 	out := filepath.Join(c.env.Out, name)
 	var err error
@@ -171,12 +143,12 @@ func (c *canary) run(ctx context.Context, name string) (canaryRun, error) {
 	case err != nil:
 		return r, err
 	}
-	s, err := c.t.p.canaryValue(c.spec, out)
+	s, err := canaryValue(c.spec, out)
 	if err != nil {
 		return r, c.failed("nothing was measured: the canary ran, but "+err.Error(), "", "correct match or json in the canary; its output is in the log")
 	}
 	r.Value, c.record.Unit = s.Value, s.Unit
-	fmt.Fprintf(c.env.Log, "benchgraph: the canary says %s\n", c.figure(r.Value))
+	fmt.Fprintf(c.env.Log, "benchgraph: the canary says %s\n", c.record.Figure(r.Value))
 	return r, nil
 }
 
@@ -186,7 +158,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	sh, err := c.t.p.newShell(c.env, c.t.refs, filepath.Join(c.env.Work, name), filepath.Join(out, outDir))
+	sh, err := c.t.p.newShell(c.env, c.t.refs, filepath.Join(c.env.Work, name), filepath.Join(out, sample.OutDir))
 	if err != nil {
 		return err
 	}
@@ -202,7 +174,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 			return err
 		}
 		sh.fixes, sh.applied = nil, nil // it is no evidence of what a candidate lacks
-		stdout, err := create(filepath.Join(out, stdoutFile))
+		stdout, err := create(filepath.Join(out, sample.StdoutFile))
 		if err != nil {
 			return err
 		}
@@ -215,8 +187,8 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 }
 
 // canaryValue reads the number of a canary from its raw output.
-func (p *Project) canaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
-	result, err := p.read(&hclspec.Benchmark{Metrics: hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}}, dir)
+func canaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
+	result, err := sample.Read(hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}, dir)
 	if err != nil {
 		return metrics.Sample{}, err
 	}
@@ -285,7 +257,7 @@ func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 			continue
 		}
 		for _, t := range g.trials {
-			step, ok := plan.Step(t.at.String())
+			step, ok := plan.Step(t.At.String())
 			if !ok {
 				continue
 			}
@@ -294,8 +266,8 @@ func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 				return err
 			}
 			if end.Entry.Dir != "" {
-				if err := p.recallCanary(g, t.at, end.Entry); err != nil {
-					return fmt.Errorf("%s: %w", t.at, err)
+				if err := p.recallCanary(g, t.At, end.Entry); err != nil {
+					return fmt.Errorf("%s: %w", t.At, err)
 				}
 			}
 		}
@@ -304,13 +276,13 @@ func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 }
 
 func (p *Project) recallCanary(g *group, trial hclspec.Address, e cache.Entry) error {
-	rec, err := readTrial(e)
+	rec, err := sample.ReadRecord(e)
 	if err != nil || rec.Canary == nil {
 		return err
 	}
 	var values []float64
 	for _, name := range []string{canaryBefore, canaryAfter} {
-		s, err := p.canaryValue(g.members[0].bench.Canary, filepath.Join(e.Dir, name))
+		s, err := canaryValue(g.members[0].bench.Canary, filepath.Join(e.Dir, name))
 		if err != nil {
 			return nil // another definition finds nothing in it: then it says nothing
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -26,7 +28,7 @@ type compareTask struct {
 
 func (t *compareTask) Describe(d *cache.Description) {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	d.Add("reader", readerVersion)
+	d.Add("reader", sample.ReaderVersion)
 	d.Add("compare", t.spec.Address.Instance())
 	d.Add("rule", float(t.spec.Tie), float(t.spec.Confidence))
 	d.Add("metrics", t.spec.Metrics...)
@@ -36,7 +38,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 		d.Add("group", g.name, strconv.Itoa(g.design.Samples), strconv.Itoa(g.design.Max), g.design.Pairing)
 		for _, m := range g.members {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
-			(&benchmarkTask{p: t.p, m: m}).Describe(d)
+			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			for _, f := range m.allFixes() {
 				d.Add("fix", f.fix.Address.Name, f.fix.Effect, f.fix.Caveat)
@@ -53,7 +55,7 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 	for _, e := range env.Ends {
 		ends[e.Address] = e
 	}
-	found, err := t.p.judge(t.spec, ends)
+	found, err := t.p.caseOf(t.spec).Judge(ends)
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func (b *builder) addCompare(c *hclspec.Compare) {
 	n := b.add(c.Block, &compareTask{p: b.Project, spec: c}, nil)
 	for _, g := range b.groupsOf(c) {
 		for _, t := range g.trials {
-			b.link(n, &n.After, t.at)
+			b.link(n, &n.After, t.At)
 		}
 		for _, m := range g.members {
 			b.link(n, &n.After, m.bench.Address)
@@ -118,13 +120,13 @@ func (t *reportTask) Describe(d *cache.Description) {
 }
 
 func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
-	var all []Findings
+	var all []judge.Findings
 	for _, in := range env.Inputs {
 		text, err := os.ReadFile(filepath.Join(in.Dir, findingsFile))
 		if err != nil {
 			return err
 		}
-		var f Findings
+		var f judge.Findings
 		if err := json.Unmarshal(text, &f); err != nil {
 			return fmt.Errorf("%s: %w", in.Address, err)
 		}
@@ -147,59 +149,6 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 
 func (b *builder) addReport(r *hclspec.Report) {
 	b.add(r.Block, &reportTask{p: b.Project, spec: r}, refs(r.Of))
-}
-
-// Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
-func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]Findings, error) {
-	ends, err := p.ends(ctx, plan, p.groups...)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Findings, 0, len(p.Spec.Compares))
-	for i := range p.Spec.Compares {
-		found, err := p.judge(&p.Spec.Compares[i], ends)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found)
-	}
-	return all, nil
-}
-
-// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do, where
-// not all was gathered.
-func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
-	ends := map[string]engine.End{}
-	find := func(at hclspec.Address) (stored bool, err error) {
-		step, ok := plan.Step(at.String())
-		if !ok {
-			return false, nil
-		}
-		end, err := plan.End(ctx, p.Store, step)
-		if err == nil {
-			ends[end.Address] = end
-		}
-		return end.Entry.Dir != "", err
-	}
-	for _, g := range groups {
-		whole := true
-		for _, m := range g.members {
-			stored, err := find(m.bench.Address)
-			if err != nil {
-				return nil, err
-			}
-			whole = whole && stored
-		}
-		if whole {
-			continue
-		}
-		for _, t := range g.trials {
-			if _, err := find(t.at); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return ends, nil
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written.

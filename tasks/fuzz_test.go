@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/csv"
@@ -13,161 +12,33 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/overlay"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
-// contest is a project of a baseline and another variant, whose results tests lay down themselves.
-func contest(f *testing.F) *Project {
-	dir := f.TempDir()
-	text := `
-commit "c" {}
-variant "base" { baseline = true }
-variant "one" {}
-benchmark "speed" {
-  for_each = candidates
-  command  = "./prog"
-  design { samples = 4 }
-  metrics {
-    metric "items" {
-      match  = "([0-9.]+) items/s"
-      unit   = "items/s"
-      better = "higher"
-    }
-  }
-}
-compare "all" { of = [benchmark.speed] }
-`
-	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(text), 0o644); err != nil {
-		f.Fatal(err)
-	}
-	p, diags := Open(context.Background(), Config{
-		StateDir: dir, Stat: cache.OpenStatCache(filepath.Join(dir, "stat")), Progress: io.Discard,
-		Load: func(l *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
-			spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Lock: l})
-			return spec, diags
-		},
-	}, &hclspec.Lock{})
-	if diags.HasErrors() {
-		f.Fatal(diags)
-	}
-	if _, err := p.graph(context.Background()); err != nil {
-		f.Fatal(err)
-	}
-	return p
-}
-
-// sound fails unless findings can be written down and say of every candidate what became of it.
-func sound(t *testing.T, found Findings) {
-	t.Helper()
-	if _, err := json.Marshal(found); err != nil {
-		t.Fatalf("%v: %+v", err, found)
-	}
-	if !slices.ContainsFunc(found.Comparisons, func(c stats.Comparison) bool { return c.Candidate == "c/one" && c.Outcome != "" }) {
-		t.Fatalf("nothing is said of the candidate: %+v", found)
-	}
-}
-
-// What a benchmark gathered is read back from the store, where anybody may have put it. Whatever it says, every candidate
-// gets an outcome, and what is found can be written down.
-func FuzzSamples(f *testing.F) {
-	row := func(candidate string, block int, value float64) Measurement {
-		return Measurement{Benchmark: "speed", Commit: "c", Candidate: "c/" + candidate, Block: block, Position: 1, Metric: "items", Value: value, Unit: "items/s"}
-	}
-	var base, one []Measurement
-	for block := range 7 {
-		base, one = append(base, row("base", block, 100+float64(block))), append(one, row("one", block, 200))
-	}
-	seed := func(rows []Measurement) []byte {
-		text, err := json.Marshal(rows)
-		if err != nil {
-			f.Fatal(err)
-		}
-		return text
-	}
-	f.Add(seed(base), seed(one))
-	f.Add(seed(base[:3]), seed(append(slices.Clone(one), row("one", -1, -math.MaxFloat64), row("one", 1<<40, 5e-324))))
-	f.Add([]byte(`[{"metric": "items", "block": 1, "value": 0}, {"metric": "items", "block": 2, "value": -0.0}]`), []byte("null"))
-	p := contest(f)
-	ends, store := map[string]engine.End{}, map[string]func([]byte){}
-	for _, m := range p.groups[0].members {
-		dir := f.TempDir()
-		store[m.name] = fuzzing.Place(f, filepath.Join(dir, samplesFile))
-		ends[m.bench.Address.String()] = engine.End{Address: m.bench.Address.String(), Entry: cache.Entry{Dir: dir}}
-	}
-	f.Fuzz(func(t *testing.T, base, one []byte) {
-		store["base"](base)
-		store["one"](one)
-		var found Findings
-		var err error
-		fuzzing.Frugal(t, len(base)+len(one), func() { found, err = p.judge(&p.Spec.Compares[0], ends) })
-		var rows []Measurement
-		if unread := json.Unmarshal(base, &rows) != nil || json.Unmarshal(one, &rows) != nil; (err != nil) != unread {
-			t.Fatalf("unreadable: %t, and %v", unread, err)
-		}
-		if err == nil {
-			sound(t, found)
-		}
-	})
-}
-
-// So is what a block recorded of itself, and what an image did.
-func FuzzRecord(f *testing.F) {
-	record, err := json.Marshal(trialRecord{Block: 1, Seed: 7, Order: []string{"one", "base"}, Members: map[string]memberRecord{
-		"base": {Candidate: "c/base"}, "one": {Candidate: "c/one", Failure: &cache.Failure{Class: cache.Permanent, Message: "broken"}},
-	}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(record)
-	f.Add(bytes.ReplaceAll(record, []byte(`"failure"`), []byte(`"skipped":"x","f"`)))
+// What an image did is read back from the store, where anybody may have put it.
+func FuzzImageRecord(f *testing.F) {
 	f.Add([]byte(`{"id": "sha256:00", "size": -1, "steps": [{"what": "a\nb", "versions": ["\u001b[2J"]}], "packages": [{"name": "a", "info": "/x/y"}]}`))
-	p := contest(f)
 	dir := f.TempDir()
-	for _, name := range []string{"base", "one"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			f.Fatal(err)
-		}
-		fuzzing.Place(f, filepath.Join(dir, name, stdoutFile))([]byte("7 items/s\n"))
-	}
-	entry, storeTrial, storeImage := cache.Entry{Dir: dir}, fuzzing.Place(f, filepath.Join(dir, recordFile)), fuzzing.Place(f, filepath.Join(dir, imageFile))
-	ends := map[string]engine.End{}
-	for _, trial := range p.groups[0].trials {
-		ends[trial.at.String()] = engine.End{Address: trial.at.String(), Entry: entry}
-	}
+	entry, store := cache.Entry{Dir: dir}, fuzzing.Place(f, filepath.Join(dir, imageFile))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		storeTrial(text)
-		storeImage(text)
-		var found Findings
-		var err error
+		store(text)
 		var image *imageRecord
+		var err error
 		fuzzing.Frugal(t, len(text), func() {
-			found, err = p.judge(&p.Spec.Compares[0], ends)
-			image, _ = readImage(entry)
-			TrialSummary(text)
+			image, err = readImage(entry)
 			ImageSummary(text)
 		})
-		var rec trialRecord
-		if unread := json.Unmarshal(text, &rec) != nil; (err != nil) != unread {
+		var rec imageRecord
+		if unread := json.Unmarshal(text, &rec) != nil || rec.ID == ""; (err != nil) != unread {
 			t.Fatalf("unreadable: %t, and %v", unread, err)
-		}
-		if err == nil {
-			sound(t, found)
-			again(t, &rec, &trialRecord{})
 		}
 		if image != nil {
 			again(t, image, &imageRecord{})

@@ -12,6 +12,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // imageFile is what an image node leaves: what the image is, since the image itself lies in the engine.
@@ -57,7 +58,7 @@ func readImage(e cache.Entry) (*imageRecord, error) {
 
 // Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
 func Record(e cache.Entry) (json.RawMessage, error) {
-	for _, name := range []string{recordFile, imageFile} {
+	for _, name := range []string{sample.RecordFile, imageFile} {
 		text, err := os.ReadFile(filepath.Join(e.Dir, name))
 		if err == nil && json.Valid(text) {
 			return text, nil

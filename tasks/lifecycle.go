@@ -9,21 +9,19 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// What a lifecycle leaves in its member's directory.
+// What a lifecycle leaves in its member's directory, beside what samples are read from.
 const (
-	stdoutFile = "stdout" // of the measured command
 	serverFile = "server.log"
-	outDir     = "out"    // what was written to $OUT
 	serverDir  = "server" // what a server in a container wrote to its own
 )
 
@@ -34,8 +32,8 @@ type lifecycle struct {
 	m   member
 	out string // the member's directory in the result
 	sh  *shell
-	sum hash.Hash  // of what the measured command printed
-	ran []artefact // what was proven to run
+	sum hash.Hash         // of what the measured command printed
+	ran []sample.Artefact // what was proven to run
 }
 
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
@@ -46,7 +44,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if err := os.Mkdir(l.out, 0o755); err != nil {
 		return err
 	}
-	l.sh, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, outDir))
+	l.sh, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, sample.OutDir))
 	if err != nil {
 		return err
 	}
@@ -57,12 +55,12 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if ran != nil {
 		return conceal(ran, l.sh.secrets)
 	}
-	sample, err := l.t.p.primary(l.m.bench, l.out)
+	primary, err := sample.Primary(l.m.bench.Metrics, l.out)
 	if err != nil {
 		return l.sh.excused(err)
 	}
-	l.tell(sample)
-	l.warn(sample)
+	l.tell(primary)
+	l.warn(primary)
 	return nil
 }
 
@@ -71,7 +69,7 @@ func (l *lifecycle) admit(ctx context.Context) error {
 	if err := admit(ctx, l.out, l.m.name, l.sh.secrets); err != nil || l.sum == nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(l.out, stdoutFile))
+	f, err := os.Open(filepath.Join(l.out, sample.StdoutFile))
 	if err != nil {
 		return foreignOutput()
 	}
@@ -180,12 +178,12 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 		if err := l.client(ctx, sh, s, argv, nil); err != nil {
 			return err
 		}
-		if err := emptyDir(filepath.Join(l.out, outDir)); err != nil {
+		if err := emptyDir(filepath.Join(l.out, sample.OutDir)); err != nil {
 			return err
 		}
 	}
 	l.progress("run")
-	stdout, err := create(filepath.Join(l.out, stdoutFile))
+	stdout, err := create(filepath.Join(l.out, sample.StdoutFile))
 	if err != nil {
 		return err
 	}
@@ -218,55 +216,13 @@ func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []str
 
 var errServerDied = errors.New("the server died")
 
-// metricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of a
-// block has it: it is found out whenever the output is read.
-const metricMissing = "metric_missing"
-
-// primary reads the number that decides from the raw output of one sample.
-func (p *Project) primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
-	result, err := p.read(b, dir)
-	return primaryOf(b, result, err)
-}
-
-// primaryOf finds the primary metric in what was read.
-func primaryOf(b *hclspec.Benchmark, result metrics.Result, err error) (metrics.Sample, error) {
-	primary := b.Metrics.Primary
-	if err == nil {
-		if s, ok := metrics.Find(result.Samples, primary); ok {
-			return s, nil
-		}
-	}
-	message := fmt.Sprintf("metric %q not found in the output", primary)
-	if near := metrics.Nearest(primary, labels(result), 5); len(near) > 0 {
-		message += fmt.Sprintf("; nearest labels there: %q", near)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		message += ": the command left no " + b.Metrics.File + " in $OUT"
-	} else if err != nil {
-		message += ": " + err.Error()
-	} else if len(result.Warnings) > 0 {
-		message += ": " + result.Warnings[0].Text
-	}
-	return metrics.Sample{}, &engine.Failure{Err: err, Failure: cache.Failure{
-		Class: cache.Invalid, Rule: metricMissing, Stage: "parse", Message: message,
-		Remedy: "correct metrics.primary or the metric's match; benchgraph parse FILE shows what is read",
-	}}
-}
-
 // silent says that a run left no output at all: then it is not the definition of the metric that is wrong.
 func (l *lifecycle) silent() bool {
-	if info, err := os.Stat(filepath.Join(l.out, stdoutFile)); err != nil || info.Size() > 0 {
+	if info, err := os.Stat(filepath.Join(l.out, sample.StdoutFile)); err != nil || info.Size() > 0 {
 		return false
 	}
-	files, err := os.ReadDir(filepath.Join(l.out, outDir))
+	files, err := os.ReadDir(filepath.Join(l.out, sample.OutDir))
 	return err == nil && len(files) == 0
-}
-
-func labels(r metrics.Result) []string {
-	all := make([]string, 0, len(r.Samples)+len(r.Labels))
-	for _, s := range r.Samples {
-		all = append(all, s.Metric)
-	}
-	return append(all, r.Labels...)
 }
 
 func (l *lifecycle) tell(s metrics.Sample) {
@@ -278,33 +234,12 @@ func (l *lifecycle) tell(s metrics.Sample) {
 
 // warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing is
 // measured again for it.
-func (l *lifecycle) warn(sample metrics.Sample) {
-	if _, known := directionOf(l.m.bench, sample.Metric, sample.Unit); known || l.t.block > 1 || !l.m.baseline {
+func (l *lifecycle) warn(s metrics.Sample) {
+	if _, known := sample.Better(l.m.bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.baseline {
 		return
 	}
 	l.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
-		l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, sample.Metric)})
-}
-
-// read parses the raw output of one sample.
-func (p *Project) read(b *hclspec.Benchmark, dir string) (metrics.Result, error) {
-	parser, err := parserOf(b)
-	if err != nil {
-		return metrics.Result{}, err
-	}
-	out := metrics.Output{Open: func(name string) (io.ReadCloser, error) { return os.OpenInRoot(filepath.Join(dir, outDir), name) }}
-	var f io.ReadCloser
-	if b.Metrics.File != "" {
-		f, err = out.Open(b.Metrics.File)
-	} else {
-		f, err = os.Open(filepath.Join(dir, stdoutFile))
-	}
-	if err != nil {
-		return metrics.Result{}, err
-	}
-	defer f.Close()
-	out.Stdout = f
-	return parser.Parse(out)
+		l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, s.Metric)})
 }
 
 func emptyDir(dir string) error {

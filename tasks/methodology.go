@@ -9,16 +9,15 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
-// is measured, the candidate's own artefacts, is no part of it.
-func (p *Project) methodology(s *standing) stats.Methodology {
-	b := s.bench
-	var m stats.Methodology
-	add := func(name, value string) { m.Fields = append(m.Fields, stats.Field{Name: name, Value: value}) }
+// is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
+func (p *Project) methodology(m member) stats.Methodology {
+	b := m.bench
+	var out stats.Methodology
+	add := func(name, value string) { out.Fields = append(out.Fields, stats.Field{Name: name, Value: value}) }
 	add("benchmark", b.Address.Name)
 	add("command", p.neutralCommand(b.Command))
 	if b.Client != (hclspec.Address{}) {
@@ -39,7 +38,7 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 	}
 	if b.Image != (hclspec.Address{}) {
 		add("runs in", p.neutral(b.Image))
-		if client := s.client; client != (hclspec.Address{}) {
+		if client := m.client; client != (hclspec.Address{}) {
 			add("client image", p.tracesOf(client))
 		}
 		add("network", strconv.FormatBool(b.Network))
@@ -60,13 +59,12 @@ func (p *Project) methodology(s *standing) stats.Methodology {
 			add("sm clock", fmt.Sprintf("locked at %d MHz", b.GPUs.SMClock))
 		}
 	}
-	for _, f := range s.allFixes() {
+	for _, f := range m.allFixes() {
 		if f.fix.Effect != "neutral" {
 			add("fix "+f.fix.Address.Name, f.fix.Effect)
 		}
 	}
-	add("hardware", hardwareOf(s.rows))
-	return m
+	return out
 }
 
 func (p *Project) neutralCommand(c hclspec.Command) string {
@@ -109,28 +107,7 @@ func (p *Project) tracesOf(a hclspec.Address) string {
 	return a.String()
 }
 
-// hardwareOf lists the classes of hardware that the samples come from.
-func hardwareOf(rows []Measurement) string {
-	classes := map[string]bool{}
-	for _, r := range rows {
-		classes[r.Hardware] = true
-	}
-	return strings.Join(sortedKeys(classes), "; ")
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// parserOf is what reads a benchmark's output.
-func parserOf(b *hclspec.Benchmark) (metrics.Parser, error) {
-	if len(b.Metrics.Custom) == 0 {
-		return metrics.Lookup(b.Metrics.Format)
-	}
-	defs := make([]metrics.Definition, len(b.Metrics.Custom))
-	for i, c := range b.Metrics.Custom {
-		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit, Better: c.Better}
-	}
-	return metrics.NewCustom(defs)
-}
 
 // model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
 func (p *Project) model(pattern string) *regexp.Regexp {

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/memo"
 	"github.com/benchgraph/benchgraph/internal/room"
 )
@@ -68,7 +69,7 @@ type Config struct {
 type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
 
 // Renderer renders what a report node found, as files by name.
-type Renderer func(found []Findings, name string, formats []string) (map[string][]byte, error)
+type Renderer func(found []judge.Findings, name string, formats []string) (map[string][]byte, error)
 
 // Project is a spec with everything that its graph is made from.
 type Project struct {

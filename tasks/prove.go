@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which image
@@ -36,7 +37,7 @@ const provePatience = 5 * time.Minute
 func (l *lifecycle) prove(ctx context.Context, sh *shell, s *server, command hclspec.Command) error {
 	l.progress("prove")
 	image := l.m.bench.Image
-	proof := artefact{Node: image.String(), Digest: l.t.refs.input(l.env, image).Digest, Image: sh.box.image.ID}
+	proof := sample.Artefact{Node: image.String(), Digest: l.t.refs.input(l.env, image).Digest, Image: sh.box.image.ID}
 	if s != nil {
 		if err := sh.unchanged(ctx, s.process); err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -146,7 +147,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 			spec, _, diags := hclspec.Load(hclspec.Options{Dir: s.dir, Lock: l})
 			return spec, diags
 		},
-		Render: func(found []tasks.Findings, name string, _ []string) (map[string][]byte, error) {
+		Render: func(found []judge.Findings, name string, _ []string) (map[string][]byte, error) {
 			return map[string][]byte{name + ".md": fmt.Appendf(nil, "%d findings\n", len(found))}, nil
 		},
 	}, s.lock)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
@@ -95,41 +95,8 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	t.refs.describeFixes(d, m.fixes)
 }
 
-// trialRecord is what a block says of itself, beside the raw output of its members.
-type trialRecord struct {
-	Block    int                     `json:"block"`
-	Seed     uint64                  `json:"seed"`
-	Order    []string                `json:"order"` // members in the order in which they ran
-	Class    device.Class            `json:"hardware_class"`
-	Instance device.Instance         `json:"hardware_instance"`
-	Canary   *canaryRecord           `json:"canary,omitempty"`
-	Members  map[string]memberRecord `json:"members"`
-}
-
-// memberRecord is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
-type memberRecord struct {
-	Candidate string           `json:"candidate,omitempty"`
-	Start     time.Time        `json:"start"`
-	Duration  time.Duration    `json:"duration"`
-	Failure   *cache.Failure   `json:"failure,omitempty"`
-	Skipped   string           `json:"skipped,omitempty"` // why it was not run
-	Devices   []string         `json:"devices,omitempty"`
-	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
-	Artefacts []artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
-}
-
-// artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
-// Python in it said of what ran.
-type artefact struct {
-	Node     string            `json:"node"`
-	Digest   string            `json:"digest"`
-	Image    string            `json:"image,omitempty"`    // ID
-	Packages []string          `json:"packages,omitempty"` // name, version and digest of the RECORD of what benchgraph installed
-	Modules  map[string]string `json:"modules,omitempty"`  // of those packages: the files that were found
-}
-
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
-	rec := trialRecord{Block: t.block, Members: map[string]memberRecord{}}
+	rec := sample.Record{Block: t.block, Members: map[string]sample.Member{}}
 	devices, reset, err := t.lockClocks(ctx, env)
 	if err != nil {
 		return err
@@ -150,7 +117,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := create(filepath.Join(env.Out, recordFile))
+	f, err := create(filepath.Join(env.Out, sample.RecordFile))
 	if err != nil {
 		return err
 	}
@@ -159,7 +126,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 }
 
 // measure takes a sample of every member that is not left out, and runs the canary before and after them.
-func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *trialRecord, pilot *trialRecord) error {
+func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
 	c := t.canary(env, rec.Instance)
 	if !slices.ContainsFunc(t.members, func(m member) bool { return t.leftOut(m, *rec, pilot) == "" }) {
 		c = nil
@@ -170,7 +137,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *trialReco
 	for _, name := range rec.Order {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
 		if why := t.leftOut(m, *rec, pilot); why != "" {
-			rec.Members[name] = memberRecord{Candidate: m.candidate, Skipped: why}
+			rec.Members[name] = sample.Member{Candidate: m.candidate, Skipped: why}
 			continue
 		}
 		r, err := t.sample(ctx, env, m)
@@ -188,8 +155,6 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *trialReco
 	return nil
 }
 
-const recordFile = "record.json"
-
 // order draws the random order of the members. The seed comes from what the block is, so a block that is run again
 // keeps its order, and is recorded.
 func (t *trialTask) order() (uint64, []string) {
@@ -205,16 +170,16 @@ func (t *trialTask) order() (uint64, []string) {
 	return seed, names
 }
 
-func (t *trialTask) pilotRecord(env *engine.Env) (*trialRecord, error) {
+func (t *trialTask) pilotRecord(env *engine.Env) (*sample.Record, error) {
 	if t.pilot == (hclspec.Address{}) {
 		return nil, nil
 	}
-	return readTrial(t.refs.input(env, t.pilot).Entry)
+	return sample.ReadRecord(t.refs.input(env, t.pilot).Entry)
 }
 
 // leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself.
-func (t *trialTask) leftOut(m member, now trialRecord, pilot *trialRecord) string {
-	for _, rec := range []*trialRecord{pilot, &now} {
+func (t *trialTask) leftOut(m member, now sample.Record, pilot *sample.Record) string {
+	for _, rec := range []*sample.Record{pilot, &now} {
 		if rec == nil {
 			continue
 		}
@@ -229,14 +194,14 @@ func (t *trialTask) leftOut(m member, now trialRecord, pilot *trialRecord) strin
 
 // sample runs one lifecycle of a member. A failure of the member's own is part of the record; a transient one, or one
 // that a registered fix would cure, voids the block and is returned.
-func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memberRecord, error) {
-	r := memberRecord{Candidate: m.candidate, Start: time.Now()}
+func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (sample.Member, error) {
+	r := sample.Member{Candidate: m.candidate, Start: time.Now()}
 	for _, d := range env.Lease.GPUs {
 		r.Devices = append(r.Devices, d.UUID)
 	}
 	for _, item := range m.bench.Data {
 		in := t.refs.input(env, item.Ref)
-		r.Artefacts = append(r.Artefacts, artefact{Node: in.Address, Digest: in.Digest})
+		r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
 	}
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
@@ -255,7 +220,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (memb
 	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
-	if f.Rule != metricMissing || l.silent() {
+	if f.Rule != sample.MetricMissing || l.silent() {
 		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
 	}
 	return r, nil
@@ -273,34 +238,4 @@ func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
 	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": m.bench.Address.Name, "candidate": m.candidate, "block": t.block,
 	}})
-}
-
-// readTrial reads what a block recorded.
-func readTrial(e cache.Entry) (*trialRecord, error) {
-	text, err := os.ReadFile(filepath.Join(e.Dir, recordFile))
-	if err != nil {
-		return nil, err
-	}
-	rec := &trialRecord{}
-	if err := json.Unmarshal(text, rec); err != nil {
-		return nil, fmt.Errorf("%s: %w", recordFile, err)
-	}
-	return rec, nil
-}
-
-// TrialSummary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its node.
-func TrialSummary(record json.RawMessage) (lines [][2]string) {
-	var rec trialRecord
-	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {
-		return nil
-	}
-	for _, g := range rec.Class.GPUs {
-		if g.Locked > 0 {
-			lines = append(lines, [2]string{"SM clock", fmt.Sprintf("locked at %d MHz", g.Locked)})
-		}
-	}
-	if rec.Canary != nil {
-		lines = append(lines, [2]string{"canary", rec.Canary.String()})
-	}
-	return lines
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -212,7 +213,7 @@ func (p *Project) save(o ApplyOptions) error {
 func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeFailed && KnownIssue(e.Failure) {
-			e.Type, e.Reason, e.Failure = engine.NodeSkipped, explain(e.Failure), nil
+			e.Type, e.Reason, e.Failure = engine.NodeSkipped, judge.Explain(e.Failure), nil
 		}
 		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
 			if told[e.Address] {

@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"benchgraph": main,
-		"sample":     sample,
+		"sample":     printSample,
 		"serve":      serve,
 		"ask":        ask,
 	})
@@ -183,8 +183,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s did not appear", args[0])
 }
 
-// sample prints a number that is near VALUE by a relative NOISE: sample VALUE NOISE.
-func sample() {
+// printSample prints a number that is near VALUE by a relative NOISE: sample VALUE NOISE.
+func printSample() {
 	value, _ := strconv.ParseFloat(os.Args[1], 64)
 	noise, _ := strconv.ParseFloat(os.Args[2], 64)
 	fmt.Printf("work done: %.6f items/s\n", value*(1+noise*(rand.Float64()-0.5)))

@@ -9,14 +9,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // render makes the files of a report. A format that this version cannot write yet is left out: the others are not held
 // up by it.
-func render(found []tasks.Findings, name string, formats []string) (map[string][]byte, error) {
+func render(found []judge.Findings, name string, formats []string) (map[string][]byte, error) {
 	doc, err := document(found, name)
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func render(found []tasks.Findings, name string, formats []string) (map[string][
 }
 
 // document is what findings are as a report. It holds nothing that changes while the findings do not.
-func document(found []tasks.Findings, title string) (report.Document, error) {
+func document(found []judge.Findings, title string) (report.Document, error) {
 	text, err := json.Marshal(found)
 	if err != nil {
 		return report.Document{}, err
@@ -62,7 +63,7 @@ func document(found []tasks.Findings, title string) (report.Document, error) {
 			}
 		}
 	}
-	seen := map[tasks.Measurement]bool{} // two compares may rest on the same samples
+	seen := map[sample.Measurement]bool{} // two compares may rest on the same samples
 	for _, f := range found {
 		for _, m := range f.Measurements {
 			if seen[m] {

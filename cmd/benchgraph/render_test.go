@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // Findings are read back from the store, where anybody may have put them: whatever they say, every format of a report
 // is written of them or refused, and nothing in it is hidden.
 func FuzzFindings(f *testing.F) {
-	seed, err := json.Marshal(tasks.Findings{
+	seed, err := json.Marshal(judge.Findings{
 		Universe:     2,
 		Comparisons:  []stats.Comparison{{Compare: "c", Commit: "a", Candidate: "a/x", Against: "a/b", Metric: "m", Primary: true, Outcome: stats.Win, Blocks: 7, P: 0.01, Effect: 0.1}},
-		Measurements: []tasks.Measurement{{Benchmark: "b", Commit: "a", Candidate: "a/x", Block: 1, Metric: "m", Value: 1.5, Unit: "ms", Start: "2024-01-01T00:00:00Z"}},
+		Measurements: []sample.Measurement{{Benchmark: "b", Commit: "a", Candidate: "a/x", Block: 1, Metric: "m", Value: 1.5, Unit: "ms", Start: "2024-01-01T00:00:00Z"}},
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -28,12 +29,12 @@ func FuzzFindings(f *testing.F) {
 	f.Add([]byte(`null`))
 	formats := []string{"markdown", "json", "csv", "benchfmt", "junit"}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var found tasks.Findings
+		var found judge.Findings
 		if json.Unmarshal(text, &found) != nil {
 			return
 		}
 		fuzzing.Frugal(t, len(text), func() {
-			files, err := render([]tasks.Findings{found}, "all", formats)
+			files, err := render([]judge.Findings{found}, "all", formats)
 			if err != nil {
 				return
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type reportFlags struct {
@@ -121,8 +121,8 @@ func (s *session) reports(o *reportFlags, names []string) ([]hclspec.Report, err
 }
 
 // of are the findings of some compares.
-func of(found []tasks.Findings, compares []hclspec.Address) []tasks.Findings {
-	var chosen []tasks.Findings
+func of(found []judge.Findings, compares []hclspec.Address) []judge.Findings {
+	var chosen []judge.Findings
 	for _, f := range found {
 		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Instance() == f.Compare }) {
 			chosen = append(chosen, f)
@@ -131,7 +131,7 @@ func of(found []tasks.Findings, compares []hclspec.Address) []tasks.Findings {
 	return chosen
 }
 
-func rowsOf(found []tasks.Findings) []stats.Comparison {
+func rowsOf(found []judge.Findings) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {
 		rows = append(rows, f.Comparisons...)
@@ -147,7 +147,7 @@ func (s *session) reportDir(dir string) string {
 }
 
 // write writes the files of one report, and prints their names.
-func (s *session) write(r hclspec.Report, found []tasks.Findings) error {
+func (s *session) write(r hclspec.Report, found []judge.Findings) error {
 	for _, name := range r.Formats {
 		if name != "html" && !slices.Contains(report.Formats(), name) {
 			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name, cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}

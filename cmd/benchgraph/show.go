@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -27,22 +28,22 @@ func (a *app) show() cli.Command {
 
 // nodeView is all that show tells.
 type nodeView struct {
-	Format    string              `json:"format"`
-	Address   string              `json:"address"`
-	Kind      string              `json:"kind"`
-	Action    engine.Action       `json:"action"`
-	Reason    string              `json:"reason"`
-	Key       string              `json:"key"`
-	Place     string              `json:"place"`
-	Needs     []string            `json:"needs"`
-	Users     []string            `json:"users"`
-	Resources view.Resources      `json:"resources"`
-	Estimate  float64             `json:"estimate_s"`
-	Result    *resultView         `json:"result"`
-	Record    json.RawMessage     `json:"record,omitempty"` // what a trial or an image says of itself
-	Attempts  []attemptView       `json:"attempts"`
-	Samples   []tasks.Measurement `json:"samples"`
-	Origin    *engine.Origin      `json:"origin,omitempty"`
+	Format    string               `json:"format"`
+	Address   string               `json:"address"`
+	Kind      string               `json:"kind"`
+	Action    engine.Action        `json:"action"`
+	Reason    string               `json:"reason"`
+	Key       string               `json:"key"`
+	Place     string               `json:"place"`
+	Needs     []string             `json:"needs"`
+	Users     []string             `json:"users"`
+	Resources view.Resources       `json:"resources"`
+	Estimate  float64              `json:"estimate_s"`
+	Result    *resultView          `json:"result"`
+	Record    json.RawMessage      `json:"record,omitempty"` // what a trial or an image says of itself
+	Attempts  []attemptView        `json:"attempts"`
+	Samples   []sample.Measurement `json:"samples"`
+	Origin    *engine.Origin       `json:"origin,omitempty"`
 }
 
 // resultView is what is stored of a node.
@@ -87,7 +88,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 	v := &nodeView{
 		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason, Key: st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
-		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []tasks.Measurement{},
+		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []sample.Measurement{},
 		Origin: st.Node.Origin,
 	}
 	for _, u := range p.Graph.Users(st.Node) {
@@ -121,7 +122,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 }
 
 // concerns says whether a sample was taken in a trial, or is of a benchmark's candidate.
-func concerns(m tasks.Measurement, n *engine.Node) bool {
+func concerns(m sample.Measurement, n *engine.Node) bool {
 	at, err := hclspec.ParseAddress(n.Address)
 	if err != nil || at.Name != m.Benchmark {
 		return false
@@ -170,7 +171,7 @@ func (s *session) showNode(v *nodeView) {
 		}
 		line(name, "%s", text)
 	}
-	for _, told := range tasks.TrialSummary(v.Record) {
+	for _, told := range sample.Summary(v.Record) {
 		line(told[0], "%s", told[1])
 	}
 	for i, t := range v.Attempts {

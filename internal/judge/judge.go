@@ -1,0 +1,181 @@
+// Package judge turns samples into findings: it holds the members of groups against each other by what their blocks left,
+// and gives every candidate exactly one outcome. It is told what was declared and how the blocks ended, and runs nothing.
+package judge
+
+import (
+	"cmp"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Group is the candidates of one benchmark that are measured together, in the same blocks.
+type Group struct {
+	Commit  string
+	Design  hclspec.Design
+	Members []Member // all that were to take part
+	Blocks  []Block
+}
+
+// Block is one block of a group, by the address of its trial, and the names of the members that are in it.
+type Block struct {
+	At      hclspec.Address
+	Members []string
+}
+
+// Member is one variant in a group.
+type Member struct {
+	Name        string // of the variant; "run" where the benchmark has no candidates
+	Baseline    bool
+	Bench       *hclspec.Benchmark
+	Absent      stats.Outcome     // of one that takes no part; else empty
+	Why         string            // it takes none
+	Methodology stats.Methodology // as declared; on what hardware it was is known by the samples
+	Caveats     []string          // that every figure must carry
+}
+
+func (m *Member) candidate() string { return m.Bench.Candidate }
+
+// Case is what is to be judged: a compare, and all that must be known of what it is about.
+type Case struct {
+	Compare   *hclspec.Compare
+	Of        map[hclspec.Address]bool // the benchmark instances that it names
+	Groups    []Group                  // that have them as members
+	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
+	Allow     []string                 // methodology fields that may differ; every figure that this lets through is labelled
+}
+
+// Findings are what a compare found and what that rests on: the material of a report.
+type Findings struct {
+	Compare      string               `json:"compare"`
+	Universe     int                  `json:"universe"` // outcomes there must be
+	Comparisons  []stats.Comparison   `json:"comparisons"`
+	Measurements []sample.Measurement `json:"measurements"`
+}
+
+// Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended and,
+// where not all was gathered, how the blocks did. An outcome that does not add up is a *stats.RefusedError.
+func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
+	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{}, Measurements: []sample.Measurement{}}
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		all, err := g.Stand(ends)
+		if err != nil {
+			return found, err
+		}
+		rows, _ := c.judge(g, all)
+		for j := range g.Members {
+			m := &g.Members[j]
+			found.Measurements = append(found.Measurements, all[m.Name].rows...)
+			if c.judges(m) {
+				found.Universe++
+			}
+		}
+		found.Comparisons = append(found.Comparisons, rows...)
+	}
+	found.Comparisons = append(found.Comparisons, c.Uncovered...)
+	found.Universe += len(c.Uncovered)
+	ledger := stats.Ledger{Universe: found.Universe, Rows: found.Comparisons}
+	return found, ledger.Check()
+}
+
+// More is how many further blocks the open verdicts on a group ask for.
+func (c *Case) More(g *Group, all Standings) int {
+	_, more := c.judge(g, all)
+	return more
+}
+
+// judges says whether the case is to give a member an outcome: the compare names the benchmark that measures the
+// candidate. The baseline is what the others are held against, named or not.
+func (c *Case) judges(m *Member) bool {
+	return m.candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
+}
+
+// judge gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others. It
+// returns the rows and how many more blocks the open verdicts ask for.
+func (c *Case) judge(g *Group, all Standings) ([]stats.Comparison, int) {
+	base := all.baseline(g)
+	var rows []stats.Comparison
+	var fit []contender
+	for i := range g.Members {
+		m := &g.Members[i]
+		if !c.judges(m) {
+			continue
+		}
+		if row, decided := c.withoutFigures(g, all[m.Name], base); decided {
+			rows = append(rows, row)
+		} else {
+			fit = append(fit, contender{all[m.Name], row})
+		}
+	}
+	if len(fit) == 0 {
+		return rows, 0
+	}
+	judged, more := c.verdicts(g, fit, base)
+	return append(rows, judged...), more
+}
+
+// Pair holds one member of a group against another, whichever of them is the baseline.
+func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Comparison {
+	s, base := all[one], all[against]
+	row, decided := c.withoutFigures(g, s, base)
+	if decided {
+		return []stats.Comparison{row}
+	}
+	rows, _ := c.verdicts(g, []contender{{s, row}}, base)
+	return rows
+}
+
+// withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at, or else how each of
+// its rows begins.
+func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bool) {
+	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit, Candidate: s.candidate(),
+		Metric: s.Bench.Metrics.Primary, Primary: true, Caveats: append([]string{}, s.Caveats...)}
+	if base != nil {
+		row.Against = base.candidate()
+	}
+	var decided bool
+	if row.Outcome, row.Reason, decided = outcome(s, base); decided {
+		return row, true
+	}
+	return c.comparable(row, s, base)
+}
+
+// outcome decides by the first rule that holds whether a candidate has an outcome without any figure.
+func outcome(s, base *standing) (stats.Outcome, string, bool) {
+	switch {
+	case s.Absent == stats.Skipped || s.Absent == stats.NoPatch:
+		return s.Absent, s.Why, true
+	case s.never != "":
+		return stats.Infeasible, s.never, true
+	case s.Absent == stats.Infeasible:
+		return s.Absent, s.Why, true
+	case base == nil:
+		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
+	case base.failure != nil:
+		return stats.NoBaseline, "the baseline failed: " + base.failure.Message, true
+	case base.infra != nil && base.infra.Subject != "":
+		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
+	case s.Absent != "":
+		return s.Absent, s.Why, true
+	case s.failure != nil && base.measured():
+		return stats.Failed, Explain(s.failure), true
+	case s.infra != nil:
+		return stats.Infra, Explain(s.infra), true
+	case s.pending != "" || !s.measured() || !base.measured():
+		return stats.NotRun, cmp.Or(s.pending, "no sample has been taken"), true
+	}
+	return "", "", false
+}
+
+// Explain is a failure in one line: the rule that diagnosed it, or that none did, and its evidence.
+func Explain(f *cache.Failure) string {
+	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
+	if f.Evidence != "" {
+		text += ": " + f.Evidence
+	}
+	return text
+}

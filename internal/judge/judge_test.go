@@ -1,0 +1,193 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// contest is a compare of a baseline and another variant over four blocks, of whose results nothing is known yet.
+func contest() *Case {
+	g := Group{Commit: "c", Design: hclspec.Design{Samples: 4, Max: 4}}
+	of := map[hclspec.Address]bool{}
+	for _, name := range []string{"base", "one"} {
+		b := &hclspec.Benchmark{Metrics: hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{
+			{Name: "items", Match: "([0-9.]+) items/s", Unit: "items/s", Better: "higher"},
+			{Name: "total_output_tokens", Match: "([0-9]+) tokens"},
+		}}}
+		b.Address = hclspec.Address{Kind: "benchmark", Name: "speed", Key: "c/" + name, Keyed: true}
+		b.Candidate = "c/" + name
+		of[b.Address] = true
+		g.Members = append(g.Members, Member{Name: name, Baseline: name == "base", Bench: b, Methodology: stats.Methodology{Fields: []stats.Field{{Name: "command", Value: "./prog"}}}})
+	}
+	for i := range 4 {
+		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
+	}
+	compare := &hclspec.Compare{}
+	compare.Address = hclspec.Address{Kind: "compare", Name: "all"}
+	return &Case{Compare: compare, Of: of, Groups: []Group{g}}
+}
+
+func number(member string, block int, value float64) sample.Measurement {
+	return sample.Measurement{Benchmark: "speed", Commit: "c", Candidate: "c/" + member, Block: block, Position: 1, Metric: "items", Value: value, Unit: "items/s"}
+}
+
+// measured is how blocks ended that ran whole: each member printed what is given.
+func measured(t *testing.T, c *Case, says map[string]string) map[string]engine.End {
+	t.Helper()
+	ends := map[string]engine.End{}
+	for i, b := range c.Groups[0].Blocks {
+		rec := sample.Record{Block: i + 1, Order: b.Members, Members: map[string]sample.Member{}}
+		dir := t.TempDir()
+		for _, name := range b.Members {
+			rec.Members[name] = sample.Member{}
+			must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile), fmt.Appendf(nil, says[name], 0.1*float64(i)), 0o644))
+		}
+		record(t, dir, rec)
+		ends[b.At.String()] = engine.End{Entry: cache.Entry{Dir: dir}}
+	}
+	return ends
+}
+
+func record(t *testing.T, dir string, rec sample.Record) {
+	t.Helper()
+	text, err := json.Marshal(rec)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, sample.RecordFile), text, 0o644))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// only is the one row on the primary metric that the case has.
+func only(t *testing.T, c *Case, ends map[string]engine.End) stats.Comparison {
+	t.Helper()
+	found, err := c.Judge(ends)
+	must(t, err)
+	primary := slices.DeleteFunc(found.Comparisons, func(r stats.Comparison) bool { return !r.Primary })
+	if len(primary) != 1 || primary[0].Candidate != "c/one" {
+		t.Fatalf("%+v", primary)
+	}
+	return primary[0]
+}
+
+const first = `trial.speed["c#1"]`
+
+// Each story begins with four blocks in which the candidate is a tenth faster, and spoils something.
+func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
+	lost := func(f cache.Failure) engine.End { return engine.End{Failure: &f} }
+	for name, story := range map[string]struct {
+		spoil  func(c *Case, ends map[string]engine.End)
+		want   stats.Outcome
+		reason string
+	}{
+		"nothing": {func(*Case, map[string]engine.End) {}, stats.Win, ""},
+		"it is left out, and the baseline failed": {func(c *Case, ends map[string]engine.End) {
+			c.Groups[0].Members[1].Absent, c.Groups[0].Members[1].Why = stats.Skipped, "not today"
+			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/base", Message: "crashed"})
+		}, stats.Skipped, "not today"},
+		"no device serves it": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = engine.End{Never: true, Reason: "needs 9 GPUs"}
+		}, stats.Infeasible, "needs 9 GPUs"},
+		"there is no baseline, and it was not built": {func(c *Case, _ map[string]engine.End) {
+			c.Groups[0].Members[0].Baseline = false
+			c.Of = map[hclspec.Address]bool{c.Groups[0].Members[1].Bench.Address: true}
+			c.Groups[0].Members[1].Absent = stats.BuildFailed
+		}, stats.NoBaseline, "no baseline"},
+		"the baseline failed": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/base", Message: "crashed"})
+		}, stats.NoBaseline, "the baseline failed: crashed"},
+		"the machine failed the baseline": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = lost(cache.Failure{Class: cache.Infra, Subject: "c/base", Message: "no disk"})
+		}, stats.NoBaseline, "could not be measured: no disk"},
+		"it was not built": {func(c *Case, _ map[string]engine.End) {
+			c.Groups[0].Members[1].Absent, c.Groups[0].Members[1].Why = stats.BuildFailed, "cc says no"
+		}, stats.BuildFailed, "cc says no"},
+		"it failed": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "crashed", Rule: "oom", Evidence: "out of memory"})
+		}, stats.Failed, "crashed [oom]: out of memory"},
+		"the machine failed the block": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = lost(cache.Failure{Class: cache.Transient, Message: "no network"})
+		}, stats.Infra, "no network [undiagnosed]"},
+		"another voided the block": {func(_ *Case, ends map[string]engine.End) {
+			ends[first] = lost(cache.Failure{Class: cache.Transient, Subject: "c/two"})
+		}, stats.NotRun, "was voided by c/two"},
+		"it was measured otherwise": {func(c *Case, _ map[string]engine.End) {
+			c.Groups[0].Members[1].Methodology.Fields[0].Value = "./prog --fast"
+		}, stats.NotComparable, `command: "./prog --fast" against "./prog"`},
+		"a block is missing": {func(_ *Case, ends map[string]engine.End) { delete(ends, first) }, stats.NotRun, first + " has not been run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := contest()
+			ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n", "one": "110%.1f items/s\n"})
+			story.spoil(c, ends)
+			if row := only(t, c, ends); row.Outcome != story.want || !strings.Contains(row.Reason, story.reason) {
+				t.Errorf("%s: %s", row.Outcome, row.Reason)
+			}
+		})
+	}
+}
+
+// What a member left in a block is read anew: a number that is not there is its failure, and of a block in which it was
+// left out nothing is said.
+func TestWhatABlockSaysOfItsMembers(t *testing.T) {
+	c := contest()
+	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n", "one": "no number%.0f\n"})
+	if row := only(t, c, ends); row.Outcome != stats.Failed || !strings.Contains(row.Reason, "metric_missing") {
+		t.Errorf("%s: %s", row.Outcome, row.Reason)
+	}
+	for i, b := range c.Groups[0].Blocks {
+		own := sample.Member{Skipped: "it failed in block 1"}
+		if i == 0 {
+			own = sample.Member{Failure: &cache.Failure{Class: cache.Permanent, Message: "crashed"}}
+		}
+		record(t, ends[b.At.String()].Entry.Dir, sample.Record{Block: i + 1, Order: b.Members, Members: map[string]sample.Member{"base": {}, "one": own}})
+	}
+	if row := only(t, c, ends); row.Outcome != stats.Failed || !strings.Contains(row.Reason, "crashed") {
+		t.Errorf("%s: %s", row.Outcome, row.Reason)
+	}
+}
+
+func TestWhatMayDifferIsLabelled(t *testing.T) {
+	c := contest()
+	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n1000 tokens\n", "one": "110%.1f items/s\n900 tokens\n"})
+	c.Groups[0].Members[1].Methodology.Fields[0].Value = "./prog --fast"
+	c.Allow = []string{"command"}
+	if row := only(t, c, ends); row.Outcome != stats.NotComparable || !strings.HasPrefix(row.Reason, "total_output_tokens") {
+		t.Errorf("%s: %s", row.Outcome, row.Reason)
+	}
+	c.Allow = append(c.Allow, "total_output_tokens")
+	row := only(t, c, ends)
+	labelled := func(what string) bool {
+		return slices.ContainsFunc(row.Caveats, func(c string) bool { return strings.Contains(c, "in spite of a different "+what) })
+	}
+	if row.Outcome != stats.Win || !labelled("command") || !labelled("total_output_tokens") {
+		t.Errorf("%s: %q", row.Outcome, row.Caveats)
+	}
+}
+
+// Either side of a pair may be the baseline; the effect is that of the first.
+func TestAPairIsJudgedBothWays(t *testing.T) {
+	c := contest()
+	all, err := c.Groups[0].Stand(measured(t, c, map[string]string{"base": "100%.1f items/s\n", "one": "110%.1f items/s\n"}))
+	must(t, err)
+	ahead, behind := c.Pair(&c.Groups[0], all, "one", "base"), c.Pair(&c.Groups[0], all, "base", "one")
+	if len(ahead) != 1 || ahead[0].Outcome != stats.Win || ahead[0].Against != "c/base" || len(behind) != 1 || behind[0].Outcome != stats.Loss || behind[0].Effect >= 0 {
+		t.Errorf("%+v\n%+v", ahead, behind)
+	}
+}

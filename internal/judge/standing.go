@@ -1,0 +1,142 @@
+package judge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sample"
+)
+
+// Standings are how the members of a group stand after its blocks, by name.
+type Standings map[string]*standing
+
+// standing is how a member stands after its group's blocks.
+type standing struct {
+	*Member
+	failure *cache.Failure // its own, in a block
+	infra   *cache.Failure // of a block as a whole
+	never   string         // why no device can serve the blocks
+	pending string         // why blocks are still missing
+	whole   bool           // its numbers were gathered from all its blocks
+	rows    []sample.Measurement
+	series  map[string]map[int]float64 // metric → block → value
+	units   map[string]string
+}
+
+// Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not all
+// was gathered, how the blocks did.
+func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
+	all := make(Standings, len(g.Members))
+	for i := range g.Members {
+		m := &g.Members[i]
+		s := &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}}
+		all[m.Name] = s
+		end := ends[m.Bench.Address.String()]
+		if end.Entry.Dir == "" {
+			continue
+		}
+		rows, err := sample.Gathered(end.Entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Bench.Address, err)
+		}
+		s.take(rows)
+		s.whole = true
+	}
+	for _, b := range g.Blocks {
+		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].whole })
+		end := ends[b.At.String()]
+		switch {
+		case len(open) == 0:
+		case end.Entry.Dir == "":
+			for _, name := range open {
+				all[name].lacks(b.At, end)
+			}
+		default:
+			if err := all.read(end.Entry, open); err != nil {
+				return nil, fmt.Errorf("%s: %w", b.At, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Measurements are the numbers of a member.
+func (all Standings) Measurements(member string) []sample.Measurement { return all[member].rows }
+
+// baseline is that of the group; nil when it has none.
+func (all Standings) baseline(g *Group) *standing {
+	for i := range g.Members {
+		if g.Members[i].Baseline {
+			return all[g.Members[i].Name]
+		}
+	}
+	return nil
+}
+
+// read reads the samples and failures that the named members have in one block.
+func (all Standings) read(e cache.Entry, names []string) error {
+	rec, err := sample.ReadRecord(e)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s := all[name]
+		own, ok := rec.Members[name]
+		switch {
+		case !ok || own.Skipped != "":
+			continue
+		case own.Failure != nil:
+			s.failure = own.Failure
+			continue
+		}
+		rows, err := rec.Measurements(e, s.Bench, name)
+		var missing *engine.Failure
+		switch {
+		case errors.As(err, &missing):
+			s.failure = &missing.Failure
+		case err != nil:
+			return err
+		}
+		s.take(rows)
+	}
+	return nil
+}
+
+// measured says that the member has a valid sample of its primary metric.
+func (s *standing) measured() bool { return len(s.series[s.Bench.Metrics.Primary]) > 0 }
+
+// take takes over numbers.
+func (s *standing) take(rows []sample.Measurement) {
+	s.rows = append(s.rows, rows...)
+	for _, r := range rows {
+		if s.series[r.Metric] == nil {
+			s.series[r.Metric] = map[int]float64{}
+		}
+		s.series[r.Metric][r.Block] = r.Value
+		s.units[r.Metric] = r.Unit
+	}
+}
+
+// lacks notes that a block has no result.
+func (s *standing) lacks(at hclspec.Address, end engine.End) {
+	switch {
+	case s.Absent != "":
+	case end.Never:
+		s.never = end.Reason
+	case end.Failure != nil && end.Failure.Class.Retried():
+		if f := end.Failure; f.Subject == "" || f.Subject == s.candidate() {
+			s.infra = f
+		} else {
+			s.pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
+		}
+	case end.Failure != nil && end.Failure.Subject == s.candidate():
+		s.failure = end.Failure
+	case s.pending == "":
+		s.pending = cmp.Or(end.Reason, at.String()+" has not been run")
+	}
+}

@@ -1,0 +1,113 @@
+// Package sample knows what a block of measurement leaves in the store, and reads the numbers in it: the directory of each
+// member holds its raw output, and a record says how the block went. No number is stored; each is read anew.
+package sample
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// What lies in the result of a block.
+const (
+	RecordFile = "record.json"
+	StdoutFile = "stdout" // of the measured command, in the directory of a member
+	OutDir     = "out"    // what was written to $OUT, likewise
+)
+
+// Record is what a block says of itself, beside the raw output of its members.
+type Record struct {
+	Block    int               `json:"block"`
+	Seed     uint64            `json:"seed"`
+	Order    []string          `json:"order"` // members in the order in which they ran
+	Class    device.Class      `json:"hardware_class"`
+	Instance device.Instance   `json:"hardware_instance"`
+	Canary   *Canary           `json:"canary,omitempty"`
+	Members  map[string]Member `json:"members"`
+}
+
+// Member is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
+type Member struct {
+	Candidate string           `json:"candidate,omitempty"`
+	Start     time.Time        `json:"start"`
+	Duration  time.Duration    `json:"duration"`
+	Failure   *cache.Failure   `json:"failure,omitempty"`
+	Skipped   string           `json:"skipped,omitempty"` // why it was not run
+	Devices   []string         `json:"devices,omitempty"`
+	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
+	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
+}
+
+// Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
+// Python in it said of what ran.
+type Artefact struct {
+	Node     string            `json:"node"`
+	Digest   string            `json:"digest"`
+	Image    string            `json:"image,omitempty"`    // ID
+	Packages []string          `json:"packages,omitempty"` // name, version and digest of the RECORD of what benchgraph installed
+	Modules  map[string]string `json:"modules,omitempty"`  // of those packages: the files that were found
+}
+
+// Canary is what the canary of a block printed.
+type Canary struct {
+	Unit   string    `json:"unit"`
+	Before CanaryRun `json:"before"`
+	After  CanaryRun `json:"after"`
+}
+
+// CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
+type CanaryRun struct {
+	Value    float64          `json:"value"`
+	Start    time.Time        `json:"start"`
+	Duration time.Duration    `json:"duration"`
+	Watched  []device.Summary `json:"watched,omitempty"` // how the devices were meanwhile
+}
+
+// String is a canary's numbers for people.
+func (c Canary) String() string {
+	return fmt.Sprintf("%s before, %s after (%s)", c.Figure(c.Before.Value), c.Figure(c.After.Value), Change(c.After.Value, c.Before.Value))
+}
+
+// Figure is a number of the canary's with its unit, for people.
+func (c Canary) Figure(value float64) string {
+	return strings.TrimSpace(fmt.Sprintf("%.6g %s", value, c.Unit))
+}
+
+// Change is how far a number is from another one, for people.
+func Change(value, from float64) string { return fmt.Sprintf("%+.1f %%", 100*(value/from-1)) }
+
+// ReadRecord reads what a block recorded.
+func ReadRecord(e cache.Entry) (*Record, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, RecordFile))
+	if err != nil {
+		return nil, err
+	}
+	rec := &Record{}
+	if err := json.Unmarshal(text, rec); err != nil {
+		return nil, fmt.Errorf("%s: %w", RecordFile, err)
+	}
+	return rec, nil
+}
+
+// Summary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its node.
+func Summary(record json.RawMessage) (lines [][2]string) {
+	var rec Record
+	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {
+		return nil
+	}
+	for _, g := range rec.Class.GPUs {
+		if g.Locked > 0 {
+			lines = append(lines, [2]string{"SM clock", fmt.Sprintf("locked at %d MHz", g.Locked)})
+		}
+	}
+	if rec.Canary != nil {
+		lines = append(lines, [2]string{"canary", rec.Canary.String()})
+	}
+	return lines
+}

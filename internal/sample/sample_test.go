@@ -1,0 +1,82 @@
+package sample
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// raw lays down what one lifecycle left: what it printed, and a file in $OUT.
+func raw(t *testing.T, stdout, file string) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := errors.Join(
+		os.WriteFile(filepath.Join(dir, StdoutFile), []byte(stdout), 0o644),
+		os.Mkdir(filepath.Join(dir, OutDir), 0o755),
+		os.WriteFile(filepath.Join(dir, OutDir, "result.txt"), []byte(file), 0o644),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var items = hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{{Name: "items", Match: "([0-9.]+) items/s", Unit: "items/s", Better: "higher"}}}
+
+func TestThePrimaryMetricOfALifecycle(t *testing.T) {
+	inFile, elsewhere, misspelt := items, items, items
+	inFile.File, elsewhere.File, misspelt.Primary = "result.txt", "../stdout", "itemz"
+	dir := raw(t, "7 items/s\n", "8 items/s\n")
+	if s, err := Primary(items, dir); err != nil || s.Value != 7 || s.Unit != "items/s" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := Primary(inFile, dir); err != nil || s.Value != 8 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for want, spec := range map[string]hclspec.Metrics{"escapes": elsewhere, `nearest labels there: ["items"]`: misspelt} {
+		_, err := Primary(spec, dir)
+		if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != MetricMissing || !strings.Contains(f.Message, want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Which member it is decides what is read, and a benchmark node reads back what it gathered.
+func TestTheNumbersOfAMember(t *testing.T) {
+	b := &hclspec.Benchmark{Metrics: items}
+	b.Address, b.Candidate = hclspec.Address{Kind: "benchmark", Name: "speed", Key: "c/one", Keyed: true}, "c/one"
+	dir := t.TempDir()
+	if err := os.Rename(raw(t, "7 items/s\n", ""), filepath.Join(dir, "one")); err != nil {
+		t.Fatal(err)
+	}
+	rec := &Record{Block: 3, Seed: 5, Order: []string{"base", "one"}, Members: map[string]Member{"one": {Candidate: "renamed/since"}}}
+	rows, err := rec.Measurements(cache.Entry{Dir: dir}, b, "one")
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	got := rows[0]
+	if got.Candidate != "c/one" || got.Commit != "c" || got.Block != 3 || got.Position != 2 || got.Value != 7 {
+		t.Errorf("%+v", got)
+	}
+	if err := WriteGathered(dir, rows); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Gathered(cache.Entry{Dir: dir}); err != nil || len(back) != 1 || back[0] != got {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+func TestWhichWayAMetricIsBetter(t *testing.T) {
+	for metric, want := range map[string]string{"items": stats.Higher, "ttft_mean": stats.Lower, "request_throughput": stats.Higher, "colour": ""} {
+		if got, known := Better(items, metric, ""); got != want || known != (want != "") {
+			t.Errorf("%s: %q", metric, got)
+		}
+	}
+}

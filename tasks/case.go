@@ -1,0 +1,209 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
+func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]judge.Findings, error) {
+	ends, err := p.ends(ctx, plan, p.groups...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]judge.Findings, 0, len(p.Spec.Compares))
+	for i := range p.Spec.Compares {
+		found, err := p.caseOf(&p.Spec.Compares[i]).Judge(ends)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored: the
+// rows of every benchmark that measures both in the same blocks. The margins are those of the first compare that covers
+// the benchmark.
+func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, against string) ([]stats.Comparison, error) {
+	var rows []stats.Comparison
+	for _, g := range p.groups {
+		one, other := g.member(candidate), g.member(against)
+		if one == "" || other == "" || one == other {
+			continue
+		}
+		told, all, err := p.stand(ctx, g, plan)
+		if err != nil {
+			return nil, err
+		}
+		c := judge.Case{Compare: p.rulesFor(g), Allow: p.Allow}
+		rows = append(rows, c.Pair(told, all, one, other)...)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("no benchmark measures %s and %s in the same blocks", candidate, against)
+	}
+	return rows, nil
+}
+
+// Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
+func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Measurement, error) {
+	var rows []sample.Measurement
+	for _, g := range p.groups {
+		_, all, err := p.stand(ctx, g, plan)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range g.members {
+			for _, row := range all.Measurements(m.name) {
+				row.Of = m.bench.Address
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// caseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
+func (p *Project) caseOf(c *hclspec.Compare) *judge.Case {
+	groups := p.groupsOf(c)
+	k := &judge.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, groups), Allow: p.Allow}
+	for _, g := range groups {
+		k.Groups = append(k.Groups, *p.told(g))
+	}
+	return k
+}
+
+// told is what a judge is told of a group.
+func (p *Project) told(g *group) *judge.Group {
+	t := &judge.Group{Commit: g.commit, Design: g.design, Members: make([]judge.Member, len(g.members)), Blocks: g.trials}
+	for i, m := range g.members {
+		gap := g.absent[m.name]
+		t.Members[i] = judge.Member{
+			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.outcome, Why: gap.why,
+			Methodology: p.methodology(m), Caveats: caveats(m),
+		}
+	}
+	return t
+}
+
+// stand finds out how the members of a group stand by what is stored.
+func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (*judge.Group, judge.Standings, error) {
+	ends, err := p.ends(ctx, plan, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	told := p.told(g)
+	all, err := told.Stand(ends)
+	return told, all, err
+}
+
+// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do, where
+// not all was gathered.
+func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
+	ends := map[string]engine.End{}
+	find := func(at hclspec.Address) (stored bool, err error) {
+		step, ok := plan.Step(at.String())
+		if !ok {
+			return false, nil
+		}
+		end, err := plan.End(ctx, p.Store, step)
+		if err == nil {
+			ends[end.Address] = end
+		}
+		return end.Entry.Dir != "", err
+	}
+	for _, g := range groups {
+		whole := true
+		for _, m := range g.members {
+			stored, err := find(m.bench.Address)
+			if err != nil {
+				return nil, err
+			}
+			whole = whole && stored
+		}
+		if whole {
+			continue
+		}
+		for _, t := range g.trials {
+			if _, err := find(t.At); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ends, nil
+}
+
+// groupsOf are the groups with members among the compare's benchmarks, by name.
+func (p *Project) groupsOf(c *hclspec.Compare) []*group {
+	var groups []*group
+	for _, g := range p.groups {
+		if p.isAbout(c, g) {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, func(a, b *group) int { return strings.Compare(a.name, b.name) })
+	return groups
+}
+
+// isAbout says whether a compare names one of the group's benchmarks.
+func (p *Project) isAbout(c *hclspec.Compare, g *group) bool {
+	of := p.of[c.Address]
+	return slices.ContainsFunc(g.members, func(m member) bool { return of[m.bench.Address] })
+}
+
+// uncovered gives the candidates that no benchmark of the compare measures their outcome: no candidate of the file is
+// ever dropped in silence.
+func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Comparison {
+	covered := map[string]bool{}
+	for _, g := range groups {
+		for _, m := range g.members {
+			covered[m.candidate] = covered[m.candidate] || p.of[c.Address][m.bench.Address]
+		}
+	}
+	var rows []stats.Comparison
+	for i := range p.Spec.Candidates {
+		cand := &p.Spec.Candidates[i]
+		if cand.Baseline || covered[cand.Key] {
+			continue
+		}
+		row := stats.Comparison{Compare: c.Address.Instance(), Commit: cand.Commit, Candidate: cand.Key, Primary: true,
+			Outcome: stats.NotRun, Reason: "no benchmark of " + c.Address.String() + " measures it"}
+		if gap, out := p.excluded[cand.Key]; out {
+			row.Outcome, row.Reason = gap.outcome, gap.why
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b stats.Comparison) int { return strings.Compare(a.Candidate, b.Candidate) })
+	return rows
+}
+
+// rulesFor is the first compare that covers the group; one without a name and with the defaults when there is none.
+func (p *Project) rulesFor(g *group) *hclspec.Compare {
+	for i := range p.Spec.Compares {
+		if p.isAbout(&p.Spec.Compares[i], g) {
+			return &p.Spec.Compares[i]
+		}
+	}
+	return &hclspec.Compare{}
+}
+
+// caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.
+func caveats(m member) []string {
+	var list []string
+	for _, f := range m.allFixes() {
+		text := "fix " + f.fix.Address.Name + " (" + f.fix.Effect + ")"
+		if f.fix.Caveat != "" {
+			text += ": " + f.fix.Caveat
+		}
+		list = append(list, text)
+	}
+	return list
+}
