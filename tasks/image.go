@@ -76,6 +76,7 @@ func (t *imageTask) Kept(ctx context.Context, e cache.Entry) (string, error) {
 		return "its image is no longer in the engine", nil
 	}
 	t.p.room.Made(t.spec.Address.String(), rec.ID, rec.Size)
+	known.found(e.Key, rec.ID)
 	return "", nil
 }
 
@@ -211,6 +212,7 @@ type images struct {
 	err   error
 	byKey map[string]docker.Image // by chain key
 	ids   map[string]bool
+	of    map[cache.Key]string // by key of a result: the ID of its image, which was asked for
 }
 
 // forget makes the next question go to the engine.
@@ -252,6 +254,23 @@ func (i *images) has(id string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.ids[id]
+}
+
+// found notes which image a result stands for.
+func (i *images) found(result cache.Key, id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.of == nil {
+		i.of = map[cache.Key]string{}
+	}
+	i.of[result] = id
+}
+
+// idOf is the image that a result stands for; empty: nobody asked.
+func (i *images) idOf(result cache.Key) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.of[result]
 }
 
 // add notes an image that was made.

@@ -33,7 +33,7 @@ type imaging struct {
 }
 
 // picture begins a story with a container engine. In the texts WORD and BASE are replaced.
-func picture(t *testing.T, files map[string]string) *imaging {
+func picture(t testing.TB, files map[string]string) *imaging {
 	t.Helper()
 	i := &imaging{story: tell(t, nil), word: "w" + strings.ToLower(rand.Text()[:12])}
 	i.engine = dockertest.Engine(t)

@@ -24,10 +24,15 @@ type buildContext struct {
 	bases []string // names of the images that the Dockerfile mentions
 }
 
+// buildID is equal for builds that get the same.
+func buildID(s *hclspec.ImageBuild) string {
+	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args})
+}
+
 // readBuild takes in what a build is made from, as it was when it was first looked at. What benchgraph itself writes into the
 // project is no part of it: it would be another one after every apply.
-func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild) (buildContext, error) {
-	id := fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args})
+func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (buildContext, error) {
+	id := buildID(s)
 	if known, ok := p.builds[id]; ok {
 		return known, nil
 	}
@@ -36,7 +41,6 @@ func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild) (buildCo
 	if err != nil {
 		return b, err
 	}
-	own := p.ownFiles()
 	var paths []string
 	for _, f := range all {
 		name := filepath.Join(b.dir, filepath.FromSlash(f.Path))
@@ -68,6 +72,19 @@ func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild) (buildCo
 	return b, nil
 }
 
+// digest is a digest of all that the build gets.
+func (b buildContext) digest() string {
+	d := cache.Describe("build context")
+	b.describe(d)
+	return d.Key().String()
+}
+
+func (b buildContext) describe(d *cache.Description) {
+	for _, f := range b.files {
+		d.Add("file", f.Path, f.SHA256, f.Link, strconv.FormatBool(f.Mode&0o111 != 0 && f.Mode.IsRegular()))
+	}
+}
+
 // ownFiles are the files and directories that benchgraph writes.
 func (p *Project) ownFiles() []string {
 	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
@@ -79,7 +96,7 @@ func (p *Project) ownFiles() []string {
 
 // readContext finds out what an image is built from, or why it cannot be.
 func (b *builder) readContext(ctx context.Context, t *imageTask) (problem string, err error) {
-	if t.context, err = b.readBuild(ctx, t.spec.Build); err != nil {
+	if t.context, err = b.readBuild(ctx, t.spec.Build, b.ownFiles()); err != nil {
 		return "", err
 	}
 	for _, name := range t.context.bases {
@@ -98,9 +115,7 @@ func (t *imageTask) describeBuild(d *cache.Description) {
 	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
 		d.Add("arg", name, b.Args[name])
 	}
-	for _, f := range t.context.files {
-		d.Add("file", f.Path, f.SHA256, f.Link, strconv.FormatBool(f.Mode&0o111 != 0 && f.Mode.IsRegular()))
-	}
+	t.context.describe(d)
 	for _, base := range t.bases {
 		d.Add("from", base.name, base.digest)
 	}

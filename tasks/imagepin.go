@@ -49,7 +49,7 @@ func (p *Project) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnos
 		if s.Build == nil {
 			continue
 		}
-		build, err := p.readBuild(ctx, s.Build)
+		build, err := p.readBuild(ctx, s.Build, p.ownFiles())
 		if err != nil {
 			diags = append(diags, problem(s.Build.Range, "Build context cannot be read", err.Error()))
 			continue

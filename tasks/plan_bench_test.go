@@ -140,3 +140,42 @@ report "all" { of = [compare.all] }
 		s.planned(30 * 7)
 	}
 }
+
+// BenchmarkPlanImages plans a campaign of 400 candidates that has been measured, each with an image, as it is remembered and,
+// beside that, as a whole. Both ask the container engine once.
+func BenchmarkPlanImages(b *testing.B) {
+	s := picture(b, map[string]string{"benchmarks.hcl": `
+commit "c" { for_each = toset([for i in range(200) : "c${i}"]) }
+variant "base" { baseline = true }
+variant "other" {}
+image "WORD" {
+  for_each = candidates
+  from     = "BASE"
+  fixes    = [fix.it]
+}
+fix "it" { run = ["echo WORD > /x"] }
+benchmark "speed" {
+  for_each = candidates
+  command  = "echo speed 5"
+  design { samples = 1 }
+  metrics {
+    metric "speed" { match = "speed ([0-9]+)" }
+  }
+}
+compare "all" { of = [benchmark.speed] }
+`})
+	s.apply()
+	s.recalled(true)
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			s.planned(1000)
+		}
+	})
+	b.Run("recalled", func(b *testing.B) {
+		for b.Loop() {
+			if _, recalled := s.recalled(true); !recalled {
+				b.Fatal("the plan was not recalled")
+			}
+		}
+	})
+}

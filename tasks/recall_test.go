@@ -55,11 +55,6 @@ wheel "ready" { prebuilt = ["file:///nowhere/app.whl", "file://%s/app.whl"] }
 // before says must be what a plan that evaluates and looks at everything says. There are rests in between, since what has been
 // changed within the clock's grain is looked at in another way.
 func TestARecalledPlanIsTheWholePlan(t *testing.T) {
-	type told struct {
-		*story
-		r    *rand.Rand
-		text []string
-	}
 	var stories []*told
 	for seed := range uint64(20) {
 		text := changing
@@ -76,8 +71,87 @@ func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 			"in/a.txt": "a", "in/b.txt": "b", "in/c.txt": "c", "in/x.txt": "x",
 		})
 		must(t, os.Chmod(filepath.Join(s.dir, "tool"), 0o755))
-		stories = append(stories, &told{story: s, r: rand.New(rand.NewPCG(seed, 1))})
+		stories = append(stories, &told{story: s, r: rand.New(rand.NewPCG(seed, 1)), change: s.change})
 	}
+	compareRecalled(t, stories, 100)
+}
+
+// TestARecalledPlanOfImagesIsTheWholePlan does the same with images, which lie in the engine and not in the store.
+func TestARecalledPlanOfImagesIsTheWholePlan(t *testing.T) {
+	var stories []*told
+	for seed := range uint64(3) {
+		s := picture(t, map[string]string{
+			"in/text": "one", "docker/Dockerfile": "FROM scratch\nCOPY . /all\n", "docker/.dockerignore": "notes\n", "docker/notes": "1", "docker/sub/text": "one\n",
+			"benchmarks.hcl": `
+image "WORD" {
+  for_each = toset(["a", "b"])
+  from     = "BASE"
+  fixes    = [fix.it]
+}
+fix "it" { run = ["echo WORD > /x"] }
+image "built_WORD" {
+  build { context = "docker" }
+}
+task "inside" {
+  image   = image.WORD["a"]
+  command = "cat /x > $OUT/x"
+}
+task "beside" {
+  inputs  = ["in/text"]
+  command = "cp in/text $OUT/x"
+}
+`})
+		stories = append(stories, &told{story: s.story, r: rand.New(rand.NewPCG(seed, 2)), change: s.change})
+	}
+	compareRecalled(t, stories, 5)
+}
+
+// change does one thing to the engine or to what images are made from, and says what.
+func (i *imaging) change(r *rand.Rand) string {
+	switch r.IntN(9) {
+	case 0:
+		if mine := i.mine(); len(mine) > 0 {
+			must(i.t, i.engine.RemoveImage(i.t.Context(), mine[r.IntN(len(mine))].ID))
+		}
+		return "an image is gone"
+	case 1:
+		i.write("docker/sub/text", string("12"[r.IntN(2)]))
+		return "new bytes in the context"
+	case 2:
+		i.write(fmt.Sprintf("docker/sub/%d", r.IntN(2)), "new")
+		return "a new file in the context"
+	case 3:
+		_ = os.Remove(filepath.Join(i.dir, "docker/sub/1"))
+		return "fewer files in the context"
+	case 4:
+		i.write("docker/notes", string("12"[r.IntN(2)]))
+		return "new bytes in what is ignored"
+	case 5:
+		i.write("docker/.dockerignore", []string{"notes\n", "sub/1\n"}[r.IntN(2)])
+		return "another .dockerignore"
+	case 6:
+		must(i.t, os.Chmod(filepath.Join(i.dir, "docker/sub/text"), []os.FileMode{0o644, 0o755}[r.IntN(2)]))
+		return "chmod in the context"
+	case 7:
+		i.write("in/text", string("12"[r.IntN(2)]))
+		return "new bytes in in/text"
+	case 8:
+		return i.harm(r)
+	}
+	return ""
+}
+
+// told is a story of changes, and what happened in it so far.
+type told struct {
+	*story
+	r      *rand.Rand
+	change func(r *rand.Rand) string
+	text   []string
+}
+
+// compareRecalled changes the stories and compares plans. So many of them, at least, are to be recalled.
+func compareRecalled(t *testing.T, stories []*told, least int) {
+	t.Helper()
 	recalls := 0
 	for round := range 16 {
 		if round%4 == 1 {
@@ -100,8 +174,8 @@ func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d plans were recalled", recalls); recalls < 100 {
-		t.Errorf("of 320 plans only %d were recalled: little was compared", recalls)
+	if t.Logf("%d plans were recalled", recalls); recalls < least {
+		t.Errorf("of %d plans only %d were recalled: little was compared", 16*len(stories), recalls)
 	}
 }
 

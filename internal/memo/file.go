@@ -19,7 +19,7 @@ import (
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 3\n"
+const magic = "benchgraph memo 4\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -192,6 +192,7 @@ func (w *writer) node(n *Node) {
 	}
 	if n.Digest != "" {
 		w.text(n.Digest)
+		w.text(n.Outside)
 		w.key(n.Entry.Key)
 		w.number(int(n.Entry.Meta))
 		writeAll(w, n.Entry.Files, func(f cache.File) {
@@ -330,7 +331,7 @@ func (r *reader) node(n *Node, index, files int) {
 		}
 	}
 	if flags&2 != 0 {
-		n.Digest = r.text()
+		n.Digest, n.Outside = r.text(), r.text()
 		n.Entry.Key, n.Entry.Meta = r.key(), int64(r.number())
 		n.Entry.Files = make([]cache.File, r.count(minFile))
 		for i := range n.Entry.Files {

@@ -63,6 +63,7 @@ type Node struct {
 	Digest   string        // of its result; empty: it had none, and is to be looked at in any case
 	Entry    cache.Outline // of its result
 	Files    []int32       // indices into Memo.Files
+	Outside  string        // what of its result is not in the store, for its owner to ask about; empty: nothing
 	Origin   *engine.Origin
 	Block    Block // what its owner can make it anew from, without all the others; zero: it cannot
 }

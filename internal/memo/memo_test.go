@@ -69,6 +69,7 @@ func drawMemo(t *rapid.T) *Memo {
 			n.Origin = &engine.Origin{Serves: rapid.String().Draw(t, "serves"), Reason: rapid.String().Draw(t, "why"), Passed: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "passed")}
 		}
 		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest != "" {
+			n.Outside = rapid.String().Draw(t, "outside")
 			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), Files: []cache.File{
 				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")}, {Path: "link", Link: linked},
 			}}
