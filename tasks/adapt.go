@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -131,10 +132,10 @@ func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) 
 }
 
 // needsOf are the nodes that one member of a block needs.
-func needsOf(m member, probes []hclspec.Address) refs {
-	var r refs
-	r.addMember(m)
-	r.add(probes...)
+func needsOf(m member, probes []hclspec.Address) shell.Refs {
+	var r shell.Refs
+	addMember(&r, m)
+	r.Add(probes...)
 	return r
 }
 

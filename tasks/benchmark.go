@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -201,10 +202,10 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
 		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot}
 		for _, m := range members {
-			t.refs.addMember(m)
-			t.refs.add(m.client)
+			addMember(&t.refs, m)
+			t.refs.Add(m.client)
 		}
-		t.refs.add(pilot)
+		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
 		n.Resources = b.trialRequest(members)
 		for _, m := range members {
@@ -225,21 +226,21 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 }
 
 // addMember adds what one member of a block needs.
-func (r *refs) addMember(m member) {
+func addMember(r *shell.Refs, m member) {
 	b := m.bench
-	r.add(b.Client)
+	r.Add(b.Client)
 	for _, item := range b.Data {
-		r.add(item.Ref)
+		r.Add(item.Ref)
 	}
-	r.addCommand(b.Command)
-	r.addEnv(b.Env)
+	r.AddCommand(b.Command)
+	r.AddEnv(b.Env)
 	if b.Server != nil {
-		r.addCommand(b.Server.Command)
-		r.addEnv(b.Server.Env)
+		r.AddCommand(b.Server.Command)
+		r.AddEnv(b.Server.Env)
 	}
 	if b.Canary != nil {
-		r.addCommand(b.Canary.Command)
+		r.AddCommand(b.Canary.Command)
 	}
-	r.addFixes(m.fixes)
-	r.add(b.Image)
+	addRecipes(r, m.fixes)
+	r.Add(b.Image)
 }

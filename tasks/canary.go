@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -158,32 +159,22 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	sh, err := c.t.p.newShell(c.env, c.t.refs, filepath.Join(c.env.Work, name), filepath.Join(out, sample.OutDir))
+	m.allowed, m.built = nil, nil // it is no evidence of what a candidate lacks
+	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
+	l.progress(name)
+	sh, err := l.enter(filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client, cmp.Or(m.client, m.bench.Image))
 	if err != nil {
 		return err
 	}
-	l := &lifecycle{t: c.t, env: c.env, m: m, out: out, sh: sh}
-	l.progress(name)
-	ran := func() error {
-		if client := m.bench.Client; client != (hclspec.Address{}) {
-			if err := copyTree(sh.dir, c.t.refs.input(c.env, client).Dir); err != nil {
-				return err
-			}
-		}
-		if err := l.settle(sh, cmp.Or(m.client, m.bench.Image)); err != nil {
-			return err
-		}
-		sh.fixes, sh.applied = nil, nil // it is no evidence of what a candidate lacks
-		stdout, err := create(filepath.Join(out, sample.StdoutFile))
-		if err != nil {
-			return err
-		}
-		return errors.Join(sh.run(ctx, "run", sh.expand(c.spec.Command), c.spec.Timeout, stdout), stdout.Close())
-	}()
-	if err := admit(ctx, out, name, sh.secrets); err != nil {
-		return conceal(errors.Join(err, cache.RemoveTree(out)), sh.secrets)
+	stdout, err := workdir.Create(filepath.Join(out, sample.StdoutFile))
+	if err != nil {
+		return err
 	}
-	return conceal(ran, sh.secrets)
+	ran := errors.Join(sh.Run(ctx, "run", c.spec.Command, c.spec.Timeout, stdout), stdout.Close())
+	if err := workdir.Admit(ctx, out, name, sh.Secrets); err != nil {
+		return sh.Secrets.Conceal(errors.Join(err, cache.RemoveTree(out)))
+	}
+	return sh.Secrets.Conceal(ran)
 }
 
 // canaryValue reads the number of a canary from its raw output.

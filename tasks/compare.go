@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -148,7 +149,7 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Project, spec: r}, refs(r.Of))
+	b.add(r.Block, &reportTask{p: b.Project, spec: r}, shell.Refs(r.Of))
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written.

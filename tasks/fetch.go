@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/download"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // downloadTask fetches one file. A declared digest is all of its identity; without one the address is.
@@ -53,7 +54,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 		return downloadFailure(err)
 	}
 	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
-	if err := copyFile(filepath.Join(env.Out, fileName(t.url)), partial); err != nil {
+	if err := workdir.CopyFile(filepath.Join(env.Out, fileName(t.url)), partial); err != nil {
 		return err
 	}
 	return os.Remove(partial)

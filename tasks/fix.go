@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -144,40 +145,68 @@ func (p *Project) learnt(fix, candidate string) bool {
 	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit })
 }
 
-// addFixes adds what the recipes refer to.
-func (r *refs) addFixes(fixes []appliedFix) {
+// addRecipes adds what the recipes refer to.
+func addRecipes(r *shell.Refs, fixes []appliedFix) {
 	for _, f := range fixes {
-		r.addText(f.Run...)
-		r.addCommand(f.Verify)
-		r.addEnv(f.Env)
+		r.AddText(f.Run...)
+		r.AddCommand(f.Verify)
+		r.AddEnv(f.Env)
 		for _, file := range f.Files {
-			r.addText(file.From, file.To)
+			r.AddText(file.From, file.To)
 		}
 	}
 }
 
 // describeFixes writes the recipes, not their names or reasons, into a key.
-func (r refs) describeFixes(d *cache.Description, fixes []appliedFix) {
+func describeFixes(d *cache.Description, r shell.Refs, fixes []appliedFix) {
 	for _, f := range fixes {
 		d.Add("fix", f.fix.Effect)
 		for _, run := range f.Run {
-			d.Add("fix.run", run.Expand(r.label))
+			d.Add("fix.run", run.Expand(r.Label))
 		}
 		for i, file := range f.Files {
-			d.Add("fix.file", file.From.Expand(r.label), f.digests[i], file.Content, file.To.Expand(r.label))
+			d.Add("fix.file", file.From.Expand(r.Label), f.digests[i], file.Content, file.To.Expand(r.Label))
 		}
-		r.describeEnv(d, f.Env)
+		r.DescribeEnv(d, f.Env)
 		d.Add("fix.pip", f.Pip...)
-		r.describeCommand(d, "fix.verify", f.Verify)
+		r.DescribeCommand(d, "fix.verify", f.Verify)
 	}
 }
 
+// learner is a shell from whose failures fixes are learnt.
+type learner struct {
+	*shell.Shell
+	p       *Project
+	env     *engine.Env
+	dir     string            // working directory
+	allowed []hclspec.Address // what may be learnt
+	applied []appliedFix      // what is there already
+}
+
+// enter opens a shell in an image, or on the host when that is the zero Address. From its failures those of the allowed
+// fixes may be learnt that are not applied yet.
+func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at shell.Place, allowed []hclspec.Address, applied []appliedFix) (*learner, error) {
+	if image != (hclspec.Address{}) {
+		var err error
+		if at.Image, err = shellIn(r.Input(env, image).Entry); err != nil {
+			return nil, fmt.Errorf("%s: %w", image, err)
+		}
+	}
+	sh, err := p.shells.Open(env, r, at)
+	if err != nil {
+		return nil, err
+	}
+	l := &learner{Shell: sh, p: p, env: env, dir: at.Dir, allowed: allowed, applied: applied}
+	sh.Cures = l.detectors
+	return l, nil
+}
+
 // detectors are rules for the fixes that may still be learnt.
-func (s *shell) detectors() []metrics.Rule {
+func (l *learner) detectors() []metrics.Rule {
 	var rules []metrics.Rule
-	for _, a := range s.fixes {
-		fix := s.p.fixes[a]
-		applied := slices.ContainsFunc(s.applied, func(f appliedFix) bool { return f.fix == fix })
+	for _, a := range l.allowed {
+		fix := l.p.fixes[a]
+		applied := slices.ContainsFunc(l.applied, func(f appliedFix) bool { return f.fix == fix })
 		if fix == nil || fix.Detect == "" || applied {
 			continue
 		}
@@ -187,31 +216,31 @@ func (s *shell) detectors() []metrics.Rule {
 }
 
 // apply applies the fixes to the working directory, each followed by its verify.
-func (s *shell) apply(ctx context.Context, fixes []appliedFix) error {
+func (l *learner) apply(ctx context.Context, fixes []appliedFix) error {
 	for _, f := range fixes {
-		fmt.Fprintf(s.log, "fix %s: %s\n", f.fix.Address.Name, f.fix.Description)
+		l.Say("fix %s: %s\n", f.fix.Address.Name, f.fix.Description)
 		if len(f.Pip) > 0 {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image", Stage: "build",
 				Message: f.fix.Address.String() + " pins Python packages, which needs an image: the host's packages are never changed"}}
 		}
-		s.setEnv(f.Env)
+		l.SetEnv(f.Env)
 		for i, file := range f.Files {
-			if err := s.place(file, f.digests[i]); err != nil {
+			if err := l.place(file, f.digests[i]); err != nil {
 				return fixFailure(f.fix, err)
 			}
 		}
 		for _, run := range f.Run {
-			if err := s.run(ctx, "build", s.expand(hclspec.Command{Shell: run}), 0, nil); err != nil {
+			if err := l.Run(ctx, "build", hclspec.Command{Shell: run}, 0, nil); err != nil {
 				return err
 			}
 		}
 		if f.Verify.Shell != nil || f.Verify.Argv != nil {
-			if err := s.run(ctx, "verify", s.expand(f.Verify), 0, nil); err != nil {
+			if err := l.Run(ctx, "verify", f.Verify, 0, nil); err != nil {
 				return err
 			}
 		}
-		s.applied = append(s.applied, f)
-		s.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": f.fix.Address.Name, "effect": f.fix.Effect}})
+		l.applied = append(l.applied, f)
+		l.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": f.fix.Address.Name, "effect": f.fix.Effect}})
 	}
 	return nil
 }
@@ -226,25 +255,25 @@ func fixFailure(fix *hclspec.Fix, err error) error {
 }
 
 // place puts a fix's file into the working directory, and nowhere else.
-func (s *shell) place(file hclspec.FixFile, digest string) error {
-	to := s.onHost(s.variables(file.To.Expand(s.path)))
+func (l *learner) place(file hclspec.FixFile, digest string) error {
+	to := l.OnHost(file.To)
 	if !filepath.IsAbs(to) {
-		to = filepath.Join(s.dir, to)
+		to = filepath.Join(l.dir, to)
 	}
-	rel, err := filepath.Rel(s.dir, to)
+	rel, err := filepath.Rel(l.dir, to)
 	if err != nil || !filepath.IsLocal(rel) {
 		return fmt.Errorf("file %s: outside the working directory", to)
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	content := []byte(file.Content)
 	if file.From != nil {
-		from := s.onHost(s.variables(file.From.Expand(s.path)))
+		from := l.OnHost(file.From)
 		if !filepath.IsAbs(from) {
-			from = filepath.Join(s.p.Spec.Dir, from)
+			from = filepath.Join(l.p.Spec.Dir, from)
 		}
 		if content, err = os.ReadFile(from); err != nil {
 			return err
@@ -257,6 +286,19 @@ func (s *shell) place(file hclspec.FixFile, digest string) error {
 		return err
 	}
 	return root.WriteFile(rel, content, 0o644)
+}
+
+// excused is the failure of a command that succeeded without doing what it should: what its output says of a fix, of
+// something transient or of this machine goes before that.
+func (l *learner) excused(missing error) error {
+	var f *engine.Failure
+	if err := l.Failure("run", l.Last(), "succeeded without its metric"); !errors.As(err, &f) {
+		return err
+	}
+	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
+		return f
+	}
+	return missing
 }
 
 // cutFix is the name of the fix that a failure's rule asks for.
@@ -288,8 +330,8 @@ func (b *builder) gatherFixes() {
 	for _, g := range b.groups {
 		for i := range g.members {
 			m := &g.members[i]
-			var r refs
-			r.addMember(*m)
+			var r shell.Refs
+			addMember(&r, *m)
 			all := slices.Clone(m.fixes)
 			for _, a := range r {
 				if n := b.nodes[a]; n != nil {

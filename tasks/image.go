@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // An image is made in steps: what it begins with, what is installed, one for each fix. Every changing step makes one image
@@ -26,7 +27,7 @@ import (
 // imageTask makes a container image.
 type imageTask struct {
 	p       *Project
-	refs    refs
+	refs    shell.Refs
 	spec    *hclspec.Image
 	digest  string            // of what From means; empty: not known
 	context buildContext      // of a build
@@ -45,7 +46,7 @@ func (t *imageTask) Describe(d *cache.Description) {
 	case t.spec.Build != nil:
 		t.describeBuild(d)
 	case t.spec.Base != (hclspec.Address{}):
-		d.Add("base", t.refs.label(t.spec.Base))
+		d.Add("base", t.refs.Label(t.spec.Base))
 	case t.digest != "":
 		d.Add("from", t.digest) // whatever its name is
 	default:
@@ -53,10 +54,10 @@ func (t *imageTask) Describe(d *cache.Description) {
 	}
 	d.Add("revision", t.rev)
 	for _, wheel := range t.spec.Install {
-		d.Add("install", t.refs.label(wheel))
+		d.Add("install", t.refs.Label(wheel))
 	}
-	t.refs.describeFixes(d, t.fixes)
-	t.refs.describeCommand(d, "verify", t.spec.Verify)
+	describeFixes(d, t.refs, t.fixes)
+	t.refs.DescribeCommand(d, "verify", t.spec.Verify)
 	d.Add("network", strconv.FormatBool(t.spec.Network))
 }
 
@@ -126,7 +127,7 @@ func (m *making) write() error {
 }
 
 // packages are what benchgraph installed in the image as it is so far.
-func (m *making) packages() (all []imagePackage, err error) {
+func (m *making) packages() (all []shell.Package, err error) {
 	text := m.at.Labels[labelPackages]
 	if text == "" {
 		return nil, nil
@@ -143,10 +144,10 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	t.rev, t.source = b.revisionOf(s)
 	t.allowed = b.eligible(s.Fixes)
 	t.fixes = b.dueIn(s)
-	t.refs.add(s.Base)
-	t.refs.add(s.Install...)
-	t.refs.addFixes(t.fixes)
-	t.refs.addCommand(s.Verify)
+	t.refs.Add(s.Base)
+	t.refs.Add(s.Install...)
+	addRecipes(&t.refs, t.fixes)
+	t.refs.AddCommand(s.Verify)
 	problem := b.unresolved[s.From]
 	if s.Build != nil {
 		var err error

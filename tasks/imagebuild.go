@@ -141,14 +141,14 @@ func (m *making) build(ctx context.Context) error {
 			pins[base.name] = img.ID
 		}
 		m.progress("build")
-		out := m.sh.capture()
-		defer out.close()
+		out := m.sh.Capture()
+		defer out.Close()
 		img, err := m.p.Engine.Build(ctx, docker.BuildSpec{
 			Dir: t.context.dir, Files: t.context.files, Dockerfile: spec.Dockerfile, Args: spec.Args, Target: spec.Target,
-			Labels: labels, Network: t.spec.Network, Log: out.out, Pins: pins,
+			Labels: labels, Network: t.spec.Network, Log: out, Pins: pins,
 		})
 		if failed, ok := errors.AsType[*docker.StepError](err); ok {
-			return docker.Image{}, m.sh.failure("build", out, failed.Error())
+			return docker.Image{}, m.sh.Failure("build", out, failed.Error())
 		}
 		if changed, ok := errors.AsType[*docker.ContextChanged](err); ok {
 			return docker.Image{}, inputChanged(changed.Path)

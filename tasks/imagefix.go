@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // How a command of a fix says that it changed nothing: with a status that programs do not use, and a line before it.
@@ -134,8 +135,8 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 	if err != nil {
 		return fixFailure(f.fix, err)
 	}
-	in := inputs{}
-	refer := in.paths(m.t.refs, m.env)
+	in := shell.Inputs{}
+	refer := in.Paths(m.t.refs, m.env)
 	describe := func(d *cache.Description) {
 		for _, file := range files {
 			d.Add("file", file.to, fmt.Sprintf("%x", sha256.Sum256(file.content)), fmt.Sprint(file.executable))
@@ -155,7 +156,7 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 	if err != nil {
 		return about(f.fix, err)
 	}
-	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.mounts(), strings.TrimPrefix(script, watchSed)
+	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.Mounts(), strings.TrimPrefix(script, watchSed)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
 		changes, err := m.p.Engine.Changes(ctx, box)
 		if err != nil {
@@ -376,7 +377,7 @@ func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
 	dir, name := m.p.Spec.Dir, sourceOf(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {
-		in := m.t.refs.input(m.env, first)
+		in := m.t.refs.Input(m.env, first)
 		dir = in.Dir
 		name = strings.TrimPrefix(file.From[1:].Expand(func(hclspec.Address) string { return "$" }), "/")
 		if name == "" && len(in.Files) == 1 {

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/overlay"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // python is where an image keeps its packages.
@@ -101,8 +102,8 @@ type wheelIn struct {
 func (m *making) wheels() ([]wheelIn, error) {
 	var all []wheelIn
 	for _, a := range m.t.spec.Install {
-		in, found := m.t.refs.input(m.env, a), false
-		inside := m.t.refs.inside(a)
+		in, found := m.t.refs.Input(m.env, a), false
+		inside := m.t.refs.Inside(a)
 		for _, f := range in.Files {
 			if path.Ext(f.Path) != ".whl" {
 				continue
@@ -268,7 +269,7 @@ func (m *making) proveAll(ctx context.Context, container string, wheels []*overl
 		if err != nil {
 			return err
 		}
-		packages = slices.DeleteFunc(packages, func(other imagePackage) bool { return overlay.NormalName(other.Name) == overlay.NormalName(p.Name) })
+		packages = slices.DeleteFunc(packages, func(other shell.Package) bool { return overlay.NormalName(other.Name) == overlay.NormalName(p.Name) })
 		packages = append(packages, p)
 		m.say("proven: %s %s, %d files as in its RECORD\n", w.Name, w.Version, len(w.Files))
 	}
@@ -278,7 +279,7 @@ func (m *making) proveAll(ctx context.Context, container string, wheels []*overl
 }
 
 // prove reads every file of a wheel back from a container.
-func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, py python) (imagePackage, error) {
+func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, py python) (shell.Package, error) {
 	want, dirs := map[string]overlay.WheelFile{}, map[string]bool{}
 	info := ""
 	for _, f := range w.Files {
@@ -287,7 +288,7 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 			continue
 		}
 		if err := m.lost(at); err != nil {
-			return imagePackage{}, err
+			return shell.Package{}, err
 		}
 		want[at] = f
 		top, _, _ := strings.Cut(f.Path, "/")
@@ -300,22 +301,22 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 	for _, dir := range sortedKeys(dirs) {
 		err := m.p.Engine.CopyFrom(ctx, container, dir, func(r io.Reader) error { return digests(r, path.Dir(dir), want, found) })
 		if docker.IsNotFound(err) {
-			return imagePackage{}, installMismatch(w, dir+" is not there")
+			return shell.Package{}, installMismatch(w, dir+" is not there")
 		}
 		if err != nil {
-			return imagePackage{}, err
+			return shell.Package{}, err
 		}
 	}
 	record := info + "/RECORD"
 	for _, at := range sortedKeys(want) {
 		switch got, there := found[at]; {
 		case !there:
-			return imagePackage{}, installMismatch(w, at+" is not there")
+			return shell.Package{}, installMismatch(w, at+" is not there")
 		case got != want[at].SHA256 && at != record: // an installer adds rows to it
-			return imagePackage{}, installMismatch(w, at+" is not the wheel's")
+			return shell.Package{}, installMismatch(w, at+" is not the wheel's")
 		}
 	}
-	return imagePackage{Name: w.Name, Version: w.Version, Info: info, Record: found[record]}, nil
+	return shell.Package{Name: w.Name, Version: w.Version, Info: info, Record: found[record]}, nil
 }
 
 // digests adds the digests of those regular files in a tar that are wanted, by their names, which are relative to dir in the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // imageFile is what an image node leaves: what the image is, since the image itself lies in the engine.
@@ -26,18 +27,8 @@ type imageRecord struct {
 	Site     string          `json:"site,omitempty"`   // directory in which its Python finds packages; empty: it has none
 	Env      []string        `json:"env,omitempty"`    // of its configuration, as NAME=value
 	Size     int64           `json:"size"`             // bytes
-	Packages []imagePackage  `json:"packages,omitempty"`
+	Packages []shell.Package `json:"packages,omitempty"`
 	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
-}
-
-// imagePackage is a Python package that benchgraph installed in an image, as it was found there afterwards.
-type imagePackage struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Info    string `json:"info"`   // its .dist-info directory, absolute
-	Record  string `json:"record"` // SHA-256 of the RECORD in it
-
-	Patched []string `json:"patched,omitempty"` // files beside Info that fixes have changed since: they are not what RECORD says
 }
 
 // readImage reads what an image node left.
@@ -54,6 +45,15 @@ func readImage(e cache.Entry) (*imageRecord, error) {
 		return nil, errors.New(imageFile + ": has no image ID")
 	}
 	return rec, nil
+}
+
+// shellIn is what commands need to know of the image that an image node left.
+func shellIn(e cache.Entry) (*shell.Image, error) {
+	rec, err := readImage(e)
+	if err != nil {
+		return nil, err
+	}
+	return &shell.Image{ID: rec.ID, Site: rec.Site, Env: rec.Env, Packages: rec.Packages}, nil
 }
 
 // Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // How commands run that make an image, or look into one.
@@ -49,7 +50,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	if err != nil {
 		return img, err
 	}
-	defer out.close()
+	defer out.Close()
 	box, ok := process.(executor.Contained)
 	if !ok {
 		_, _ = process.Stop()
@@ -61,9 +62,9 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	case err != nil:
 		return img, err
 	case status.Code == exitNoEffect:
-		return img, fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(lastLine(out), noEffect))
+		return img, fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(out.LastLine(), noEffect))
 	case !status.OK():
-		return img, m.sh.failure(c.stage, out, ended(status))
+		return img, m.sh.Failure(c.stage, out, shell.Ended(status))
 	}
 	if c.proof != nil {
 		if err := c.proof(ctx, box.Container(), labels); err != nil {
@@ -131,22 +132,22 @@ func (m *making) committed(c changing, labels map[string]string) container.Commi
 }
 
 // start starts a changing command.
-func (m *making) start(ctx context.Context, c changing) (executor.Process, *captured, error) {
-	out := m.sh.capture()
+func (m *making) start(ctx context.Context, c changing) (executor.Process, *shell.Output, error) {
+	out := m.sh.Capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
 	user := "" // the image's own is root, and stays what it is called
 	if m.at.User != "" {
 		user = "0:0"
 	}
 	process, err := m.p.Containers.Start(ctx, executor.Command{
-		Argv: c.argv, Dir: "/", Stdout: out.out, Stderr: out.out,
+		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.spec.Network, Keep: true,
 		},
 	})
 	if err != nil {
-		out.close()
-		return nil, nil, notRun(err, c.stage, cache.Permanent)
+		out.Close()
+		return nil, nil, shell.NotRun(err, c.stage, cache.Permanent)
 	}
 	return process, out, nil
 }
@@ -165,22 +166,22 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	if err != nil {
 		return "", err
 	}
-	out := m.sh.capture()
-	defer out.close()
+	out := m.sh.Capture()
+	defer out.Close()
 	m.say("$ %s\n", strings.Join(argv, " "))
 	var stdout strings.Builder
 	status, err := executor.Run(ctx, m.p.Containers, executor.Command{
-		Argv: argv, Dir: insideWork, Env: env, Stdout: io.MultiWriter(&stdout, out.out), Stderr: out.out,
+		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: insideWork, Writable: true}),
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
 			Outward: m.t.spec.Network,
 		},
 	})
 	switch {
 	case err != nil:
-		return "", notRun(err, stage, cache.Permanent)
+		return "", shell.NotRun(err, stage, cache.Permanent)
 	case !status.OK():
-		return "", m.sh.failure(stage, out, ended(status))
+		return "", m.sh.Failure(stage, out, shell.Ended(status))
 	}
 	return stdout.String(), nil
 }
@@ -204,9 +205,9 @@ const verifyFailed = "verify_failed"
 
 // command makes the argv of a command of the file, and the mounts of what it refers to.
 func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
-	in := inputs{}
-	refer := in.paths(m.t.refs, m.env)
-	vars := map[string]string{"SRC": insideWork}
+	in := shell.Inputs{}
+	refer := in.Paths(m.t.refs, m.env)
+	vars := map[string]string{"SRC": shell.InsideWork}
 	text := c.Shell.Expand(refer)
 	for _, word := range c.Argv {
 		text += word.Expand(refer)
@@ -219,16 +220,16 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 		vars["SITE"] = site
 	}
 	if c.Argv == nil {
-		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(refer)}, in.mounts(), nil
+		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(refer)}, in.Mounts(), nil
 	}
 	argv := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
-		argv[i] = substitute(word.Expand(refer), func(name string) (string, bool) {
+		argv[i] = shell.Substitute(word.Expand(refer), func(name string) (string, bool) {
 			value, ok := vars[name]
 			return value, ok
 		})
 	}
-	return argv, in.mounts(), nil
+	return argv, in.Mounts(), nil
 }
 
 // exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
@@ -245,5 +246,5 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 
 // digest stands for a reference in what a step is made from.
 func (m *making) digest(a hclspec.Address) string {
-	return "${" + m.t.refs.input(m.env, a).Digest + "}"
+	return "${" + m.t.refs.Input(m.env, a).Digest + "}"
 }

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,16 +9,17 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/room"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // Labels of images beside those by which the engine finds them.
 const (
 	labelSite     = "io.benchgraph.site"     // directory in which its Python finds packages
-	labelPackages = "io.benchgraph.packages" // what was installed, as a list of imagePackage
+	labelPackages = "io.benchgraph.packages" // what was installed, as a list of shell.Package
 	labelOCI      = "org.opencontainers.image."
 )
 
@@ -28,7 +28,7 @@ type making struct {
 	t     *imageTask
 	p     *Project
 	env   *engine.Env
-	sh    *shell // for what commands say
+	sh    *learner // for what commands say
 	base  baseImage
 	at    docker.Image // what the steps so far have made
 	chain string       // its chain key
@@ -48,10 +48,10 @@ type imageStep struct {
 func (t *imageTask) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	m := &making{t: t, p: t.p, env: env}
 	var err error
-	if m.sh, err = t.p.newShell(env, t.refs, filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")); err != nil {
+	m.sh, err = t.p.enter(env, t.refs, hclspec.Address{}, shell.Place{Dir: filepath.Join(env.Work, "dir"), Out: filepath.Join(env.Work, "out")}, t.allowed, t.fixes)
+	if err != nil {
 		return nil, err
 	}
-	m.sh.fixes, m.sh.applied = t.allowed, t.fixes
 	switch base := t.spec.Base; {
 	case t.spec.Build != nil:
 		err = m.build(ctx)
@@ -99,17 +99,17 @@ func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, err
 			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 		})
 	})
-	return img, engineFailure("fetch", err)
+	return img, shell.EngineFailure("fetch", err)
 }
 
 // inherit begins with the image of another node.
 func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
-	rec, err := readImage(m.t.refs.input(m.env, base).Entry)
+	rec, err := readImage(m.t.refs.Input(m.env, base).Entry)
 	if err != nil {
 		return err
 	}
 	if m.at, err = m.p.Engine.Image(ctx, rec.ID); err != nil {
-		return engineFailure("start", err)
+		return shell.EngineFailure("start", err)
 	}
 	m.base = baseImage{m.at.Labels[labelOCI+"base.name"], rec.Digest}
 	m.chain = rec.Chain
@@ -119,13 +119,13 @@ func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
 
 // load imports the tar of a root file system.
 func (m *making) load(ctx context.Context, base hclspec.Address) error {
-	in := m.t.refs.input(m.env, base)
+	in := m.t.refs.Input(m.env, base)
 	if len(in.Files) != 1 {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
 			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base, len(in.Files)), Remedy: "name one file in outputs"}}
 	}
 	return m.step(ctx, "from "+base.String(), func(d *cache.Description) { d.Add("rootfs", in.Files[0].SHA256) }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
-		f, err := os.Open(onlyFile(in.Entry))
+		f, err := os.Open(workdir.OnlyFile(in.Entry))
 		if err != nil {
 			return docker.Image{}, err
 		}
@@ -156,12 +156,12 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
 		m.p.made.forget() // that was when the plan was made
 		if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
-			return engineFailure("start", err)
+			return shell.EngineFailure("start", err)
 		}
 	}
 	img, found, err := m.p.made.with(ctx, m.p.Engine, key)
 	if err != nil {
-		return engineFailure("start", err)
+		return shell.EngineFailure("start", err)
 	}
 	at := m.t.spec.Address.String()
 	if found {
@@ -173,7 +173,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 			return do(ctx, m.labels(key))
 		})
 		if err != nil {
-			return engineFailure("build", err)
+			return shell.EngineFailure("build", err)
 		}
 		m.p.made.add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
@@ -231,53 +231,8 @@ func (l *locks) enter(ctx context.Context, key string) (leave func(), err error)
 	}
 }
 
-func (m *making) say(format string, args ...any) { m.sh.say(format, args...) }
+func (m *making) say(format string, args ...any) { m.sh.Say(format, args...) }
 
 func (m *making) progress(phase string) {
 	m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase})
-}
-
-// engineFailure gives what an engine or a registry says its class. Other errors stay as they are.
-func engineFailure(stage string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, known := errors.AsType[*engine.Failure](err); known || errors.Is(err, context.Canceled) {
-		return err
-	}
-	var registry *docker.RegistryError
-	var refused *docker.Error
-	var gone *docker.Unavailable
-	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: docker.Class(err), Stage: stage, Message: stage + ": " + err.Error()}}
-	switch {
-	case errors.As(err, &registry):
-		said := *registry
-		said.Remedy = ""
-		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
-	case docker.IsNoImage(err):
-		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew", &engine.Retry{Attempts: 1}
-	case errors.As(err, &refused):
-		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
-		if docker.IsFull(err) {
-			f.Rule, f.Retry = engine.DiskFull, &engine.Retry{Attempts: 1}
-		}
-	case errors.As(err, &gone):
-		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
-	default:
-		return err
-	}
-	return f
-}
-
-// notRun is the failure of a command that could not be started, or whose output could not be written. The class is that of
-// a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
-func notRun(err error, stage string, lacking cache.Class) error {
-	_, unsupported := errors.AsType[*executor.Unsupported](err)
-	if _, start := errors.AsType[*executor.StartError](err); start || unsupported {
-		if unsupported {
-			lacking = cache.Infra
-		}
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage, Message: err.Error()}}
-	}
-	return engineFailure(stage, err)
 }

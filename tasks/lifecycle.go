@@ -16,6 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -31,7 +33,7 @@ type lifecycle struct {
 	env *engine.Env
 	m   member
 	out string // the member's directory in the result
-	sh  *shell
+	sh  *learner
 	sum hash.Hash         // of what the measured command printed
 	ran []sample.Artefact // what was proven to run
 }
@@ -44,16 +46,16 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if err := os.Mkdir(l.out, 0o755); err != nil {
 		return err
 	}
-	l.sh, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, sample.OutDir))
+	l.sh, err = l.enter(dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
 	if err != nil {
 		return err
 	}
 	ran := l.live(ctx, dir)
 	if err := l.admit(ctx); err != nil {
-		return conceal(errors.Join(err, cache.RemoveTree(l.out)), l.sh.secrets)
+		return l.sh.Secrets.Conceal(errors.Join(err, cache.RemoveTree(l.out)))
 	}
 	if ran != nil {
-		return conceal(ran, l.sh.secrets)
+		return l.sh.Secrets.Conceal(ran)
 	}
 	primary, err := sample.Primary(l.m.bench.Metrics, l.out)
 	if err != nil {
@@ -64,9 +66,18 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	return nil
 }
 
+// enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result for what
+// they write to $OUT.
+func (l *lifecycle) enter(dir, out string, tree, image hclspec.Address) (*learner, error) {
+	b := l.m.bench
+	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
+		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true, Network: b.Network, Env: b.Env, Secrets: b.Secrets,
+	}, l.m.allowed, l.m.built)
+}
+
 // admit looks at what the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
-	if err := admit(ctx, l.out, l.m.name, l.sh.secrets); err != nil || l.sum == nil {
+	if err := workdir.Admit(ctx, l.out, l.m.name, l.sh.Secrets); err != nil || l.sum == nil {
 		return err
 	}
 	f, err := os.Open(filepath.Join(l.out, sample.StdoutFile))
@@ -86,96 +97,84 @@ func (l *lifecycle) admit(ctx context.Context) error {
 
 // foreignOutput is the failure of a run whose output is not what the measured command printed.
 func foreignOutput() error {
-	return unfit("foreign_output", "the file that keeps the command's output was changed by something else than its output", "let commands write below $OUT and nowhere else")
+	return workdir.Unfit("foreign_output", "the file that keeps the command's output was changed by something else than its output", "let commands write below $OUT and nowhere else")
 }
 
 // live is the lifecycle itself.
 func (l *lifecycle) live(ctx context.Context, dir string) error {
-	b, sh := l.m.bench, l.sh
-	if err := l.layOut(dir); err != nil {
+	if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
 		return err
 	}
-	if err := l.settle(sh, cmp.Or(l.m.client, b.Image)); err != nil {
+	if err := l.sh.apply(ctx, l.m.fixes); err != nil {
 		return err
 	}
-	if err := sh.apply(ctx, l.m.fixes); err != nil {
-		return err
+	if l.m.bench.Server != nil {
+		return l.serve(ctx)
 	}
-	if b.Server == nil {
-		if sh.box != nil {
-			if err := l.prove(ctx, sh, nil, b.Command); err != nil {
-				return err
-			}
+	if l.contained() {
+		l.progress("prove")
+		if err := l.proven(l.sh.Prove(ctx, l.m.bench.Command)); err != nil {
+			return err
 		}
-		return l.measure(ctx, sh, nil)
 	}
-	return l.serve(ctx, sh)
+	return l.measure(ctx, nil)
 }
 
-// settle gives a shell its place and what the file declares for it.
-func (l *lifecycle) settle(sh *shell, image hclspec.Address) error {
-	b := l.m.bench
-	err := sh.enter(l.t.refs, inside{node: b.Address, image: image, network: b.Network, Limits: b.Limits, keyed: true})
-	if err != nil {
-		return err
-	}
-	sh.fixes, sh.applied = l.m.allowed, l.m.built
-	sh.setEnv(b.Env)
-	return sh.setSecrets(b.Secrets)
-}
+// contained says whether the member runs in containers.
+func (l *lifecycle) contained() bool { return l.m.bench.Image != hclspec.Address{} }
 
 // serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in containers:
 // the server's has no tree of the client, which could be taken for what is installed, and not the client's $OUT.
-func (l *lifecycle) serve(ctx context.Context, sh *shell) error {
-	own := sh
-	if sh.box != nil {
+func (l *lifecycle) serve(ctx context.Context) error {
+	own := l.sh
+	if l.contained() {
 		dir, err := os.MkdirTemp(l.env.Work, "server-")
 		if err != nil {
 			return err
 		}
-		if own, err = l.t.p.newShell(l.env, l.t.refs, dir, filepath.Join(l.out, serverDir)); err != nil {
+		if own, err = l.enter(dir, serverDir, hclspec.Address{}, l.m.bench.Image); err != nil {
 			return err
 		}
-		if err := errors.Join(l.t.refs.layData(l.env, dir, l.m.bench.Data), l.settle(own, l.m.bench.Image)); err != nil {
+		if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
 			return err
 		}
 	}
 	l.progress("start")
-	server, err := startServer(ctx, own, l.m.bench.Server, filepath.Join(l.out, serverFile))
+	server, err := own.Serve(ctx, l.m.bench.Server, filepath.Join(l.out, serverFile))
 	if err != nil {
 		return err
 	}
-	if sh.box != nil {
-		sh.box.Beside = server.process
-		err = l.prove(ctx, server.sh, server, l.m.bench.Server.Command)
+	if l.contained() {
+		l.progress("prove")
+		err = l.proven(server.Prove(ctx))
 	}
 	if err == nil {
-		err = l.measure(ctx, sh, server)
+		err = l.measure(ctx, server)
 	}
-	return errors.Join(err, server.stop())
+	return errors.Join(err, server.Stop())
+}
+
+// proven notes what was found to run before the first measured request.
+func (l *lifecycle) proven(proof shell.Proof, err error) error {
+	if err != nil {
+		return err
+	}
+	image := l.m.bench.Image
+	l.ran = append(l.ran, sample.Artefact{
+		Node: image.String(), Digest: l.t.refs.Input(l.env, image).Digest, Image: proof.Image, Packages: proof.Packages, Modules: proof.Modules,
+	})
+	return nil
 }
 
 func (l *lifecycle) progress(phase string) {
 	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase, Data: map[string]any{"candidate": l.m.candidate, "block": l.t.block}})
 }
 
-// layOut puts the client's tree and the data into the working directory.
-func (l *lifecycle) layOut(dir string) error {
-	if c := l.m.bench.Client; c != (hclspec.Address{}) {
-		if err := copyTree(dir, l.t.refs.input(l.env, c).Dir); err != nil {
-			return err
-		}
-	}
-	return l.t.refs.layData(l.env, dir, l.m.bench.Data)
-}
-
 // measure runs the command, first for warming up, then for the sample.
-func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
-	b := l.m.bench
-	argv := sh.expand(b.Command)
-	for i := range b.Design.Warmup {
+func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
+	for i := range l.m.bench.Design.Warmup {
 		l.progress(fmt.Sprintf("warm-up %d", i+1))
-		if err := l.client(ctx, sh, s, argv, nil); err != nil {
+		if err := l.client(ctx, server, nil); err != nil {
 			return err
 		}
 		if err := emptyDir(filepath.Join(l.out, sample.OutDir)); err != nil {
@@ -183,38 +182,23 @@ func (l *lifecycle) measure(ctx context.Context, sh *shell, s *server) error {
 		}
 	}
 	l.progress("run")
-	stdout, err := create(filepath.Join(l.out, sample.StdoutFile))
+	stdout, err := workdir.Create(filepath.Join(l.out, sample.StdoutFile))
 	if err != nil {
 		return err
 	}
 	l.sum = sha256.New()
-	err = l.client(ctx, sh, s, argv, io.MultiWriter(stdout, l.sum))
+	err = l.client(ctx, server, io.MultiWriter(stdout, l.sum))
 	return errors.Join(err, stdout.Close())
 }
 
-// client runs the measured command. It ends at once when the server dies. What it says of a server that crashed meanwhile is
-// no sample, however well it ended itself: many a client counts the requests that failed and goes on.
-func (l *lifecycle) client(ctx context.Context, sh *shell, s *server, argv []string, stdout io.Writer) error {
-	if s == nil {
-		return sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
+// client runs the measured command.
+func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.Writer) error {
+	b := l.m.bench
+	if server == nil {
+		return l.sh.Run(ctx, "run", b.Command, b.Timeout, stdout)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-s.process.Done():
-			cancel(errServerDied)
-		case <-ctx.Done():
-		}
-	}()
-	err := sh.run(ctx, "run", argv, l.m.bench.Timeout, stdout)
-	if err != nil && s.dead() || err == nil && s.crashed(ctx) {
-		return s.died("run")
-	}
-	return err
+	return server.Client(ctx, l.sh.Shell, b.Command, b.Timeout, stdout)
 }
-
-var errServerDied = errors.New("the server died")
 
 // silent says that a run left no output at all: then it is not the definition of the metric that is wrong.
 func (l *lifecycle) silent() bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // knownIssueRule is the rule of a probe that found its known issue.
@@ -19,35 +20,26 @@ func KnownIssue(f *cache.Failure) bool { return f != nil && f.Rule == knownIssue
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {
 	p     *Project
-	refs  refs
+	refs  shell.Refs
 	spec  *hclspec.KnownIssue
 	src   hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
 	image hclspec.Address // in which it runs; zero: on the host
 }
 
 func (t *probeTask) Describe(d *cache.Description) {
-	t.refs.describeCommand(d, "probe", t.spec.Probe)
-	t.refs.describeImage(d, t.image, false)
+	t.refs.DescribeCommand(d, "probe", t.spec.Probe)
+	t.refs.DescribeImage(d, t.image, false)
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
-	dir := filepath.Join(env.Work, "src")
-	sh, err := t.p.newShell(env, t.refs, dir, filepath.Join(env.Work, "out"))
+	sh, err := t.p.enter(env, t.refs, t.image, shell.Place{
+		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
+		InOut: true, // which is empty: the tree would be taken for what is installed
+	}, nil, nil)
 	if err != nil {
 		return err
 	}
-	if err := sh.enter(t.refs, inside{node: t.spec.Address, image: t.image}); err != nil {
-		return err
-	}
-	if sh.box != nil {
-		sh.box.dir = insideOut // which is empty: the tree would be taken for what is installed
-	}
-	if t.src != (hclspec.Address{}) {
-		if err := copyTree(dir, t.refs.input(env, t.src).Dir); err != nil {
-			return err
-		}
-	}
-	err = sh.run(ctx, "verify", sh.expand(t.spec.Probe), 0, nil)
+	err = sh.Run(ctx, "verify", t.spec.Probe, 0, nil)
 	var f *engine.Failure
 	if errors.As(err, &f) && !f.Class.Retried() {
 		f.Rule, f.Message = knownIssueRule, "known issue "+t.spec.Address.Name+": "+t.spec.Reason
@@ -77,10 +69,10 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	if c := b.candidates[k.Candidate]; c != nil {
 		t.src = c.Source
 	}
-	t.refs.add(t.src)
-	t.refs.addCommand(k.Probe)
+	t.refs.Add(t.src)
+	t.refs.AddCommand(k.Probe)
 	if t.image = b.measuredIn(k.Candidate); t.image != (hclspec.Address{}) {
-		t.refs.add(t.image)
+		t.refs.Add(t.image)
 	}
 	n := b.add(k.Block, t, t.refs)
 	b.inImage(n, t.image)

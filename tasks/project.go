@@ -26,6 +26,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/memo"
 	"github.com/benchgraph/benchgraph/internal/room"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // Store is what a project needs of the store.
@@ -80,7 +81,7 @@ type Project struct {
 	mirrorsMu  sync.Mutex
 	mirrors    map[string]*git.Mirror // by repo name
 	trees      map[string]string      // by commit: its tree
-	rules      func() (rules, error)  // compiled when a command fails
+	shells     shell.Config           // by which nodes run commands
 	fixes      map[hclspec.Address]*hclspec.Fix
 	unlisted   []hclspec.Address             // fixes that no block lists
 	candidates map[string]*hclspec.Candidate // by key
@@ -124,7 +125,10 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		patches:  map[string]string{},
 		builds:   map[string]buildContext{},
 	}
-	p.rules = sync.OnceValues(p.newRules)
+	p.shells = shell.Config{
+		Host: c.Host, Containers: c.Containers, Engine: c.Engine, HTTP: c.HTTP, Environ: c.Environ, Secret: c.Secret,
+		Rules: sync.OnceValues(func() (shell.Rules, error) { return shell.NewRules(p.Spec.Failures) }),
+	}
 	p.lacks = sync.OnceValue(p.askEngine)
 	p.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return p

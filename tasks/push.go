@@ -10,13 +10,14 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
 // pushTask brings a finished image to a registry. It is a node of its own: nothing that runs in the image waits for it, and
 // to push elsewhere makes nothing anew.
 type pushTask struct {
 	p    *Project
-	refs refs
+	refs shell.Refs
 	to   string
 }
 
@@ -44,7 +45,7 @@ func (t *pushTask) Run(ctx context.Context, env *engine.Env) error {
 		env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 	})
 	if err != nil {
-		return engineFailure("run", err)
+		return shell.EngineFailure("run", err)
 	}
 	text, err := json.MarshalIndent(pushRecord{Ref: t.to, Digest: digest, ID: image.ID}, "", "  ")
 	if err != nil {
@@ -57,6 +58,6 @@ func (t *pushTask) Run(ctx context.Context, env *engine.Env) error {
 func (b *builder) addPush(s *hclspec.Image) {
 	at := s.Address
 	at.Kind = "push"
-	t := &pushTask{p: b.Project, to: s.Push, refs: refs{s.Address}}
+	t := &pushTask{p: b.Project, to: s.Push, refs: shell.Refs{s.Address}}
 	b.addAt(at, s.Block, t, t.refs).Lacks = b.lacks
 }

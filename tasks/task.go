@@ -19,6 +19,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // file is one file of the project that a task reads, as it was when the graph was built.
@@ -30,7 +32,7 @@ type file struct {
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
 	p       *Project
-	refs    refs
+	refs    shell.Refs
 	spec    *hclspec.Task
 	files   []file
 	allowed []hclspec.Address
@@ -43,13 +45,13 @@ func (t *commandTask) Describe(d *cache.Description) {
 		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
 	}
 	if t.spec.Source != (hclspec.Address{}) {
-		d.Add("source", t.refs.label(t.spec.Source))
+		d.Add("source", t.refs.Label(t.spec.Source))
 	}
-	t.refs.describeCommand(d, "command", t.spec.Command)
-	t.refs.describeEnv(d, t.spec.Env)
-	t.refs.describeData(d, t.spec.Data)
-	t.refs.describeImage(d, t.spec.Image, t.spec.Network)
-	t.refs.describeFixes(d, t.fixes)
+	t.refs.DescribeCommand(d, "command", t.spec.Command)
+	t.refs.DescribeEnv(d, t.spec.Env)
+	t.refs.DescribeData(d, t.spec.Data)
+	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
+	describeFixes(d, t.refs, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
 
@@ -58,46 +60,35 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
 		dir, made = filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	}
-	sh, err := t.p.newShell(env, t.refs, dir, made)
+	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
+		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network, Env: t.spec.Env, Secrets: t.spec.Secrets,
+	}, t.allowed, t.built)
 	if err != nil {
 		return err
 	}
-	defer func() { err = conceal(err, sh.secrets) }()
-	if t.spec.Source != (hclspec.Address{}) {
-		if err := copyTree(dir, t.refs.input(env, t.spec.Source).Dir); err != nil {
-			return err
-		}
-	}
+	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
 		if err := t.lay(f, dir); err != nil {
 			return err
 		}
 	}
-	if err := t.refs.layData(env, dir, t.spec.Data); err != nil {
-		return err
-	}
-	if err := sh.enter(t.refs, inside{node: t.spec.Address, image: t.spec.Image, network: t.spec.Network, Limits: t.spec.Limits}); err != nil {
-		return err
-	}
-	sh.fixes, sh.applied = t.allowed, t.built
-	sh.setEnv(t.spec.Env)
-	if err := sh.setSecrets(t.spec.Secrets); err != nil {
+	if err := t.refs.LayData(env, dir, t.spec.Data); err != nil {
 		return err
 	}
 	if err := sh.apply(ctx, t.fixes); err != nil {
 		return err
 	}
-	if err := sh.run(ctx, "run", sh.expand(t.spec.Command), t.spec.Timeout, nil); err != nil {
+	if err := sh.Run(ctx, "run", t.spec.Command, t.spec.Timeout, nil); err != nil {
 		return err
 	}
-	return sh.keep(ctx, env.Out, made, t.spec.Outputs)
+	return workdir.Keep(ctx, env.Out, made, t.spec.Outputs, sh.Secrets)
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
 func (t *commandTask) lay(f file, dir string) error {
 	h := sha256.New()
-	err := copyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)), h)
-	if errors.Is(err, errIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)), h)
+	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return inputChanged(f.path)
 	}
 	if err != nil {
@@ -168,16 +159,16 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	}
 	t.allowed = b.eligible(s.Fixes)
 	t.fixes = b.due(t.allowed, s.Candidate)
-	t.refs.add(s.Source)
-	t.refs.addCommand(s.Command)
-	t.refs.addEnv(s.Env)
+	t.refs.Add(s.Source)
+	t.refs.AddCommand(s.Command)
+	t.refs.AddEnv(s.Env)
 	for _, item := range s.Data {
-		t.refs.add(item.Ref)
+		t.refs.Add(item.Ref)
 	}
-	t.refs.add(s.Needs...)
-	t.refs.addFixes(t.fixes)
+	t.refs.Add(s.Needs...)
+	addRecipes(&t.refs, t.fixes)
 	t.allowed, t.built = b.withImage(t.allowed, s.Image)
-	t.refs.add(s.Image)
+	t.refs.Add(s.Image)
 	n := b.add(s.Block, t, t.refs)
 	n.Resources, n.Estimate = request(s.Limits), s.Estimate
 	n.Resources.Quiet = s.Quiet
@@ -195,7 +186,7 @@ func (b *builder) inputs(s *hclspec.Task) []string {
 	texts := slices.Concat(s.Command.Argv, []hclspec.Text{s.Command.Shell})
 	for _, t := range texts {
 		for _, part := range t {
-			for word := range strings.FieldsFuncSeq(part.Literal, isShellSpace) {
+			for word := range shell.Words(part.Literal) {
 				if strings.Contains(word, "$") {
 					continue // what a variable leads to is not known, and is no file of the project
 				}
@@ -222,8 +213,6 @@ func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
 	b.known[name] = f
 	return f, nil
 }
-
-func isShellSpace(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) }
 
 // isFile says whether the project has a regular file of that name. The answer is kept: many commands share words.
 func (b *builder) isFile(name string) bool {

@@ -18,6 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
@@ -45,7 +47,7 @@ type trialTask struct {
 	p       *Project
 	at      hclspec.Address
 	group   string // name
-	refs    refs
+	refs    shell.Refs
 	block   int      // from 1
 	members []member // by name
 	pilot   hclspec.Address
@@ -55,7 +57,7 @@ func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
 	d.Add("hardware", t.p.hardware) // another class of machine is another result, also in a shared store
 	if c := t.trusted().bench.Canary; c != nil {
-		t.refs.describeCommand(d, "canary", c.Command)
+		t.refs.DescribeCommand(d, "canary", c.Command)
 	}
 	for _, m := range t.members {
 		d.Add("member", m.name, strconv.FormatBool(m.baseline)) // without its baseline, nothing of a block is measured
@@ -65,11 +67,11 @@ func (t *trialTask) Describe(d *cache.Description) {
 
 func (t *trialTask) describeMember(d *cache.Description, m member) {
 	b := m.bench
-	t.refs.describeCommand(d, "command", b.Command)
-	t.refs.describeEnv(d, b.Env)
-	t.refs.describeData(d, b.Data)
+	t.refs.DescribeCommand(d, "command", b.Command)
+	t.refs.DescribeEnv(d, b.Env)
+	t.refs.DescribeData(d, b.Data)
 	if b.Client != (hclspec.Address{}) {
-		d.Add("client", t.refs.label(b.Client))
+		d.Add("client", t.refs.Label(b.Client))
 	}
 	if b.GPUs != nil {
 		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
@@ -81,18 +83,18 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))
 	if s := b.Server; s != nil {
-		t.refs.describeCommand(d, "server", s.Command)
-		t.refs.describeEnv(d, s.Env)
+		t.refs.DescribeCommand(d, "server", s.Command)
+		t.refs.DescribeEnv(d, s.Env)
 		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
 	}
 	if b.Image != (hclspec.Address{}) {
-		d.Add("image", t.refs.label(b.Image))
+		d.Add("image", t.refs.Label(b.Image))
 	}
 	if m.client != (hclspec.Address{}) {
-		d.Add("client image", t.refs.label(m.client))
+		d.Add("client image", t.refs.Label(m.client))
 	}
 	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
-	t.refs.describeFixes(d, m.fixes)
+	describeFixes(d, t.refs, m.fixes)
 }
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
@@ -117,7 +119,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
-	f, err := create(filepath.Join(env.Out, sample.RecordFile))
+	f, err := workdir.Create(filepath.Join(env.Out, sample.RecordFile))
 	if err != nil {
 		return err
 	}
@@ -174,7 +176,7 @@ func (t *trialTask) pilotRecord(env *engine.Env) (*sample.Record, error) {
 	if t.pilot == (hclspec.Address{}) {
 		return nil, nil
 	}
-	return sample.ReadRecord(t.refs.input(env, t.pilot).Entry)
+	return sample.ReadRecord(t.refs.Input(env, t.pilot).Entry)
 }
 
 // leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself.
@@ -200,7 +202,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 		r.Devices = append(r.Devices, d.UUID)
 	}
 	for _, item := range m.bench.Data {
-		in := t.refs.input(env, item.Ref)
+		in := t.refs.Input(env, item.Ref)
 		r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
 	}
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)

@@ -15,6 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/internal/overlay"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // A wheel is one node, or two when it declares an overlay: what is compiled (a build node, shared by all candidates
@@ -24,7 +26,7 @@ import (
 type buildTask struct {
 	p       *Project
 	at      hclspec.Address
-	refs    refs
+	refs    shell.Refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
 	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
 	outside string          // digest of the part of tree that is
@@ -42,63 +44,45 @@ func (t *buildTask) Describe(d *cache.Description) {
 		d.Add("outside", t.outside)
 	}
 	if t.source != (hclspec.Address{}) {
-		d.Add("source", t.refs.label(t.source))
+		d.Add("source", t.refs.Label(t.source))
 	}
-	t.refs.describeCommand(d, "command", t.build.Command)
-	t.refs.describeEnv(d, t.build.Env)
-	t.refs.describeImage(d, t.build.Image, t.build.Network)
-	t.refs.describeFixes(d, t.fixes)
+	t.refs.DescribeCommand(d, "command", t.build.Command)
+	t.refs.DescribeEnv(d, t.build.Env)
+	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
+	describeFixes(d, t.refs, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
 
 func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
-	sh, err := t.p.newShell(env, t.refs, src, made)
+	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
+		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network, Env: t.build.Env, Secrets: t.build.Secrets,
+	}, t.allowed, t.built)
 	if err != nil {
 		return err
 	}
-	defer func() { err = conceal(err, sh.secrets) }()
-	if err := t.layOut(ctx, env, src); err != nil {
-		return err
-	}
+	defer func() { err = sh.Secrets.Conceal(err) }()
 	if t.tree != nil {
+		if _, err := t.tree.layOut(ctx, src); err != nil {
+			return err
+		}
 		if err := overlay.Record(src, t.overlay, env.Out); err != nil {
 			return err
 		}
-	}
-	if err := sh.enter(t.refs, inside{node: t.at, image: t.build.Image, network: t.build.Network, Limits: t.build.Limits}); err != nil {
-		return err
-	}
-	sh.vars["SITE"] = sh.vars["SRC"] // what fixes change here is the tree, in whatever image it is built
-	sh.fixes, sh.applied = t.allowed, t.built
-	sh.setEnv(t.build.Env)
-	if err := sh.setSecrets(t.build.Secrets); err != nil {
-		return err
 	}
 	if err := sh.apply(ctx, t.fixes); err != nil {
 		return err
 	}
 	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "build"})
-	if err := sh.run(ctx, "build", sh.expand(t.build.Command), t.build.Timeout, nil); err != nil {
+	if err := sh.Run(ctx, "build", t.build.Command, t.build.Timeout, nil); err != nil {
 		return err
 	}
-	return sh.keep(ctx, env.Out, made, t.outputs)
-}
-
-func (t *buildTask) layOut(ctx context.Context, env *engine.Env, dir string) error {
-	switch {
-	case t.tree != nil:
-		_, err := t.tree.layOut(ctx, dir)
-		return err
-	case t.source != (hclspec.Address{}):
-		return copyTree(dir, t.refs.input(env, t.source).Dir)
-	}
-	return nil
+	return workdir.Keep(ctx, env.Out, made, t.outputs, sh.Secrets)
 }
 
 // overlayTask lays a candidate's own files over what was compiled.
 type overlayTask struct {
-	refs     refs
+	refs     shell.Refs
 	built    hclspec.Address
 	source   hclspec.Address
 	patterns []string
@@ -107,7 +91,7 @@ type overlayTask struct {
 func (t *overlayTask) Describe(d *cache.Description) { d.Add("overlay", t.patterns...) }
 
 func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
-	err := overlay.Apply(t.refs.input(env, t.built).Dir, t.refs.input(env, t.source).Dir, t.patterns, env.Out)
+	err := overlay.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
 	if err != nil {
 		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build", Message: err.Error()}}
 	}
@@ -128,7 +112,7 @@ func (b *builder) addWheel(w *hclspec.Wheel) {
 	base := w.Address
 	if len(w.Overlay) > 0 && src != nil {
 		base.Kind = "build"
-		r := refs{base, w.Source}
+		r := shell.Refs{base, w.Source}
 		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r).Origin = origin
 	}
 	switch {
@@ -200,15 +184,15 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 		order = append(order, src.Repo)
 	} else {
 		t.source = w.Source
-		t.refs.add(w.Source)
+		t.refs.Add(w.Source)
 	}
 	t.allowed = b.eligible(w.Fixes, w.Build.Fixes)
 	t.fixes = b.due(t.allowed, w.Candidate)
-	t.refs.addCommand(w.Build.Command)
-	t.refs.addEnv(w.Build.Env)
-	t.refs.addFixes(t.fixes)
+	t.refs.AddCommand(w.Build.Command)
+	t.refs.AddEnv(w.Build.Env)
+	addRecipes(&t.refs, t.fixes)
 	t.allowed, t.built = b.withImage(t.allowed, w.Build.Image)
-	t.refs.add(w.Build.Image)
+	t.refs.Add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)
 	n.Resources, n.Estimate = request(w.Build.Limits), w.Build.Estimate
 	b.inImage(n, w.Build.Image)

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type parseFlags struct {
@@ -66,14 +66,19 @@ func (a *app) runParse(o *parseFlags, name string) error {
 func (a *app) rules() ([]metrics.Rule, error) {
 	p, err := a.place()
 	if err != nil {
-		return tasks.Rules(nil)
+		rules, err := shell.NewRules(nil)
+		return rules.List, err
 	}
 	options, err := a.options(p, nil)
 	if err != nil {
 		return nil, err
 	}
-	spec, _, _ := hclspec.Load(options)
-	return tasks.Rules(spec)
+	var own []hclspec.Failure
+	if spec, _, _ := hclspec.Load(options); spec != nil {
+		own = spec.Failures
+	}
+	rules, err := shell.NewRules(own)
+	return rules.List, err
 }
 
 func (a *app) parseText(log metrics.Log) {

@@ -1,4 +1,4 @@
-package tasks
+package shell
 
 import (
 	"fmt"
@@ -11,16 +11,16 @@ import (
 	"github.com/benchgraph/benchgraph/packs"
 )
 
-// rules say what failures mean: the file's first, the built-in ones after them.
-type rules struct {
-	list    []metrics.Rule
+// Rules say what failures mean: the file's first, the built-in ones after them.
+type Rules struct {
+	List    []metrics.Rule
 	retries map[string]engine.Retry // of the rules that say how often they are tried again
 }
 
-// newRules compiles the rules of the project and of the packs.
-func (p *Project) newRules() (rules, error) {
-	r := rules{retries: map[string]engine.Retry{}}
-	for _, f := range p.Spec.Failures {
+// NewRules compiles the rules of a project and those of the packs: what a log means, also for whoever reads one by itself.
+func NewRules(own []hclspec.Failure) (Rules, error) {
+	r := Rules{retries: map[string]engine.Retry{}}
+	for _, f := range own {
 		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff}
 		if err := r.add(rule); err != nil {
 			return r, err
@@ -38,12 +38,12 @@ func (p *Project) newRules() (rules, error) {
 	return r, nil
 }
 
-func (r *rules) add(f packs.Failure) error {
+func (r *Rules) add(f packs.Failure) error {
 	match, err := regexp.Compile(f.Match)
 	if err != nil {
 		return fmt.Errorf("failure rule %s: %w", f.Name, err)
 	}
-	r.list = append(r.list, metrics.Rule{Name: f.Name, Match: match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Wrapper: f.Wrapper})
+	r.List = append(r.List, metrics.Rule{Name: f.Name, Match: match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Wrapper: f.Wrapper})
 	if _, known := r.retries[f.Name]; f.Attempts > 0 && !known {
 		r.retries[f.Name] = engine.Retry{Attempts: f.Attempts, Backoff: max(f.Backoff, time.Millisecond)}
 	}
@@ -51,20 +51,9 @@ func (r *rules) add(f packs.Failure) error {
 }
 
 // retry is what the rule of a name says about trying again; nil: nothing.
-func (r *rules) retry(name string) *engine.Retry {
+func (r *Rules) retry(name string) *engine.Retry {
 	if retry, ok := r.retries[name]; ok {
 		return &retry
 	}
 	return nil
-}
-
-// Rules are the failure rules of a spec, then the built-in ones: what a log means, for whoever reads one by itself. A nil
-// spec has none of its own.
-func Rules(spec *hclspec.Spec) ([]metrics.Rule, error) {
-	p := Project{Spec: spec}
-	if spec == nil {
-		p.Spec = &hclspec.Spec{}
-	}
-	r, err := p.newRules()
-	return r.list, err
 }

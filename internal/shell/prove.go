@@ -1,4 +1,4 @@
-package tasks
+package shell
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which image
@@ -32,28 +31,38 @@ var proveScript string
 // provePatience bounds the look into a container.
 const provePatience = 5 * time.Minute
 
-// prove makes sure that a command runs what its image has: that of a server which is up or, without one, that of the
-// measured command, whose image, environment and directory are those of sh.
-func (l *lifecycle) prove(ctx context.Context, sh *shell, s *server, command hclspec.Command) error {
-	l.progress("prove")
-	image := l.m.bench.Image
-	proof := sample.Artefact{Node: image.String(), Digest: l.t.refs.input(l.env, image).Digest, Image: sh.box.image.ID}
-	if s != nil {
-		if err := sh.unchanged(ctx, s.process); err != nil {
-			return err
-		}
+// Proof is what a command was found to run.
+type Proof struct {
+	Image    string            // ID
+	Packages []string          // name, version and digest of the RECORD of each that was installed in it
+	Modules  map[string]string // of those packages: the files that were found
+}
+
+// Prove makes sure that the server, which is up, runs what its image has.
+func (s *Server) Prove(ctx context.Context) (Proof, error) {
+	if err := s.sh.unchanged(ctx, s.process); err != nil {
+		return Proof{}, err
 	}
-	if packages := sh.box.image.Packages; len(packages) > 0 {
-		for _, p := range packages {
-			proof.Packages = append(proof.Packages, p.Name+" "+p.Version+" sha256:"+p.Record)
-		}
-		var err error
-		if proof.Modules, err = sh.modules(ctx, s, sh.lookups(command)); err != nil {
-			return err
-		}
+	return s.sh.prove(ctx, s, s.spec.Command)
+}
+
+// Prove makes sure that a command would run what the shell's image has, in its environment and directory.
+func (s *Shell) Prove(ctx context.Context, command hclspec.Command) (Proof, error) {
+	return s.prove(ctx, nil, command)
+}
+
+func (s *Shell) prove(ctx context.Context, srv *Server, command hclspec.Command) (Proof, error) {
+	proof := Proof{Image: s.box.image.ID}
+	packages := s.box.image.Packages
+	if len(packages) == 0 {
+		return proof, nil
 	}
-	l.ran = append(l.ran, proof)
-	return nil
+	for _, p := range packages {
+		proof.Packages = append(proof.Packages, p.Name+" "+p.Version+" sha256:"+p.Record)
+	}
+	var err error
+	proof.Modules, err = s.modules(ctx, srv, s.lookups(command))
+	return proof, err
 }
 
 // mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is charged
@@ -67,12 +76,12 @@ func mismatch(expected, found string) error {
 
 // unchanged makes sure that a container is of its image, and that nothing was changed where its packages are. What Python
 // itself writes down there, compiled files, does not count.
-func (s *shell) unchanged(ctx context.Context, p executor.Process) error {
+func (s *Shell) unchanged(ctx context.Context, p executor.Process) error {
 	c, ok := p.(executor.Contained)
 	if !ok {
 		return errors.New("the server runs in no container")
 	}
-	info, err := s.p.Engine.Inspect(ctx, c.Container())
+	info, err := s.config.Engine.Inspect(ctx, c.Container())
 	if err != nil {
 		return s.notRun(err, "start")
 	}
@@ -83,7 +92,7 @@ func (s *shell) unchanged(ctx context.Context, p executor.Process) error {
 	if site == "" {
 		return nil
 	}
-	changed, err := s.p.Engine.Changes(ctx, c.Container())
+	changed, err := s.config.Engine.Changes(ctx, c.Container())
 	if err != nil {
 		return s.notRun(err, "start")
 	}
@@ -103,7 +112,7 @@ func parentOfAny(dir string, changed []container.FilesystemChange) bool {
 
 // modules asks the Python of the image which files the installed packages lead to, by name of the module, once for each
 // directory that the command may look them up from.
-func (s *shell) modules(ctx context.Context, srv *server, from []string) (map[string]string, error) {
+func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[string]string, error) {
 	packages, err := json.Marshal(s.box.image.Packages)
 	if err != nil {
 		return nil, err
@@ -132,13 +141,13 @@ func (s *shell) modules(ctx context.Context, srv *server, from []string) (map[st
 }
 
 // ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it prints.
-func (s *shell) ask(ctx context.Context, srv *server, argv []string) ([]byte, error) {
+func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, provePatience, errTimeout)
 	defer cancel()
-	var out bytes.Buffer
-	c := s.capture()
-	defer c.close()
-	cmd := s.command(argv, &out, c.out)
+	var stdout bytes.Buffer
+	out := s.Capture()
+	defer out.Close()
+	cmd := s.command(argv, &stdout, out)
 	if srv != nil {
 		cmd.Container = &executor.Container{Within: srv.process}
 	}
@@ -153,20 +162,20 @@ func (s *shell) ask(ctx context.Context, srv *server, argv []string) ([]byte, er
 	case err != nil:
 		return nil, s.notRun(err, "start")
 	case status.OOM && !status.OK():
-		return nil, s.outOfMemory("start", c)
+		return nil, s.outOfMemory("start", out)
 	case !status.OK():
-		return nil, mismatch("an answer of Python in the container", ended(status)+": "+lastLine(c))
+		return nil, mismatch("an answer of Python in the container", Ended(status)+": "+out.LastLine())
 	}
-	return out.Bytes(), nil
+	return stdout.Bytes(), nil
 }
 
 // lookups are the directories from which the Python programs of a command look modules up before all others: that of the
 // script, or the working directory for a module (-m) or text (-c). A program that is found in PATH looks them up from where
 // it lies, which is in the image, and that is the empty text.
-func (s *shell) lookups(command hclspec.Command) []string {
+func (s *Shell) lookups(command hclspec.Command) []string {
 	var words []string
 	for _, word := range s.expand(command) {
-		words = append(words, strings.FieldsFunc(s.variables(word), isShellSpace)...)
+		words = slices.AppendSeq(words, Words(s.variables(word)))
 	}
 	var from []string
 	for i, word := range words {
@@ -183,9 +192,9 @@ func (s *shell) lookups(command hclspec.Command) []string {
 		switch {
 		case len(rest) == 0:
 		case rest[0] == "-m" || rest[0] == "-c":
-			from = append(from, insideWork)
+			from = append(from, InsideWork)
 		default:
-			from = append(from, path.Join(insideWork, path.Dir(rest[0])))
+			from = append(from, path.Join(InsideWork, path.Dir(rest[0])))
 			if path.IsAbs(rest[0]) {
 				from[len(from)-1] = path.Dir(rest[0])
 			}

@@ -1,4 +1,4 @@
-package tasks
+package shell
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 // A server in a container has a network of its own, which this machine is no part of. So it is asked from inside, with
@@ -27,12 +26,12 @@ var readyPython string
 const nothingToAskWith = 64
 
 // waitInside waits until a server in a container answers, its log says so, it dies, or time is up.
-func (s *server) waitInside(ctx context.Context, spec *hclspec.Server) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, spec.Timeout, errTimeout)
+func (s *Server) waitInside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.Timeout, errTimeout)
 	defer cancel()
 	asked := make(chan error, 1)
-	if spec.Log == "" {
-		go func() { asked <- s.ask(ctx, spec) }()
+	if s.spec.Log == "" {
+		go func() { asked <- s.ask(ctx) }()
 	}
 	var err error
 	select {
@@ -44,7 +43,7 @@ func (s *server) waitInside(ctx context.Context, spec *hclspec.Server) error {
 	}
 	switch {
 	case errors.Is(err, errTimeout):
-		return s.late(spec)
+		return s.late()
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout):
 		return context.Cause(ctx)
 	case err != nil && s.dies(), s.dead():
@@ -55,7 +54,7 @@ func (s *server) waitInside(ctx context.Context, spec *hclspec.Server) error {
 
 // dies says whether the server has died, given that something else in its container did not succeed: where that was ended
 // because the server died, its own end is told at about the same time.
-func (s *server) dies() bool {
+func (s *Server) dies() bool {
 	select {
 	case <-s.process.Done():
 		return true
@@ -66,15 +65,15 @@ func (s *server) dies() bool {
 
 // ask asks until it is answered. What asks may be ended, as the server's memory and the number of its processes bound it,
 // too; then it is started again.
-func (s *server) ask(ctx context.Context, spec *hclspec.Server) error {
+func (s *Server) ask(ctx context.Context) error {
 	port := s.sh.vars["PORT"]
-	argv := []string{"sh", "-c", readyShell, "ready", port, spec.HTTP, readyPython}
+	argv := []string{"sh", "-c", readyShell, "ready", port, s.spec.HTTP, readyPython}
 	for {
 		status, err := s.within(ctx, argv)
 		var start *executor.StartError
 		switch {
 		case errors.As(err, &start) && argv[0] == "sh":
-			argv = []string{"python3", "-I", "-c", readyPython, port, spec.HTTP}
+			argv = []string{"python3", "-I", "-c", readyPython, port, s.spec.HTTP}
 			continue
 		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
 			return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked", Stage: "start",
@@ -94,14 +93,14 @@ func (s *server) ask(ctx context.Context, spec *hclspec.Server) error {
 }
 
 // within runs a command in the server's container, with its environment.
-func (s *server) within(ctx context.Context, argv []string) (executor.Status, error) {
+func (s *Server) within(ctx context.Context, argv []string) (executor.Status, error) {
 	cmd := s.sh.command(argv, io.Discard, io.Discard)
 	cmd.Container = &executor.Container{Within: s.process}
 	return executor.Run(ctx, s.sh.runner(), cmd)
 }
 
 // late is the failure of a server that was not ready in time.
-func (s *server) late(spec *hclspec.Server) error {
-	fmt.Fprintf(s.output.out, "benchgraph: the server was not ready after %s (timeout)\n", spec.Timeout)
-	return s.sh.failure("start", s.output, fmt.Sprintf("the server was not ready after %s", spec.Timeout))
+func (s *Server) late() error {
+	fmt.Fprintf(s.output, "benchgraph: the server was not ready after %s (timeout)\n", s.spec.Timeout)
+	return s.sh.Failure("start", s.output, fmt.Sprintf("the server was not ready after %s", s.spec.Timeout))
 }

@@ -1,4 +1,4 @@
-package tasks
+package shell
 
 import (
 	"bytes"
@@ -16,54 +16,57 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
-// server is the process that a benchmark's command talks to.
-type server struct {
-	sh      *shell
+// Server is the process that a benchmark's command talks to.
+type Server struct {
+	sh      *Shell
+	spec    *hclspec.Server
 	process executor.Process
-	output  *captured
+	output  *Output
 	log     *os.File
 	watch   *logWatch
 }
 
-// startServer starts a server and waits until it is ready. It notices at once when the server dies instead.
-func startServer(ctx context.Context, sh *shell, spec *hclspec.Server, logFile string) (*server, error) {
-	sh = sh.with(spec.Env)
-	log, err := create(logFile)
+// Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the server dies
+// instead.
+func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
+	sh := s.with(spec.Env)
+	log, err := workdir.Create(logFile)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{sh: sh, log: log, output: sh.capture()}
-	out := io.MultiWriter(log, s.output.out)
+	srv := &Server{sh: sh, spec: spec, log: log, output: sh.Capture()}
+	out := io.MultiWriter(log, srv.output)
 	if spec.Log != "" {
-		s.watch = &logWatch{pattern: regexp.MustCompile(spec.Log), found: make(chan struct{})}
-		out = io.MultiWriter(out, s.watch)
+		srv.watch = &logWatch{pattern: regexp.MustCompile(spec.Log), found: make(chan struct{})}
+		out = io.MultiWriter(out, srv.watch)
 	}
 	argv := sh.expand(spec.Command)
-	sh.say("$ %s &\n", strings.Join(argv, " "))
-	s.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
+	sh.Say("$ %s &\n", strings.Join(argv, " "))
+	srv.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
 	if err != nil {
-		s.close()
+		srv.close()
 		return nil, sh.notRun(err, "start")
 	}
-	wait := s.waitReady
+	wait := srv.waitReady
 	if sh.box != nil {
-		wait = s.waitInside
+		wait = srv.waitInside
 	}
-	if err := wait(ctx, spec); err != nil {
-		return nil, errors.Join(err, s.stop())
+	if err := wait(ctx); err != nil {
+		return nil, errors.Join(err, srv.Stop())
 	}
-	return s, nil
+	return srv, nil
 }
 
 // waitReady polls until the server answers, its log says so, it dies, or time is up.
-func (s *server) waitReady(ctx context.Context, spec *hclspec.Server) error {
-	deadline := time.NewTimer(spec.Timeout)
+func (s *Server) waitReady(ctx context.Context) error {
+	deadline := time.NewTimer(s.spec.Timeout)
 	defer deadline.Stop()
 	pause := 10 * time.Millisecond
 	for {
-		if s.answers(ctx, spec) {
+		if s.answers(ctx) {
 			if s.dead() { // somebody else answered on its port
 				return s.died("start")
 			}
@@ -79,7 +82,7 @@ func (s *server) waitReady(ctx context.Context, spec *hclspec.Server) error {
 			return context.Cause(ctx)
 		case <-deadline.C:
 			poll.Stop()
-			return s.late(spec)
+			return s.late()
 		case <-s.watch.seen():
 			poll.Stop()
 		case <-poll.C:
@@ -89,19 +92,19 @@ func (s *server) waitReady(ctx context.Context, spec *hclspec.Server) error {
 }
 
 // answers asks the server once, in the way that the file says.
-func (s *server) answers(ctx context.Context, spec *hclspec.Server) bool {
+func (s *Server) answers(ctx context.Context) bool {
 	address := net.JoinHostPort("127.0.0.1", s.sh.vars["PORT"])
 	switch {
-	case spec.Log != "":
+	case s.spec.Log != "":
 		return s.watch.hit()
-	case spec.HTTP != "":
+	case s.spec.HTTP != "":
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+spec.HTTP, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+s.spec.HTTP, nil)
 		if err != nil {
 			return false
 		}
-		resp, err := s.sh.p.HTTP.Do(req)
+		resp, err := s.sh.config.HTTP.Do(req)
 		if err != nil {
 			return false
 		}
@@ -116,7 +119,7 @@ func (s *server) answers(ctx context.Context, spec *hclspec.Server) bool {
 	}
 }
 
-func (s *server) dead() bool {
+func (s *Server) dead() bool {
 	select {
 	case <-s.process.Done():
 		return true
@@ -126,7 +129,7 @@ func (s *server) dead() bool {
 }
 
 // crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did, is fine.
-func (s *server) crashed(ctx context.Context) bool {
+func (s *Server) crashed(ctx context.Context) bool {
 	if s.runs(ctx) || !s.dies() {
 		return false
 	}
@@ -135,12 +138,12 @@ func (s *server) crashed(ctx context.Context) bool {
 }
 
 // runs says whether the server still runs, where its end may not have been told yet.
-func (s *server) runs(ctx context.Context) bool {
+func (s *Server) runs(ctx context.Context) bool {
 	if s.dead() {
 		return false
 	}
 	if c, ok := s.process.(executor.Contained); ok {
-		info, err := s.sh.p.Engine.Inspect(ctx, c.Container())
+		info, err := s.sh.config.Engine.Inspect(ctx, c.Container())
 		return err != nil || info.State != nil && info.State.Running // an engine that does not answer is told of soon enough
 	}
 	select {
@@ -151,8 +154,33 @@ func (s *server) runs(ctx context.Context) bool {
 	}
 }
 
+// Client runs the measured command, in the place of sh, which talks to the server. It ends at once when the server dies. What it
+// says of a server that crashed meanwhile is no sample, however well it ended itself: many a client counts the requests that
+// failed and goes on.
+func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
+	if sh.box != nil {
+		sh.box.Beside = s.process
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.process.Done():
+			cancel(errServerDied)
+		case <-ctx.Done():
+		}
+	}()
+	err := sh.Run(ctx, "run", command, timeout, stdout)
+	if err != nil && s.dead() || err == nil && s.crashed(ctx) {
+		return s.died("run")
+	}
+	return err
+}
+
+var errServerDied = errors.New("the server died")
+
 // died is the failure of a server that ended by itself.
-func (s *server) died(stage string) error {
+func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
 	if err != nil {
 		return s.sh.notRun(err, stage)
@@ -160,11 +188,11 @@ func (s *server) died(stage string) error {
 	if status.OOM {
 		return s.sh.outOfMemory(stage, s.output)
 	}
-	return s.sh.failure(stage, s.output, "the server died: "+ended(status))
+	return s.sh.Failure(stage, s.output, "the server died: "+Ended(status))
 }
 
-// stop ends the server and all that it started.
-func (s *server) stop() error {
+// Stop ends the server and all that it started.
+func (s *Server) Stop() error {
 	_, err := s.process.Stop()
 	s.close()
 	if err != nil {
@@ -173,9 +201,9 @@ func (s *server) stop() error {
 	return nil
 }
 
-func (s *server) close() {
+func (s *Server) close() {
 	s.log.Close()
-	s.output.close()
+	s.output.Close()
 }
 
 // logWatch looks for a pattern in each line that a server prints.

@@ -1,4 +1,6 @@
-package tasks
+// Package workdir is what goes through the directories of a node: what is laid there before its commands run, and what of
+// that which they leave is taken over. All that commands leave is foreign.
+package workdir
 
 import (
 	"context"
@@ -15,20 +17,19 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// onlyFile is the path of an entry's file if it has exactly one, else its directory.
-func onlyFile(e cache.Entry) string {
+// OnlyFile is the path of an entry's file if it has exactly one, else its directory.
+func OnlyFile(e cache.Entry) string {
 	if len(e.Files) == 1 {
 		return filepath.Join(e.Dir, filepath.FromSlash(e.Files[0].Path))
 	}
 	return e.Dir
 }
 
-// copyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
+// CopyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
 // are given, and what is stored is never changed in place.
-func copyTree(dst, src string) error {
+func CopyTree(dst, src string) error {
 	return filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -48,23 +49,23 @@ func copyTree(dst, src string) error {
 			}
 			return os.Symlink(target, to)
 		}
-		return copyFile(to, name)
+		return CopyFile(to, name)
 	})
 }
 
-// errIrregular is wrapped by the error for what was a file and is something else.
-var errIrregular = errors.New("it is no regular file any more")
+// ErrIrregular is wrapped by the error for what was a file and is something else.
+var ErrIrregular = errors.New("it is no regular file any more")
 
-// create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
-func create(name string) (*os.File, error) {
+// Create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
+func Create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// copyFile copies a regular file, which must not be there yet, with its permission to be executed.
-func copyFile(dst, src string) error { return copyTo(dst, src, nil) }
+// CopyFile copies a regular file, which must not be there yet, with its permission to be executed.
+func CopyFile(dst, src string) error { return CopyTo(dst, src, nil) }
 
-// copyTo is copyFile that writes the bytes to also, too, unless that is nil.
-func copyTo(dst, src string, also io.Writer) error {
+// CopyTo is CopyFile that writes the bytes to also, too, unless that is nil.
+func CopyTo(dst, src string, also io.Writer) error {
 	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func copyTo(dst, src string, also io.Writer) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", src, errIrregular)
+		return fmt.Errorf("%s: %w", src, ErrIrregular)
 	}
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err
@@ -100,53 +101,18 @@ func copyTo(dst, src string, also io.Writer) error {
 	return errors.Join(err, out.Close())
 }
 
-// layData lays the outputs of nodes into a working directory under the names that the file gives them.
-func (r refs) layData(env *engine.Env, dir string, data []hclspec.Data) error {
-	for _, item := range data {
-		dst := filepath.Join(dir, filepath.FromSlash(item.Name))
-		if !strings.HasPrefix(dst, dir+string(filepath.Separator)) {
-			return fmt.Errorf("data %q: outside the working directory", item.Name)
+// Keep takes over into out what commands left in made: the files that match the patterns, each of which must match at
+// least one. Without patterns it is everything, which they made in out itself. What cannot be kept is a *engine.Failure.
+func Keep(ctx context.Context, out, made string, patterns []string, secrets Secrets) error {
+	if len(patterns) > 0 {
+		if err := isDirectory(made, "$OUT"); err != nil {
+			return err
 		}
-		in := r.input(env, item.Ref)
-		src := in.Dir
-		if item.Ref.Kind != "source" { // a tree stays a tree, however small
-			src = onlyFile(in.Entry)
-		}
-		info, err := os.Stat(src)
-		if err != nil {
-			return fmt.Errorf("data %q: %w", item.Name, err)
-		}
-		if info.IsDir() {
-			err = copyTree(dst, src)
-		} else {
-			err = copyFile(dst, src)
-		}
-		if errors.Is(err, fs.ErrExist) {
-			return &engine.Failure{Err: err, Failure: cache.Failure{
-				Class: cache.Permanent, Rule: "data_conflict", Stage: "start", Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),
-				Remedy: "give it another name in data",
-			}}
-		}
-		if err != nil {
-			return fmt.Errorf("data %q: %w", item.Name, err)
+		if err := keepOutputs(out, made, patterns); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// keep takes over what commands left in made: the files that match the patterns. Without patterns it is everything, which
-// they made in out itself.
-func (s *shell) keep(ctx context.Context, out, made string, patterns []string) error {
-	if len(patterns) == 0 {
-		return admit(ctx, out, "$OUT", s.secrets)
-	}
-	if err := isDirectory(made, "$OUT"); err != nil {
-		return err
-	}
-	if err := keepOutputs(out, made, patterns); err != nil {
-		return err
-	}
-	return admit(ctx, out, "$OUT", s.secrets)
+	return Admit(ctx, out, "$OUT", secrets)
 }
 
 // keepOutputs moves from made to out the files that match the patterns. Each pattern must match at least one.
@@ -166,7 +132,7 @@ func keepOutputs(out, made string, patterns []string) error {
 	for _, pattern := range patterns {
 		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
 		if err != nil {
-			return unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err), "let it leave directories that can be read")
+			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err), "let it leave directories that can be read")
 		}
 		if len(matches) == 0 {
 			return missingOutput(from.FS(), pattern)
@@ -182,7 +148,7 @@ func keepOutputs(out, made string, patterns []string) error {
 				err = os.Rename(filepath.Join(made, name), filepath.Join(out, name))
 			}
 			if err != nil {
-				return unfit("unreadable", fmt.Sprintf("$OUT/%s cannot be taken over: %v", m, err), "let the command leave directories that can be written to")
+				return Unfit("unreadable", fmt.Sprintf("$OUT/%s cannot be taken over: %v", m, err), "let the command leave directories that can be written to")
 			}
 		}
 	}

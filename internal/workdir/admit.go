@@ -1,4 +1,4 @@
-package tasks
+package workdir
 
 import (
 	"bytes"
@@ -29,14 +29,17 @@ const (
 	longestName = 3500 // bytes of a path; the store takes no longer ones
 )
 
-// secret is a value from the environment that must stay out of everything that is kept.
-type secret struct{ name, value string }
+// Secret is a value from the environment that must stay out of everything that is kept.
+type Secret struct{ Name, Value string }
+
+// Secrets are all that the commands of a node were given.
+type Secrets []Secret
 
 // admission is one look at what commands left in a directory.
 type admission struct {
 	root    *os.Root
 	title   string // what the directory is called in messages
-	secrets []secret
+	secrets Secrets
 	files   int
 	bytes   int64
 	links   []string
@@ -47,10 +50,10 @@ type admission struct {
 // inode names a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside, of
+// Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside, of
 // a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere. All
 // else is a *engine.Failure of the class invalid.
-func admit(ctx context.Context, dir, title string, secrets []secret) error {
+func Admit(ctx context.Context, dir, title string, secrets Secrets) error {
 	if err := isDirectory(dir, title); err != nil {
 		return err
 	}
@@ -77,34 +80,35 @@ func admit(ctx context.Context, dir, title string, secrets []secret) error {
 }
 
 // searchable are the secrets that can be found: space around one is not part of it, as programs tend to trim it.
-func searchable(secrets []secret) []secret {
-	var list []secret
+func searchable(secrets Secrets) Secrets {
+	var list Secrets
 	for _, s := range secrets {
-		if s.value = strings.TrimSpace(s.value); s.value != "" {
+		if s.Value = strings.TrimSpace(s.Value); s.Value != "" {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-func unfit(rule, message, remedy string) *engine.Failure {
+// Unfit is the failure of a node whose commands left what cannot be kept.
+func Unfit(rule, message, remedy string) *engine.Failure {
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Invalid, Rule: rule, Stage: "run", Message: message, Remedy: remedy + "; nothing was stored"}}
 }
 
 // isDirectory makes sure that no command has put a link, say, in a directory's place.
 func isDirectory(dir, title string) error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return unfit("not_a_directory", title+" is no directory any more", "let the command write below $OUT and leave $OUT itself alone")
+		return Unfit("not_a_directory", title+" is no directory any more", "let the command write below $OUT and leave $OUT itself alone")
 	}
 	return nil
 }
 
 func (a *admission) unfit(rule, name, why, remedy string) error {
-	return unfit(rule, a.place(name)+" "+why, remedy)
+	return Unfit(rule, a.place(name)+" "+why, remedy)
 }
 
 // place is a name as it is shown.
-func (a *admission) place(name string) string { return a.title + "/" + mask(name, a.secrets) }
+func (a *admission) place(name string) string { return a.title + "/" + a.secrets.Mask(name) }
 
 func (a *admission) walk(ctx context.Context, dir string) error {
 	if ctx.Err() != nil {
@@ -141,7 +145,7 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		return err
 	}
 	if a.files++; a.files > mostFiles {
-		return unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles), "let the command pack them, or narrow outputs")
+		return Unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles), "let the command pack them, or narrow outputs")
 	}
 	if len(name) > longestName {
 		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", longestName), "let the command make fewer directories within each other")
@@ -179,7 +183,7 @@ func (a *admission) file(name string, info fs.FileInfo) error {
 		}
 	}
 	if a.bytes += size; a.bytes > mostBytes {
-		return unfit("too_large", fmt.Sprintf("%s holds over %d GiB", a.title, mostBytes>>30), "let the command keep less")
+		return Unfit("too_large", fmt.Sprintf("%s holds over %d GiB", a.title, mostBytes>>30), "let the command keep less")
 	}
 	if len(a.secrets) == 0 {
 		return nil
@@ -207,7 +211,7 @@ func (a *admission) link(name string) error {
 		return err
 	}
 	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result", mask(target, a.secrets)), "copy the file instead")
+		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result", a.secrets.Mask(target)), "copy the file instead")
 	}
 	return nil
 }
@@ -219,20 +223,20 @@ func (a *admission) leaks(name, where string, r io.Reader) error {
 		return err
 	}
 	remedy := "let the command keep it out of what it writes"
-	if len(found.value) < 8 {
-		remedy += fmt.Sprintf(" (its value has only %d bytes, which may also stand there by chance)", len(found.value))
+	if len(found.Value) < 8 {
+		remedy += fmt.Sprintf(" (its value has only %d bytes, which may also stand there by chance)", len(found.Value))
 	}
-	return unfit("secret_in_result", fmt.Sprintf(where, a.place(name))+" holds the value of the secret "+found.name, remedy)
+	return Unfit("secret_in_result", fmt.Sprintf(where, a.place(name))+" holds the value of the secret "+found.Name, remedy)
 }
 
 // find returns the first of the secrets that stands anywhere in what r has; nil when none does.
-func find(r io.Reader, secrets []secret) (*secret, error) {
+func find(r io.Reader, secrets Secrets) (*Secret, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}
 	overlap := 0
 	for _, s := range secrets {
-		overlap = max(overlap, len(s.value)-1)
+		overlap = max(overlap, len(s.Value)-1)
 	}
 	buf := make([]byte, overlap+256<<10)
 	have := 0
@@ -240,7 +244,7 @@ func find(r io.Reader, secrets []secret) (*secret, error) {
 		n, err := r.Read(buf[have:])
 		text := buf[:have+n]
 		for i := range secrets {
-			if bytes.Contains(text, []byte(secrets[i].value)) {
+			if bytes.Contains(text, []byte(secrets[i].Value)) {
 				return &secrets[i], nil
 			}
 		}
@@ -254,41 +258,42 @@ func find(r io.Reader, secrets []secret) (*secret, error) {
 	}
 }
 
-// mask is a text with *** in place of every secret.
-func mask(text string, secrets []secret) string {
-	if len(secrets) == 0 {
+// Mask is a text with *** in place of every secret.
+func (s Secrets) Mask(text string) string {
+	if len(s) == 0 {
 		return text
 	}
 	var b strings.Builder
-	m := executor.NewMasker(&b, values(secrets))
+	m := executor.NewMasker(&b, s.Values())
 	// A strings.Builder takes everything.
 	_, _ = io.WriteString(m, text)
 	_ = m.Close()
 	return b.String()
 }
 
-func values(secrets []secret) []string {
-	list := make([]string, len(secrets))
-	for i, s := range secrets {
-		list[i] = s.value
+// Values are those of the secrets, in their order.
+func (s Secrets) Values() []string {
+	list := make([]string, len(s))
+	for i := range s {
+		list[i] = s[i].Value
 	}
 	return list
 }
 
-// conceal is an error without secrets: names of files and lines of output become part of messages, and those of the
+// Conceal is an error without secrets: names of files and lines of output become part of messages, and those of the
 // journal, events and reports.
-func conceal(err error, secrets []secret) error {
-	if err == nil || len(secrets) == 0 {
+func (s Secrets) Conceal(err error) error {
+	if err == nil || len(s) == 0 {
 		return err
 	}
 	if f, ok := errors.AsType[*engine.Failure](err); ok {
 		for _, text := range []*string{&f.Message, &f.Evidence, &f.Remedy} {
-			*text = mask(*text, secrets)
+			*text = s.Mask(*text)
 		}
 		return f
 	}
-	if text := err.Error(); mask(text, secrets) != text {
-		return errors.New(mask(text, secrets))
+	if text := err.Error(); s.Mask(text) != text {
+		return errors.New(s.Mask(text))
 	}
 	return err
 }

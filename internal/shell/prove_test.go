@@ -1,4 +1,4 @@
-package tasks
+package shell
 
 import (
 	"crypto/sha256"
@@ -37,7 +37,7 @@ func install(t *testing.T, files map[string]string) (site, packages string) {
 	}
 	info := filepath.Join(site, "pkg-1.dist-info")
 	write(t, filepath.Join(info, "RECORD"), record)
-	text, err := json.Marshal([]imagePackage{{Name: "pkg", Version: "1", Info: info, Record: fmt.Sprintf("%x", sha256.Sum256([]byte(record)))}})
+	text, err := json.Marshal([]Package{{Name: "pkg", Version: "1", Info: info, Record: fmt.Sprintf("%x", sha256.Sum256([]byte(record)))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +104,14 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 
 func TestFromWhereAProgramLooksModulesUp(t *testing.T) {
 	text := func(s string) hclspec.Text { return hclspec.Text{{Literal: s}} }
-	sh := &shell{vars: map[string]string{"SRC": insideWork, "PORT": "80"}}
+	sh := &Shell{vars: map[string]string{"SRC": InsideWork, "PORT": "80"}}
 	for command, want := range map[string]string{
-		"python3 benchmarks/serve.py --port $PORT":               insideWork + "/benchmarks",
-		"python3 serve.py":                                       insideWork,
-		"exec /usr/bin/python3.12 -u -X dev -m vllm.entrypoints": insideWork,
-		"FLAG=1 python -c 'import vllm'":                         insideWork,
-		"python3 /opt/x/serve.py && python3 -m vllm":             insideWork + " /opt/x",
-		"python3 $SRC/a/b.py":                                    insideWork + "/a",
+		"python3 benchmarks/serve.py --port $PORT":               InsideWork + "/benchmarks",
+		"python3 serve.py":                                       InsideWork,
+		"exec /usr/bin/python3.12 -u -X dev -m vllm.entrypoints": InsideWork,
+		"FLAG=1 python -c 'import vllm'":                         InsideWork,
+		"python3 /opt/x/serve.py && python3 -m vllm":             InsideWork + " /opt/x",
+		"python3 $SRC/a/b.py":                                    InsideWork + "/a",
 		"vllm serve model --python3":                             "",
 		"pythonic run.py":                                        "",
 	} {
@@ -120,7 +120,7 @@ func TestFromWhereAProgramLooksModulesUp(t *testing.T) {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
-	if got := sh.lookups(hclspec.Command{Argv: []hclspec.Text{text("python3"), text("x/y.py")}}); got[0] != insideWork+"/x" {
+	if got := sh.lookups(hclspec.Command{Argv: []hclspec.Text{text("python3"), text("x/y.py")}}); got[0] != InsideWork+"/x" {
 		t.Errorf("a list: %q", got)
 	}
 }

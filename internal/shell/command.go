@@ -1,0 +1,272 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// errTimeout is the cause with which a phase's context ends when it took too long.
+var errTimeout = errors.New("timeout")
+
+// expand makes the argv of a command.
+func (s *Shell) expand(c hclspec.Command) []string {
+	if c.Argv == nil {
+		return []string{"sh", "-euc", c.Shell.Expand(s.path)}
+	}
+	argv := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		argv[i] = s.variables(word.Expand(s.path))
+	}
+	return argv
+}
+
+// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them: every
+// user of the machine can read the arguments of a process.
+func (s *Shell) variables(word string) string {
+	return Substitute(word, func(name string) (string, bool) {
+		if value, ok := s.vars[name]; ok {
+			return value, true
+		}
+		for _, v := range s.given() {
+			if have, value, _ := strings.Cut(v, "="); have == name {
+				return value, true
+			}
+		}
+		return "", false
+	})
+}
+
+// variableIn is a variable in a word, as $NAME or ${NAME}.
+var variableIn = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+
+// Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the words.
+func Substitute(word string, known func(name string) (string, bool)) string {
+	return variableIn.ReplaceAllStringFunc(word, func(found string) string {
+		if value, ok := known(strings.Trim(found, "${}")); ok {
+			return value
+		}
+		return found
+	})
+}
+
+// Words are the words of a command's text, however a shell would take them apart.
+func Words(text string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) })
+}
+
+// given is what commands see of the environment that they did not declare.
+func (s *Shell) given() []string {
+	if s.box != nil {
+		return s.box.environ()
+	}
+	return s.config.Environ
+}
+
+func (s *Shell) environ() []string {
+	environ := slices.Clone(s.given())
+	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
+		environ = append(environ, name+"="+s.vars[name])
+	}
+	for _, secret := range s.Secrets {
+		environ = append(environ, secret.Name+"="+secret.Value)
+	}
+	return environ
+}
+
+// Output is what a command prints. It goes to the attempt's log, and into a file until it is known whether the command
+// succeeded.
+type Output struct {
+	log io.Writer
+	dir string
+
+	mu   sync.Mutex
+	file *os.File // nil until there is something to keep: most commands print nothing
+}
+
+// Capture makes the place for the output of the next command.
+func (s *Shell) Capture() *Output {
+	s.last = &Output{log: s.env.Log, dir: s.env.Scratch}
+	return s.last
+}
+
+// Last is the output of the command that was started last.
+func (s *Shell) Last() *Output { return s.last }
+
+func (o *Output) Write(p []byte) (int, error) {
+	if n, err := o.keep(p); err != nil {
+		return n, err
+	}
+	return o.log.Write(p)
+}
+
+func (o *Output) keep(p []byte) (n int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		if o.file, err = os.CreateTemp(o.dir, "output-*.log"); err != nil {
+			return 0, err
+		}
+	}
+	return o.file.Write(p)
+}
+
+// open opens what was kept so far for reading.
+func (o *Output) open() (*os.File, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		return os.Open(os.DevNull)
+	}
+	return os.Open(o.file.Name())
+}
+
+// Close ends the writing.
+func (o *Output) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file != nil {
+		o.file.Close()
+	}
+}
+
+func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
+	cmd := executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: s.Secrets.Values()}
+	if s.box != nil {
+		c := s.box.Container
+		c.Mounts = s.box.mounts(s.dir)
+		cmd.Dir, cmd.Container = s.box.dir, &c
+	}
+	return cmd
+}
+
+// Run runs a command to its end; a timeout of 0 is none. What it prints on standard output goes to stdout, too, unless that is
+// nil. A command that fails is a *engine.Failure of the class that its output tells.
+func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
+	argv := s.expand(command)
+	out := s.Capture()
+	defer out.Close()
+	s.Say("$ %s\n", strings.Join(argv, " "))
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
+		defer cancel()
+	}
+	all := io.Writer(out)
+	if stdout != nil {
+		all = io.MultiWriter(stdout, out)
+	}
+	status, err := executor.Run(ctx, s.runner(), s.command(argv, all, out))
+	switch {
+	case errors.Is(err, errTimeout):
+		fmt.Fprintf(out, "benchgraph: ended after %s (timeout)\n", timeout)
+		return s.Failure(stage, out, "did not end within "+timeout.String())
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		return s.notRun(err, stage)
+	case status.OOM && !status.OK():
+		return s.outOfMemory(stage, out)
+	case !status.OK():
+		return s.Failure(stage, out, Ended(status))
+	}
+	return nil
+}
+
+// notRun is the failure of a command that did not start: an image lacks its program for good, this machine may have it the next time.
+func (s *Shell) notRun(err error, stage string) error {
+	if s.box != nil {
+		return NotRun(err, stage, cache.Permanent)
+	}
+	return NotRun(err, stage, cache.Infra)
+}
+
+// Say writes a line of our own into the attempt's log.
+func (s *Shell) Say(format string, args ...any) {
+	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...))) // a log that cannot be written fails when it is closed
+}
+
+// Ended says how a command that did not succeed ended.
+func Ended(s executor.Status) string {
+	if s.Signal != "" {
+		return "ended by " + s.Signal
+	}
+	return fmt.Sprintf("exit status %d", s.Code)
+}
+
+// Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
+// matches, else nothing that is known.
+func (s *Shell) Failure(stage string, o *Output, how string) error {
+	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Stage: stage, Message: stage + ": " + how}}
+	if rule, ok, err := s.classify(stage, o, s.cures()); err != nil {
+		return err
+	} else if ok {
+		f.Class, f.Rule, f.Evidence = cache.Fixable, rule.Rule.Name, rule.Evidence
+		return f
+	}
+	rules, err := s.config.Rules()
+	if err != nil {
+		return err
+	}
+	match, ok, err := s.classify(stage, o, rules.List)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence, match.Rule.Remedy
+		f.Retry = rules.retry(match.Rule.Name)
+	default:
+		f.Evidence = o.LastLine()
+	}
+	return f
+}
+
+func (s *Shell) cures() []metrics.Rule {
+	if s.Cures == nil {
+		return nil
+	}
+	return s.Cures()
+}
+
+func (s *Shell) classify(stage string, o *Output, rules []metrics.Rule) (metrics.Match, bool, error) {
+	if len(rules) == 0 {
+		return metrics.Match{}, false, nil
+	}
+	f, err := o.open()
+	if err != nil {
+		return metrics.Match{}, false, err
+	}
+	defer f.Close()
+	return metrics.Classify(rules, stage, f)
+}
+
+// LastLine is what a failure that nothing explains said last. Logs may be huge: only their end is read.
+func (o *Output) LastLine() string {
+	const window = 64 << 10
+	f, err := o.open()
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	size := min(window, info.Size())
+	return metrics.LastLine(io.NewSectionReader(f, info.Size()-size, size))
+}

@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/docker"
+)
+
+// outOfMemory is the failure of a command that was killed because it used too much memory.
+func (s *Shell) outOfMemory(stage string, o *Output) error {
+	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "oom_killed", Stage: stage, Evidence: o.LastLine()}}
+	switch {
+	case s.box.Memory == 0:
+		f.Class = cache.Infra
+		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory", "declare memory, so that no more is run at a time than fits"
+	default:
+		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage, units.BytesSize(float64(s.box.Memory)))
+		f.Remedy = "raise memory in the block"
+		if !s.box.keyed {
+			f.Remedy += ", and apply with -retry-failed"
+		}
+	}
+	return f
+}
+
+// EngineFailure gives what an engine or a registry says its class. Other errors stay as they are.
+func EngineFailure(stage string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, known := errors.AsType[*engine.Failure](err); known || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var registry *docker.RegistryError
+	var refused *docker.Error
+	var gone *docker.Unavailable
+	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: docker.Class(err), Stage: stage, Message: stage + ": " + err.Error()}}
+	switch {
+	case errors.As(err, &registry):
+		said := *registry
+		said.Remedy = ""
+		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
+	case docker.IsNoImage(err):
+		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew", &engine.Retry{Attempts: 1}
+	case errors.As(err, &refused):
+		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
+		if docker.IsFull(err) {
+			f.Rule, f.Retry = engine.DiskFull, &engine.Retry{Attempts: 1}
+		}
+	case errors.As(err, &gone):
+		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
+	default:
+		return err
+	}
+	return f
+}
+
+// NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that of
+// a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
+func NotRun(err error, stage string, lacking cache.Class) error {
+	_, unsupported := errors.AsType[*executor.Unsupported](err)
+	if _, start := errors.AsType[*executor.StartError](err); start || unsupported {
+		if unsupported {
+			lacking = cache.Infra
+		}
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	}
+	return EngineFailure(stage, err)
+}
