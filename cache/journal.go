@@ -512,6 +512,19 @@ func (j *Journal) Attempts(address string) []Attempt {
 	return attempts
 }
 
+// Last is the last attempt at a key under an address, of those that are kept.
+func (j *Journal) Last(address string, key Key) (Attempt, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked()
+	for _, n := range slices.Backward(j.addresses[address]) {
+		if n.Key == key {
+			return *n.Attempt, true
+		}
+	}
+	return Attempt{}, false
+}
+
 // Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of all
 // addresses that differ only in their instance key; 0 when nothing is known.
 func (j *Journal) Estimate(address string) (d time.Duration, own bool) {

@@ -77,6 +77,22 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 }
 
+func TestTheLastAttemptAtAKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := openJournal(t, path)
+	record1(t, j, attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1), attempt("3", "a", "other", Transient, 1))
+	for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
+		for _, story := range []struct{ address, key, want string }{
+			{"a", "k", "2"}, {"a", "other", "3"}, {"b", "k", ""}, {"a", "none", ""},
+		} {
+			got, ok := j.Last(story.address, Describe(story.key).Key())
+			if got.ID != story.want || ok != (story.want != "") {
+				t.Errorf("%s, %s of %s: %q, want %q", name, story.key, story.address, got.ID, story.want)
+			}
+		}
+	}
+}
+
 func TestForget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)

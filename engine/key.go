@@ -69,8 +69,8 @@ func endOfHindered(as Action, reason string, never bool) string {
 	return string(as) + "; " + reason + "; " + strconv.FormatBool(never)
 }
 
-// hindrance is the reason of a node that cannot run because of one that it needs.
-func hindrance(dep *Node, as state) string {
+// needsWhat is the reason of a node that cannot run because of one that it needs.
+func needsWhat(dep *Node, as state) string {
 	how := "is blocked"
 	switch as {
 	case failed:

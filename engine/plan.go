@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,7 +16,7 @@ type Action string
 // The actions. A node that is neither up to date nor wanted is Cached when its users are up to date without it, and
 // Skip when nothing that could use it can run.
 const (
-	Run     Action = "run"     // its result is missing or stale
+	Run     Action = "run"     // its result is missing, stale, or to be replaced
 	Cached  Action = "cached"  // its result is in the store, or nothing needs it
 	Skip    Action = "skip"    // declared not to be run
 	Blocked Action = "blocked" // cannot be run: it failed before, lacks something, or needs a node that does
@@ -35,19 +33,22 @@ type Step struct {
 	Failure  *cache.Attempt // Blocked: the remembered failure of the node itself
 	Never    bool           // Blocked: no device of this machine can ever serve it
 
-	entry    *cache.Meta // Cached: what is in the store; nil: nothing
+	entry    *cache.Meta // what is in the store, and stands unless the step is run; nil: nothing
+	ended    bool        // well, once, so that it is known how it ends, although its result is lost
+	without  bool        // what it comes after and is lost counts as what becomes of that now
 	twin     *Node       // Cached: the node of this plan that makes the same result first
-	forced   bool        // Run: although its result is there
-	follows  bool        // Run: although its result is there, since something that went into it is run anew
+	forced   bool        // to be run whatever is stored
+	follows  bool        // likewise, since something that went into it is run anew
+	refused  bool        // to run it anew was asked for, and cannot be done
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 	damage   string      // what is wrong with the result that was there; empty: nothing
 	gone     string      // what is gone of the result that is in the store; empty: nothing
 }
 
-// Stored is the entry that serves a cached step; false when there is none (its result is not needed, or a twin makes it).
+// Stored is the result that stands; false when there is none: it is to be made, is not needed, or a twin makes it.
 func (s *Step) Stored() (cache.Meta, bool) {
-	if s.entry == nil {
+	if s.entry == nil || s.Action == Run {
 		return cache.Meta{}, false
 	}
 	return *s.entry, true
@@ -90,21 +91,24 @@ type PlanOptions struct {
 	GaveUp      map[cache.Key]cache.Attempt // failures that are not remembered, but not to be tried again either
 }
 
-// planner is a plan in the making. state says, for each node, what is known of its result.
+// planner is a plan in the making.
+//
+// What is stored of a node is one thing: its result, its failure, or that it ended well although its result is lost. It does not
+// depend on this machine, on what is asked for, or on what else is run. What becomes of the node is another: its state.
 type planner struct {
 	PlanOptions
-	plan   *Plan
-	state  []state
-	idle   []bool              // whether all that uses the node is up to date without it
-	proven []bool              // by node: something that was made from its result is there, so that it did not fail, whatever became of it
-	first  map[cache.Key]*Node // the node that will run for a key
-	text   cache.Description   // of one node after the other
+	plan    *Plan
+	state   []state
+	idle    []bool              // whether all that uses the node is up to date without it
+	without bool                // what is lost counts as what becomes of it now
+	first   map[cache.Key]*Node // the node that will run for a key
+	text    cache.Description   // of one node after the other
 }
 
 type state uint8
 
 const (
-	missing  state = iota // no result; nothing against running it
+	missing  state = iota // no result that stands; nothing against running it
 	present               // in the store, or made by a twin
 	failed                // remembered as failed
 	stuck                 // blocked by a failure
@@ -119,7 +123,6 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		plan:        &Plan{Graph: g, Steps: make([]Step, len(g.nodes)), options: o},
 		state:       make([]state, len(g.nodes)),
 		idle:        make([]bool, len(g.nodes)),
-		proven:      make([]bool, len(g.nodes)),
 		first:       make(map[cache.Key]*Node),
 	}
 	for i, n := range g.nodes {
@@ -142,150 +145,93 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 	return p.plan, nil
 }
 
-// look finds out what is known of a node's result, knowing it of all that the node waits for.
+// look finds out what is stored of a node and what becomes of it, knowing that of all that the node waits for.
 func (p *planner) look(ctx context.Context, s *Step) error {
 	n := s.Node
 	if n.Standing != nil {
-		s.Key, s.Reason = n.Standing.Key, n.Standing.Reason
+		s.Key, s.Reason, s.entry = n.Standing.Key, n.Standing.Reason, n.Standing.Result
 	} else {
-		describe(&p.text, n, p)
-		s.Key, s.Text = p.text.Key(), p.text.Text()
+		p.describe(s)
 	}
-	if n.Exclude.Action == Skip {
-		s.Reason = n.Exclude.Reason
-		p.state[n.id] = excluded
-		return nil
-	}
-	if n.Standing != nil {
-		s.entry = n.Standing.Result
-		p.state[n.id] = present
-		return nil
-	}
-	s.forced = p.Replace != nil && p.Replace(n.Address)
-	s.follows = p.replaced(n)
-	if !s.forced && !s.follows && p.settled(n) {
-		if found, err := p.find(ctx, s); found || err != nil {
+	if n.Standing == nil && n.Exclude.Action != Skip {
+		s.forced = p.Replace != nil && p.Replace(n.Address)
+		if err := p.find(ctx, s); err != nil {
 			return err
 		}
 	}
-	if s.forced {
-		s.Reason = "asked for by -replace"
-	}
-	p.hinder(s)
+	p.resolve(s)
 	return nil
 }
 
-// replaced says whether something that went into the node's result is run anew although it is up to date: its key stays,
-// and what comes of it may be another result.
-func (p *planner) replaced(n *Node) bool {
-	for _, list := range [...][]*Node{n.Needs, n.After} {
-		for _, dep := range list {
-			if s := &p.plan.Steps[dep.id]; s.forced || s.follows {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// settled says that all the ends that are part of the node's key are known.
-func (p *planner) settled(n *Node) bool {
-	for _, dep := range n.After {
-		if p.state[dep.id] == missing && !p.proven[dep.id] {
-			return false
-		}
-	}
-	return true
-}
-
-// find looks for the node's result: by key, then by content, then as a remembered failure.
-func (p *planner) find(ctx context.Context, s *Step) (bool, error) {
-	n := s.Node
-	found, err := p.take(ctx, s, upToDate, func() (cache.Entry, error) { return p.Store.Get(ctx, s.Key, false) })
-	if !found && err == nil && p.allStored(n) {
-		found, err = p.take(ctx, s, sameContent, func() (cache.Entry, error) { return p.Store.Find(ctx, contentKey(&p.text, n, p)) })
-	}
-	if found || err != nil {
-		return found, err
-	}
-	if attempt, reason, ok := p.remembered(n.Address, s.Key); ok {
-		s.Failure, s.Reason = &attempt, reason
-		p.state[n.id] = failed
-		return true, nil
-	}
-	return false, nil
-}
-
-// take asks the store and takes what it has, if it is whole, as the node's result.
-func (p *planner) take(ctx context.Context, s *Step, reason string, ask func() (cache.Entry, error)) (bool, error) {
-	n := s.Node
-	entry, err := ask()
-	if err == nil {
-		s.gone, err = n.kept(ctx, entry)
-		if err == nil && s.gone == "" {
-			s.entry, s.Reason = &entry.Meta, reason
-			p.state[n.id] = present
-			if reason == upToDate {
-				for _, dep := range n.Needs {
-					p.proven[dep.id] = true
-				}
-			}
-			return true, nil
-		}
-	}
-	switch {
-	case errors.Is(err, cache.ErrDamaged):
-		s.damage = err.Error() // the store tells it once: the entry is out of the way now
-	case err != nil && !errors.Is(err, cache.ErrMiss):
-		return false, fmt.Errorf("%s: %w", n.Address, err)
-	}
-	return false, nil
-}
-
-// The reasons of nodes that were found by their keys and by their contents.
-const (
-	upToDate    = "up to date"
-	sameContent = "up to date: what it needs was made anew and came out the same"
-)
-
-// allStored says that the bytes of all inputs of a node are known, and that there are some: without any, its content
-// key says no more than its key.
-func (p *planner) allStored(n *Node) bool {
-	for _, dep := range n.Needs {
-		if p.state[dep.id] != present {
-			return false
-		}
-	}
-	return len(n.Needs)+len(n.After) > 0
-}
-
-// hinder finds out whether something keeps the node from running: itself, this machine, or what it needs.
-func (p *planner) hinder(s *Step) {
-	n := s.Node
-	if n.Exclude.Action == Blocked {
-		s.Reason, s.Never = n.Exclude.Reason, n.Exclude.Never
-		p.state[n.id] = hindered
+// resolve decides what becomes of a node by what is stored of it: that stands, unless it is to be made anew and can be.
+func (p *planner) resolve(s *Step) {
+	if s.Node.Exclude.Action == Skip {
+		s.Reason = s.Node.Exclude.Reason
+		p.state[s.Node.id] = excluded
 		return
+	}
+	stands := s.stands()
+	again := stands == failed && p.retries(s.Key)
+	s.follows = p.madeAnew(s)
+	s.refused, s.through, s.Never = false, false, false
+	if stands != missing && !s.forced && !s.follows && !again {
+		p.state[s.Node.id] = stands
+		return
+	}
+	h := p.hindrance(s.Node)
+	p.state[s.Node.id] = h.state
+	switch {
+	case h.state == missing:
+	case stands == missing:
+		s.Reason, s.Never, s.through = h.reason, h.never, h.through
+	default:
+		p.state[s.Node.id], s.follows, s.refused = stands, false, s.forced || again
+	}
+}
+
+// madeAnew says whether something that went into the node's result is made anew although it is up to date: its key stays, and what
+// comes of it may be another result. What was lost comes out as good as it was, but for a node that only says what it reads.
+func (p *planner) madeAnew(s *Step) bool {
+	anew := func(dep *Node) bool {
+		d := &p.plan.Steps[dep.id]
+		return p.state[dep.id] == missing && (d.forced || d.follows)
+	}
+	return slices.ContainsFunc(s.Node.Needs, anew) || slices.ContainsFunc(s.Node.After, anew) || p.rereads(s)
+}
+
+// rereads says whether a node only says what it read in something that was lost and is to be made anew.
+func (p *planner) rereads(s *Step) bool {
+	return s.Node.Reads && s.stands() != missing &&
+		slices.ContainsFunc(s.Node.Needs, func(dep *Node) bool { return p.plan.Steps[dep.id].Action == Run })
+}
+
+// hindrance is what keeps a node from running; the zero hindrance is none.
+type hindrance struct {
+	state   state
+	reason  string
+	never   bool
+	through bool // because of a node that it needs
+}
+
+// hindrance finds out whether something keeps the node from running: itself, this machine, or what it needs.
+func (p *planner) hindrance(n *Node) hindrance {
+	if n.Exclude.Action == Blocked {
+		return hindrance{state: hindered, reason: n.Exclude.Reason, never: n.Exclude.Never}
 	}
 	if p.Pool != nil {
 		if err := p.Pool.Fits(n.Resources); err != nil {
-			s.Reason, s.Never = err.Error(), true
-			p.state[n.id] = hindered
-			return
+			return hindrance{state: hindered, reason: err.Error(), never: true}
 		}
 	}
-	dep, as := n.hinderer(func(dep *Node) state { return p.state[dep.id] })
-	if dep != nil {
-		s.Reason, s.Never, s.through = hindrance(dep, as), p.plan.Steps[dep.id].Never, true
-		p.state[n.id] = max(as, stuck)
-		return
+	if dep, as := n.hinderer(func(dep *Node) state { return p.state[dep.id] }); dep != nil {
+		return hindrance{max(as, stuck), needsWhat(dep, as), p.plan.Steps[dep.id].Never, true}
 	}
 	if n.Lacks != nil {
 		if lacks := n.Lacks(); lacks != "" {
-			s.Reason = lacks
-			p.state[n.id] = hindered
+			return hindrance{state: hindered, reason: lacks}
 		}
 	}
+	return hindrance{}
 }
 
 // hinderer finds, of what a node needs, what keeps it from running, and its state; nil when nothing does. What cannot
@@ -319,27 +265,35 @@ func (p *planner) prune() {
 			p.idle[dep.id] = p.idle[dep.id] && served
 		}
 		for _, dep := range n.After {
-			needed[dep.id] = needed[dep.id] || needed[i] && p.state[i] != present
-			// That it is blocked is what its user is about.
-			p.idle[dep.id] = p.idle[dep.id] && served && p.state[dep.id] != hindered && p.state[dep.id] != stuck
+			needed[dep.id] = needed[dep.id] || needed[i] && p.state[i] != present && p.state[i] != failed
+			// That it is blocked is what its user is about, unless that is from before it was lost.
+			about := (p.state[dep.id] == hindered || p.state[dep.id] == stuck) && (s.without || !p.lost(dep))
+			p.idle[dep.id] = p.idle[dep.id] && served && !about
 		}
 	}
 }
 
-// follow finds results that are there, but may not say any more what they were read from, because that was lost and is to
-// be made anew. They follow, with all that comes of them. It says whether there were any.
+// follow resolves anew what was read from something that was lost and is to be made anew, and all that comes of that. It says
+// whether there was any.
 func (p *planner) follow() (found bool) {
+	var changed []bool
 	for i, n := range p.plan.Graph.nodes {
 		s := &p.plan.Steps[i]
-		if p.state[i] != present || n.Standing != nil {
+		concerned := p.rereads(s)
+		if found {
+			n.waits(func(dep *Node) bool { concerned = concerned || changed[dep.id]; return !concerned })
+		}
+		if !concerned {
 			continue
 		}
-		anew := n.Reads && slices.ContainsFunc(n.Needs, func(dep *Node) bool { return p.plan.Steps[dep.id].Action == Run })
-		if anew || p.replaced(n) {
-			s.follows, s.entry, s.Reason = true, nil, ""
-			p.state[i], found = missing, true
-			p.hinder(s)
+		state, follows := p.state[i], s.follows
+		if p.resolve(s); p.state[i] == state && s.follows == follows {
+			continue
 		}
+		if !found {
+			found, changed = true, make([]bool, len(p.state))
+		}
+		changed[i] = true
 	}
 	return found
 }
@@ -347,9 +301,16 @@ func (p *planner) follow() (found bool) {
 // settle gives the step its final action and reason.
 func (p *planner) settle(ctx context.Context, s *Step) {
 	n := s.Node
+	if p.state[n.id] == missing && s.Action != Run {
+		p.state[n.id] = s.stands() // nothing asks for another one
+	}
 	switch p.state[n.id] {
 	case present:
 		s.Action = Cached
+		if s.refused {
+			h := p.hindrance(n)
+			s.Action, s.Reason, s.Never = Blocked, "asked for by -replace; "+h.reason+"; the result that is there stands", h.never
+		}
 	case excluded:
 		s.Action = Skip
 	case hindered, stuck:
@@ -359,11 +320,14 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 		}
 	case failed:
 		s.Action = Blocked
+		if s.refused {
+			s.Reason = "failed before: " + s.Failure.Failure.Message + "; it cannot be tried again here: " + p.hindrance(n).reason
+		}
 	case missing:
 		p.settleMissing(ctx, s)
 	}
 	if s.Action == Run {
-		s.Estimate = p.estimate(n)
+		s.Failure, s.Estimate = nil, p.estimate(n)
 	}
 }
 
@@ -378,6 +342,7 @@ func (p *planner) settleMissing(ctx context.Context, s *Step) {
 		return
 	}
 	if s.forced {
+		s.Reason = "asked for by -replace"
 		return
 	}
 	if twin, ok := p.first[s.Key]; ok && p.settled(n) {
@@ -410,34 +375,13 @@ func (p *planner) estimate(n *Node) time.Duration {
 	return measured
 }
 
-func (p *planner) keyOf(n *Node) cache.Key { return p.plan.Steps[n.id].Key }
-func (p *planner) digestOf(n *Node) string { return digestOf(p.plan.Steps[n.id].entry) }
-
-func (p *planner) endOf(n *Node) string {
-	switch s := &p.plan.Steps[n.id]; p.state[n.id] {
-	case present:
-		return string(NodeDone)
-	case missing:
-		if p.proven[n.id] {
-			return string(NodeDone)
-		}
-	case failed:
-		return endOfFailure(s.Failure.Failure)
-	case excluded:
-		return endOfHindered(Skip, s.Reason, s.Never)
-	case hindered, stuck:
-		return endOfHindered(Blocked, s.Reason, s.Never)
-	}
-	return endUnknown
-}
-
 // End says how a node stands by what is stored, without running anything.
 func (p *Plan) End(ctx context.Context, store cache.Store, s *Step) (End, error) {
 	e := End{Address: s.Node.Address, Action: s.Action, Reason: s.Reason, Never: s.Never}
 	if s.Failure != nil {
 		e.Failure, e.Reason = s.Failure.Failure, s.Failure.Failure.Message
 	}
-	if s.entry == nil {
+	if _, stands := s.Stored(); !stands {
 		return e, nil
 	}
 	entry, err := store.Get(ctx, s.entry.Key, false)

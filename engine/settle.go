@@ -22,6 +22,9 @@ func (r *run) settle(s *Step) end {
 		return r.leftOut(s)
 	case s.Action == Cached:
 		return r.cached(s, s.entry, s.Reason)
+	case s.Action == Blocked && s.entry != nil: // which was to be replaced
+		r.skipped(s, hindered)
+		return end{known: true, state: present, text: string(NodeDone), meta: s.entry, key: s.Key}
 	case s.Failure != nil:
 		return r.rememberedFailure(s)
 	case s.Action == Run && !s.forced:
@@ -34,12 +37,10 @@ func (r *run) settle(s *Step) end {
 		if dep == nil {
 			return end{}
 		}
-		if s.follows { // as the next plan will see it: what was made before stands
-			if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
-				return r.cached(s, &entry.Meta, upToDate)
-			}
+		if s.entry != nil { // as the next plan will see it: what was made before stands
+			return r.cached(s, s.entry, upToDate)
 		}
-		s.Reason, s.Never = hindrance(dep, as), r.steps[dep.id].Never
+		s.Reason, s.Never = needsWhat(dep, as), r.steps[dep.id].Never
 		return r.skipped(s, max(as, stuck))
 	}
 	if s.Action == Skip {
@@ -52,7 +53,7 @@ func (r *run) settle(s *Step) end {
 // not know how what the step comes after, itself or through an input, would end. A step that is up to date waits for
 // nothing of that kind.
 func (r *run) rekey(s *Step) (moved bool) {
-	if s.entry != nil {
+	if s.Action != Run && (s.entry != nil || s.Failure != nil) {
 		return false
 	}
 	stale := len(s.Node.After) > 0
@@ -156,7 +157,11 @@ func (r *run) leftOut(s *Step) end {
 		r.emit(Event{Type: Note, Address: s.Node.Address, Reason: s.Reason})
 	}
 	r.emit(Event{Type: kind, Address: s.Node.Address, Key: s.Key, Reason: s.Reason})
-	return end{known: true, state: missing, text: endUnknown, key: s.Key}
+	text := endUnknown
+	if s.ended {
+		text = string(NodeDone)
+	}
+	return end{known: true, state: missing, text: text, key: s.Key}
 }
 
 func (r *run) skipped(s *Step, as state) end {

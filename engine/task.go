@@ -50,7 +50,7 @@ type End struct {
 	Address string
 	Entry   cache.Entry
 	Failure *cache.Failure
-	Action  Action // Run or Cached with a result; else Skip or Blocked
+	Action  Action // without a result: Skip or Blocked
 	Reason  string // of Skip and Blocked
 	Never   bool   // no device of this machine can ever serve it
 }

@@ -1,0 +1,224 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// blocks are two blocks, the samples that are read from them, a comparison and its report.
+func blocks() []node {
+	return []node{
+		{at: "trial.1", says: "1", makes: "first"},
+		{at: "trial.2", says: "2", makes: "second", needs: []string{"trial.1"}},
+		{at: "benchmark.b", says: "b", needs: []string{"trial.1", "trial.2"}, reads: true},
+		{at: "compare.c", says: "c", then: []string{"trial.1", "trial.2", "benchmark.b"}},
+		{at: "report.r", says: "r", needs: []string{"compare.c"}},
+	}
+}
+
+// tooLarge is what no machine of a story has.
+var tooLarge = device.Request{Memory: 1 << 40}
+
+// A block whose raw output was lost, on a machine that could not make it again, did not end otherwise by that: what comes after it
+// is up to date, and nothing is blocked.
+func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
+	w := newWorld(t)
+	nodes := blocks()
+	w.apply(nodes...)
+	w.evict("trial.2", nodes...)
+	nodes[1].asks = tooLarge
+	p := w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+	w.wantReason(p, "trial.2", "not in the store, and not needed")
+	if r := w.apply(nodes...); r.Blocked != 0 || r.Cached != 5 {
+		t.Errorf("%+v", r)
+	}
+	w.wantRan()
+
+	// A comparison that would have to read it has to do without it, and says so; what was read from it stands.
+	before := nodes[3].says
+	nodes[3].says = "another margin"
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=run report.r=run")
+	if r := w.apply(nodes...); r.Done != 2 || r.Blocked != 1 || r.Cached != 2 {
+		t.Errorf("%+v", r)
+	}
+	p = w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
+	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked") || !strings.Contains(got, "b(first)(second)") {
+		t.Errorf("the report says %q", got)
+	}
+	w.apply(nodes...)
+	w.wantRan()
+
+	// Both stand, each as it was made.
+	nodes[3].says = before
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+
+	// Where it can be made again, it is, for the comparison that was made without it.
+	nodes[3].says, nodes[1].asks = "another margin", device.Request{}
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=run benchmark.b=run compare.c=run report.r=run")
+	w.apply(nodes...)
+	if got := w.content(w.plan(nodes...), "report.r"); !strings.Contains(got, "trial.2: second") {
+		t.Errorf("the report says %q", got)
+	}
+}
+
+// What a comparison comes after may be lost altogether: the journal knows how it ended, and nobody needs its bytes.
+func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	nodes := blocks()
+	w.apply(nodes...)
+	for _, at := range []string{"trial.1", "trial.2", "benchmark.b"} {
+		w.evict(at, nodes...)
+	}
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+	w.apply(nodes...)
+	w.wantRan()
+}
+
+// A node that failed by what it read reads anew when that is made anew.
+func TestAFailureOfReadingIsReadAnew(t *testing.T) {
+	w := newWorld(t)
+	nodes := blocks()
+	nodes[2].do = fails(cache.Permanent, "a sample is missing")
+	w.apply(nodes...)
+	w.evict("trial.2", nodes...)
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=blocked compare.c=cached report.r=cached")
+	nodes[1].makes, nodes[2].do, nodes[3].says = "whole", nil, "another margin"
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=run benchmark.b=run compare.c=run report.r=run")
+	w.apply(nodes...)
+	if got := w.content(w.plan(nodes...), "report.r"); !strings.Contains(got, "b(first)(whole)") {
+		t.Errorf("the report says %q", got)
+	}
+}
+
+func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
+	replace := func(w *world, at string) { w.plans.Replace = func(a string) bool { return a == at } }
+	t.Run("itself", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := blocks()
+		w.apply(nodes...)
+		nodes[1].asks = tooLarge
+		replace(w, "trial.2")
+		p := w.plan(nodes...)
+		w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
+		w.wantReason(p, "trial.2", "asked for by -replace; ")
+		w.wantReason(p, "trial.2", "; the result that is there stands")
+		if s, _ := p.Step("trial.2"); !s.Never {
+			t.Error("it could be made some day")
+		}
+		if r := w.apply(nodes...); r.Blocked != 1 || r.Cached != 4 {
+			t.Errorf("%+v", r)
+		}
+		w.wantRan()
+		if got := w.content(w.plan(nodes...), "trial.2"); got != "second" {
+			t.Errorf("its result is %q", got)
+		}
+	})
+	t.Run("what is made of it", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := blocks()
+		w.apply(nodes...)
+		nodes[0].makes, nodes[1].asks = "another", tooLarge
+		replace(w, "trial.1")
+		w.wantPlan(w.plan(nodes...), "trial.1=run trial.2=cached benchmark.b=run compare.c=run report.r=run")
+		if r := w.apply(nodes...); r.Blocked != 0 {
+			t.Errorf("%+v", r)
+		}
+		w.plans.Replace = nil
+		p := w.plan(nodes...)
+		w.wantPlan(p, "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+		if got := w.content(p, "report.r"); !strings.Contains(got, "b(another)(second)") {
+			t.Errorf("the report says %q", got)
+		}
+	})
+	t.Run("a failure", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := blocks()
+		nodes[1].do = fails(cache.Permanent, "crashed")
+		w.apply(nodes...)
+		nodes[1].asks = tooLarge
+		w.plans.RetryFailed = true
+		p := w.plan(nodes...)
+		w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=blocked compare.c=cached report.r=cached")
+		w.wantReason(p, "trial.2", "failed before: crashed; it cannot be tried again here: ")
+		if r := w.apply(nodes...); r.Failed != 1 || r.Blocked != 1 {
+			t.Errorf("%+v", r)
+		}
+		w.wantRan()
+		nodes[1].asks, nodes[1].do = device.Request{}, nil
+		w.apply(nodes...)
+		w.wantRan("trial.2", "benchmark.b", "compare.c", "report.r")
+	})
+}
+
+// TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a result that is
+// there is not taken away by what cannot be done. When all can be run again, nothing more is to be done than was.
+func TestWhatIsStoredStands(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := watched(t)
+		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true, sameOutput: true})
+		for i := range nodes {
+			// A failure by chance is no end that is stored.
+			if retried(nodes[i].says) {
+				nodes[i].says = fmt.Sprint(i)
+				nodes[i].do = h.do(nodes[i].says)
+			}
+		}
+		w.apply(nodes...)
+		first := w.plan(nodes...)
+		lost, anew := map[string]bool{}, map[string]bool{}
+		replacing := rapid.Bool().Draw(t, "replacing")
+		for i := range nodes {
+			at := nodes[i].at
+			s, _ := first.Step(at)
+			if meta, ok := s.Stored(); ok && rapid.IntRange(0, 2).Draw(t, "lost") == 0 {
+				lost[at] = true
+				if err := w.disk.Remove(meta.Key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			anew[at] = replacing && rapid.IntRange(0, 3).Draw(t, "replaced") == 0
+		}
+		here := slices.Clone(nodes)
+		for i := range here {
+			if rapid.Bool().Draw(t, "cannot") {
+				here[i].asks.Memory = tooLarge.Memory
+			}
+		}
+		w.plans.Replace = func(at string) bool { return anew[at] }
+		p := w.plan(here...)
+		for i := range p.Steps {
+			s, at := &p.Steps[i], p.Steps[i].Node.Address
+			was, _ := first.Step(at)
+			_, stored := s.Stored()
+			switch {
+			case lost[at] || s.Action == engine.Run && (replacing || s.Node.Reads):
+			case was.Failure != nil:
+				if s.Failure == nil && s.Action != engine.Run {
+					t.Errorf("%s failed, and is %s now: %s", at, s.Action, s.Reason)
+				}
+			case was.Action == engine.Cached && !stored:
+				t.Errorf("%s is stored, and is %s now: %s", at, s.Action, s.Reason)
+			case s.Action == engine.Run:
+				t.Errorf("%s is stored, and is to be run: %s", at, s.Reason)
+			}
+		}
+		if _, err := w.applyPlan(context.Background(), p); err != nil {
+			t.Fatal(err)
+		}
+		w.plans.Replace = nil
+		w.apply(here...)
+		w.wantRan()
+	})
+}
