@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
@@ -181,7 +182,7 @@ func (p *Project) learn(plan *engine.Plan) []string {
 			continue
 		}
 		f := s.Failure.Failure
-		name, ok := cutFix(f.Rule)
+		name, ok := fix.Wanted(f.Rule)
 		if !ok {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
@@ -241,6 +242,6 @@ func addMember(r *shell.Refs, m member) {
 	if b.Canary != nil {
 		r.AddCommand(b.Canary.Command)
 	}
-	addRecipes(r, m.fixes)
+	fix.Refer(r, m.fixes)
 	r.Add(b.Image)
 }

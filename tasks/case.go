@@ -199,9 +199,9 @@ func (p *Project) rulesFor(g *group) *hclspec.Compare {
 func caveats(m member) []string {
 	var list []string
 	for _, f := range m.allFixes() {
-		text := "fix " + f.fix.Address.Name + " (" + f.fix.Effect + ")"
-		if f.fix.Caveat != "" {
-			text += ": " + f.fix.Caveat
+		text := "fix " + f.Fix.Address.Name + " (" + f.Fix.Effect + ")"
+		if f.Fix.Caveat != "" {
+			text += ": " + f.Fix.Caveat
 		}
 		list = append(list, text)
 	}

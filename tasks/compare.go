@@ -42,7 +42,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			for _, f := range m.allFixes() {
-				d.Add("fix", f.fix.Address.Name, f.fix.Effect, f.fix.Caveat)
+				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 )
 
 // inImage lets a node run in an image, which is among what it needs: it also waits for an engine.
@@ -34,7 +35,7 @@ func (p *Project) askEngine() string {
 const enginePatience = 10 * time.Second
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
-func (b *builder) withImage(allowed []hclspec.Address, image hclspec.Address) (all []hclspec.Address, built []appliedFix) {
+func (b *builder) withImage(allowed []hclspec.Address, image hclspec.Address) (all []hclspec.Address, built []fix.Due) {
 	if image == (hclspec.Address{}) {
 		return allowed, nil
 	}
@@ -43,10 +44,10 @@ func (b *builder) withImage(allowed []hclspec.Address, image hclspec.Address) (a
 }
 
 // imageFixes are the fixes that an image, or one that it begins with, may get, and those that they are made with.
-func (b *builder) imageFixes(image hclspec.Address) (allowed []hclspec.Address, built []appliedFix) {
+func (b *builder) imageFixes(image hclspec.Address) (allowed []hclspec.Address, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
 		own := b.eligible(s.Fixes)
-		allowed, built = slices.Concat(allowed, own), addFixes(built, b.dueIn(s))
+		allowed, built = slices.Concat(allowed, own), fix.Merge(built, b.dueIn(s))
 	}
 	return allowed, built
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
@@ -35,7 +35,7 @@ type imageTask struct {
 	rev     string            // revision that it is made for; empty: none
 	source  string            // where that revision comes from; empty: not to be told
 	allowed []hclspec.Address // fixes
-	fixes   []appliedFix
+	fixes   []fix.Due
 }
 
 // baseImage is a name in a Dockerfile, and which image it means.
@@ -56,7 +56,7 @@ func (t *imageTask) Describe(d *cache.Description) {
 	for _, wheel := range t.spec.Install {
 		d.Add("install", t.refs.Label(wheel))
 	}
-	describeFixes(d, t.refs, t.fixes)
+	fix.Describe(d, t.refs, t.fixes)
 	t.refs.DescribeCommand(d, "verify", t.spec.Verify)
 	d.Add("network", strconv.FormatBool(t.spec.Network))
 }
@@ -146,7 +146,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	t.fixes = b.dueIn(s)
 	t.refs.Add(s.Base)
 	t.refs.Add(s.Install...)
-	addRecipes(&t.refs, t.fixes)
+	fix.Refer(&t.refs, t.fixes)
 	t.refs.AddCommand(s.Verify)
 	problem := b.unresolved[s.From]
 	if s.Build != nil {
@@ -169,7 +169,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 // dueIn are the fixes that an image is made with, beyond those of the image that it begins with. One that belongs to no
 // commit serves all of them, so that a fix that any of them asked for is in it; but what only others begin with is left as
 // it is, since they can have the fix themselves.
-func (b *builder) dueIn(s *hclspec.Image) []appliedFix {
+func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	candidate := s.Candidate
 	if candidate == "" && b.commits[s.Address.Key] != nil {
 		candidate = s.Address.Key
@@ -178,10 +178,7 @@ func (b *builder) dueIn(s *hclspec.Image) []appliedFix {
 		return b.learnt(fix, candidate) || candidate == "" && !b.begun[s.Address] && len(b.Lock.Fixes[fix]) > 0
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
-		had := b.dueIn(base)
-		due = slices.DeleteFunc(due, func(f appliedFix) bool {
-			return slices.ContainsFunc(had, func(h appliedFix) bool { return h.fix == f.fix })
-		})
+		due = fix.Without(due, b.dueIn(base))
 	}
 	return due
 }

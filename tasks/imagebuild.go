@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // buildContext is what a build is made from.
@@ -151,7 +152,7 @@ func (m *making) build(ctx context.Context) error {
 			return docker.Image{}, m.sh.Failure("build", out, failed.Error())
 		}
 		if changed, ok := errors.AsType[*docker.ContextChanged](err); ok {
-			return docker.Image{}, inputChanged(changed.Path)
+			return docker.Image{}, workdir.InputChanged(changed.Path)
 		}
 		return img, err
 	})

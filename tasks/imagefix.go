@@ -25,7 +25,9 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/internal/workdir"
 )
 
 // How a command of a fix says that it changed nothing: with a status that programs do not use, and a line before it.
@@ -61,8 +63,8 @@ sed() {
 `
 
 // fix applies a fix as a layer of its own, and runs its verify.
-func (m *making) fix(ctx context.Context, f appliedFix) error {
-	name := f.fix.Address.Name
+func (m *making) fix(ctx context.Context, f fix.Due) error {
+	name := f.Fix.Address.Name
 	m.progress("fix " + name)
 	if len(f.Pip) > 0 {
 		if err := m.pin(ctx, f); err != nil {
@@ -76,10 +78,10 @@ func (m *making) fix(ctx context.Context, f appliedFix) error {
 	}
 	if f.Verify.Shell != nil || f.Verify.Argv != nil {
 		if err := m.verify(ctx, f.Verify); err != nil {
-			return about(f.fix, err)
+			return about(f.Fix, err)
 		}
 	}
-	m.env.Emit(engine.Event{Type: engine.FixApplied, Reason: f.fix.Description, Data: map[string]any{"fix": name, "effect": f.fix.Effect}})
+	m.env.Emit(f.Applied())
 	return nil
 }
 
@@ -92,9 +94,9 @@ func about(fix *hclspec.Fix, err error) error {
 }
 
 // pin installs what a fix pins. It is the one step that always reaches the network.
-func (m *making) pin(ctx context.Context, f appliedFix) error {
+func (m *making) pin(ctx context.Context, f fix.Due) error {
 	var versions []string
-	err := m.step(ctx, "pins of "+f.fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
+	err := m.step(ctx, "pins of "+f.Fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		return m.change(ctx, changing{
 			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"}, f.Pip...), network: true,
 			proof: func(ctx context.Context, container string, _ map[string]string) error {
@@ -111,7 +113,7 @@ func (m *making) pin(ctx context.Context, f appliedFix) error {
 	if errors.Is(err, errNoEffect) {
 		return nil // the pins are what the image had
 	}
-	return about(f.fix, err)
+	return about(f.Fix, err)
 }
 
 var distInfo = regexp.MustCompile(`/([^/]+)-([^/-]+)\.dist-info$`)
@@ -130,10 +132,10 @@ func distributions(changes []container.FilesystemChange) []string {
 
 // patch lays the files of a fix into the image and runs its commands. A fix that was learnt from another variant may have
 // nothing to do in this one; that its verify passes without it shows that. Any other fix that changes nothing has failed.
-func (m *making) patch(ctx context.Context, f appliedFix) error {
+func (m *making) patch(ctx context.Context, f fix.Due) error {
 	files, err := m.files(ctx, f)
 	if err != nil {
-		return fixFailure(f.fix, err)
+		return f.Misplaced(err)
 	}
 	in := shell.Inputs{}
 	refer := in.Paths(m.t.refs, m.env)
@@ -154,7 +156,7 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 	}
 	script, err := m.script(ctx, f, refer)
 	if err != nil {
-		return about(f.fix, err)
+		return about(f.Fix, err)
 	}
 	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.Mounts(), strings.TrimPrefix(script, watchSed)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
@@ -174,7 +176,7 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 		}
 		return m.patched(changes, labels)
 	}
-	err = m.step(ctx, "fix "+f.fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
+	err = m.step(ctx, "fix "+f.Fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (docker.Image, error) {
 		if err := m.nextSecond(ctx); err != nil {
 			return docker.Image{}, err
 		}
@@ -183,7 +185,7 @@ func (m *making) patch(ctx context.Context, f appliedFix) error {
 	if errors.Is(err, errNoEffect) {
 		return m.without(ctx, f, err)
 	}
-	return about(f.fix, err)
+	return about(f.Fix, err)
 }
 
 // nextSecond waits until what is written has another time than all that is in the image. Engines tell that a file was
@@ -200,11 +202,11 @@ func (m *making) nextSecond(ctx context.Context) error {
 }
 
 // without decides what it means that a fix changed nothing.
-func (m *making) without(ctx context.Context, f appliedFix, why error) error {
+func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
 		if err := m.verify(ctx, f.Verify); err == nil {
-			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n", f.fix.Address.Name)
-			m.note(imageStep{What: "fix " + f.fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
+			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n", f.Fix.Address.Name)
+			m.note(imageStep{What: "fix " + f.Fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
 			return nil
 		}
 	}
@@ -213,7 +215,7 @@ func (m *making) without(ctx context.Context, f appliedFix, why error) error {
 		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") + " is thrown away, since that is a VOLUME of the image"
 	}
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
-		Message: f.fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
+		Message: f.Fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
 }
 
 // lost is the failure of a step that puts something where it does not become part of the image: below one of its volumes.
@@ -234,7 +236,7 @@ func below(dir, at string) bool {
 }
 
 // script is what a fix runs: each of its commands by itself.
-func (m *making) script(ctx context.Context, f appliedFix, refer func(hclspec.Address) string) (string, error) {
+func (m *making) script(ctx context.Context, f fix.Due, refer func(hclspec.Address) string) (string, error) {
 	vars := map[string]string{"SRC": "/"}
 	var body strings.Builder
 	for _, run := range f.Run {
@@ -344,7 +346,7 @@ type fixedFile struct {
 }
 
 // files are the files of a fix, with their contents.
-func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
+func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 	var all []fixedFile
 	for i, file := range f.Files {
 		to := file.To.Expand(func(hclspec.Address) string { return "" })
@@ -359,12 +361,12 @@ func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
 			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE", to)
 		}
 		if err := m.lost(path.Clean(to)); err != nil {
-			return nil, about(f.fix, err)
+			return nil, about(f.Fix, err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
 		if file.From != nil {
 			var err error
-			if one.content, one.executable, err = m.content(file, f.digests[i]); err != nil {
+			if one.content, one.executable, err = m.content(file, f.Digests[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -375,7 +377,7 @@ func (m *making) files(ctx context.Context, f appliedFix) ([]fixedFile, error) {
 
 // content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of either.
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
-	dir, name := m.p.Spec.Dir, sourceOf(file)
+	dir, name := m.p.Spec.Dir, fix.Source(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {
 		in := m.t.refs.Input(m.env, first)
 		dir = in.Dir
@@ -397,8 +399,8 @@ func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, err
 		return nil, false, err
 	}
 	content, err := root.ReadFile(name)
-	if sum := sha256.Sum256(content); err == nil && sourceOf(file) != "" && digest != hex.EncodeToString(sum[:]) {
-		err = inputChanged(name)
+	if sum := sha256.Sum256(content); err == nil && fix.Source(file) != "" && digest != hex.EncodeToString(sum[:]) {
+		err = workdir.InputChanged(name)
 	}
 	return content, info.Mode()&0o111 != 0, err
 }

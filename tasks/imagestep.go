@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/room"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
@@ -28,7 +29,7 @@ type making struct {
 	t     *imageTask
 	p     *Project
 	env   *engine.Env
-	sh    *learner // for what commands say
+	sh    *fix.Shell // for what commands say
 	base  baseImage
 	at    docker.Image // what the steps so far have made
 	chain string       // its chain key

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
@@ -33,7 +34,7 @@ type lifecycle struct {
 	env *engine.Env
 	m   member
 	out string // the member's directory in the result
-	sh  *learner
+	sh  *fix.Shell
 	sum hash.Hash         // of what the measured command printed
 	ran []sample.Artefact // what was proven to run
 }
@@ -59,7 +60,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	}
 	primary, err := sample.Primary(l.m.bench.Metrics, l.out)
 	if err != nil {
-		return l.sh.excused(err)
+		return l.sh.Excused(err)
 	}
 	l.tell(primary)
 	l.warn(primary)
@@ -68,7 +69,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 
 // enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result for what
 // they write to $OUT.
-func (l *lifecycle) enter(dir, out string, tree, image hclspec.Address) (*learner, error) {
+func (l *lifecycle) enter(dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
 	b := l.m.bench
 	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
 		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true, Network: b.Network, Env: b.Env, Secrets: b.Secrets,
@@ -105,7 +106,7 @@ func (l *lifecycle) live(ctx context.Context, dir string) error {
 	if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
 		return err
 	}
-	if err := l.sh.apply(ctx, l.m.fixes); err != nil {
+	if err := l.sh.Apply(ctx, l.m.fixes); err != nil {
 		return err
 	}
 	if l.m.bench.Server != nil {

@@ -60,8 +60,8 @@ func (p *Project) methodology(m member) stats.Methodology {
 		}
 	}
 	for _, f := range m.allFixes() {
-		if f.fix.Effect != "neutral" {
-			add("fix "+f.fix.Address.Name, f.fix.Effect)
+		if f.Fix.Effect != "neutral" {
+			add("fix "+f.Fix.Address.Name, f.Fix.Effect)
 		}
 	}
 	return out

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
 )
@@ -36,8 +37,8 @@ type commandTask struct {
 	spec    *hclspec.Task
 	files   []file
 	allowed []hclspec.Address
-	fixes   []appliedFix
-	built   []appliedFix // that its image was made with
+	fixes   []fix.Due
+	built   []fix.Due // that its image was made with
 }
 
 func (t *commandTask) Describe(d *cache.Description) {
@@ -51,7 +52,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 	t.refs.DescribeEnv(d, t.spec.Env)
 	t.refs.DescribeData(d, t.spec.Data)
 	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
-	describeFixes(d, t.refs, t.fixes)
+	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
 
@@ -75,7 +76,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if err := t.refs.LayData(env, dir, t.spec.Data); err != nil {
 		return err
 	}
-	if err := sh.apply(ctx, t.fixes); err != nil {
+	if err := sh.Apply(ctx, t.fixes); err != nil {
 		return err
 	}
 	if err := sh.Run(ctx, "run", t.spec.Command, t.spec.Timeout, nil); err != nil {
@@ -89,21 +90,15 @@ func (t *commandTask) lay(f file, dir string) error {
 	h := sha256.New()
 	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)), h)
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
-		return inputChanged(f.path)
+		return workdir.InputChanged(f.path)
 	}
 	if err != nil {
 		return fmt.Errorf("input %s: %w", f.path, err)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
-		return inputChanged(f.path)
+		return workdir.InputChanged(f.path)
 	}
 	return nil
-}
-
-func inputChanged(name string) error {
-	// Another attempt would find it changed as well: only another plan helps.
-	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
-		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
 // addTasks adds the nodes of all task blocks. Their inputs are hashed together, on all cores.
@@ -166,7 +161,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		t.refs.Add(item.Ref)
 	}
 	t.refs.Add(s.Needs...)
-	addRecipes(&t.refs, t.fixes)
+	fix.Refer(&t.refs, t.fixes)
 	t.allowed, t.built = b.withImage(t.allowed, s.Image)
 	t.refs.Add(s.Image)
 	n := b.add(s.Block, t, t.refs)

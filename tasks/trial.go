@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
@@ -33,14 +34,14 @@ type member struct {
 	baseline  bool
 	bench     *hclspec.Benchmark
 	allowed   []hclspec.Address // fixes
-	fixes     []appliedFix
-	built     []appliedFix    // that its image is made with; they are among those under it
+	fixes     []fix.Due
+	built     []fix.Due       // that its image is made with; they are among those under it
 	client    hclspec.Address // image in which the command runs that talks to its server; zero: it runs where the server does
-	under     []appliedFix    // that what it measures was made with; they are in the keys of its inputs
+	under     []fix.Due       // that what it measures was made with; they are in the keys of its inputs
 }
 
 // allFixes are the fixes that the member's numbers rest on.
-func (m member) allFixes() []appliedFix { return append(slices.Clip(m.fixes), m.under...) }
+func (m member) allFixes() []fix.Due { return append(slices.Clip(m.fixes), m.under...) }
 
 // trialTask measures one block.
 type trialTask struct {
@@ -94,7 +95,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		d.Add("client image", t.refs.Label(m.client))
 	}
 	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
-	describeFixes(d, t.refs, m.fixes)
+	fix.Describe(d, t.refs, m.fixes)
 }
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
@@ -219,7 +220,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 		return r, err
 	}
 	t.tellInvalid(env, m, f)
-	if _, fixable := cutFix(f.Rule); fixable || f.Class.Retried() {
+	if _, fixable := fix.Wanted(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
 	if f.Rule != sample.MetricMissing || l.silent() {

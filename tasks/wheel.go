@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/internal/overlay"
 	"github.com/benchgraph/benchgraph/internal/shell"
@@ -34,8 +35,8 @@ type buildTask struct {
 	build   *hclspec.Build
 	outputs []string
 	allowed []hclspec.Address // fixes
-	fixes   []appliedFix
-	built   []appliedFix // that its image was made with
+	fixes   []fix.Due
+	built   []fix.Due // that its image was made with
 }
 
 func (t *buildTask) Describe(d *cache.Description) {
@@ -49,7 +50,7 @@ func (t *buildTask) Describe(d *cache.Description) {
 	t.refs.DescribeCommand(d, "command", t.build.Command)
 	t.refs.DescribeEnv(d, t.build.Env)
 	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
-	describeFixes(d, t.refs, t.fixes)
+	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
 
@@ -70,7 +71,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 			return err
 		}
 	}
-	if err := sh.apply(ctx, t.fixes); err != nil {
+	if err := sh.Apply(ctx, t.fixes); err != nil {
 		return err
 	}
 	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "build"})
@@ -190,7 +191,7 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 	t.fixes = b.due(t.allowed, w.Candidate)
 	t.refs.AddCommand(w.Build.Command)
 	t.refs.AddEnv(w.Build.Env)
-	addRecipes(&t.refs, t.fixes)
+	fix.Refer(&t.refs, t.fixes)
 	t.allowed, t.built = b.withImage(t.allowed, w.Build.Image)
 	t.refs.Add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)

@@ -56,6 +56,13 @@ func CopyTree(dst, src string) error {
 // ErrIrregular is wrapped by the error for what was a file and is something else.
 var ErrIrregular = errors.New("it is no regular file any more")
 
+// InputChanged is the failure of a node one of whose files, called name, is not what it was planned with.
+func InputChanged(name string) error {
+	// Another attempt would find it changed as well: only another plan helps.
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
+}
+
 // Create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
 func Create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
