@@ -72,14 +72,14 @@ type group struct {
 	trials  []judge.Block
 }
 
-// member is the name of the group's member that measures the candidate; empty when there is none.
-func (g *group) member(candidate string) string {
-	for _, m := range g.members {
-		if m.candidate == candidate {
-			return m.name
+// member is the group's member that measures the candidate; nil when there is none.
+func (g *group) member(candidate string) *member {
+	for i := range g.members {
+		if g.members[i].candidate == candidate {
+			return &g.members[i]
 		}
 	}
-	return ""
+	return nil
 }
 
 // count is how many blocks each member of the group has.

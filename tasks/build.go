@@ -62,7 +62,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		clocks:  map[clockRequest]func() string{},
 		commits: map[string]*hclspec.Commit{},
 	}
-	p.candidates = map[string]*hclspec.Candidate{}
+	p.candidates, p.rank = map[string]*hclspec.Candidate{}, map[string]int{}
 	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
 	if err := b.readFixFiles(ctx); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (b *builder) index() {
 	}
 	for i := range b.Spec.Candidates {
 		c := &b.Spec.Candidates[i]
-		b.candidates[c.Key] = c
+		b.candidates[c.Key], b.rank[c.Key] = c, i
 		if c.NoPatch != "" {
 			b.excluded[c.Key] = absence{stats.NoPatch, c.NoPatch}
 		}

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,29 +29,6 @@ func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]judge.Find
 	return all, nil
 }
 
-// Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored: the
-// rows of every benchmark that measures both in the same blocks. The margins are those of the first compare that covers
-// the benchmark.
-func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, against string) ([]stats.Comparison, error) {
-	var rows []stats.Comparison
-	for _, g := range p.groups {
-		one, other := g.member(candidate), g.member(against)
-		if one == "" || other == "" || one == other {
-			continue
-		}
-		told, all, err := p.stand(ctx, g, plan)
-		if err != nil {
-			return nil, err
-		}
-		c := judge.Case{Compare: p.rulesFor(g), Allow: p.Allow}
-		rows = append(rows, c.Pair(told, all, one, other)...)
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("no benchmark measures %s and %s in the same blocks", candidate, against)
-	}
-	return rows, nil
-}
-
 // Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
 func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Measurement, error) {
 	var rows []sample.Measurement
@@ -73,10 +49,11 @@ func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Meas
 
 // caseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
 func (p *Project) caseOf(c *hclspec.Compare) *judge.Case {
-	groups := p.groupsOf(c)
-	k := &judge.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, groups), Allow: p.Allow}
-	for _, g := range groups {
-		k.Groups = append(k.Groups, *p.told(g))
+	k := &judge.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank, Allow: p.Allow}
+	for _, g := range p.groups {
+		if p.isAbout(c, g) {
+			k.Groups = append(k.Groups, *p.told(g))
+		}
 	}
 	return k
 }
@@ -141,7 +118,7 @@ func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group)
 	return ends, nil
 }
 
-// groupsOf are the groups with members among the compare's benchmarks, by name.
+// groupsOf are the groups with members among the compare's benchmarks, by name: the order of the file is in no key.
 func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 	var groups []*group
 	for _, g := range p.groups {
@@ -183,16 +160,6 @@ func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 	}
 	slices.SortFunc(rows, func(a, b stats.Comparison) int { return strings.Compare(a.Candidate, b.Candidate) })
 	return rows
-}
-
-// rulesFor is the first compare that covers the group; one without a name and with the defaults when there is none.
-func (p *Project) rulesFor(g *group) *hclspec.Compare {
-	for i := range p.Spec.Compares {
-		if p.isAbout(&p.Spec.Compares[i], g) {
-			return &p.Spec.Compares[i]
-		}
-	}
-	return &hclspec.Compare{}
 }
 
 // caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.

@@ -85,6 +85,7 @@ type Project struct {
 	fixes      map[hclspec.Address]*hclspec.Fix
 	unlisted   []hclspec.Address             // fixes that no block lists
 	candidates map[string]*hclspec.Candidate // by key
+	rank       map[string]int                // place of each candidate in the file
 	groups     []*group
 	of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
 	excluded   map[string]absence                           // by candidate

@@ -5,16 +5,19 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 type compareFlags struct {
-	json   bool
-	metric string
-	allow  cli.List
+	json    bool
+	metric  string
+	compare string
+	allow   cli.List
 }
 
 func (a *app) compare() cli.Command {
@@ -25,6 +28,7 @@ func (a *app) compare() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
+			fs.StringVar(&o.compare, "compare", "", "judge by the rules of the compare `ADDRESS`, where several judge the candidates")
 			allowFlag(fs, &o.allow)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCompare(ctx, o, args[0], args[1]) },
@@ -46,14 +50,22 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 			return hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
 		}
 	}
+	by, err := s.compareBlock(o.compare)
+	if err != nil {
+		return err
+	}
 	p, err := s.standing(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := s.project.Pair(ctx, p, one, other)
+	found, err := s.project.Pair(ctx, p, one, other, by)
 	if err != nil {
 		return err
 	}
+	for _, note := range found.Notes {
+		s.note("%s", note)
+	}
+	rows := found.Rows
 	if o.metric != "" {
 		var metrics []string
 		for _, row := range rows {
@@ -73,6 +85,23 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	return refusal(rows)
+}
+
+// compareBlock is the compare of that address; nil when none is named.
+func (s *session) compareBlock(name string) (*hclspec.Compare, error) {
+	if name == "" {
+		return nil, nil
+	}
+	name = strings.TrimPrefix(name, "compare.")
+	var known []string
+	for i := range s.project.Spec.Compares {
+		c := &s.project.Spec.Compares[i]
+		if name == c.Address.Instance() {
+			return c, nil
+		}
+		known = append(known, c.Address.Instance())
+	}
+	return nil, hint("The file has "+strings.Join(known, ", ")+".", "there is no compare %q%s", name, cli.Suggest(name, known))
 }
 
 func (a *app) compareText(rows []stats.Comparison, one, other string) error {

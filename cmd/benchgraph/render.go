@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/judge"
@@ -41,12 +42,11 @@ func render(found []judge.Findings, name string, formats []string) (map[string][
 
 // document is what findings are as a report. It holds nothing that changes while the findings do not.
 func document(found []judge.Findings, title string) (report.Document, error) {
-	text, err := json.Marshal(found)
+	id, err := snapshotOf(found)
 	if err != nil {
 		return report.Document{}, err
 	}
-	sum := sha256.Sum256(text)
-	doc := report.Document{Title: title, Snapshot: report.Snapshot{ID: hex.EncodeToString(sum[:6]), Version: version}}
+	doc := report.Document{Title: title, Snapshot: report.Snapshot{ID: id, Version: version}}
 	better := map[string]string{}
 	hardware := map[string]bool{}
 	for _, f := range found {
@@ -86,4 +86,27 @@ func document(found []judge.Findings, title string) (report.Document, error) {
 	}
 	doc.Hardware = sortedKeys(hardware)
 	return doc, nil
+}
+
+// snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the file
+// changed their places.
+func snapshotOf(found []judge.Findings) (string, error) {
+	var lines []string
+	var err error
+	add := func(v any) {
+		text, failed := json.Marshal(v)
+		lines, err = append(lines, string(text)), errors.Join(err, failed)
+	}
+	for _, f := range found {
+		add([]any{f.Compare, f.Universe})
+		for i := range f.Comparisons {
+			add(f.Comparisons[i])
+		}
+		for i := range f.Measurements {
+			add([]any{f.Compare, f.Measurements[i]})
+		}
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:6]), err
 }

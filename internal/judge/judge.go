@@ -4,6 +4,7 @@ package judge
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -43,8 +44,9 @@ func (m *Member) candidate() string { return m.Bench.Candidate }
 type Case struct {
 	Compare   *hclspec.Compare
 	Of        map[hclspec.Address]bool // the benchmark instances that it names
-	Groups    []Group                  // that have them as members
+	Groups    []Group                  // that have them as members, benchmarks in the order of the file
 	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
+	Rank      map[string]int           // place of each candidate in the file, where those of a commit are together
 	Allow     []string                 // methodology fields that may differ; every figure that this lets through is labelled
 }
 
@@ -78,8 +80,29 @@ func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 	}
 	found.Comparisons = append(found.Comparisons, c.Uncovered...)
 	found.Universe += len(c.Uncovered)
+	slices.SortStableFunc(found.Comparisons, c.order())
 	ledger := stats.Ledger{Universe: found.Universe, Rows: found.Comparisons}
 	return found, ledger.Check()
+}
+
+// order is that of rows: by commit, benchmark and candidate as the file has them. What a candidate has several rows of keeps
+// its order, in which the primary metric is the first.
+func (c *Case) order() func(a, b stats.Comparison) int {
+	place := map[string]int{"": len(c.Groups)} // of each benchmark; that of a candidate that none measures comes last
+	for i := range c.Groups {
+		for _, m := range c.Groups[i].Members {
+			if _, known := place[m.Bench.Address.Name]; !known {
+				place[m.Bench.Address.Name] = i
+			}
+		}
+	}
+	return func(a, b stats.Comparison) int {
+		candidates := cmp.Compare(c.Rank[a.Candidate], c.Rank[b.Candidate])
+		if a.Commit != b.Commit {
+			return candidates
+		}
+		return cmp.Or(cmp.Compare(place[a.Benchmark], place[b.Benchmark]), candidates)
+	}
 }
 
 // More is how many further blocks the open verdicts on a group ask for.

@@ -35,7 +35,7 @@ func contest() *Case {
 	}
 	compare := &hclspec.Compare{}
 	compare.Address = hclspec.Address{Kind: "compare", Name: "all"}
-	return &Case{Compare: compare, Of: of, Groups: []Group{g}}
+	return &Case{Compare: compare, Of: of, Groups: []Group{g}, Rank: map[string]int{}}
 }
 
 func number(member string, block int, value float64) sample.Measurement {
@@ -189,5 +189,48 @@ func TestAPairIsJudgedBothWays(t *testing.T) {
 	ahead, behind := c.Pair(&c.Groups[0], all, "one", "base"), c.Pair(&c.Groups[0], all, "base", "one")
 	if len(ahead) != 1 || ahead[0].Outcome != stats.Win || ahead[0].Against != "c/base" || len(behind) != 1 || behind[0].Outcome != stats.Loss || behind[0].Effect >= 0 {
 		t.Errorf("%+v\n%+v", ahead, behind)
+	}
+}
+
+// Rows are in the order of the file, whatever is found about them, and of each candidate the primary metric comes first.
+func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
+	c := contest()
+	g := &c.Groups[0]
+	for _, name := range []string{"two", "three"} {
+		m := g.Members[1]
+		b := *m.Bench
+		b.Address.Key, b.Candidate = "c/"+name, "c/"+name
+		m.Name, m.Bench = name, &b
+		g.Members = append(g.Members, m)
+		c.Of[b.Address] = true
+		for i := range g.Blocks {
+			g.Blocks[i].Members = append(g.Blocks[i].Members, name)
+		}
+	}
+	g.Members[3].Absent = stats.BuildFailed
+	missing := func(commit string) stats.Comparison {
+		return stats.Comparison{Compare: "all", Commit: commit, Candidate: commit + "/one", Primary: true, Outcome: stats.NotRun}
+	}
+	c.Uncovered = []stats.Comparison{missing("d"), missing("a"), {Compare: "all", Commit: "c", Candidate: "c/four", Primary: true, Outcome: stats.NotRun}}
+	for i, name := range []string{"d/one", "c/base", "c/four", "c/three", "c/two", "c/one", "a/one"} {
+		c.Rank[name] = i
+	}
+	c.Compare.Metrics = []string{"alone"}
+	for i := range g.Members {
+		g.Members[i].Bench.Metrics.Custom = append(g.Members[i].Bench.Metrics.Custom, hclspec.Metric{Name: "alone", Match: "alone ([0-9]+)", Better: "lower"})
+	}
+	says := map[string]string{}
+	for _, m := range g.Members {
+		says[m.Name] = "100%.1f items/s\nalone 7\n"
+	}
+	found, err := c.Judge(measured(t, c, says))
+	must(t, err)
+	var got []string
+	for _, row := range found.Comparisons {
+		got = append(got, strings.TrimSpace(row.Candidate+" "+row.Metric))
+	}
+	want := []string{"d/one", "c/three items", "c/two items", "c/two alone", "c/one items", "c/one alone", "c/four", "a/one"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
