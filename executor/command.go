@@ -27,6 +27,7 @@ type StartError struct {
 	Program string // argv[0]
 	Reason  string // what is in the way
 	Remedy  string // what to do about it; may be empty
+	Passing bool   // it may start a moment later: the machine was short of something, or what happened is not known
 	Err     error  // the cause, if there is one
 }
 
@@ -82,7 +83,7 @@ func checkDir(name, dir string) error {
 		err = &fs.PathError{Op: "stat", Path: dir, Err: syscall.ENOTDIR}
 	}
 	if err != nil {
-		return &StartError{Program: name, Reason: "working directory: " + err.Error(), Remedy: "make the directory first", Err: err}
+		return &StartError{Program: name, Reason: "working directory: " + err.Error(), Remedy: "make the directory first", Passing: true, Err: err}
 	}
 	return nil
 }
@@ -168,18 +169,22 @@ func explain(cmd Command, path string, err error) error {
 		e.Remedy = "make it executable (chmod +x), and check that its file system is not mounted noexec"
 	case errors.Is(err, syscall.ENOEXEC):
 		e.Reason = path + " is neither a program for this machine nor a script with a #! line"
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		e.Reason = path + " does not exist"
 		if line := interpreter(path); line != "" {
 			e.Reason = fmt.Sprintf("%s needs the interpreter %q, which does not exist", path, line)
 			e.Remedy = "install it or correct the #! line"
 		}
 	case errors.Is(err, syscall.EAGAIN):
+		e.Passing = true
 		e.Reason = "the limit of processes is reached"
 		e.Remedy = "run fewer at a time, or raise the limit (ulimit -u)"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		e.Passing = true
 		e.Reason = "the limit of open files is reached"
 		e.Remedy = "run fewer at a time, or raise the limit (ulimit -n)"
+	default:
+		e.Passing = true
 	}
 	return e
 }

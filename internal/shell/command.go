@@ -188,14 +188,6 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	return nil
 }
 
-// notRun is the failure of a command that did not start: an image lacks its program for good, this machine may have it the next time.
-func (s *Shell) notRun(err error, stage string) error {
-	if s.box != nil {
-		return NotRun(err, stage, cache.Permanent)
-	}
-	return NotRun(err, stage, cache.Infra)
-}
-
 // Say writes a line of our own into the attempt's log.
 func (s *Shell) Say(format string, args ...any) {
 	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...))) // a log that cannot be written fails when it is closed

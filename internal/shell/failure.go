@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/docker/go-units"
 
@@ -65,12 +70,48 @@ func EngineFailure(stage string, err error) error {
 // NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that of
 // a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
 func NotRun(err error, stage string, lacking cache.Class) error {
-	_, unsupported := errors.AsType[*executor.Unsupported](err)
-	if _, start := errors.AsType[*executor.StartError](err); start || unsupported {
-		if unsupported {
-			lacking = cache.Infra
-		}
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage, Message: err.Error()}}
+	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
+	if unsupported, ok := errors.AsType[*executor.Unsupported](err); ok {
+		f.Class, f.Message, f.Remedy = cache.Infra, unsupported.What, unsupported.Remedy
+		return f
 	}
-	return EngineFailure(stage, err)
+	start, ok := errors.AsType[*executor.StartError](err)
+	if !ok {
+		return EngineFailure(stage, err)
+	}
+	f.Message, f.Remedy = start.Program+": "+start.Reason, start.Remedy
+	if start.Passing {
+		f.Retry = nil
+	}
+	return f
+}
+
+// notRun is the failure of a command that did not start. What lacks in an image, or in what was made for the command, lacks for
+// good; what lacks on this machine may be there the next time.
+func (s *Shell) notRun(err error, stage string) error {
+	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.brought(start)) {
+		return NotRun(err, stage, cache.Infra)
+	}
+	return NotRun(err, stage, cache.Permanent)
+}
+
+// brought says whether what keeps a program from being started on the host came with the node's inputs: it is not there, or
+// cannot be executed, in the directory of the command or in an input. The interpreter of a script is the machine's.
+func (s *Shell) brought(e *executor.StartError) bool {
+	if e.Passing || !strings.ContainsRune(e.Program, filepath.Separator) {
+		return false
+	}
+	program := e.Program
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(s.dir, program)
+	}
+	within := func(dir string) bool {
+		rel, err := filepath.Rel(dir, program)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	if !within(s.dir) && !slices.ContainsFunc(s.env.Inputs, func(in engine.Input) bool { return within(in.Dir) }) {
+		return false
+	}
+	info, err := os.Stat(program)
+	return err != nil || info.IsDir() || info.Mode()&0o111 == 0 || errors.Is(e, syscall.ENOEXEC)
 }
