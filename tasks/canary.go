@@ -171,7 +171,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 		return err
 	}
 	ran := errors.Join(sh.Run(ctx, "run", c.spec.Command, c.spec.Timeout, stdout), stdout.Close())
-	if err := workdir.Admit(ctx, out, name, sh.Secrets); err != nil {
+	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets); err != nil {
 		return sh.Secrets.Conceal(errors.Join(err, cache.RemoveTree(out)))
 	}
 	return sh.Secrets.Conceal(ran)

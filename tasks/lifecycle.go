@@ -78,7 +78,7 @@ func (l *lifecycle) enter(dir, out string, tree, image hclspec.Address) (*fix.Sh
 
 // admit looks at what the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
-	if err := workdir.Admit(ctx, l.out, l.m.name, l.sh.Secrets); err != nil || l.sum == nil {
+	if err := workdir.Admit(ctx, l.env, l.out, l.m.name, l.sh.Secrets); err != nil || l.sum == nil {
 		return err
 	}
 	f, err := os.Open(filepath.Join(l.out, sample.StdoutFile))

@@ -82,7 +82,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if err := sh.Run(ctx, "run", t.spec.Command, t.spec.Timeout, nil); err != nil {
 		return err
 	}
-	return workdir.Keep(ctx, env.Out, made, t.spec.Outputs, sh.Secrets)
+	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.

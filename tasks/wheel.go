@@ -78,7 +78,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if err := sh.Run(ctx, "build", t.build.Command, t.build.Timeout, nil); err != nil {
 		return err
 	}
-	return workdir.Keep(ctx, env.Out, made, t.outputs, sh.Secrets)
+	return workdir.Keep(ctx, env, made, t.outputs, sh.Secrets)
 }
 
 // overlayTask lays a candidate's own files over what was compiled.

@@ -43,6 +43,7 @@ type admission struct {
 	files   int
 	bytes   int64
 	links   []string
+	removed []string         // what is neither a file nor a device, as it is shown
 	names   map[inode]uint64 // of a file that has several: how many were not found yet
 	example map[inode]string
 }
@@ -51,9 +52,9 @@ type admission struct {
 type inode struct{ dev, ino uint64 }
 
 // Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside, of
-// a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere. All
-// else is a *engine.Failure of the class invalid.
-func Admit(ctx context.Context, dir, title string, secrets Secrets) error {
+// a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere, and that
+// is told. All else is a *engine.Failure of the class invalid.
+func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secrets) error {
 	if err := isDirectory(dir, title); err != nil {
 		return err
 	}
@@ -76,7 +77,33 @@ func Admit(ctx context.Context, dir, title string, secrets Secrets) error {
 			return err
 		}
 	}
+	if len(a.removed) > 0 {
+		text := "not stored: " + listed(a.removed) + "; a result holds only files, directories and links"
+		fmt.Fprintf(env.Log, "benchgraph: %s\n", text)
+		env.Emit(engine.Event{Type: engine.Note, Reason: text})
+	}
 	return nil
+}
+
+// listed names the first few of many.
+func listed(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if rest := len(names) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// kindOf names what is neither a file nor a directory nor a link.
+func kindOf(mode fs.FileMode) string {
+	switch mode.Type() {
+	case fs.ModeSocket:
+		return "a socket"
+	case fs.ModeNamedPipe:
+		return "a pipe"
+	}
+	return "a device"
 }
 
 // searchable are the secrets that can be found: space around one is not part of it, as programs tend to trim it.
@@ -160,6 +187,7 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		a.links = append(a.links, name)
 		return nil
 	case fs.ModeSocket, fs.ModeNamedPipe:
+		a.removed = append(a.removed, a.place(name)+", "+kindOf(info.Mode()))
 		return a.root.Remove(name)
 	case 0:
 		return a.file(name, info)

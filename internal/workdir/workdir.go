@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -108,18 +108,18 @@ func CopyTo(dst, src string, also io.Writer) error {
 	return errors.Join(err, out.Close())
 }
 
-// Keep takes over into out what commands left in made: the files that match the patterns, each of which must match at
-// least one. Without patterns it is everything, which they made in out itself. What cannot be kept is a *engine.Failure.
-func Keep(ctx context.Context, out, made string, patterns []string, secrets Secrets) error {
+// Keep takes over into env.Out what commands left in made: the files that match the patterns, each of which must match at
+// least one. Without patterns it is everything, which they made in env.Out itself. What cannot be kept is a *engine.Failure.
+func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, secrets Secrets) error {
 	if len(patterns) > 0 {
 		if err := isDirectory(made, "$OUT"); err != nil {
 			return err
 		}
-		if err := keepOutputs(out, made, patterns); err != nil {
+		if err := keepOutputs(env.Out, made, patterns); err != nil {
 			return err
 		}
 	}
-	return Admit(ctx, out, "$OUT", secrets)
+	return Admit(ctx, env, env.Out, "$OUT", secrets)
 }
 
 // keepOutputs moves from made to out the files that match the patterns. Each pattern must match at least one.
@@ -141,8 +141,8 @@ func keepOutputs(out, made string, patterns []string) error {
 		if err != nil {
 			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err), "let it leave directories that can be read")
 		}
-		if len(matches) == 0 {
-			return missingOutput(from.FS(), pattern)
+		if !slices.ContainsFunc(matches, func(m string) bool { return isOutput(from, m) }) {
+			return missingOutput(from, pattern)
 		}
 		for _, m := range matches {
 			if kept[m] {
@@ -162,12 +162,23 @@ func keepOutputs(out, made string, patterns []string) error {
 	return nil
 }
 
+// isOutput says whether what has a name can be stored, or has to be refused; a socket or a pipe is no output.
+func isOutput(made *os.Root, name string) bool {
+	info, err := made.Lstat(filepath.FromSlash(name))
+	return err != nil || info.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
+}
+
 // missingOutput says what was there instead.
-func missingOutput(made fs.FS, pattern string) error {
-	there, _ := doublestar.Glob(made, "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+func missingOutput(made *os.Root, pattern string) error {
+	there, _ := doublestar.Glob(made.FS(), "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+	for i, name := range there {
+		if info, err := made.Lstat(filepath.FromSlash(name)); err == nil && info.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0 {
+			there[i] += " (" + kindOf(info.Mode()) + ")"
+		}
+	}
 	what := "$OUT is empty"
 	if len(there) > 0 {
-		what = "$OUT holds " + strings.Join(there[:min(len(there), 5)], ", ")
+		what = "$OUT holds " + listed(there)
 	}
 	return &engine.Failure{Failure: cache.Failure{
 		Class: cache.Invalid, Rule: "no_output", Stage: "build",
