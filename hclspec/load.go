@@ -111,6 +111,10 @@ func (l *loader) read() {
 		l.readFile(name)
 	}
 	l.spec.Files = slices.Clone(l.names)
+	if other := RootFiles[1]; l.options.File == "" && l.dir.Has(other) && !slices.Contains(l.names, other) {
+		l.scope.Diags.Warn("", hcl.Range{}, "File not read", fmt.Sprintf(
+			"%s is left out, since there is a %s beside it. Delete one of them, let the other include it, or say with -f which one is to be read.", other, root))
+	}
 	l.settings()
 }
 
