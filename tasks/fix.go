@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fix"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
@@ -125,10 +126,11 @@ func (p *Project) learnt(fix, candidate string) bool {
 // fixes may be learnt that are not applied yet.
 func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at shell.Place, allowed []hclspec.Address, applied []fix.Due) (*fix.Shell, error) {
 	if image != (hclspec.Address{}) {
-		var err error
-		if at.Image, err = shellIn(r.Input(env, image).Entry); err != nil {
+		rec, err := images.Read(r.Input(env, image).Entry)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", image, err)
 		}
+		at.Image = rec.ForShell()
 	}
 	return fix.Open(p.shells, env, r, at, p.Spec.Dir, p.fixesAt(allowed), applied)
 }
@@ -158,8 +160,13 @@ func (b *builder) gatherFixes() {
 		}
 		under[n] = nil // a cycle is told when the graph is made
 		var list []fix.Due
-		if t, ok := n.Task.(interface{ applied() []fix.Due }); ok {
-			list = slices.Clone(t.applied())
+		switch t := n.Task.(type) {
+		case *buildTask:
+			list = slices.Clone(t.fixes)
+		case *commandTask:
+			list = slices.Clone(t.fixes)
+		case *images.Task:
+			list = slices.Clone(t.Fixes)
 		}
 		for _, dep := range n.Needs {
 			list = fix.Merge(list, visit(dep))
@@ -182,7 +189,3 @@ func (b *builder) gatherFixes() {
 		}
 	}
 }
-
-func (t *buildTask) applied() []fix.Due   { return t.fixes }
-func (t *commandTask) applied() []fix.Due { return t.fixes }
-func (t *imageTask) applied() []fix.Due   { return t.fixes }

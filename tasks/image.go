@@ -2,152 +2,140 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/engine"
+	"github.com/distribution/reference"
+	"github.com/hashicorp/hcl/v2"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/fix"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
-// An image is made in steps: what it begins with, what is installed, one for each fix. Every changing step makes one image
-// in the engine, which carries the digest of all that it was made from as a label: its chain key. A step whose image is
-// there is not done again, whoever made it and for which node. The finished image is what the last step left; the node's
-// result says which one it is.
-
-// imageTask makes a container image.
-type imageTask struct {
-	p       *Project
-	refs    shell.Refs
-	spec    *hclspec.Image
-	digest  string            // of what From means; empty: not known
-	context buildContext      // of a build
-	bases   []baseImage       // of a build: what its Dockerfile begins with
-	rev     string            // revision that it is made for; empty: none
-	source  string            // where that revision comes from; empty: not to be told
-	allowed []hclspec.Address // fixes
-	fixes   []fix.Due
-}
-
-// baseImage is a name in a Dockerfile, and which image it means.
-type baseImage struct{ name, digest string }
-
-func (t *imageTask) Describe(d *cache.Description) {
-	switch {
-	case t.spec.Build != nil:
-		t.describeBuild(d)
-	case t.spec.Base != (hclspec.Address{}):
-		d.Add("base", t.refs.Label(t.spec.Base))
-	case t.digest != "":
-		d.Add("from", t.digest) // whatever its name is
-	default:
-		d.Add("from", t.spec.From)
-	}
-	d.Add("revision", t.rev)
-	for _, wheel := range t.spec.Install {
-		d.Add("install", t.refs.Label(wheel))
-	}
-	fix.Describe(d, t.refs, t.fixes)
-	t.refs.DescribeCommand(d, "verify", t.spec.Verify)
-	d.Add("network", strconv.FormatBool(t.spec.Network))
-}
-
-// Kept says whether the engine still has the image.
-func (t *imageTask) Kept(ctx context.Context, e cache.Entry) (string, error) {
-	rec, err := readImage(e)
-	if err != nil {
-		return err.Error(), nil
-	}
-	known, err := t.p.made.list(ctx, t.p.Engine)
-	switch {
-	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
-	case err != nil:
-		return "the engine does not say whether it has its image", nil
-	case !known.has(rec.ID):
-		return "its image is no longer in the engine", nil
-	}
-	t.p.room.Made(t.spec.Address.String(), rec.ID, rec.Size)
-	known.found(e.Key, rec.ID)
-	return "", nil
-}
-
-func (t *imageTask) Run(ctx context.Context, env *engine.Env) error {
-	m, err := t.begin(ctx, env)
-	if err != nil {
-		return err
-	}
-	if err := m.install(ctx); err != nil {
-		return err
-	}
-	for _, f := range t.fixes {
-		if err := m.fix(ctx, f); err != nil {
-			return err
+// digestOf is the digest that the name of an image means; empty: not known.
+func (p *Project) digestOf(name string) string {
+	if ref, err := reference.ParseNormalizedNamed(name); err == nil {
+		if exact, ok := ref.(reference.Digested); ok {
+			return exact.Digest().String()
 		}
 	}
-	if err := m.own(ctx); err != nil {
-		return err
-	}
-	if v := t.spec.Verify; v.Shell != nil || v.Argv != nil {
-		m.progress("verify")
-		if err := m.verify(ctx, v); err != nil {
-			return err
+	return p.Lock.Images[name].Digest
+}
+
+// base is what the name of an image means.
+func (p *Project) base(name string) images.Base {
+	return images.Base{Name: name, Digest: p.digestOf(name), Size: p.Lock.Images[name].Size}
+}
+
+// wantedImage is the name of an image in the file, and where.
+type wantedImage struct {
+	name string
+	at   hcl.Range
+}
+
+// missingImages are the names of images that nothing pins, each once.
+func (p *Project) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnostics) {
+	var missing []wantedImage
+	var diags hcl.Diagnostics
+	seen := map[string]bool{}
+	want := func(name string, at hcl.Range) {
+		if name != "" && !seen[name] && p.digestOf(name) == "" {
+			seen[name] = true
+			missing = append(missing, wantedImage{name, at})
 		}
 	}
-	return m.write()
+	for i := range p.Spec.Images {
+		s := &p.Spec.Images[i]
+		want(s.From, s.FromRange)
+		if s.Build == nil {
+			continue
+		}
+		build, err := p.readBuild(ctx, s.Build, p.ownFiles())
+		if err != nil {
+			diags = append(diags, problem(s.Build.Range, "Build context cannot be read", err.Error()))
+			continue
+		}
+		for _, name := range build.Bases {
+			want(name, s.Build.Range)
+		}
+	}
+	return missing, diags
 }
 
-// write leaves what is known of the finished image.
-func (m *making) write() error {
-	steps, err := json.Marshal(m.steps)
-	if err != nil {
-		return err
+// resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a registry
+// can tell, the image is blocked, and asked about again with the next plan.
+func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
+	p.unresolved = map[string]string{}
+	missing, diags := p.missingImages(ctx)
+	if len(missing) == 0 || diags.HasErrors() {
+		return false, diags
 	}
-	rec := imageRecord{
-		ID: m.at.ID, Digest: m.base.digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env, Size: m.at.Size, Steps: steps,
+	if p.Locked {
+		return false, append(diags, problem(missing[0].at, "Lock file is incomplete",
+			fmt.Sprintf("Image %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", missing[0].name)))
 	}
-	if rec.Packages, err = m.packages(); err != nil {
-		return err
+	fmt.Fprintf(p.Progress, "resolving images that are not pinned: %d\n", len(missing))
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(8)
+	changed := false
+	for _, w := range missing {
+		g.Go(func() error {
+			pin, err := p.resolveImage(ctx, w.name)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				why := strings.TrimPrefix(err.Error(), w.name+": ") // a registry's error begins with the name, an engine's does not
+				p.unresolved[w.name] = fmt.Sprintf("image %s is not known: %s", w.name, why)
+				d := problem(w.at, "Image cannot be resolved", fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
+				d.Severity = hcl.DiagWarning
+				diags = append(diags, d)
+				return nil
+			}
+			if p.Lock.Images == nil {
+				p.Lock.Images = map[string]hclspec.ImageLock{}
+			}
+			p.Lock.Images[w.name] = hclspec.ImageLock{Digest: pin.Digest, Size: pin.Size}
+			changed = true
+			return nil
+		})
 	}
-	text, err := json.MarshalIndent(rec, "", "  ")
-	if err != nil {
-		return err
+	_ = g.Wait() // what fails is told above
+	if ctx.Err() != nil {
+		return changed, append(diags, problem(missing[0].at, "Image cannot be resolved", context.Cause(ctx).Error()))
 	}
-	m.p.room.Made(m.t.spec.Address.String(), rec.ID, rec.Size)
-	return os.WriteFile(filepath.Join(m.env.Out, imageFile), append(text, '\n'), 0o644)
+	slices.SortFunc(diags, func(a, b *hcl.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
+	return changed, diags
 }
 
-// packages are what benchgraph installed in the image as it is so far.
-func (m *making) packages() (all []shell.Package, err error) {
-	text := m.at.Labels[labelPackages]
-	if text == "" {
-		return nil, nil
+func (p *Project) resolveImage(ctx context.Context, name string) (docker.Pin, error) {
+	if p.Engine == nil {
+		return docker.Pin{}, images.ErrNoEngine
 	}
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, fmt.Errorf("label %s of image %s: %w", labelPackages, m.at.ID, err)
+	if p.Offline {
+		_, err := p.Engine.Image(ctx, name)
+		if docker.IsNoImage(err) {
+			return docker.Pin{}, fmt.Errorf("%w, and -offline forbids to ask its registry", err)
+		}
 	}
-	return all, nil
+	return p.Engine.Resolve(ctx, name)
 }
 
 // addImage adds the node of an image, and that of pushing it.
 func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
-	t := &imageTask{p: b.Project, spec: s, digest: b.digestOf(s.From)}
-	t.rev, t.source = b.revisionOf(s)
-	t.allowed = b.eligible(s.Fixes)
-	t.fixes = b.dueIn(s)
-	t.refs.Add(s.Base)
-	t.refs.Add(s.Install...)
-	fix.Refer(&t.refs, t.fixes)
-	t.refs.AddCommand(s.Verify)
+	t := &images.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: b.fixesAt(b.eligible(s.Fixes)), Fixes: b.dueIn(s)}
+	t.Rev, t.Source = b.revisionOf(s)
+	t.Refs.Add(s.Base)
+	t.Refs.Add(s.Install...)
+	fix.Refer(&t.Refs, t.Fixes)
+	t.Refs.AddCommand(s.Verify)
 	problem := b.unresolved[s.From]
 	if s.Build != nil {
 		var err error
@@ -155,7 +143,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 			return fmt.Errorf("%s: %w", s.Address, err)
 		}
 	}
-	n := b.add(s.Block, t, t.refs)
+	n := b.add(s.Block, t, t.Refs)
 	n.Lacks = b.lacks
 	if problem != "" && n.Exclude.Action == "" {
 		n.Exclude = blocked("%s", problem)
@@ -203,99 +191,50 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	return rev, source
 }
 
-// images are the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are made.
-type images struct {
-	mu    sync.Mutex
-	asked bool
-	err   error
-	byKey map[string]docker.Image // by chain key
-	ids   map[string]bool
-	of    map[cache.Key]string // by key of a result: the ID of its image, which was asked for
+// buildID is equal for builds that get the same.
+func buildID(s *hclspec.ImageBuild) string {
+	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args})
 }
 
-// forget makes the next question go to the engine.
-func (i *images) forget() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.asked = false
+// readBuild takes in what a build is made from, as it was when it was first looked at.
+func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (images.Context, error) {
+	id := buildID(s)
+	if known, ok := p.builds[id]; ok {
+		return known, nil
+	}
+	b, err := images.ReadContext(ctx, p.Spec.Dir, s, own, p.Stat)
+	if err == nil {
+		p.builds[id] = b
+	}
+	return b, err
 }
 
-// list asks the engine, unless it was asked.
-func (i *images) list(ctx context.Context, e *docker.Engine) (*images, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.asked {
-		return i, i.err
+// ownFiles are the files and directories that benchgraph writes.
+func (p *Project) ownFiles() []string {
+	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
+	for i := range p.Spec.Reports {
+		own = append(own, filepath.Join(p.Spec.Dir, filepath.FromSlash(p.Spec.Reports[i].Dir)))
 	}
-	i.byKey, i.ids = map[string]docker.Image{}, map[string]bool{}
-	if e == nil {
-		return i, errNoEngine
-	}
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	list, err := e.Images(ctx)
-	for n := 1; n < 3 && err != nil && docker.IsNotFound(err); n++ {
-		list, err = e.Images(ctx) // an image was removed while the engine listed it
-	}
-	for _, img := range list {
-		i.byKey[img.Labels[docker.LabelKey]] = img
-		i.ids[img.ID] = true
-	}
-	i.asked, i.err = true, err
-	return i, err
+	return own
 }
 
-// listPatience bounds the wait for the list of images: every plan waits for it.
-const listPatience = time.Minute
-
-func (i *images) has(id string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.ids[id]
-}
-
-// found notes which image a result stands for.
-func (i *images) found(result cache.Key, id string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.of == nil {
-		i.of = map[cache.Key]string{}
+// readContext finds out what an image is built from, or why it cannot be.
+func (b *builder) readContext(ctx context.Context, t *images.Task) (problem string, err error) {
+	if t.Context, err = b.readBuild(ctx, t.Spec.Build, b.ownFiles()); err != nil {
+		return "", err
 	}
-	i.of[result] = id
-}
-
-// idOf is the image that a result stands for; empty: nobody asked.
-func (i *images) idOf(result cache.Key) string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.of[result]
-}
-
-// add notes an image that was made.
-func (i *images) add(img docker.Image) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.byKey == nil {
-		i.byKey, i.ids = map[string]docker.Image{}, map[string]bool{}
+	for _, name := range t.Context.Bases {
+		t.Bases = append(t.Bases, b.base(name))
+		if why := b.unresolved[name]; why != "" {
+			problem = why
+		}
 	}
-	i.byKey[img.Labels[docker.LabelKey]] = img
-	i.ids[img.ID] = true
+	return problem, nil
 }
 
-// with finds the image with a chain key, and makes sure that the engine has it now.
-func (i *images) with(ctx context.Context, e *docker.Engine, key string) (docker.Image, bool, error) {
-	i.mu.Lock()
-	known, ok := i.byKey[key]
-	i.mu.Unlock()
-	if !ok {
-		return docker.Image{}, false, nil
-	}
-	img, err := e.Image(ctx, known.ID)
-	if docker.IsNoImage(err) {
-		return docker.Image{}, false, nil
-	}
-	return img, err == nil && img.Labels[docker.LabelKey] == key, err
+// addPush adds the node that pushes an image.
+func (b *builder) addPush(s *hclspec.Image) {
+	at := s.Address
+	at.Kind = "push"
+	b.addAt(at, s.Block, &images.Push{Maker: b.maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.lacks
 }
-
-// shortID is an image's ID as people write it.
-func shortID(id string) string { return short(strings.TrimPrefix(id, "sha256:")) }

@@ -162,7 +162,7 @@ func (p *Project) knownBuilds(ctx context.Context) (all []knownBuild, err error)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, knownBuild{*build, b.digest()})
+		all = append(all, knownBuild{*build, b.Digest()})
 	}
 	return all, nil
 }
@@ -206,7 +206,7 @@ func (p *Project) found(n *memo.Node, s *engine.Step) {
 		return
 	}
 	if _, elsewhere := s.Node.Task.(engine.Keeper); elsewhere {
-		if n.Outside = p.made.idOf(meta.Key); n.Outside == "" {
+		if n.Outside = p.maker.IDOf(meta.Key); n.Outside == "" {
 			return // nobody knows yet which image it is
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
 	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/memo"
 	"github.com/benchgraph/benchgraph/internal/room"
@@ -100,12 +101,10 @@ type Project struct {
 	words      map[string]bool             // words of commands: whether the project had a file of that name
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
-	made       images                      // what the engine has of ours
 	room       *room.Room                  // for images
-	steps      locks                       // steps of images that are at work
-	sites      sync.Map                    // by image ID: where its Python finds packages
+	maker      *images.Maker               // of images
 	unresolved map[string]string           // by name of an image: why nobody knows which one it is
-	builds     map[string]buildContext     // of image builds, as they were when they were first looked at
+	builds     map[string]images.Context   // of image builds, as they were when they were first looked at
 	lacks      func() string               // why there is no container engine, asked once; empty: there is one
 	canaries   canaries                    // of blocks that count
 	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
@@ -124,7 +123,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		words:    map[string]bool{},
 		fixFiles: map[string]bool{},
 		patches:  map[string]string{},
-		builds:   map[string]buildContext{},
+		builds:   map[string]images.Context{},
 	}
 	p.shells = shell.Config{
 		Host: c.Host, Containers: c.Containers, Engine: c.Engine, HTTP: c.HTTP, Environ: c.Environ, Secret: c.Secret,
@@ -132,6 +131,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 	p.lacks = sync.OnceValue(p.askEngine)
 	p.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
+	p.maker = &images.Maker{Shells: p.shells, Room: p.room, Offline: c.Offline}
 	return p
 }
 
@@ -188,7 +188,7 @@ type PlanOptions struct {
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
-	p.made.forget()
+	p.maker.Forget()
 	for {
 		graph, err := p.graph(ctx)
 		if err != nil {

@@ -101,7 +101,7 @@ func sameHardware(m *memo.Memo, c Config, was *common) bool {
 func (p *Project) sameBuilds(ctx context.Context, was *common) bool {
 	for i := range was.Builds {
 		known := &was.Builds[i]
-		if b, err := p.readBuild(ctx, &known.Build, was.Own); err != nil || b.digest() != known.Digest {
+		if b, err := p.readBuild(ctx, &known.Build, was.Own); err != nil || b.Digest() != known.Digest {
 			return false
 		}
 	}
@@ -115,7 +115,7 @@ func (p *Project) sameImages(ctx context.Context, m *memo.Memo) bool {
 		if id == "" {
 			continue
 		}
-		if known, err := p.made.list(ctx, p.Engine); err != nil || !known.has(id) {
+		if has, err := p.maker.Has(ctx, id); err != nil || !has {
 			return false
 		}
 	}

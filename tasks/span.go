@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-	"github.com/opencontainers/go-digest"
-
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/room"
 )
 
@@ -135,29 +133,14 @@ func (b *builder) partsOf(s *hclspec.Image) []room.Part {
 	if base := b.images[s.Base]; base != nil {
 		parts = append(parts, b.partsOf(base)...)
 	}
-	if t, ok := b.nodes[s.Address].Task.(*imageTask); ok {
-		bases := t.bases
-		if t.digest != "" {
-			bases = append(slices.Clip(bases), baseImage{s.From, t.digest})
+	if t, ok := b.nodes[s.Address].Task.(*images.Task); ok {
+		bases := t.Bases
+		if t.From.Digest != "" {
+			bases = append(slices.Clip(bases), t.From)
 		}
 		for _, base := range bases {
-			parts = append(parts, b.basePart(base))
+			parts = append(parts, b.room.Base(base.Ref(), base.Size))
 		}
 	}
 	return parts
-}
-
-// basePart is the part of an image that a registry sends.
-func (p *Project) basePart(base baseImage) room.Part {
-	return p.room.Base(base.ref(), p.Lock.Images[base.name].Size)
-}
-
-// ref is what an engine knows the image by; one that is in no registry is pinned by its ID.
-func (b baseImage) ref() string {
-	if named, err := reference.ParseNormalizedNamed(b.name); err == nil {
-		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(b.digest)); err == nil {
-			return pinned.String()
-		}
-	}
-	return b.digest
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fix"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
@@ -241,4 +244,18 @@ func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
 	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": m.bench.Address.Name, "candidate": m.candidate, "block": t.block,
 	}})
+}
+
+// Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
+func Record(e cache.Entry) (json.RawMessage, error) {
+	for _, name := range []string{sample.RecordFile, images.File} {
+		text, err := os.ReadFile(filepath.Join(e.Dir, name))
+		if err == nil && json.Valid(text) {
+			return text, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -164,7 +165,7 @@ func (s *session) showNode(v *nodeView) {
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
 	}
-	for i, text := range tasks.ImageSummary(v.Record) {
+	for i, text := range images.Summary(v.Record) {
 		name := "image"
 		if i > 0 {
 			name = ""

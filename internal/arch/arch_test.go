@@ -20,7 +20,7 @@ const module = "github.com/benchgraph/benchgraph/"
 var storeys = map[string]int{
 	"cmd/benchgraph": 40,
 	"tasks":          30, "report": 30,
-	"internal/fix": 26,
+	"internal/images": 27, "internal/fix": 26,
 	"internal/git": 25, "internal/overlay": 25, "internal/room": 25, "internal/download": 25, "internal/applylock": 25,
 	"internal/memo": 25, "internal/judge": 25, "internal/shell": 25,
 	"internal/sample": 22, "internal/workdir": 22,

@@ -1,10 +1,9 @@
-package tasks
+package images
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,15 +11,14 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
-// imageFile is what an image node leaves: what the image is, since the image itself lies in the engine.
-const imageFile = "image.json"
+// File is what an image node leaves: what the image is, since the image itself lies in the engine.
+const File = "image.json"
 
-// imageRecord is what is known of an image that an image node made.
-type imageRecord struct {
+// Record is what is known of an image that an image node made.
+type Record struct {
 	ID       string          `json:"id"`               // sha256:…, as the engine names it
 	Digest   string          `json:"digest,omitempty"` // of the manifest of what it was pulled from; empty: it was in no registry
 	Chain    string          `json:"chain"`            // SHA-256 of all that it was made from
@@ -31,49 +29,31 @@ type imageRecord struct {
 	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
 }
 
-// readImage reads what an image node left.
-func readImage(e cache.Entry) (*imageRecord, error) {
-	text, err := os.ReadFile(filepath.Join(e.Dir, imageFile))
+// Read reads what an image node left.
+func Read(e cache.Entry) (*Record, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, File))
 	if err != nil {
 		return nil, err
 	}
-	rec := &imageRecord{}
+	rec := &Record{}
 	if err := json.Unmarshal(text, rec); err != nil {
-		return nil, fmt.Errorf("%s: %w", imageFile, err)
+		return nil, fmt.Errorf("%s: %w", File, err)
 	}
 	if rec.ID == "" {
-		return nil, errors.New(imageFile + ": has no image ID")
+		return nil, errors.New(File + ": has no image ID")
 	}
 	return rec, nil
 }
 
-// shellIn is what commands need to know of the image that an image node left.
-func shellIn(e cache.Entry) (*shell.Image, error) {
-	rec, err := readImage(e)
-	if err != nil {
-		return nil, err
-	}
-	return &shell.Image{ID: rec.ID, Site: rec.Site, Env: rec.Env, Packages: rec.Packages}, nil
+// ForShell is what commands need to know of the image that they run in.
+func (r *Record) ForShell() *shell.Image {
+	return &shell.Image{ID: r.ID, Site: r.Site, Env: r.Env, Packages: r.Packages}
 }
 
-// Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
-func Record(e cache.Entry) (json.RawMessage, error) {
-	for _, name := range []string{sample.RecordFile, imageFile} {
-		text, err := os.ReadFile(filepath.Join(e.Dir, name))
-		if err == nil && json.Valid(text) {
-			return text, nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// ImageSummary is what people want to know of an image, a line each, from the record of its node.
-func ImageSummary(record json.RawMessage) (lines []string) {
-	var rec imageRecord
-	var steps []imageStep
+// Summary is what people want to know of an image, a line each, from the record of its node.
+func Summary(record json.RawMessage) (lines []string) {
+	var rec Record
+	var steps []stepRecord
 	if json.Unmarshal(record, &rec) != nil || rec.ID == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package tasks
+package images
 
 import (
 	"cmp"
@@ -56,7 +56,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 		_, _ = process.Stop()
 		return img, errors.New("what runs the step is in no container")
 	}
-	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
+	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
 	status, err := process.Wait(ctx)
 	switch {
 	case err != nil:
@@ -81,17 +81,17 @@ type owner interface{ Labels() map[string]string }
 func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, container string, labels map[string]string) error, labels map[string]string) (img docker.Image, err error) {
 	name := "benchgraph-" + strings.ToLower(rand.Text())
 	config := &container.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
-	o, ok := m.p.Containers.(owner)
+	o, ok := m.t.Shells.Containers.(owner)
 	if !ok || len(o.Labels()) == 0 {
 		return img, errors.New("what runs containers does not say by which labels it knows them")
 	}
 	maps.Copy(config.Labels, o.Labels())
-	defer func() { err = errors.Join(err, m.p.Engine.Remove(context.WithoutCancel(ctx), name)) }()
-	if _, err := m.p.Engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
+	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), name)) }()
+	if _, err := m.engine.Create(ctx, name, config, &container.HostConfig{NetworkMode: "none"}); err != nil {
 		return img, err
 	}
 	if files != nil {
-		if err := m.p.Engine.CopyTo(ctx, name, files); err != nil {
+		if err := m.engine.CopyTo(ctx, name, files); err != nil {
 			return img, err
 		}
 	}
@@ -105,11 +105,11 @@ func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx cont
 
 // commit makes the image of a step.
 func (m *making) commit(ctx context.Context, container string, c changing, labels map[string]string) (docker.Image, error) {
-	id, err := m.p.Engine.Commit(ctx, container, m.committed(c, labels))
+	id, err := m.engine.Commit(ctx, container, m.committed(c, labels))
 	if err != nil {
 		return docker.Image{}, err
 	}
-	return m.p.Engine.Image(ctx, id)
+	return m.engine.Image(ctx, id)
 }
 
 // committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
@@ -139,10 +139,10 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	if m.at.User != "" {
 		user = "0:0"
 	}
-	process, err := m.p.Containers.Start(ctx, executor.Command{
+	process, err := m.t.Shells.Containers.Start(ctx, executor.Command{
 		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.spec.Network, Keep: true,
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.Spec.Network, Keep: true,
 		},
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 }
 
 func (m *making) nodeLabel() map[string]string {
-	return map[string]string{docker.LabelNode: m.t.spec.Address.String()}
+	return map[string]string{docker.LabelNode: m.t.Spec.Address.String()}
 }
 
 // look runs a command in a container that is thrown away, hardened and without a network unless the block says otherwise, and
@@ -170,11 +170,11 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	defer out.Close()
 	m.say("$ %s\n", strings.Join(argv, " "))
 	var stdout strings.Builder
-	status, err := executor.Run(ctx, m.p.Containers, executor.Command{
+	status, err := executor.Run(ctx, m.t.Shells.Containers, executor.Command{
 		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
-			Outward: m.t.spec.Network,
+			Outward: m.t.Spec.Network,
 		},
 	})
 	switch {
@@ -206,7 +206,7 @@ const verifyFailed = "verify_failed"
 // command makes the argv of a command of the file, and the mounts of what it refers to.
 func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
 	in := shell.Inputs{}
-	refer := in.Paths(m.t.refs, m.env)
+	refer := in.Paths(m.t.Refs, m.env)
 	vars := map[string]string{"SRC": shell.InsideWork}
 	text := c.Shell.Expand(refer)
 	for _, word := range c.Argv {
@@ -235,7 +235,7 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 // exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
 func exports(vars map[string]string) string {
 	var b strings.Builder
-	for _, name := range sortedKeys(vars) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(vars[name]))
 	}
 	return b.String()
@@ -246,5 +246,5 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 
 // digest stands for a reference in what a step is made from.
 func (m *making) digest(a hclspec.Address) string {
-	return "${" + m.t.refs.Input(m.env, a).Digest + "}"
+	return "${" + m.t.Refs.Input(m.env, a).Digest + "}"
 }

@@ -1,14 +1,11 @@
-package tasks
+package images
 
 import (
-	"archive/tar"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,55 +16,19 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/images/python"
 	"github.com/benchgraph/benchgraph/internal/overlay"
 	"github.com/benchgraph/benchgraph/internal/shell"
 )
 
-// python is where an image keeps its packages.
-type python struct {
-	purelib, platlib, scripts, data, headers string
-	pip                                      bool
-}
-
-// findPython asks the Python that pip would install for; without one it looks where packages usually are. The last line
-// that it prints for a name counts.
-const findPython = `
-for d in /usr/lib/python3*/site-packages /usr/lib/python3/dist-packages /opt/conda/lib/python3*/site-packages /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages; do
-	if [ -d "$d" ]; then echo "purelib=$d"; echo "platlib=$d"; fi
-done
-if command -v python3 >/dev/null; then
-	python3 -c '
-import sysconfig
-for name, value in sysconfig.get_paths().items(): print(name + "=" + value)'
-	if python3 -m pip --version >/dev/null 2>&1; then echo pip=yes; fi
-fi
-`
-
 // python finds out where the image as it is so far keeps its packages.
-func (m *making) python(ctx context.Context) (python, error) {
-	text, err := m.look(ctx, "build", []string{"sh", "-c", findPython}, nil, nil)
+func (m *making) python(ctx context.Context) (python.Layout, error) {
+	text, err := m.look(ctx, "build", []string{"sh", "-c", python.Find}, nil, nil)
 	if err != nil {
-		return python{}, err
+		return python.Layout{}, err
 	}
-	var found python
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch name {
-		case "purelib":
-			found.purelib = value
-		case "platlib":
-			found.platlib = value
-		case "scripts":
-			found.scripts = value
-		case "data":
-			found.data = value
-		case "include":
-			found.headers = value
-		case "pip":
-			found.pip = true
-		}
-	}
-	if !path.IsAbs(found.purelib) || !path.IsAbs(found.platlib) {
+	found, ok := python.Parse(text)
+	if !ok {
 		return found, &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_site", Stage: "build",
 			Message: "the image has no directory of Python packages, and $SITE or install needs one", Remedy: "begin with an image that has python3"}}
 	}
@@ -79,15 +40,15 @@ func (m *making) site(ctx context.Context) (string, error) {
 	if site := m.at.Labels[labelSite]; site != "" {
 		return site, nil
 	}
-	if site, ok := m.p.sites.Load(m.at.ID); ok {
+	if site, ok := m.t.sites.Load(m.at.ID); ok {
 		return site.(string), nil
 	}
 	found, err := m.python(ctx)
 	if err != nil {
 		return "", err
 	}
-	m.p.sites.Store(m.at.ID, found.purelib)
-	return found.purelib, nil
+	m.t.sites.Store(m.at.ID, found.Purelib)
+	return found.Purelib, nil
 }
 
 // wheelIn is a wheel among the inputs of an image.
@@ -101,9 +62,9 @@ type wheelIn struct {
 // wheels are the wheels among what is to be installed, in the order of the file.
 func (m *making) wheels() ([]wheelIn, error) {
 	var all []wheelIn
-	for _, a := range m.t.spec.Install {
-		in, found := m.t.refs.Input(m.env, a), false
-		inside := m.t.refs.Inside(a)
+	for _, a := range m.t.Spec.Install {
+		in, found := m.t.Refs.Input(m.env, a), false
+		inside := m.t.Refs.Inside(a)
 		for _, f := range in.Files {
 			if path.Ext(f.Path) != ".whl" {
 				continue
@@ -144,18 +105,22 @@ func (m *making) install(ctx context.Context) error {
 		if err != nil {
 			return docker.Image{}, err
 		}
-		labels[labelSite] = py.purelib
-		opened, err := openWheels(wheels)
+		labels[labelSite] = py.Purelib
+		var names []string
+		for _, w := range wheels {
+			names = append(names, w.host)
+		}
+		opened, err := python.Open(names)
 		if err != nil {
 			return docker.Image{}, err
 		}
-		defer closeWheels(opened)
+		defer python.Close(opened)
 		proof := func(ctx context.Context, container string, labels map[string]string) error {
 			return m.proveAll(ctx, container, opened, py, labels)
 		}
-		if !py.pip {
+		if !py.Pip {
 			m.say("the image has no pip: unpacking\n")
-			return m.blank(ctx, unpacked(opened, py), proof, labels)
+			return m.blank(ctx, py.Unpacked(opened), proof, labels)
 		}
 		c := changing{stage: "build", argv: []string{"sh", "-euc", pip + "install --no-index --no-deps --force-reinstall --no-cache-dir \"$@\"", "sh"}, proof: proof}
 		for _, w := range wheels {
@@ -171,95 +136,8 @@ func (m *making) install(ctx context.Context) error {
 // pip is how pip is called: for the image's own Python, whose packages are meant to be changed.
 const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 exec python3 -m pip "
 
-func openWheels(wheels []wheelIn) ([]*overlay.Wheel, error) {
-	var opened []*overlay.Wheel
-	for _, w := range wheels {
-		one, err := overlay.OpenWheel(w.host)
-		if err != nil {
-			closeWheels(opened)
-			return nil, &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "bad_wheel", Stage: "build",
-				Message: err.Error(), Remedy: "build it anew, with a tool that writes its RECORD last"}}
-		}
-		opened = append(opened, one)
-	}
-	return opened, nil
-}
-
-func closeWheels(wheels []*overlay.Wheel) {
-	for _, w := range wheels {
-		_ = w.Close() // it was only read
-	}
-}
-
-// place is where a file of a wheel goes in an image; empty: that is not known, as of what an installer rewrites.
-func (py python) place(w *overlay.Wheel, f overlay.WheelFile) string {
-	lib := py.platlib
-	if w.Pure {
-		lib = py.purelib
-	}
-	dir := ""
-	switch f.Scheme {
-	case "lib":
-		dir = lib
-	case "purelib":
-		dir = py.purelib
-	case "platlib":
-		dir = py.platlib
-	case "data":
-		dir = py.data
-	}
-	if dir == "" {
-		return ""
-	}
-	return path.Join(dir, f.Path)
-}
-
-// unpacked is a tar of what the wheels hold, laid out as an installer would, without the programs that it would make.
-func unpacked(wheels []*overlay.Wheel, py python) io.Reader {
-	r, w := io.Pipe()
-	go func() {
-		out := tar.NewWriter(w)
-		err := writeWheels(out, wheels, py)
-		if err == nil {
-			err = out.Close()
-		}
-		w.CloseWithError(err)
-	}()
-	return r
-}
-
-func writeWheels(out *tar.Writer, wheels []*overlay.Wheel, py python) error {
-	for _, w := range wheels {
-		for _, f := range w.Files {
-			to := py.place(w, f)
-			if f.Scheme == "scripts" && py.scripts != "" {
-				to = path.Join(py.scripts, f.Path)
-			}
-			if to == "" {
-				continue
-			}
-			mode := int64(0o644)
-			if f.Executable || f.Scheme == "scripts" {
-				mode = 0o755
-			}
-			if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(to, "/"), Mode: mode, Size: f.Size}); err != nil {
-				return err
-			}
-			r, err := f.Open()
-			if err != nil {
-				return err
-			}
-			_, err = io.Copy(out, r)
-			if err = errors.Join(err, r.Close()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // proveAll holds what a container has against the wheels, read from outside, and notes what is installed.
-func (m *making) proveAll(ctx context.Context, container string, wheels []*overlay.Wheel, py python, labels map[string]string) error {
+func (m *making) proveAll(ctx context.Context, container string, wheels []*overlay.Wheel, py python.Layout, labels map[string]string) error {
 	packages, err := m.packages()
 	if err != nil {
 		return err
@@ -279,11 +157,11 @@ func (m *making) proveAll(ctx context.Context, container string, wheels []*overl
 }
 
 // prove reads every file of a wheel back from a container.
-func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, py python) (shell.Package, error) {
+func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, py python.Layout) (shell.Package, error) {
 	want, dirs := map[string]overlay.WheelFile{}, map[string]bool{}
 	info := ""
 	for _, f := range w.Files {
-		at := py.place(w, f)
+		at := py.Place(w, f)
 		if at == "" {
 			continue
 		}
@@ -298,8 +176,8 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 		}
 	}
 	found := map[string]string{}
-	for _, dir := range sortedKeys(dirs) {
-		err := m.p.Engine.CopyFrom(ctx, container, dir, func(r io.Reader) error { return digests(r, path.Dir(dir), want, found) })
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		err := m.engine.CopyFrom(ctx, container, dir, func(r io.Reader) error { return python.Digests(r, path.Dir(dir), want, found) })
 		if docker.IsNotFound(err) {
 			return shell.Package{}, installMismatch(w, dir+" is not there")
 		}
@@ -308,7 +186,7 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 		}
 	}
 	record := info + "/RECORD"
-	for _, at := range sortedKeys(want) {
+	for _, at := range slices.Sorted(maps.Keys(want)) {
 		switch got, there := found[at]; {
 		case !there:
 			return shell.Package{}, installMismatch(w, at+" is not there")
@@ -318,39 +196,6 @@ func (m *making) prove(ctx context.Context, container string, w *overlay.Wheel, 
 	}
 	return shell.Package{Name: w.Name, Version: w.Version, Info: info, Record: found[record]}, nil
 }
-
-// digests adds the digests of those regular files in a tar that are wanted, by their names, which are relative to dir in the
-// tar. Of a file of another size than is wanted none is taken: it says of itself how large it is, which may be more than
-// anybody can read. An installer may have added to a RECORD.
-func digests(r io.Reader, dir string, want map[string]overlay.WheelFile, found map[string]string) error {
-	in := tar.NewReader(r)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		at := path.Join(dir, h.Name)
-		f, wanted := want[at]
-		if !wanted || h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) {
-			continue
-		}
-		if h.Size != f.Size && (path.Base(at) != "RECORD" || h.Size > mostRecord) {
-			found[at] = "of another size"
-			continue
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, in); err != nil {
-			return err
-		}
-		found[at] = hex.EncodeToString(sum.Sum(nil))
-	}
-}
-
-// mostRecord is how many bytes a RECORD may have: that of the largest packages have some megabytes.
-const mostRecord = 64 << 20
 
 func installMismatch(w *overlay.Wheel, what string) error {
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "install_mismatch", Stage: "build",

@@ -1,4 +1,4 @@
-package tasks
+package images
 
 import (
 	"archive/tar"
@@ -7,10 +7,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -78,7 +78,7 @@ func (m *making) fix(ctx context.Context, f fix.Due) error {
 	}
 	if f.Verify.Shell != nil || f.Verify.Argv != nil {
 		if err := m.verify(ctx, f.Verify); err != nil {
-			return about(f.Fix, err)
+			return about(f, err)
 		}
 	}
 	m.env.Emit(f.Applied())
@@ -86,9 +86,9 @@ func (m *making) fix(ctx context.Context, f fix.Due) error {
 }
 
 // about says of which fix a failure is.
-func about(fix *hclspec.Fix, err error) error {
-	if f, ok := errors.AsType[*engine.Failure](err); ok {
-		f.Message = fix.Address.String() + ": " + f.Message
+func about(f fix.Due, err error) error {
+	if failure, ok := errors.AsType[*engine.Failure](err); ok {
+		failure.Message = f.Fix.Address.String() + ": " + failure.Message
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (m *making) pin(ctx context.Context, f fix.Due) error {
 		return m.change(ctx, changing{
 			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"}, f.Pip...), network: true,
 			proof: func(ctx context.Context, container string, _ map[string]string) error {
-				changes, err := m.p.Engine.Changes(ctx, container)
+				changes, err := m.engine.Changes(ctx, container)
 				versions = distributions(changes)
 				return err
 			},
@@ -113,7 +113,7 @@ func (m *making) pin(ctx context.Context, f fix.Due) error {
 	if errors.Is(err, errNoEffect) {
 		return nil // the pins are what the image had
 	}
-	return about(f.Fix, err)
+	return about(f, err)
 }
 
 var distInfo = regexp.MustCompile(`/([^/]+)-([^/-]+)\.dist-info$`)
@@ -138,7 +138,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		return f.Misplaced(err)
 	}
 	in := shell.Inputs{}
-	refer := in.Paths(m.t.refs, m.env)
+	refer := in.Paths(m.t.Refs, m.env)
 	describe := func(d *cache.Description) {
 		for _, file := range files {
 			d.Add("file", file.to, fmt.Sprintf("%x", sha256.Sum256(file.content)), fmt.Sprint(file.executable))
@@ -146,21 +146,21 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		for _, run := range f.Run {
 			d.Add("run", run.Expand(m.digest))
 		}
-		for _, name := range sortedKeys(f.Env) {
+		for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 			d.Add("env", name, f.Env[name].Expand(refer))
 		}
 	}
 	c := changing{stage: "build", files: tarOf(files)}
-	for _, name := range sortedKeys(f.Env) {
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 		c.env = append(c.env, name+"="+f.Env[name].Expand(refer))
 	}
 	script, err := m.script(ctx, f, refer)
 	if err != nil {
-		return about(f.Fix, err)
+		return about(f, err)
 	}
 	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.Mounts(), strings.TrimPrefix(script, watchSed)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
-		changes, err := m.p.Engine.Changes(ctx, box)
+		changes, err := m.engine.Changes(ctx, box)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 	if errors.Is(err, errNoEffect) {
 		return m.without(ctx, f, err)
 	}
-	return about(f.Fix, err)
+	return about(f, err)
 }
 
 // nextSecond waits until what is written has another time than all that is in the image. Engines tell that a file was
@@ -206,7 +206,7 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
 		if err := m.verify(ctx, f.Verify); err == nil {
 			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n", f.Fix.Address.Name)
-			m.note(imageStep{What: "fix " + f.Fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
+			m.note(stepRecord{What: "fix " + f.Fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
 			return nil
 		}
 	}
@@ -216,23 +216,6 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 	}
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
 		Message: f.Fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
-}
-
-// lost is the failure of a step that puts something where it does not become part of the image: below one of its volumes.
-func (m *making) lost(at string) error {
-	for _, volume := range m.at.Volumes {
-		if below(path.Clean(volume), at) {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "in_volume", Stage: "build",
-				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it", at, volume),
-				Remedy:  "begin with an image without that VOLUME, or put it elsewhere"}}
-		}
-	}
-	return nil
-}
-
-// below says whether a path of an image is dir or in it.
-func below(dir, at string) bool {
-	return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // script is what a fix runs: each of its commands by itself.
@@ -251,91 +234,6 @@ func (m *making) script(ctx context.Context, f fix.Due, refer func(hclspec.Addre
 		fmt.Fprintf(&body, "(\n%s\n)\n", text)
 	}
 	return watchSed + exports(vars) + cmp.Or(body.String(), ":\n"), nil
-}
-
-// changed says whether a container has other files than its image.
-func (m *making) changed(ctx context.Context, box string, changes []container.FilesystemChange) (bool, error) {
-	var edited []string
-	for _, c := range changes {
-		switch {
-		case ofContainer(c.Path), m.lost(c.Path) != nil: // the place of a volume is made for the container
-		case c.Kind != container.ChangeModify:
-			return true, nil
-		default:
-			edited = append(edited, c.Path)
-		}
-	}
-	if len(edited) > mostCompared {
-		return true, nil
-	}
-	return m.differ(ctx, box, edited)
-}
-
-// patched notes which files beside the installed packages were changed: what runs later is held against their RECORDs.
-func (m *making) patched(changes []container.FilesystemChange, labels map[string]string) error {
-	packages, err := m.packages()
-	if err != nil || len(packages) == 0 {
-		return err
-	}
-	for i := range packages {
-		p := &packages[i]
-		for _, c := range changes {
-			if strings.HasPrefix(c.Path, path.Dir(p.Info)+"/") && !ofContainer(c.Path) && !slices.Contains(p.Patched, c.Path) {
-				p.Patched = append(p.Patched, c.Path)
-			}
-		}
-		slices.Sort(p.Patched)
-	}
-	text, err := json.Marshal(packages)
-	labels[labelPackages] = string(text)
-	return err
-}
-
-// ofContainer says whether a path is there because something ran in a container, whatever it was.
-func ofContainer(name string) bool {
-	switch name {
-	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
-		return true
-	}
-	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") || strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
-}
-
-// mostCompared is how many files that were written to are looked at: where there are more, one of them will differ.
-const mostCompared = 200
-
-// differ says whether any of the files has another content than in the image.
-func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
-	now := map[string]string{}
-	for _, name := range names {
-		err := m.p.Engine.CopyFrom(ctx, box, name, func(r io.Reader) error {
-			in, sum := tar.NewReader(r), sha256.New()
-			h, err := in.Next()
-			if err != nil || h.Typeflag != tar.TypeReg {
-				return err // a directory is written to when something in it is
-			}
-			_, err = io.Copy(sum, in)
-			now[name] = hex.EncodeToString(sum.Sum(nil))
-			return err
-		})
-		if err != nil && !docker.IsNotFound(err) {
-			return false, err
-		}
-	}
-	if len(now) == 0 {
-		return false, nil
-	}
-	files := sortedKeys(now)
-	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil, nil)
-	if err != nil {
-		return true, nil // an image that cannot tell gets the benefit of the doubt
-	}
-	before := strings.Fields(text)
-	for _, name := range files {
-		if !slices.Contains(before, now[name]) {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // fixedFile is a file that a fix lays into an image.
@@ -361,7 +259,7 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE", to)
 		}
 		if err := m.lost(path.Clean(to)); err != nil {
-			return nil, about(f.Fix, err)
+			return nil, about(f, err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
 		if file.From != nil {
@@ -377,9 +275,9 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 
 // content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of either.
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
-	dir, name := m.p.Spec.Dir, fix.Source(file)
+	dir, name := m.t.Dir, fix.Source(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {
-		in := m.t.refs.Input(m.env, first)
+		in := m.t.Refs.Input(m.env, first)
 		dir = in.Dir
 		name = strings.TrimPrefix(file.From[1:].Expand(func(hclspec.Address) string { return "$" }), "/")
 		if name == "" && len(in.Files) == 1 {

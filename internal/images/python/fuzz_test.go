@@ -1,4 +1,4 @@
-package tasks
+package python
 
 import (
 	"archive/tar"
@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,51 +17,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/overlay"
 )
 
-// What an image did is read back from the store, where anybody may have put it.
-func FuzzImageRecord(f *testing.F) {
-	f.Add([]byte(`{"id": "sha256:00", "size": -1, "steps": [{"what": "a\nb", "versions": ["\u001b[2J"]}], "packages": [{"name": "a", "info": "/x/y"}]}`))
-	dir := f.TempDir()
-	entry, store := cache.Entry{Dir: dir}, fuzzing.Place(f, filepath.Join(dir, imageFile))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		store(text)
-		var image *imageRecord
-		var err error
-		fuzzing.Frugal(t, len(text), func() {
-			image, err = readImage(entry)
-			ImageSummary(text)
-		})
-		var rec imageRecord
-		if unread := json.Unmarshal(text, &rec) != nil || rec.ID == ""; (err != nil) != unread {
-			t.Fatalf("unreadable: %t, and %v", unread, err)
-		}
-		if image != nil {
-			again(t, image, &imageRecord{})
-		}
-	})
-}
-
-// again fails unless what was read is written as it would be read once more.
-func again(t *testing.T, read, back any) {
-	t.Helper()
-	text, err := json.Marshal(read)
-	if err != nil {
-		t.Fatalf("%+v: %v", read, err)
-	}
-	if err := json.Unmarshal(text, back); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	if once, err := json.Marshal(back); err != nil || !bytes.Equal(once, text) {
-		t.Fatalf("%s was read, and written as %s: %v", text, once, err)
-	}
-}
-
 // layout is where an image keeps its packages.
-var layout = python{purelib: "/lib/pure", platlib: "/lib/plat", scripts: "/bin", data: "/usr", headers: "/include"}
+var layout = Layout{Purelib: "/lib/pure", Platlib: "/lib/plat", Scripts: "/bin", Data: "/usr", Headers: "/include"}
 
 // A wheel with any names and any contents, listed as it should be: it is refused, or nothing of it is unpacked elsewhere
 // than where wheels go, and what is there afterwards proves to be the wheel.
@@ -79,23 +39,23 @@ func FuzzInstall(f *testing.F) {
 		}
 		store(data)
 		fuzzing.Frugal(t, len(data), func() {
-			wheels, err := openWheels([]wheelIn{{host: name}})
+			wheels, err := Open([]string{name})
 			if err != nil {
 				return
 			}
-			defer closeWheels(wheels)
-			text, err := io.ReadAll(unpacked(wheels, layout))
+			defer Close(wheels)
+			text, err := io.ReadAll(layout.Unpacked(wheels))
 			if err != nil {
 				t.Fatal(err)
 			}
 			staysInside(t, text)
 			want, found := map[string]overlay.WheelFile{}, map[string]string{}
 			for _, file := range wheels[0].Files {
-				if at := layout.place(wheels[0], file); at != "" {
+				if at := layout.Place(wheels[0], file); at != "" {
 					want[at] = file
 				}
 			}
-			if err := digests(bytes.NewReader(text), "/", want, found); err != nil {
+			if err := Digests(bytes.NewReader(text), "/", want, found); err != nil {
 				t.Fatal(err)
 			}
 			for at, file := range want {
@@ -136,7 +96,7 @@ func listedWheel(names, kind, content string) ([]byte, bool) {
 // staysInside fails when a tar has anything but files where wheels go.
 func staysInside(t *testing.T, text []byte) {
 	t.Helper()
-	places := []string{layout.purelib, layout.platlib, layout.scripts, layout.data}
+	places := []string{layout.Purelib, layout.Platlib, layout.Scripts, layout.Data}
 	in := tar.NewReader(bytes.NewReader(text))
 	for {
 		h, err := in.Next()
@@ -181,7 +141,7 @@ func FuzzProof(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		found := map[string]string{}
 		fuzzing.Frugal(t, len(data), func() {
-			if digests(bytes.NewReader(data), "/lib", want, found) != nil {
+			if Digests(bytes.NewReader(data), "/lib", want, found) != nil {
 				return
 			}
 		})
@@ -194,7 +154,7 @@ func FuzzProof(f *testing.F) {
 			}
 		}
 		once := map[string]string{}
-		if digests(bytes.NewReader(data), "/lib", want, once) == nil && !maps.Equal(once, found) {
+		if Digests(bytes.NewReader(data), "/lib", want, once) == nil && !maps.Equal(once, found) {
 			t.Fatalf("%v, and then %v", found, once)
 		}
 	})
@@ -207,7 +167,7 @@ func TestOnlyWhatHasTheRightSizeIsReadOfAContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]string{}
-	err := digests(&b, "/lib", map[string]overlay.WheelFile{"/lib/a.py": {Size: 1}}, found)
+	err := Digests(&b, "/lib", map[string]overlay.WheelFile{"/lib/a.py": {Size: 1}}, found)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || found["/lib/a.py"] != "of another size" {
 		t.Errorf("%v, %v", found, err)
 	}

@@ -1,4 +1,4 @@
-package tasks
+package images
 
 import (
 	"fmt"

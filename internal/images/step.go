@@ -1,4 +1,4 @@
-package tasks
+package images
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/room"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/metrics"
 )
 
 // Labels of images beside those by which the engine finds them.
@@ -26,18 +27,18 @@ const (
 
 // making is an image in the making.
 type making struct {
-	t     *imageTask
-	p     *Project
-	env   *engine.Env
-	sh    *fix.Shell // for what commands say
-	base  baseImage
-	at    docker.Image // what the steps so far have made
-	chain string       // its chain key
-	steps []imageStep
+	t      *Task
+	engine *docker.Engine
+	env    *engine.Env
+	sh     *shell.Shell // for what commands say
+	base   Base
+	at     docker.Image // what the steps so far have made
+	chain  string       // its chain key
+	steps  []stepRecord
 }
 
-// imageStep is one step, for readers of a result.
-type imageStep struct {
+// stepRecord is one step, for readers of a result.
+type stepRecord struct {
 	What     string   `json:"what"`
 	Chain    string   `json:"chain"`
 	ID       string   `json:"id"`
@@ -46,15 +47,16 @@ type imageStep struct {
 }
 
 // begin finds or makes what the image begins with.
-func (t *imageTask) begin(ctx context.Context, env *engine.Env) (*making, error) {
-	m := &making{t: t, p: t.p, env: env}
+func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
+	m := &making{t: t, engine: t.Shells.Engine, env: env}
 	var err error
-	m.sh, err = t.p.enter(env, t.refs, hclspec.Address{}, shell.Place{Dir: filepath.Join(env.Work, "dir"), Out: filepath.Join(env.Work, "out")}, t.allowed, t.fixes)
+	m.sh, err = t.Shells.Open(env, t.Refs, shell.Place{Dir: filepath.Join(env.Work, "dir"), Out: filepath.Join(env.Work, "out")})
 	if err != nil {
 		return nil, err
 	}
-	switch base := t.spec.Base; {
-	case t.spec.Build != nil:
+	m.sh.Cures = func() []metrics.Rule { return fix.Detectors(t.Allowed, t.Fixes) }
+	switch base := t.Spec.Base; {
+	case t.Spec.Build != nil:
 		err = m.build(ctx)
 	case base.Kind == "image":
 		err = m.inherit(ctx, base)
@@ -68,35 +70,35 @@ func (t *imageTask) begin(ctx context.Context, env *engine.Env) (*making, error)
 
 // pull takes the image of a registry, or the engine's own, that the lock file pins.
 func (m *making) pull(ctx context.Context) error {
-	m.base = baseImage{m.t.spec.From, m.t.digest}
-	if m.base.digest == "" {
+	m.base = m.t.From
+	if m.base.Digest == "" {
 		return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "image_unpinned", Stage: "fetch",
-			Message: "nothing says which image " + m.base.name + " is", Remedy: "plan again where the registry, or an engine that has it, can be reached"}}
+			Message: "nothing says which image " + m.base.Name + " is", Remedy: "plan again where the registry, or an engine that has it, can be reached"}}
 	}
 	img, err := m.fetched(ctx, m.base)
 	if err != nil {
 		return err
 	}
-	m.at, m.chain = img, m.base.digest
-	m.say("from %s: %s\n", m.base.name, m.base.digest)
-	m.note(imageStep{What: "from " + m.base.name})
+	m.at, m.chain = img, m.base.Digest
+	m.say("from %s: %s\n", m.base.Name, m.base.Digest)
+	m.note(stepRecord{What: "from " + m.base.Name})
 	return nil
 }
 
 // fetched brings a pinned image into the engine.
-func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, error) {
-	for _, ref := range []string{base.ref(), base.digest} { // what no registry knows is pinned by its ID
-		if img, err := m.p.Engine.Image(ctx, ref); err == nil {
+func (m *making) fetched(ctx context.Context, base Base) (docker.Image, error) {
+	for _, ref := range []string{base.Ref(), base.Digest} { // what no registry knows is pinned by its ID
+		if img, err := m.engine.Image(ctx, ref); err == nil {
 			return img, nil
 		}
 	}
-	if m.p.Offline {
+	if m.t.Offline {
 		return docker.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
-			Message: base.name + " is not in the engine, and -offline forbids to fetch it"}}
+			Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
 	m.progress("fetch")
-	img, err := m.p.room.Within(ctx, m.env.Log, m.t.spec.Address.String(), m.p.basePart(base), func() (docker.Image, error) {
-		return m.p.Engine.Pull(ctx, base.name, base.digest, func(p docker.Progress) {
+	img, err := m.t.Room.Within(ctx, m.env.Log, m.t.Spec.Address.String(), m.t.Room.Base(base.Ref(), base.Size), func() (docker.Image, error) {
+		return m.engine.Pull(ctx, base.Name, base.Digest, func(p docker.Progress) {
 			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 		})
 	})
@@ -105,22 +107,22 @@ func (m *making) fetched(ctx context.Context, base baseImage) (docker.Image, err
 
 // inherit begins with the image of another node.
 func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
-	rec, err := readImage(m.t.refs.Input(m.env, base).Entry)
+	rec, err := Read(m.t.Refs.Input(m.env, base).Entry)
 	if err != nil {
 		return err
 	}
-	if m.at, err = m.p.Engine.Image(ctx, rec.ID); err != nil {
+	if m.at, err = m.engine.Image(ctx, rec.ID); err != nil {
 		return shell.EngineFailure("start", err)
 	}
-	m.base = baseImage{m.at.Labels[labelOCI+"base.name"], rec.Digest}
+	m.base = Base{Name: m.at.Labels[labelOCI+"base.name"], Digest: rec.Digest}
 	m.chain = rec.Chain
-	m.note(imageStep{What: "from " + base.String()})
+	m.note(stepRecord{What: "from " + base.String()})
 	return nil
 }
 
 // load imports the tar of a root file system.
 func (m *making) load(ctx context.Context, base hclspec.Address) error {
-	in := m.t.refs.Input(m.env, base)
+	in := m.t.Refs.Input(m.env, base)
 	if len(in.Files) != 1 {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
 			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base, len(in.Files)), Remedy: "name one file in outputs"}}
@@ -132,7 +134,7 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 		}
 		defer f.Close()
 		m.progress("import")
-		return m.p.Engine.Import(ctx, f, labels)
+		return m.engine.Import(ctx, f, labels)
 	})
 }
 
@@ -148,53 +150,53 @@ func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
 // step makes sure that the engine has the image that a step leads to: one that carries the chain key, or else what do makes.
 // What do returns has the labels.
 func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (docker.Image, error)) error {
-	key := chainKey(m.chain, m.t.rev, describe).String()
-	leave, err := m.p.steps.enter(ctx, key)
+	key := chainKey(m.chain, m.t.Rev, describe).String()
+	leave, err := m.t.steps.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
-		m.p.made.forget() // that was when the plan was made
-		if _, err := m.p.made.list(ctx, m.p.Engine); err != nil {
+	if err := m.t.made.ask(ctx, m.engine); err != nil {
+		m.t.made.forget() // that was when the plan was made
+		if err := m.t.made.ask(ctx, m.engine); err != nil {
 			return shell.EngineFailure("start", err)
 		}
 	}
-	img, found, err := m.p.made.with(ctx, m.p.Engine, key)
+	img, found, err := m.t.made.with(ctx, m.engine, key)
 	if err != nil {
 		return shell.EngineFailure("start", err)
 	}
-	at := m.t.spec.Address.String()
+	at := m.t.Spec.Address.String()
 	if found {
-		m.p.room.Uses(at, img, room.Part{})
+		m.t.Room.Uses(at, img, room.Part{})
 		m.say("%s: found in the engine (%s)\n", what, shortID(img.ID))
 	} else {
 		m.say("%s\n", what)
-		img, err = m.p.room.Within(ctx, m.env.Log, at, m.p.room.Own(at), func() (docker.Image, error) {
+		img, err = m.t.Room.Within(ctx, m.env.Log, at, m.t.Room.Own(at), func() (docker.Image, error) {
 			return do(ctx, m.labels(key))
 		})
 		if err != nil {
 			return shell.EngineFailure("build", err)
 		}
-		m.p.made.add(img)
+		m.t.made.add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
 	}
 	m.at, m.chain = img, key
-	m.note(imageStep{What: what})
+	m.note(stepRecord{What: what})
 	return nil
 }
 
 // note records a step.
-func (m *making) note(s imageStep) {
+func (m *making) note(s stepRecord) {
 	s.Chain, s.ID = m.chain, m.at.ID
 	m.steps = append(m.steps, s)
 }
 
 // labels are those of an image with this chain key.
 func (m *making) labels(key string) map[string]string {
-	all := map[string]string{docker.LabelKey: key, docker.LabelNode: m.t.spec.Address.String()}
+	all := map[string]string{docker.LabelKey: key, docker.LabelNode: m.t.Spec.Address.String()}
 	for name, value := range map[string]string{
-		"revision": m.t.rev, "source": m.t.source, "base.name": m.base.name, "base.digest": m.base.digest,
+		"revision": m.t.Rev, "source": m.t.Source, "base.name": m.base.Name, "base.digest": m.base.Digest,
 	} {
 		if value != "" {
 			all[labelOCI+name] = value
