@@ -114,7 +114,7 @@ func (l *Lease) Amounts(like GPUs) Amounts {
 	return a
 }
 
-// Pool grants leases.
+// Pool grants leases, and never waits.
 //
 // Fits says why a request can never be granted here, however long one waits; nil when it can.
 // TryAcquire grants all of the request now, or nothing; then it says why.
@@ -128,9 +128,11 @@ type Pool interface {
 
 // Refusal is why a request is not granted now.
 type Refusal struct {
-	WaitsFor string // in words
-	Outside  bool   // for what others than benchgraph keep from it: what its own leases hold would not be enough
-	Settles  bool   // with Outside: for devices that this process has just given back, which may have to cool down
-	Disk     bool   // for room on the disk; else, if Outside, for devices
-	Lost     bool   // for nothing that could come: too many of the devices are not granted any more
+	WaitsFor string          // in words
+	Looking  bool            // for a look at devices that may do: there is no answer yet, and soon there is one
+	Outside  bool            // for what others than benchgraph keep from it: what its own leases hold would not be enough
+	Settles  bool            // with Outside: for devices that this process has just given back, which may have to cool down
+	Disk     bool            // for room on the disk; else, if Outside, for devices
+	Lost     bool            // for nothing that could come: too many of the devices are not granted any more
+	Changed  <-chan struct{} // closed when devices were found in another state, and the answer may be another one; nil: it does not depend on that
 }

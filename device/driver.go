@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Names of the providers that tell of GPUs.
@@ -102,6 +103,7 @@ type Driver struct {
 	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
 	mu     sync.Mutex
+	asked  map[string]time.Time  // by UUID: since when the source has been asked for a reading, and has not answered
 	left   map[string]Quarantine // by UUID
 	tell   func(Quarantine)
 	doubts map[string]int // by UUID: how many blocks in a row were void because of its speed
@@ -152,13 +154,12 @@ var errGone = errors.New("the device is gone")
 // Gone says that a device has vanished: it fell off the bus, or was taken away.
 func Gone(err error) bool { return errors.Is(err, errGone) }
 
-// Read says how a device is now.
+// Read says how a device is now, or that the driver does not say it in time.
 func (d *Driver) Read(of Device) (Reading, error) {
 	if d.source == nil {
 		return Reading{}, fmt.Errorf("%s: no driver", of.UUID)
 	}
-	r, err := d.source.read(of)
-	d.judge(of, r, err)
+	r, err := d.ask(of)
 	if err != nil {
 		return r, fmt.Errorf("%s (%s): %w", of.UUID, of.Name, err)
 	}
@@ -171,6 +172,48 @@ func (d *Driver) Read(of Device) (Reading, error) {
 	return r, nil
 }
 
+// silence is how long a driver may take to answer before it counts as one that hangs. Where it is not kept loaded, seconds are
+// usual.
+const silence = 20 * time.Second
+
+var errSilent = fmt.Errorf("the driver has not answered for %s", silence)
+
+// ask reads a device. Nothing can end a read that hangs: it is left alone, and that device is not read again until it has come back.
+func (d *Driver) ask(of Device) (Reading, error) {
+	d.mu.Lock()
+	since, asked := d.asked[of.UUID]
+	if asked && time.Since(since) >= silence {
+		d.mu.Unlock()
+		return Reading{}, errSilent
+	}
+	if d.asked == nil {
+		d.asked = map[string]time.Time{}
+	}
+	if !asked {
+		d.asked[of.UUID] = time.Now()
+	}
+	d.mu.Unlock()
+	type answer struct {
+		Reading
+		error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		r, err := d.source.read(of)
+		d.judge(of, r, err)
+		d.mu.Lock()
+		delete(d.asked, of.UUID)
+		d.mu.Unlock()
+		answers <- answer{r, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.Reading, a.error
+	case <-time.After(silence):
+		return Reading{}, errSilent
+	}
+}
+
 // Link says how two devices are connected.
 func (d *Driver) Link(a, b Device) Link {
 	if d.source == nil {
@@ -179,9 +222,11 @@ func (d *Driver) Link(a, b Device) Link {
 	return d.source.link(a, b)
 }
 
-// Close lets go of the driver.
+// Close lets go of the driver, but not of one that is being asked: it may hang.
 func (d *Driver) Close() {
-	if d.source != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.source != nil && len(d.asked) == 0 {
 		d.source.close()
 	}
 }

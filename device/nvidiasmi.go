@@ -11,11 +11,8 @@ import (
 	"time"
 )
 
-const (
-	// A driver that hangs must not hang a plan.
-	detectTime = 20 * time.Second
-	maxSMI     = 1 << 20 // bytes of output that are read
-)
+// maxSMI is how many bytes of output are read.
+const maxSMI = 1 << 20
 
 // smiSource asks the driver's command line tool, where the library cannot be loaded.
 type smiSource struct{ path string }
@@ -46,7 +43,7 @@ func openSMI(ctx context.Context) (*Driver, error) {
 
 // ask runs one query and returns its lines of comma-separated values.
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, detectTime)
+	ctx, cancel := context.WithTimeout(ctx, silence) // a driver that hangs must not hang a plan
 	defer cancel()
 	var out, problem limited
 	cmd := exec.CommandContext(ctx, s.path, append(args, "--format=csv,noheader,nounits")...)

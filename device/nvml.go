@@ -70,6 +70,8 @@ func (s *nvmlSource) has(name string) bool {
 }
 
 func (s *nvmlSource) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, set := range s.events {
 		set.Free()
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -21,7 +22,7 @@ type Options struct {
 	Disk     func() Disk            // the file system on which nodes work, as it is now; nil: not known, so never short
 	GPUs     []Device               // in the order in which they are granted, where they are connected alike
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
-	Ready    func(Device) string    // why a free device is not to be granted now; empty: it may be; nil: all may
+	Ready    func(Device) string    // looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
 	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
 	Last     func(Device) bool      // whether a device is granted only when there are too few others; nil: none is
 	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
@@ -30,8 +31,8 @@ type Options struct {
 
 // LocalPool is the Pool of this machine. It is safe for concurrent use.
 //
-// It never waits and keeps no queue: one scheduler asks in the order that it thinks right, and keeps small requests back
-// when a quiet one should have its turn. Between processes there is no such order: a process that always holds something
+// It never waits, not for a driver either (see look.go), and keeps no queue: one scheduler asks in the order that it thinks
+// right, and keeps small requests back when a quiet one should have its turn. Between processes there is no such order: a process that always holds something
 // can keep another from being quiet.
 type LocalPool struct {
 	total Options
@@ -41,6 +42,13 @@ type LocalPool struct {
 	given  map[string]time.Time // when devices were last given back, by UUID
 	ports  ports
 	host   *hostLock
+
+	looks   map[string]*look // at devices that somebody asks for, by UUID
+	looking bool             // a goroutine does
+	hurry   chan struct{}    // tells it not to wait
+	change  chan struct{}    // closed, and made anew, when it found something else than before
+	open    context.Context  // it ends with this
+	end     func()
 }
 
 // hold is what a lease has besides what it says.
@@ -69,6 +77,8 @@ func NewPool(o Options) (*LocalPool, error) {
 		o.Cores = sync.OnceValue(o.Cores)
 	}
 	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, given: map[string]time.Time{}, ports: newPorts()}
+	p.looks, p.hurry, p.change = map[string]*look{}, make(chan struct{}, 1), make(chan struct{})
+	p.open, p.end = context.WithCancel(context.Background())
 	if o.HostLock != "" {
 		host, err := openHostLock(o.HostLock, o.GPULocks)
 		if err != nil {
@@ -86,6 +96,7 @@ func (p *LocalPool) Close() error {
 	if len(p.leases) > 0 {
 		return fmt.Errorf("pool: closed while %d leases are held", len(p.leases))
 	}
+	p.end()
 	if p.host == nil {
 		return nil
 	}
@@ -214,6 +225,9 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	for _, lock := range h.gpus {
 		l.locks = append(l.locks, lock.f)
 	}
+	for _, d := range l.GPUs {
+		delete(p.looks, d.UUID) // it says nothing of what comes after the lease
+	}
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
 	l.yield = func() { p.yield(h) }
@@ -286,129 +300,8 @@ func (p *LocalPool) Free(r Request) Amounts {
 	return a
 }
 
-// freeGPUs are the devices that suit and can be granted, and that no lease of this pool holds.
-func (p *LocalPool) freeGPUs(want GPUs) []Device {
-	held := map[string]bool{}
-	for l := range p.leases {
-		for _, d := range l.GPUs {
-			held[d.UUID] = true
-		}
-	}
-	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
-}
-
-func (p *LocalPool) lost(d Device) string {
-	if p.total.Lost == nil {
-		return ""
-	}
-	return p.total.Lost(d)
-}
-
-// suitable are the devices that suit, whoever holds them.
-func (p *LocalPool) suitable(want GPUs) []Device {
-	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return !want.Suits(d) })
-}
-
 // plenty is an amount that is never short, and to which others can be added.
 const plenty = math.MaxInt32
-
-// takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
-func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
-	if want.Count == 0 {
-		return nil, nil
-	}
-	free := p.freeGPUs(want)
-	refused := map[string]*Refusal{} // by UUID
-	for len(free) >= want.Count {
-		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
-		not, why := p.lockGPUs(chosen, h)
-		if not == nil {
-			return chosen, nil
-		}
-		// What was locked beside it is let go: a better set may be there without both.
-		refused[not.UUID] = why
-		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
-	}
-	return nil, p.refuseGPUs(want, len(free), refused)
-}
-
-// first are the devices of which n are chosen: all but those that are granted last, if these are enough.
-func (p *LocalPool) first(free []Device, n int) []Device {
-	if p.total.Last == nil {
-		return free
-	}
-	if first := slices.DeleteFunc(slices.Clone(free), p.total.Last); len(first) >= n {
-		return first
-	}
-	return free
-}
-
-// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
-const settles = 30 * time.Second
-
-// refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
-func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal) *Refusal {
-	suitable := p.suitable(want)
-	reasons := []string{fmt.Sprintf("%d of them free", free)}
-	ours, left := len(suitable), len(suitable) // to be had when we are done with them; when others are, too
-	settling := 0
-	for _, d := range suitable {
-		why := p.lost(d)
-		if why != "" {
-			ours, left = ours-1, left-1
-		} else if r := refused[d.UUID]; r != nil {
-			if why = r.WaitsFor; r.Outside {
-				ours--
-				if given, ok := p.given[d.UUID]; ok && time.Since(given) < settles {
-					settling++
-				}
-			}
-		}
-		if why != "" {
-			reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
-		}
-	}
-	return &Refusal{
-		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
-		Outside:  ours < want.Count,
-		Settles:  ours < want.Count && ours+settling >= want.Count,
-		Lost:     left < want.Count,
-	}
-}
-
-// lockGPUs locks all of the devices against other processes, or none; then it returns the first that is not to be had, and
-// why. A device is looked at once it is locked: before, another benchgraph may be using it.
-func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why *Refusal) {
-	for i, d := range chosen {
-		if why := p.lockGPU(d, h); why != nil {
-			for _, l := range h.gpus {
-				l.close()
-			}
-			h.gpus = nil
-			return &chosen[i], why
-		}
-	}
-	return nil, nil
-}
-
-func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
-	if p.host != nil {
-		lock, err := p.host.gpu(d)
-		if errors.Is(err, errHeld) {
-			return &Refusal{WaitsFor: "leased by another benchgraph"}
-		}
-		if err != nil {
-			return &Refusal{WaitsFor: fmt.Sprintf("its lock: %v", err), Outside: true}
-		}
-		h.gpus = append(h.gpus, lock)
-	}
-	if p.total.Ready != nil {
-		if why := p.total.Ready(d); why != "" {
-			return &Refusal{WaitsFor: why, Outside: true}
-		}
-	}
-	return nil
-}
 
 func (p *LocalPool) release(l *Lease) {
 	p.mu.Lock()

@@ -4,10 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// settled asks a pool until it knows the answer.
+func settled(p *LocalPool, r Request) (*Lease, *Refusal) {
+	for {
+		l, why := p.TryAcquire(r)
+		if why == nil || !why.Looking {
+			return l, why
+		}
+		<-why.Changed
+	}
+}
 
 // A device that reported an error of its own, or that vanished, is granted to nobody any more, whoever found it out, and is
 // told of once. One whose memory is not freed is for Ready to keep back.
@@ -28,15 +40,16 @@ func TestQuarantine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer pool.Close()
 		ask := func(n int) *Refusal {
-			l, why := pool.TryAcquire(Request{GPUs: GPUs{Count: n}})
+			l, why := settled(pool, Request{GPUs: GPUs{Count: n}})
 			l.Release()
 			return why
 		}
 		if why := ask(2); why != nil {
 			t.Errorf("two of two: %+v", why)
 		}
-		held, _ := pool.TryAcquire(Request{GPUs: GPUs{Count: 1}})
+		held, _ := settled(pool, Request{GPUs: GPUs{Count: 1}})
 		w := d.Watch(held.GPUs, func(int) bool { return true }, func() {})
 		time.Sleep(3500 * time.Millisecond)
 		w.Stop()
@@ -114,10 +127,10 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 // A device that this process has given back may have to cool down for a moment; one that others use does not.
 func TestARefusalSaysWhatOnlySettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		warm := false
+		var warm atomic.Bool
 		devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
 		pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Ready: func(d Device) string {
-			if warm && d.Index == 0 {
+			if warm.Load() && d.Index == 0 {
 				return "71 °C, more than 70"
 			}
 			return ""
@@ -125,19 +138,21 @@ func TestARefusalSaysWhatOnlySettles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer pool.Close()
 		two := Request{GPUs: GPUs{Count: 2}}
 		look := func(when string, settles bool) {
 			t.Helper()
-			if _, why := pool.TryAcquire(two); why == nil || !why.Outside || why.Settles != settles {
+			if _, why := settled(pool, two); why == nil || !why.Outside || why.Settles != settles {
 				t.Errorf("%s: %+v", when, why)
 			}
 		}
-		warm = true
+		warm.Store(true)
 		look("never ours", false)
-		warm = false
-		held, _ := pool.TryAcquire(Request{GPUs: GPUs{Count: 1}})
+		warm.Store(false)
+		time.Sleep(unasked + watchEvery)
+		held, _ := settled(pool, Request{GPUs: GPUs{Count: 1}})
 		held.Release()
-		warm = true
+		warm.Store(true)
 		look("just given back", true)
 		time.Sleep(30 * time.Second)
 		look("later", false)

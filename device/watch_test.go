@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +13,16 @@ import (
 
 // played is a source whose devices are as a function of the time says.
 type played struct {
-	mu    sync.Mutex
-	begun time.Time
-	at    func(d Device, second int) (Reading, error)
+	begun  time.Time
+	at     func(d Device, second int) (Reading, error)
+	closed atomic.Bool
 }
 
 func (p *played) read(d Device) (Reading, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	return p.at(d, int(time.Since(p.begun)/time.Second))
 }
 func (p *played) link(_, _ Device) Link { return Link{} }
-func (p *played) close()                {}
+func (p *played) close()                { p.closed.Store(true) }
 
 func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
 	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)

@@ -140,6 +140,7 @@ type run struct {
 	idle        chan func()   // to the goroutines that wait for an attempt
 	over        chan struct{} // closed at the end: nobody listens to messages any more
 	interrupted <-chan struct{}
+	changed     <-chan struct{} // closed when devices that somebody waits for were found in another state
 	poll        <-chan time.Time
 	waitsFor    string    // what a node was last told to wait for
 	toldAt      time.Time // when that was
@@ -260,25 +261,28 @@ func (r *run) hasSlot() bool {
 func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
 		opened, foreseen, waitsFor := false, false, ""
+		r.changed = nil
 		first := func() *reservation { return nil } // for the first whose turn can be foreseen; worked out when somebody else is ready
 		var vain []func()
 		s, lease := r.ready.next(func(s *Step) bool { return first().lets(s) }, func(q device.Request) *device.Lease {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
-			asked := time.Now()
 			lease, why := r.Pool.TryAcquire(q)
-			if r.hear(q, why, asked) {
+			if r.hear(q, why) {
 				vain = append(vain, func() { r.giveUp(q, why) })
 			}
-			if why != nil {
+			if why == nil {
+				return lease
+			}
+			r.changed = cmp.Or(r.changed, why.Changed)
+			if !why.Looking {
 				waitsFor = cmp.Or(waitsFor, r.patience.text(why))
 			}
-			soon := why != nil && why.Settles && q.GPUs.Count > 1 // who needs one device takes the first that is ready
-			if why != nil && !foreseen && (!why.Outside || soon) {
-				foreseen, first = true, sync.OnceValue(func() *reservation { return r.reserve(q, soon) })
+			if !foreseen && (!why.Outside || settles(q, why)) {
+				foreseen, first = true, sync.OnceValue(func() *reservation { return r.reserve(q, why) })
 			}
-			return lease
+			return nil
 		})
 		if s != nil {
 			r.waitsFor = ""
@@ -311,7 +315,7 @@ func (r *run) open(waitsFor *string) bool {
 }
 
 // pollEvery is how often a pool is asked again: another process may hold what is missing, and does not tell us when it
-// gives it back.
+// gives it back, nor does a disk; and patience comes to an end.
 const pollEvery = 500 * time.Millisecond
 
 func (r *run) wait(what string) {
@@ -341,6 +345,8 @@ func (r *run) listen() {
 	select {
 	case <-r.interrupted:
 		r.interrupted = nil // what runs knows it, too; its end is waited for
+	case <-r.changed:
+		r.changed = nil
 	case <-r.poll:
 		r.poll = nil
 	case m := <-r.messages:

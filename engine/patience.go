@@ -26,9 +26,12 @@ type wait struct {
 // also how long others use a device before that is told while something runs: most do not for long.
 const toldEvery = time.Minute
 
-// hear takes in the answer to a request that was asked at a time, and says whether it has waited long enough.
-func (r *run) hear(q device.Request, refused *device.Refusal, asked time.Time) (vain bool) {
-	vain = r.patience.ends(q, refused, asked)
+// hear takes in the answer to a request, and says whether it has waited long enough. While devices are looked at there is none.
+func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
+	if refused != nil && refused.Looking {
+		return false
+	}
+	vain = r.patience.ends(q, refused)
 	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.running > 0 { // else it is what all wait for
 		w.told = true
 		r.emit(Event{Type: Note, Reason: "waiting: " + r.patience.text(refused)})
@@ -36,9 +39,9 @@ func (r *run) hear(q device.Request, refused *device.Refusal, asked time.Time) (
 	return vain
 }
 
-// ends takes in the answer to a request that was asked at a time, and says whether it has waited long enough. The time in which
-// nobody asked does not count, as there was something else to wait for; that which the answer took does: a driver may be slow.
-func (p *patience) ends(q device.Request, refused *device.Refusal, asked time.Time) bool {
+// ends takes in the answer to a request, and says whether it has waited long enough. The time in which nobody asked, or no
+// answer was known, does not count: there was something else to wait for.
+func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 	if refused != nil && refused.Lost {
 		return true
 	}
@@ -49,13 +52,13 @@ func (p *patience) ends(q device.Request, refused *device.Refusal, asked time.Ti
 	if p.waits == nil {
 		p.waits = map[device.Request]*wait{}
 	}
+	now := time.Now()
 	w := p.waits[q]
 	if w == nil {
-		w = &wait{last: asked}
+		w = &wait{last: now}
 		p.waits[q] = w
 	}
-	now := time.Now()
-	w.long += min(asked.Sub(w.last), 2*pollEvery) + now.Sub(asked)
+	w.long += min(now.Sub(w.last), 2*pollEvery)
 	w.last = now
 	return p.limit > 0 && w.long >= p.limit
 }

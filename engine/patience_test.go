@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,7 +190,8 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
-		o.uses[outside(w, 1, time.Minute, o)[0].UUID] = always
+		var gone atomic.Bool
+		o.uses[outside(w, 1, time.Minute, o)[0].UUID] = func(time.Duration) bool { return !gone.Load() }
 		r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
 		if r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra || r.Failures[0].Failure.Remedy == "" {
 			t.Fatalf("%+v", r)
@@ -203,7 +205,7 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 			t.Errorf("%q", note.Reason)
 		}
 		// It is nobody's fault, so that the next apply tries again.
-		o.uses = nil
+		gone.Store(true)
 		if r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}); r.Done != 1 {
 			t.Errorf("%+v", r)
 		}
@@ -229,20 +231,6 @@ func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A driver that takes its time to answer does not make the patience longer.
-func TestSlowAnswersAreWaitedForToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const answer = 4 * time.Second
-		w := newWorld(t)
-		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
-		o.uses[outside(w, 1, 15*time.Minute, o)[0].UUID] = func(time.Duration) bool { time.Sleep(answer); return true }
-		w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
-		if e := w.event(engine.NodeFailed, "trial.a"); e.Time.Sub(o.begin) > 15*time.Minute+answer {
-			t.Errorf("it was given up after %s", e.Time.Sub(o.begin))
-		}
-	})
 }
 
 // While all slots are taken, it is these that are waited for.
@@ -424,7 +412,7 @@ func TestPatience(t *testing.T) {
 			if ends["wheel.other"] != "done 1h0m0s" {
 				t.Errorf("the other one: %s", ends["wheel.other"])
 			}
-			model := ""
+			model, either := "", ""
 			for m, waited := 0, 0; model == ""; m++ {
 				free := 0
 				for i := range used {
@@ -437,13 +425,16 @@ func TestPatience(t *testing.T) {
 					waited = 0
 				case free >= want:
 					model = fmt.Sprintf("done %s", (time.Duration(m) * time.Minute).String())
+					if waited == allowed { // the devices become free in the moment in which it is given up
+						either = fmt.Sprintf("device_busy %s", (time.Duration(m) * time.Minute).String())
+					}
 				case waited == allowed:
 					model = fmt.Sprintf("device_busy %s", (time.Duration(m) * time.Minute).String())
 				default:
 					waited++
 				}
 			}
-			if got := ends["trial.wanted"]; got != model {
+			if got := ends["trial.wanted"]; got != model && got != either {
 				t.Errorf("devices %v, %d wanted, %d minutes allowed, own %d from %d to %d: %s, want %s", show(used), want, allowed, own, ownFrom, ownTo, got, model)
 			}
 		})

@@ -15,16 +15,25 @@ type reservation struct {
 	spare device.Amounts // what is then left over beside it
 }
 
+// settles says whether a request can be foreseen to be granted although others seem to keep its devices: they only cool down.
+// Who needs one device takes the first that is ready.
+func settles(q device.Request, why *device.Refusal) bool { return why.Settles && q.GPUs.Count > 1 }
+
 // reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody else
-// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices settle,
-// the pool counts them as free; the others are too few, and all of them are needed.
-func (r *run) reserve(q device.Request, settling bool) *reservation {
+// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices are looked at
+// or settle, the pool counts them as free, and all of them may be needed.
+func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
+	now := time.Now()
+	lastSlot := r.Parallelism > 0 && r.running-r.waiting == r.Parallelism-1
+	if why.Looking && (q.Quiet || lastSlot) {
+		return &reservation{at: now} // else whatever starts first takes its turn, each time
+	}
 	if q.Quiet {
 		return nil
 	}
-	now := time.Now()
 	free := r.Pool.Free(q)
-	if free.Covers(q) && !settling {
+	soon := why.Looking || settles(q, why)
+	if free.Covers(q) && !soon {
 		return nil
 	}
 	at := now
@@ -39,7 +48,7 @@ func (r *run) reserve(q device.Request, settling bool) *reservation {
 		return nil
 	}
 	spare := free.Minus(q)
-	if settling {
+	if soon {
 		spare.GPUs = 0
 	}
 	return &reservation{at, spare}

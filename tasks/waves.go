@@ -43,7 +43,10 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	a := &Applied{}
 	if p.GPUs != nil {
 		o.Emit = p.tellQuarantines(o.Emit)
-		defer func() { a.Left = p.GPUs.Quarantined() }()
+		defer func() {
+			p.GPUs.Tell(nil) // a look may outlast the apply
+			a.Left = p.GPUs.Quarantined()
+		}()
 	}
 	if err := p.save(o); err != nil {
 		return a, err

@@ -1,0 +1,144 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// freeGPUs are the devices that suit and can be granted, and that no lease of this pool holds.
+func (p *LocalPool) freeGPUs(want GPUs) []Device {
+	held := map[string]bool{}
+	for l := range p.leases {
+		for _, d := range l.GPUs {
+			held[d.UUID] = true
+		}
+	}
+	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
+}
+
+func (p *LocalPool) lost(d Device) string {
+	if p.total.Lost == nil {
+		return ""
+	}
+	return p.total.Lost(d)
+}
+
+// suitable are the devices that suit, whoever holds them.
+func (p *LocalPool) suitable(want GPUs) []Device {
+	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return !want.Suits(d) })
+}
+
+// takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
+func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
+	if want.Count == 0 {
+		return nil, nil
+	}
+	free := p.freeGPUs(want)
+	refused := map[string]*Refusal{} // by UUID
+	for len(free) >= want.Count {
+		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
+		not, why := p.lockGPUs(chosen, h)
+		if why == nil {
+			return chosen, nil
+		}
+		if why.Looking {
+			if len(refused) > 0 { // rather look at all at once now than at one after the other
+				p.lookAt(free)
+			}
+			return nil, why
+		}
+		// What was locked beside it is let go: a better set may be there without both.
+		refused[not.UUID] = why
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
+	}
+	return nil, p.refuseGPUs(want, len(free), refused)
+}
+
+// first are the devices of which n are chosen: all but those that are granted last, if these are enough.
+func (p *LocalPool) first(free []Device, n int) []Device {
+	if p.total.Last == nil {
+		return free
+	}
+	if first := slices.DeleteFunc(slices.Clone(free), p.total.Last); len(first) >= n {
+		return first
+	}
+	return free
+}
+
+// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
+const settles = 30 * time.Second
+
+// refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
+func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal) *Refusal {
+	suitable := p.suitable(want)
+	reasons := []string{fmt.Sprintf("%d of them free", free)}
+	ours, left := len(suitable), len(suitable) // to be had when we are done with them; when others are, too
+	settling := 0
+	for _, d := range suitable {
+		why := p.lost(d)
+		if r := refused[d.UUID]; why != "" {
+			ours, left = ours-1, left-1
+		} else if r != nil {
+			why = r.WaitsFor
+			if r.Outside {
+				ours--
+			}
+			if given, ok := p.given[d.UUID]; r.Outside && ok && time.Since(given) < settles {
+				settling++
+			}
+		}
+		if why != "" {
+			reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
+		}
+	}
+	return &Refusal{
+		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
+		Outside:  ours < want.Count,
+		Settles:  ours < want.Count && ours+settling >= want.Count,
+		Lost:     left < want.Count,
+		Changed:  p.change,
+	}
+}
+
+// lockGPUs locks all of the devices against other processes, or none; then it returns one that is not to be had, and why. What
+// is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why *Refusal) {
+	for i, d := range chosen {
+		if refused := p.lockGPU(d, h); refused != nil {
+			not, why = &chosen[i], refused
+			if !why.Looking { // else the others are looked at meanwhile
+				break
+			}
+		}
+	}
+	if why != nil {
+		for _, l := range h.gpus {
+			l.close()
+		}
+		h.gpus = nil
+	}
+	return not, why
+}
+
+func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
+	if p.host != nil {
+		lock, err := p.host.gpu(d)
+		if errors.Is(err, errHeld) {
+			return &Refusal{WaitsFor: "leased by another benchgraph"}
+		}
+		if err != nil {
+			return &Refusal{WaitsFor: fmt.Sprintf("its lock: %v", err), Outside: true}
+		}
+		h.gpus = append(h.gpus, lock)
+	}
+	switch l := p.lastLook(d); {
+	case !l.known:
+		return &Refusal{WaitsFor: fmt.Sprintf("a look at device %d", d.Index), Looking: true, Changed: p.change}
+	case l.why != "":
+		return &Refusal{WaitsFor: l.why, Outside: true}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package device
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lookers are a pool, and a driver whose answers to a look come from a test.
+func lookers(t *testing.T, at func(d Device, second int) (Reading, error)) (*LocalPool, *Driver) {
+	t.Helper()
+	d, devices := play(at)
+	p, err := NewPool(Options{CPUs: 8, GPUs: devices, Ready: d.Ready, Lost: d.Lost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		d.Close()
+	})
+	return p, d
+}
+
+func devicesWanted(n int) Request { return Request{GPUs: GPUs{Count: n}} }
+
+// Who asks is answered at once, however slow the driver is, and told when there is an answer. A look serves one grant, and
+// when nobody asks nobody looks.
+func TestASlowDriverKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 4 * time.Second
+		var reads atomic.Int32
+		pool, _ := lookers(t, func(Device, int) (Reading, error) {
+			reads.Add(1)
+			time.Sleep(slow)
+			return Reading{}, nil
+		})
+		begun := time.Now()
+		for range 3 {
+			asked := time.Now()
+			for range 5 { // the same question is no other look
+				if l, why := pool.TryAcquire(devicesWanted(2)); l != nil || !why.Looking || why.Outside || time.Since(asked) > 0 {
+					t.Fatalf("after %s: %+v", time.Since(asked), why)
+				}
+			}
+			_, why := pool.TryAcquire(devicesWanted(2))
+			<-why.Changed
+			l, why := settled(pool, devicesWanted(2))
+			if why != nil || time.Since(asked) != slow {
+				t.Fatalf("after %s: %+v", time.Since(asked), why)
+			}
+			l.Release()
+		}
+		if n := reads.Load(); time.Since(begun) != 3*slow || n != 6 {
+			t.Errorf("%d reads after %s", n, time.Since(begun))
+		}
+		time.Sleep(time.Hour)
+		if n := reads.Load(); n > 6 {
+			t.Errorf("%d reads by the time that nobody asked", n)
+		}
+	})
+}
+
+// Who waits only to be told finds what is known still known, although another look is already due.
+func TestALookIsThereForWhoWaitedForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 4 * time.Second
+		pool, _ := lookers(t, func(Device, int) (Reading, error) {
+			time.Sleep(slow)
+			return Reading{}, nil
+		})
+		begun := time.Now()
+		if _, why := pool.TryAcquire(devicesWanted(1)); !why.Looking {
+			t.Fatalf("%+v", why)
+		}
+		time.Sleep(time.Second)
+		l, why := settled(pool, devicesWanted(2))
+		if why != nil || time.Since(begun) != 2*slow {
+			t.Fatalf("after %s: %+v", time.Since(begun), why)
+		}
+		l.Release()
+	})
+}
+
+// A device that is waited for is looked at once a second; who waits is told when it is free, and not before.
+func TestWhoWaitsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int32
+		pool, _ := lookers(t, func(_ Device, second int) (r Reading, _ error) {
+			reads.Add(1)
+			if second < 100 {
+				r.Temperature = ptr(71 + second%10)
+			}
+			return r, nil
+		})
+		begun := time.Now()
+		l, why := settled(pool, devicesWanted(1))
+		for changes := 0; why != nil; {
+			if !why.Outside || !strings.Contains(why.WaitsFor, "°C, more than 70") {
+				t.Fatalf("%+v", why)
+			}
+			select {
+			case <-why.Changed:
+				changes++
+			case <-time.After(300 * time.Millisecond):
+			}
+			if l, why = pool.TryAcquire(devicesWanted(1)); why == nil && (changes != 1 || time.Since(begun) != 100*time.Second) {
+				t.Errorf("granted after %s and %d changes", time.Since(begun), changes)
+			}
+		}
+		l.Release()
+		if n := reads.Load(); n > 2*102 {
+			t.Errorf("%d reads", n)
+		}
+	})
+}
+
+// Where the first devices are used, the others are looked at together.
+func TestOneLookFindsTheFreeOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = time.Second
+		var reads atomic.Int32
+		ready := func(d Device) string {
+			reads.Add(1)
+			time.Sleep(slow)
+			if d.Index < 7 {
+				return "used"
+			}
+			return ""
+		}
+		pool, err := NewPool(Options{CPUs: 8, GPUs: FakeGPUs(8, "NVIDIA H100", 80<<30), Ready: ready})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		begun := time.Now()
+		l, why := settled(pool, devicesWanted(1))
+		defer l.Release()
+		if why != nil || l.GPUs[0].Index != 7 || time.Since(begun) != 2*slow || reads.Load() != 1+8 {
+			t.Errorf("after %s and %d reads: %+v", time.Since(begun), reads.Load(), why)
+		}
+	})
+}
+
+// A driver that hangs on a device is a reason to refuse that one, is not asked again for it, and is asked anew once it has come
+// back.
+func TestADriverThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Pointer[chan struct{}]
+		hang := func() (end func()) {
+			c := make(chan struct{})
+			hangs.Store(&c)
+			return func() { hangs.Store(nil); close(c) }
+		}
+		var reads atomic.Int32
+		pool, driver := lookers(t, func(d Device, _ int) (r Reading, _ error) {
+			if c := hangs.Load(); c != nil && d.Index == 0 {
+				reads.Add(1)
+				<-*c
+			}
+			return r, nil
+		})
+		begun := time.Now()
+		end := hang()
+		l, why := settled(pool, devicesWanted(1))
+		if why != nil || l.GPUs[0].Index != 1 || time.Since(begun) != silence {
+			t.Fatalf("after %s: %+v", time.Since(begun), why)
+		}
+		l.Release()
+		for range 3 { // it is not waited for a second time, also when nobody asked for a while
+			asked := time.Now()
+			if _, why = settled(pool, devicesWanted(2)); why == nil || !why.Outside || !strings.Contains(why.WaitsFor, "device 0: ") ||
+				!strings.HasSuffix(why.WaitsFor, "the driver has not answered for 20s)") || time.Since(asked) > 0 {
+				t.Errorf("after %s: %+v", time.Since(asked), why)
+			}
+			time.Sleep(time.Hour)
+		}
+		if n := reads.Load(); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		if _, err := driver.Read(driver.Devices[0]); err == nil || Gone(err) {
+			t.Errorf("read: %v", err)
+		}
+		end()
+		synctest.Wait()
+		if l, why := settled(pool, devicesWanted(2)); why != nil {
+			t.Errorf("come back: %+v", why)
+		} else {
+			l.Release()
+		}
+	})
+}
+
+// What a driver says too late counts: a device that broke is not granted.
+func TestALateAnswerIsJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool, driver := lookers(t, func(d Device, second int) (r Reading, _ error) {
+			if d.Index == 0 && second == 0 {
+				time.Sleep(time.Minute)
+				r.Xids = []uint64{79}
+			}
+			return r, nil
+		})
+		if _, why := settled(pool, devicesWanted(2)); why == nil || why.Lost {
+			t.Errorf("%+v", why)
+		}
+		driver.Close() // it is being asked
+		if driver.source.(*played).closed.Load() {
+			t.Error("the driver was let go of while it was asked")
+		}
+		time.Sleep(time.Minute)
+		if _, why := settled(pool, devicesWanted(2)); why == nil || !why.Lost || !strings.Contains(why.WaitsFor, "Xid 79") {
+			t.Errorf("%+v", why)
+		}
+	})
+}
