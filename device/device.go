@@ -134,5 +134,6 @@ type Refusal struct {
 	Settles  bool            // with Outside: for devices that this process has just given back, which may have to cool down
 	Disk     bool            // for room on the disk; else, if Outside, for devices
 	Lost     bool            // for nothing that could come: too many of the devices are not granted any more
+	Taken    int             // devices that others keep, of those that Free counts
 	Changed  <-chan struct{} // closed when devices were found in another state, and the answer may be another one; nil: it does not depend on that
 }

@@ -99,6 +99,7 @@ func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal)
 		Outside:  ours < want.Count,
 		Settles:  ours < want.Count && ours+settling >= want.Count,
 		Lost:     left < want.Count,
+		Taken:    len(refused) - settling,
 		Changed:  p.change,
 	}
 }

@@ -25,7 +25,8 @@ func settled(p device.Pool, r device.Request) (*device.Lease, *device.Refusal) {
 }
 
 // TestRefusals: whoever keeps which devices, a request is granted when enough are left, and a refusal never blames others for
-// what leases of benchgraphs could serve; where nothing is leased, it does blame them.
+// what leases of benchgraphs could serve; where nothing is leased, it does blame them. What is free without what others keep is
+// never enough.
 func TestRefusals(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -110,6 +111,9 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 		if slices.ContainsFunc(l.GPUs, func(d device.Device) bool { return state[d.UUID] != idle }) {
 			t.Errorf("%v of %v are granted", l.GPUs, state)
 		}
+	}
+	if refused != nil && mine.Free(device.Request{GPUs: device.GPUs{Count: want}}).GPUs-refused.Taken >= want {
+		t.Errorf("%v, %d wanted: enough are free, and %d taken", count, want, refused.Taken)
 	}
 	could := len(devices) - count[used] - count[lost] // if all leases were given back
 	switch {

@@ -139,6 +139,48 @@ func TestPatienceOutlastsALook(t *testing.T) {
 	})
 }
 
+// A device that others always use is no reason to let a wide node wait for ever for two of ours: the place is kept when these are
+// enough.
+func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
+	for _, leased := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			o := &outsiders{begin: time.Now(), uses: map[string]func(time.Duration) bool{}}
+			devices := device.FakeGPUs(3, "NVIDIA H100", 80<<30)
+			options := device.Options{CPUs: 64, GPUs: devices, Ready: o.ready, HostLock: w.dir + "/host.lock"}
+			pool, err := device.NewPool(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = pool.Close() })
+			if leased {
+				options.GPUs, options.Ready = devices[2:], nil
+				other, err := device.NewPool(options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				held, _ := other.TryAcquire(gpus(1))
+				defer held.Release()
+			} else {
+				o.uses[devices[2].UUID] = always
+			}
+			w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), time.Hour
+			nodes := []node{
+				{at: "wheel.wide", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
+				{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2), do: takes(time.Minute), lasts: time.Minute},
+			}
+			for i := range 12 {
+				lasts := time.Duration(10+i) * time.Minute
+				nodes = append(nodes, node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: gpus(1), do: takes(lasts), lasts: lasts})
+			}
+			w.apply(nodes...)
+			if wide := w.told(o.begin, engine.NodeStart, "trial.wide"); wide > 22*time.Minute { // the first two small ones are the longest
+				t.Errorf("leased %t: the wide one started after %s", leased, wide)
+			}
+		})
+	}
+}
+
 // When somebody leaves two devices together, a wide node gets them although one is seen sooner than the other.
 func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,6 +32,7 @@ func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 		return nil
 	}
 	free := r.Pool.Free(q)
+	free.GPUs -= why.Taken
 	soon := why.Looking || settles(q, why)
 	if free.Covers(q) && !soon {
 		return nil
