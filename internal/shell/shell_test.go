@@ -1,13 +1,13 @@
 package shell_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,8 +21,26 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
+// journal is the log of an attempt.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 // world is a machine that plays its commands, and an attempt at a node with the result of another one as its input.
-func world(t *testing.T, fake *executor.Fake) (c shell.Config, env *engine.Env, log *bytes.Buffer, at shell.Place) {
+func world(t *testing.T, fake *executor.Fake) (c shell.Config, env *engine.Env, log *journal, at shell.Place) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "input")
 	if err := os.MkdirAll(input, 0o755); err != nil {
@@ -31,7 +49,7 @@ func world(t *testing.T, fake *executor.Fake) (c shell.Config, env *engine.Env, 
 	if err := os.WriteFile(filepath.Join(input, "a.txt"), []byte("a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log = &bytes.Buffer{}
+	log = &journal{}
 	c = shell.Config{
 		Host: fake, Containers: fake, Environ: []string{"PATH=/bin", "HOME=/home/me"},
 		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" },
