@@ -134,8 +134,9 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
+	// What is replaced is found under the planned key, also when this one turned out to be another.
 	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows || s.gone != "") {
-		if err := giver.Remove(s.Key); err != nil {
+		if err := errors.Join(giver.Remove(s.Key), giver.Remove(r.plan.Steps[s.Node.id].Key)); err != nil {
 			return entry, err
 		}
 	}

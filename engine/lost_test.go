@@ -142,6 +142,22 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 			t.Errorf("the report says %q", got)
 		}
 	})
+	t.Run("what comes after it, once it is lost", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := blocks()
+		w.apply(nodes...)
+		w.evict("trial.2", nodes...)
+		nodes[1].asks = tooLarge
+		replace(w, "compare.c")
+		w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=run report.r=run")
+		w.apply(nodes...)
+		w.plans.Replace = nil
+		p := w.plan(nodes...)
+		w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
+		if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked") {
+			t.Errorf("the report says %q: what was to be replaced was kept", got)
+		}
+	})
 	t.Run("a failure", func(t *testing.T) {
 		w := newWorld(t)
 		nodes := blocks()
@@ -163,7 +179,7 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 }
 
 // TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a result that is
-// there is not taken away by what cannot be done. When all can be run again, nothing more is to be done than was.
+// there is not taken away by what cannot be done, and a second apply finds nothing to do.
 func TestWhatIsStoredStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
@@ -178,6 +194,7 @@ func TestWhatIsStoredStands(t *testing.T) {
 		w.apply(nodes...)
 		first := w.plan(nodes...)
 		lost, anew := map[string]bool{}, map[string]bool{}
+		firm := map[string]bool{} // those of which something is stored, as of all that is in their keys; why others cannot be run may change
 		replacing := rapid.Bool().Draw(t, "replacing")
 		for i := range nodes {
 			at := nodes[i].at
@@ -188,6 +205,10 @@ func TestWhatIsStoredStands(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			firm[at] = s.Action == engine.Cached || s.Failure != nil
+			for _, dep := range slices.Concat(nodes[i].needs, nodes[i].then) {
+				firm[at] = firm[at] && firm[dep]
+			}
 			anew[at] = replacing && rapid.IntRange(0, 3).Draw(t, "replaced") == 0
 		}
 		here := slices.Clone(nodes)
@@ -197,13 +218,14 @@ func TestWhatIsStoredStands(t *testing.T) {
 			}
 		}
 		w.plans.Replace = func(at string) bool { return anew[at] }
+		w.plans.RetryFailed = replacing && rapid.Bool().Draw(t, "retrying")
 		p := w.plan(here...)
 		for i := range p.Steps {
 			s, at := &p.Steps[i], p.Steps[i].Node.Address
 			was, _ := first.Step(at)
 			_, stored := s.Stored()
 			switch {
-			case lost[at] || s.Action == engine.Run && (replacing || s.Node.Reads):
+			case lost[at] || !firm[at] || s.Action == engine.Run && (replacing || s.Node.Reads):
 			case was.Failure != nil:
 				if s.Failure == nil && s.Action != engine.Run {
 					t.Errorf("%s failed, and is %s now: %s", at, s.Action, s.Reason)
@@ -217,7 +239,7 @@ func TestWhatIsStoredStands(t *testing.T) {
 		if _, err := w.applyPlan(context.Background(), p); err != nil {
 			t.Fatal(err)
 		}
-		w.plans.Replace = nil
+		w.plans.Replace, w.plans.RetryFailed = nil, false
 		w.apply(here...)
 		w.wantRan()
 	})

@@ -194,7 +194,7 @@ func (p *planner) resolve(s *Step) {
 func (p *planner) madeAnew(s *Step) bool {
 	anew := func(dep *Node) bool {
 		d := &p.plan.Steps[dep.id]
-		return p.state[dep.id] == missing && (d.forced || d.follows)
+		return p.state[dep.id] == missing && (d.forced || d.follows || d.stands() != missing)
 	}
 	return slices.ContainsFunc(s.Node.Needs, anew) || slices.ContainsFunc(s.Node.After, anew) || p.rereads(s)
 }

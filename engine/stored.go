@@ -40,12 +40,15 @@ func (p *planner) describe(s *Step) {
 }
 
 // lost says that a node ended well, and that its result is not there any more.
-func (p *planner) lost(n *Node) bool { s := &p.plan.Steps[n.id]; return s.ended && s.entry == nil }
+func (p *planner) lost(n *Node) bool {
+	s := &p.plan.Steps[n.id]
+	return s.ended && s.stands() == missing
+}
 
 // settled says that all the ends that are part of the node's key are known.
 func (p *planner) settled(n *Node) bool {
 	for _, dep := range n.After {
-		if p.state[dep.id] == missing && p.plan.Steps[dep.id].entry == nil && (p.without || !p.lost(dep)) {
+		if p.state[dep.id] == missing && p.plan.Steps[dep.id].stands() == missing && (p.without || !p.lost(dep)) {
 			return false
 		}
 	}
@@ -134,10 +137,10 @@ func (p *planner) endOf(n *Node) string {
 	switch {
 	case p.state[n.id] == excluded:
 		return endOfHindered(Skip, s.Reason, s.Never)
+	case s.Failure != nil:
+		return endOfFailure(s.Failure.Failure)
 	case s.entry != nil, s.ended && !p.without:
 		return string(NodeDone)
-	case p.state[n.id] == failed:
-		return endOfFailure(s.Failure.Failure)
 	case p.state[n.id] != missing:
 		return endOfHindered(Blocked, s.Reason, s.Never)
 	}
