@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,17 +117,21 @@ func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, pati
 	}
 }
 
+// firstBusy looks at all devices side by side, as a driver may be slow.
 func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
-	for _, dev := range devices {
-		why, err := d.Idle(dev, l)
-		if err != nil {
-			return &Busy{Device: dev, Why: err.Error(), Gone: true}
-		}
-		if why != "" {
-			return &Busy{Device: dev, Why: why}
-		}
+	found := make([]*Busy, len(devices))
+	var all sync.WaitGroup
+	for i, dev := range devices {
+		all.Go(func() {
+			if why, err := d.Idle(dev, l); err != nil {
+				found[i] = &Busy{Device: dev, Why: err.Error(), Gone: true}
+			} else if why != "" {
+				found[i] = &Busy{Device: dev, Why: why}
+			}
+		})
 	}
-	return nil
+	all.Wait()
+	return cmp.Or(found...)
 }
 
 // watchEvery is how often devices are looked at.
@@ -180,8 +185,8 @@ type Watch struct {
 	devices []Device
 	own     func(pid int) bool
 	alarm   func()
-	stays   map[int]bool // processes that nobody here sees, and that are told of again and again
-	apart   bool         // the driver tells of processes by numbers that are those from here: others are foreign
+	stays   sync.Map // by PID: processes that nobody here sees, and that are told of again and again
+	apart   bool     // the driver tells of processes by numbers that are those from here: others are foreign
 
 	mu    sync.Mutex
 	state []Summary
@@ -192,7 +197,7 @@ type Watch struct {
 // Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
 // once, when the first problem is seen.
 func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm), stays: map[int]bool{}, state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -240,13 +245,17 @@ func (w *Watch) Problems() []string {
 }
 
 func (w *Watch) look() {
+	var all sync.WaitGroup
 	for i, dev := range w.devices {
-		r, err := w.read(dev)
-		w.mu.Lock()
-		w.state[i].take(r, err)
-		w.takeProcesses(&w.state[i], r.Processes)
-		w.mu.Unlock()
+		all.Go(func() {
+			r, err := w.read(dev)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.state[i].take(r, err)
+			w.takeProcesses(&w.state[i], r.Processes)
+		})
 	}
+	all.Wait()
 	if len(w.Problems()) > 0 {
 		w.alarm()
 	}
@@ -286,7 +295,9 @@ func (w *Watch) read(dev Device) (Reading, error) {
 	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes, w.unknown); time.Sleep(forgets / 10) {
 		if !time.Now().Before(end) {
 			for _, p := range r.Processes {
-				w.stays[p.PID] = w.unknown(p)
+				if w.unknown(p) {
+					w.stays.Store(p.PID, true)
+				}
 			}
 			break
 		}
@@ -297,7 +308,10 @@ func (w *Watch) read(dev Device) (Reading, error) {
 	return r, err
 }
 
-func (w *Watch) unknown(p Process) bool { return p.User == "" && !w.stays[p.PID] && !w.own(p.PID) }
+func (w *Watch) unknown(p Process) bool {
+	_, stays := w.stays.Load(p.PID)
+	return p.User == "" && !stays && !w.own(p.PID)
+}
 
 // take adds one reading.
 func (s *Summary) take(r Reading, err error) {

@@ -238,3 +238,44 @@ func TestProcessesInANamespace(t *testing.T) {
 		})
 	}
 }
+
+// A slow driver is asked for all devices of a sample at once.
+func TestDevicesAreReadSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 3 * time.Second
+		d, devices := play(func(Device, int) (Reading, error) {
+			time.Sleep(slow)
+			return Reading{Processes: []Process{{PID: 1000}}}, nil
+		})
+		begun := time.Now()
+		var busy *Busy
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 0); !errors.As(err, &busy) || busy.Device.Index != 0 || time.Since(begun) != slow {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+		begun = time.Now()
+		w := d.Watch(devices, func(int) bool { return true }, func() { t.Error("alarm") })
+		sums := w.Stop()
+		if took := time.Since(begun); took != 2*slow || sums[0].Looks != 2 || sums[1].Looks != 2 {
+			t.Errorf("%+v after %s", sums, took)
+		}
+	})
+}
+
+// A process that nobody sees, and that stays on two devices, is waited for once.
+func TestAProcessOnTwoDevicesStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int32
+		d, devices := play(func(Device, int) (Reading, error) {
+			reads.Add(1)
+			return Reading{Processes: []Process{{PID: 2147483647}}}, nil
+		})
+		d.elsewhere = true
+		w := d.Watch(devices, func(int) bool { return false }, func() {})
+		first := reads.Load()
+		time.Sleep(9500 * time.Millisecond)
+		w.Stop()
+		if n := reads.Load() - first; n != 2*10 {
+			t.Errorf("%d reads in ten looks at two devices", n)
+		}
+	})
+}
