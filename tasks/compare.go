@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -152,9 +153,17 @@ func (b *builder) addReport(r *hclspec.Report) {
 	b.add(r.Block, &reportTask{p: b.Project, spec: r}, shell.Refs(r.Of))
 }
 
-// Publish copies the reports from the store to their directories, where they differ. It returns the files written.
-func (p *Project) Publish(ctx context.Context, plan *engine.Plan) ([]string, error) {
-	var written []string
+// Publish copies the reports from the store to their directories, where they differ. It returns the files written, and those
+// that were left as they are because they may know more: nothing that is measured is stored for this machine's class, and
+// something is for others.
+func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left []string, err error) {
+	knowsLess := sync.OnceValues(func() (bool, error) {
+		if some, _ := measured(plan); some {
+			return false, nil
+		}
+		others, err := p.otherClasses(ctx)
+		return len(others) > 0, err
+	})
 	for i := range p.Spec.Reports {
 		r := &p.Spec.Reports[i]
 		step, ok := plan.Step(r.Address.String())
@@ -163,40 +172,56 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) ([]string, err
 		}
 		end, err := plan.End(ctx, p.Store, step)
 		if err != nil {
-			return written, err
+			return written, left, err
 		}
 		if end.Entry.Dir == "" {
 			continue // the others are there nevertheless
 		}
 		for _, f := range end.Entry.Files {
 			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))
-			changed, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)))
-			if err != nil {
-				return written, fmt.Errorf("%s: %w", r.Address, err)
-			}
-			if changed {
+			what, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)), knowsLess)
+			switch {
+			case err != nil:
+				return written, left, fmt.Errorf("%s: %w", r.Address, err)
+			case what == wrote:
 				written = append(written, dst)
+			case what == spared:
+				left = append(left, dst)
 			}
 		}
 	}
-	return written, nil
+	return written, left, nil
 }
 
+// published is what became of a file.
+type published int
+
+const (
+	same   published = iota // it was there already
+	wrote                   //
+	spared                  // another one was there, and may know more
+)
+
 // publish writes one file beside its place and renames it, unless it is there already.
-func publish(dst, src string) (bool, error) {
+func publish(dst, src string, knowsLess func() (bool, error)) (published, error) {
 	want, err := os.ReadFile(src)
 	if err != nil {
-		return false, err
+		return same, err
 	}
-	if have, err := os.ReadFile(dst); err == nil && slices.Equal(have, want) {
-		return false, nil
+	if have, err := os.ReadFile(dst); err == nil {
+		if slices.Equal(have, want) {
+			return same, nil
+		}
+		if less, err := knowsLess(); less || err != nil {
+			return spared, err
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-		return false, err
+		return same, err
 	}
 	beside := dst + ".new"
 	if err := os.WriteFile(beside, want, 0o644); err != nil {
-		return false, errors.Join(err, os.Remove(beside))
+		return same, errors.Join(err, os.Remove(beside))
 	}
-	return true, os.Rename(beside, dst)
+	return wrote, os.Rename(beside, dst)
 }

@@ -34,6 +34,7 @@ import (
 type Store interface {
 	cache.Store
 	memo.Store
+	List(ctx context.Context, f func(cache.Meta) error) error
 	Scratch() (string, error)
 	Outline(m *cache.Meta) cache.Outline
 }
@@ -92,6 +93,7 @@ type Project struct {
 	excluded   map[string]absence                           // by candidate
 	probes     map[string][]hclspec.Address                 // known issues to be asked about, by candidate
 	hardware   string                                       // class of this machine, as samples record it
+	as         *machineClass                                // another class, as on whose machine it is planned; nil: this machine's
 	models     map[string]*regexp.Regexp
 	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves

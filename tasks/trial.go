@@ -59,7 +59,7 @@ type trialTask struct {
 
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
-	d.Add("hardware", t.p.hardware) // another class of machine is another result, also in a shared store
+	d.Add("hardware", t.p.class()) // another class of machine is another result, also in a shared store
 	if c := t.trusted().bench.Canary; c != nil {
 		t.refs.DescribeCommand(d, "canary", c.Command)
 	}
@@ -78,11 +78,11 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		d.Add("client", t.refs.Label(b.Client))
 	}
 	if b.GPUs != nil {
-		d.Add("gpus", strconv.Itoa(b.GPUs.Count), strconv.FormatInt(b.GPUs.Memory, 10), b.GPUs.Model)
+		d.Add("gpus", gpuValues(b.GPUs)...)
 		if b.GPUs.SMClock > 0 {
 			d.Add("sm clock", strconv.Itoa(b.GPUs.SMClock))
 		}
-		d.Add("gpu classes", t.p.kinds(device.GPUs{Memory: b.GPUs.Memory, Model: t.p.model(b.GPUs.Model)})...)
+		d.Add("gpu classes", t.p.gpuClasses(b.GPUs)...)
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))

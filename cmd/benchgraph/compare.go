@@ -54,7 +54,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	p, err := s.standing(ctx)
+	p, err := s.measured(ctx)
 	if err != nil {
 		return err
 	}

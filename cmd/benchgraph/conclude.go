@@ -38,9 +38,13 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 		s.sum(ctx, applied, nil, c, err)
 		return err
 	}
-	files, err := s.project.Publish(ctx, applied.Plan)
+	files, left, err := s.project.Publish(ctx, applied.Plan)
 	if err != nil {
 		return err
+	}
+	if len(left) > 0 {
+		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others measured is. "+
+			"benchgraph report writes it from that.", view.Clean(strings.Join(left, ", ")))
 	}
 	rows, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {

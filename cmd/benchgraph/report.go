@@ -51,7 +51,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	if err != nil {
 		return err
 	}
-	p, err := s.standing(ctx)
+	p, err := s.measured(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -106,6 +107,15 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, tasks
 // standing is how everything stands: failures count also where the next apply would try again.
 func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
 	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
+}
+
+// measured is how everything stands on the class of machine that measured it, which is told where that is not this one's.
+func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
+	p, note, err := s.project.AsMeasured(ctx)
+	if note != "" {
+		s.note("Note: %s", view.Clean(note))
+	}
+	return p, err
 }
 
 // noSuchNode suggests the nearest address or, where the pattern stands for all instances of a name, the nearest name.
