@@ -211,6 +211,11 @@ func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *
 			case <-w.stop:
 				return
 			case <-tick.C:
+				select {
+				case <-w.stop: // when looks take longer than a second, there is always a tick
+					return
+				default:
+				}
 				w.look()
 			}
 		}

@@ -261,6 +261,25 @@ func TestDevicesAreReadSideBySide(t *testing.T) {
 	})
 }
 
+// Stop waits for the look that is under way, and for the last one, however slow the driver is.
+func TestAWatchOfASlowDriverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 3 * time.Second
+		d, devices := play(func(Device, int) (Reading, error) {
+			time.Sleep(slow)
+			return Reading{}, nil
+		})
+		for range 20 {
+			w := d.Watch(devices, func(int) bool { return true }, func() {})
+			time.Sleep(3 * slow / 2) // the second look began after one second
+			begun := time.Now()
+			if w.Stop(); time.Since(begun) > 2*slow {
+				t.Errorf("after %s", time.Since(begun))
+			}
+		}
+	})
+}
+
 // A process that nobody sees, and that stays on two devices, is waited for once.
 func TestAProcessOnTwoDevicesStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
