@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -44,18 +45,21 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 	return changed, nil
 }
 
-// complete says that every block of the group has its result in the store.
+// complete says that every sample of the group is in the store: in its block, or gathered from it before that was lost.
 func (g *group) complete(plan *engine.Plan) bool {
-	for _, t := range g.trials {
-		step, ok := plan.Step(t.At.String())
-		if !ok {
-			return false
+	stored := func(a hclspec.Address) bool {
+		step, ok := plan.Step(a.String())
+		if ok {
+			_, ok = step.Stored()
 		}
-		if _, stored := step.Stored(); !stored {
-			return false
-		}
+		return ok
 	}
-	return len(g.trials) > 0
+	ungathered := func(m member) bool {
+		_, out := g.absent[m.name]
+		return !out && !stored(m.bench.Address)
+	}
+	lost := slices.ContainsFunc(g.trials, func(t judge.Block) bool { return !stored(t.At) })
+	return len(g.trials) > 0 && !(lost && slices.ContainsFunc(g.members, ungathered))
 }
 
 // failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store, for
@@ -140,7 +144,8 @@ func needsOf(m member, probes []hclspec.Address) shell.Refs {
 	return r
 }
 
-// causeOf follows what hinders a step to where it begins.
+// causeOf follows what hinders a step to where it begins. What has a result hinders nobody, though it may be that another one
+// was asked for.
 func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
@@ -149,7 +154,7 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 		}
 		return absence{classOf(f), step.Node.Address + ": " + judge.Explain(f)}, true
 	}
-	if step.Action != engine.Blocked && step.Action != engine.Skip {
+	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return absence{}, false
 	}
 	for _, dep := range step.Node.Needs {

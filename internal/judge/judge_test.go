@@ -121,6 +121,10 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 		"it failed": {func(_ *Case, ends map[string]engine.End) {
 			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "crashed", Rule: "oom", Evidence: "out of memory"})
 		}, stats.Failed, "crashed [oom]: out of memory"},
+		"it failed, as was read from a block that was lost since": {func(c *Case, ends map[string]engine.End) {
+			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "block 1: crashed"})
+			ends[first] = engine.End{Never: true, Reason: "needs 9 GPUs"}
+		}, stats.Failed, "block 1: crashed"},
 		"the machine failed the block": {func(_ *Case, ends map[string]engine.End) {
 			ends[first] = lost(cache.Failure{Class: cache.Transient, Message: "no network"})
 		}, stats.Infra, "no network [undiagnosed]"},

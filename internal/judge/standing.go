@@ -19,6 +19,7 @@ type Standings map[string]*standing
 type standing struct {
 	*Member
 	failure *cache.Failure // its own, in a block
+	reading *cache.Failure // of gathering its numbers from all its blocks, some of which may be lost since
 	infra   *cache.Failure // of a block as a whole
 	never   string         // why no device can serve the blocks
 	pending string         // why blocks are still missing
@@ -37,6 +38,7 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		s := &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}}
 		all[m.Name] = s
 		end := ends[m.Bench.Address.String()]
+		s.reading = end.Failure
 		if end.Entry.Dir == "" {
 			continue
 		}
@@ -126,6 +128,8 @@ func (s *standing) take(rows []sample.Measurement) {
 func (s *standing) lacks(at hclspec.Address, end engine.End) {
 	switch {
 	case s.Absent != "":
+	case s.reading != nil && !s.reading.Class.Retried():
+		s.failure = s.reading
 	case end.Never:
 		s.never = end.Reason
 	case end.Failure != nil && end.Failure.Class.Retried():
