@@ -158,6 +158,10 @@ type Summary struct {
 // have been the sample's, or anybody's. That the device was free before and after is then all that is known.
 const NotToldApart = "processes_not_told_apart"
 
+// NotAllTold is the flag of a sample taken where there is only nvidia-smi to ask, which tells neither of critical errors, of the
+// device or its memory, nor why clocks are low: what would have made the sample void may have happened.
+const NotAllTold = "errors_and_slowdowns_not_told"
+
 // Range sums up a quantity over time.
 type Range struct {
 	Min  float64 `json:"min"`
@@ -229,8 +233,12 @@ func (w *Watch) Stop() []Summary {
 	<-w.done
 	w.look()
 	for i := range w.state {
-		if s := &w.state[i]; len(s.foreign) > 0 && !w.apart {
+		s := &w.state[i]
+		if len(s.foreign) > 0 && !w.apart {
 			s.Flags = append(s.Flags, NotToldApart)
+		}
+		if w.driver.Provider == ProviderNvidiaSMI {
+			s.Flags = append(s.Flags, NotAllTold)
 		}
 	}
 	return w.state

@@ -239,6 +239,21 @@ func TestProcessesInANamespace(t *testing.T) {
 	}
 }
 
+// A sample of which not all is known that could make it void says so.
+func TestWhatNvidiaSMIDoesNotTellIsFlagged(t *testing.T) {
+	for provider, want := range map[string][]string{ProviderNVML: nil, ProviderNvidiaSMI: {NotAllTold}} {
+		synctest.Test(t, func(t *testing.T) {
+			d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
+			d.Provider = provider
+			for _, s := range d.Watch(devices, func(int) bool { return true }, func() {}).Stop() {
+				if !slices.Equal(s.Flags, want) {
+					t.Errorf("%s: %q", provider, s.Flags)
+				}
+			}
+		})
+	}
+}
+
 // A slow driver is asked for all devices of a sample at once.
 func TestDevicesAreReadSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
