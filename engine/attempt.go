@@ -134,9 +134,8 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	// What is replaced is found under the planned key, also when this one turned out to be another.
-	if giver, ok := r.Store.(remover); ok && (s.forced || s.follows || s.gone != "") {
-		if err := errors.Join(giver.Remove(s.Key), giver.Remove(r.plan.Steps[s.Node.id].Key)); err != nil {
+	if s.forced || s.follows || s.gone != "" {
+		if err := r.makeWay(s); err != nil {
 			return entry, err
 		}
 	}
@@ -167,6 +166,24 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 
 // remover is a store that can give an entry up. In one that cannot, the entry that is there outlives -replace.
 type remover interface{ Remove(cache.Key) error }
+
+// archive is a store that can keep an entry beside the one that takes its place.
+type archive interface {
+	Supersede(context.Context, cache.Key) error
+}
+
+// makeWay makes room for a result where there is one. What is replaced is found under the planned key, also when this one turned
+// out to be another.
+func (r *run) makeWay(s *Step) error {
+	planned := r.plan.Steps[s.Node.id].Key
+	if keeper, ok := r.Store.(archive); ok && s.Node.History {
+		return errors.Join(keeper.Supersede(r.ctx, s.Key), keeper.Supersede(r.ctx, planned))
+	}
+	if giver, ok := r.Store.(remover); ok {
+		return errors.Join(giver.Remove(s.Key), giver.Remove(planned))
+	}
+	return nil
+}
 
 // supply gives the task the verified results of what it waited for.
 func (r *run) supply(env *Env, n *Node, a *attempt) error {

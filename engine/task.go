@@ -105,6 +105,7 @@ type Node struct {
 	Origin    *Origin       // where its result comes from; nil: its block leaves no choice
 	Lacks     func() string // asked when it would be run: what it needs and cannot be had here; empty: nothing; nil: it needs nothing
 	Standing  *Standing     // what is known of it beforehand; nil: nothing
+	History   bool          // a result of its that another one takes the place of is kept beside that
 	Reads     bool          // its result only says what its inputs say: it is read anew from one that is made anew
 
 	id int // position in the order of its graph

@@ -49,12 +49,16 @@ func measure(pairs []Pair, rule Rule) contrast {
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}
-	if flaw := flawOf(pairs, rule.Pairing == "independent"); flaw != "" {
+	apart := map[string]string{
+		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are only numbers",
+		Runs:          "no verdict: what else changed on the machine from one run to the other is in the difference, so these are only numbers",
+	}[rule.Pairing]
+	if flaw := flawOf(pairs, apart != ""); flaw != "" {
 		return c.without("no verdict: " + flaw)
 	}
-	if rule.Pairing == "independent" {
+	if apart != "" {
 		c.unpaired(pairs, rule)
-		return c.without("no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are only numbers")
+		return c.without(apart)
 	}
 	c.paired(pairs, rule)
 	for i, blocks := range rule.Looks {

@@ -12,6 +12,9 @@ const (
 	Lower  = "lower"  // less is better
 )
 
+// Runs is the pairing of samples that were taken at two times, in blocks that have nothing to do with each other.
+const Runs = "runs"
+
 const (
 	fewest            = 4    // blocks without which no verdict is given
 	toleranceOfMargin = 1e-9 // an estimate this close to the margin, on the log scale, has reached it
@@ -32,7 +35,7 @@ type Rule struct {
 	Tie        float64 // margin of practical equality, relative; 0: 2 %
 	Confidence float64 // of the reported interval, and of the whole sequence of looks; 0: 0.95
 	Looks      []int   // numbers of blocks at which is judged, ascending, from Looks; empty: once, at the blocks there are
-	Pairing    string  // blocked (or empty), or independent: numbers without a verdict
+	Pairing    string  // blocked (or empty); independent or Runs: numbers without a verdict
 }
 
 // Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better.
@@ -132,7 +135,7 @@ func (r Rule) flaw() string {
 		return fmt.Sprintf("no verdict: tie = %v does not lie between 0 and 1", r.Tie)
 	case !(r.Confidence > 0.5 && r.Confidence < 1):
 		return fmt.Sprintf("no verdict: confidence = %v does not lie between 0.5 and 1", r.Confidence)
-	case r.Pairing != "" && r.Pairing != "blocked" && r.Pairing != "independent":
+	case r.Pairing != "" && r.Pairing != "blocked" && r.Pairing != "independent" && r.Pairing != Runs:
 		return fmt.Sprintf("no verdict: pairing = %q is neither blocked nor independent", r.Pairing)
 	}
 	for i := 1; i < len(r.Looks); i++ {

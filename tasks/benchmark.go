@@ -208,7 +208,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		}
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
-		n.Resources = b.trialRequest(members)
+		n.Resources, n.History = b.trialRequest(members), true
 		for _, m := range members {
 			n.Estimate += m.bench.Estimate
 			b.inImage(n, m.bench.Image)

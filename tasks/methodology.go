@@ -15,44 +15,60 @@ import (
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
 // is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
 func (p *Project) methodology(m member) stats.Methodology {
+	fields := p.procedure(m, p.tracesOf)
+	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
+	spec := m.bench.Metrics
+	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
+	for _, c := range spec.Custom {
+		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
+	}
+	return stats.Methodology{Fields: fields}
+}
+
+// procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies what is
+// behind a reference.
+func (p *Project) procedure(m member, content func(hclspec.Address) string) []stats.Field {
 	b := m.bench
-	var out stats.Methodology
-	add := func(name, value string) { out.Fields = append(out.Fields, stats.Field{Name: name, Value: value}) }
+	var fields []stats.Field
+	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
+	// A candidate's own artefact stands by its block alone, since it is what is measured.
+	neutral := func(a hclspec.Address) string {
+		if a.Keyed && p.candidates[a.Key] != nil {
+			return "${" + a.Kind + "." + a.Name + "}"
+		}
+		return content(a)
+	}
 	add("benchmark", b.Address.Name)
-	add("command", p.neutralCommand(b.Command))
+	add("command", expandCommand(b.Command, neutral))
 	if b.Client != (hclspec.Address{}) {
-		add("client", p.tracesOf(b.Client))
+		add("client", content(b.Client))
 	}
 	for _, item := range b.Data {
-		add("data "+item.Name, p.neutral(item.Ref))
+		add("data "+item.Name, neutral(item.Ref))
 	}
 	addEnv := func(prefix string, env map[string]hclspec.Text) {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
-			add(prefix+name, env[name].Expand(p.neutral))
+			add(prefix+name, env[name].Expand(neutral))
 		}
 	}
 	addEnv("env ", b.Env)
 	if srv := b.Server; srv != nil {
-		add("server", p.neutralCommand(srv.Command))
+		add("server", expandCommand(srv.Command, neutral))
 		addEnv("server env ", srv.Env)
 	}
 	if b.Image != (hclspec.Address{}) {
-		add("runs in", p.neutral(b.Image))
+		add("runs in", neutral(b.Image))
 		if client := m.client; client != (hclspec.Address{}) {
-			add("client image", p.tracesOf(client))
+			add("client image", content(client))
 		}
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
 	}
 	if c := b.Canary; c != nil {
-		add("canary", p.neutralCommand(c.Command))
+		add("canary", expandCommand(c.Command, neutral))
 	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
 	add("pairing", b.Design.Pairing)
-	add("metrics", fmt.Sprint(b.Metrics.Format, " ", b.Metrics.File))
-	for _, c := range b.Metrics.Custom {
-		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
-	}
 	if b.GPUs != nil {
 		add("devices", fmt.Sprintf("%d × %s, %d bytes", b.GPUs.Count, b.GPUs.Model, b.GPUs.Memory))
 		if b.GPUs.SMClock > 0 {
@@ -64,27 +80,18 @@ func (p *Project) methodology(m member) stats.Methodology {
 			add("fix "+f.Fix.Address.Name, f.Fix.Effect)
 		}
 	}
-	return out
+	return fields
 }
 
-func (p *Project) neutralCommand(c hclspec.Command) string {
+func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string {
 	if c.Argv == nil {
-		return c.Shell.Expand(p.neutral)
+		return c.Shell.Expand(refer)
 	}
 	words := make([]string, len(c.Argv))
 	for i, w := range c.Argv {
-		words[i] = w.Expand(p.neutral)
+		words[i] = w.Expand(refer)
 	}
 	return strings.Join(words, " ")
-}
-
-// neutral stands for a reference in a methodology: a candidate's own artefact by its block alone, since it is what is
-// measured; anything else by what identifies its content.
-func (p *Project) neutral(a hclspec.Address) string {
-	if a.Keyed && p.candidates[a.Key] != nil {
-		return "${" + a.Kind + "." + a.Name + "}"
-	}
-	return p.tracesOf(a)
 }
 
 // tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else by

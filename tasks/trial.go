@@ -205,10 +205,18 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 	for _, d := range env.Lease.GPUs {
 		r.Devices = append(r.Devices, d.UUID)
 	}
-	for _, item := range m.bench.Data {
-		in := t.refs.Input(env, item.Ref)
-		r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
+	for _, a := range needsOf(m, nil) {
+		if in := t.refs.Input(env, a); a.Kind != "image" { // of which what runs is to be proven first
+			r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
+		}
 	}
+	r.Procedure = t.p.procedure(m, func(a hclspec.Address) string {
+		text := t.p.tracesOf(a)
+		if text == a.String() { // another time there may be something else behind it
+			text += " " + t.refs.Input(env, a).Digest
+		}
+		return text
+	})
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
 	var err error

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type compareFlags struct {
@@ -23,8 +24,11 @@ type compareFlags struct {
 func (a *app) compare() cli.Command {
 	o := &compareFlags{}
 	return cli.Command{
-		Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "holds one candidate against another, by what is stored",
-		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.",
+		Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "holds one candidate against another, or two runs of one, by what is stored",
+		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.\n" +
+			"Or they are what two runs measured of one candidate: 22d33bac/human@2 22d33bac/human@1. A run is a number, or the\n" +
+			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share no blocks, so that there\n" +
+			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as hardware.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
@@ -41,29 +45,16 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	defer s.close()
-	var known []string
-	for _, c := range s.project.Spec.Candidates {
-		known = append(known, c.Key)
-	}
-	for _, name := range []string{one, other} {
-		if !slices.Contains(known, name) {
-			return hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
-		}
-	}
 	by, err := s.compareBlock(o.compare)
 	if err != nil {
 		return err
 	}
-	p, err := s.measured(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := s.project.Pair(ctx, p, one, other, by)
-	if err != nil {
-		return err
-	}
+	found, err := s.pair(ctx, one, other, by)
 	for _, note := range found.Notes {
 		s.note("%s", note)
+	}
+	if err != nil {
+		return err
 	}
 	rows := found.Rows
 	if o.metric != "" {
@@ -85,6 +76,78 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	return refusal(rows)
+}
+
+// pair holds two candidates, or two runs of one, against each other.
+func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (tasks.Paired, error) {
+	candidate := func(name string) bool {
+		return slices.ContainsFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == name })
+	}
+	if candidate(one) && candidate(other) {
+		p, err := s.measured(ctx)
+		if err != nil {
+			return tasks.Paired{}, err
+		}
+		return s.project.Pair(ctx, p, one, other, by)
+	}
+	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
+		return tasks.Paired{}, err
+	}
+	a, err := s.side(one)
+	if err != nil {
+		return tasks.Paired{}, err
+	}
+	b, err := s.side(other)
+	switch {
+	case err != nil:
+		return tasks.Paired{}, err
+	case a.run == "" || b.run == "" || a.candidate != b.candidate:
+		return tasks.Paired{}, &cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one, other),
+			Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the first one", a.candidate)}
+	case a.run == b.run:
+		return tasks.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
+	}
+	return s.project.PairRuns(ctx, a.candidate, a.run, b.run, by)
+}
+
+// side is one of two that are compared: a candidate as it stands, or as a run measured it.
+type side struct{ candidate, run string }
+
+func (s *session) side(text string) (side, error) {
+	var known []string
+	for _, c := range s.project.Spec.Candidates {
+		known = append(known, c.Key)
+	}
+	if slices.Contains(known, text) {
+		return side{candidate: text}, nil
+	}
+	name, run := text, ""
+	at := strings.LastIndex(text, "@")
+	if at >= 0 {
+		name, run = text[:at], text[at+1:]
+	}
+	if !slices.Contains(known, name) {
+		return side{}, hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
+	}
+	var fit, all []string
+	for _, r := range s.project.Runs(name) {
+		all = append(all, fmt.Sprintf("@%d is %s", r.Number, r.Name))
+		if fmt.Sprint(r.Number) == run || len(run) >= len("20060102") && strings.HasPrefix(r.Name, run) {
+			fit = append(fit, r.Name)
+		}
+	}
+	if len(fit) == 1 {
+		return side{name, fit[0]}, nil
+	}
+	what := "no run"
+	if len(fit) > 1 {
+		what = "more than one run"
+	}
+	remedy := "No run that is remembered has measured it."
+	if len(all) > 0 {
+		remedy = "Of those that measured it, " + strings.Join(all, ", ") + "."
+	}
+	return side{}, hint(remedy, "%s of %s is %q", what, name, run)
 }
 
 // compareBlock is the compare of that address; nil when none is named.

@@ -29,13 +29,20 @@ const runTime = "20060102T150405.000"
 // newRun names an apply: names of later ones sort later, also when the clock was set back in between.
 func (p place) newRun(now time.Time) string {
 	now = now.UTC()
-	if files, _ := filepath.Glob(filepath.Join(p.runDir(), "*.jsonl")); len(files) > 0 {
-		text, _, _ := strings.Cut(filepath.Base(slices.Max(files)), "-")
-		if last, err := time.Parse(runTime, text); err == nil && !now.After(last) {
-			now = last.Add(time.Millisecond)
-		}
+	text, _, _ := strings.Cut(p.lastRun(), "-")
+	if last, err := time.Parse(runTime, text); err == nil && !now.After(last) {
+		now = last.Add(time.Millisecond)
 	}
 	return fmt.Sprintf("%s-%d", now.Format(runTime), os.Getpid())
+}
+
+// lastRun is the name of the last apply; empty: there was none.
+func (p place) lastRun() string {
+	files, err := filepath.Glob(filepath.Join(p.runDir(), "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl")
 }
 
 func (p place) createRunLog(run string) (*runLog, error) {
@@ -80,11 +87,7 @@ func (p place) running() []runningNode {
 	if _, held := applylock.Holder(p.applyLock()); !held {
 		return nil
 	}
-	files, err := filepath.Glob(filepath.Join(p.runDir(), "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		return nil
-	}
-	f, err := os.Open(slices.Max(files))
+	f, err := os.Open(filepath.Join(p.runDir(), p.lastRun()+".jsonl"))
 	if err != nil {
 		return nil
 	}

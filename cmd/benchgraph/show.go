@@ -43,6 +43,7 @@ type nodeView struct {
 	Result    *resultView          `json:"result"`
 	Record    json.RawMessage      `json:"record,omitempty"` // what a trial or an image says of itself
 	Attempts  []attemptView        `json:"attempts"`
+	Runs      []tasks.Run          `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
 	Origin    *engine.Origin       `json:"origin,omitempty"`
 }
@@ -107,6 +108,14 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		if v.Kind == "trial" || v.Kind == "image" {
 			if v.Record, err = tasks.Record(e); err != nil {
 				return nil, err
+			}
+		}
+	}
+	if at, err := hclspec.ParseAddress(v.Address); err == nil && v.Kind == "benchmark" {
+		for _, r := range s.project.Runs(at.Key) {
+			if n := r.Blocks[at.Name]; n > 0 {
+				r.Blocks = map[string]int{at.Name: n}
+				v.Runs = append(v.Runs, r)
 			}
 		}
 	}
@@ -183,13 +192,18 @@ func (s *session) showNode(v *nodeView) {
 		if len(t.Devices) > 0 {
 			how += " on " + strings.Join(t.Devices, ", ")
 		}
-		line(fmt.Sprintf("attempt %d", i+1), "%s, %s, %s", t.Start.Local().Format(time.DateTime), view.Duration(t.Attempt.Duration), how)
+		line(fmt.Sprintf("attempt %d", i+1), "%s in run %s, %s, %s", t.Start.Local().Format(time.DateTime), t.Run, view.Duration(t.Attempt.Duration), how)
 		if f := t.Failure; f != nil {
 			for _, more := range []struct{ name, text string }{{"class", view.Class(f)}, {"evidence", f.Evidence}, {"remedy", f.Remedy}, {"log", t.Log}} {
 				if more.text != "" {
 					line("  "+more.name, "%s", more.text)
 				}
 			}
+		}
+	}
+	for _, r := range v.Runs {
+		for _, blocks := range r.Blocks {
+			line(fmt.Sprintf("run %d", r.Number), "%s measured it in %s", r.Name, view.Count(blocks, "block"))
 		}
 	}
 	for _, m := range v.Samples {

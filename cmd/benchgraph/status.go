@@ -66,6 +66,7 @@ type statusDoc struct {
 	Commits  []commitStatus        `json:"commits"`
 	Nodes    []nodeStatus          `json:"nodes"`
 	Applying *applylock.Owner      `json:"applying,omitempty"`
+	Run      string                `json:"run,omitempty"` // the last one, which may still go on
 }
 
 type commitStatus struct {
@@ -103,7 +104,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p)}
+	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p), Run: s.lastRun()}
 	ledger := stats.Ledger{}
 	for _, f := range found {
 		ledger.Universe += f.Universe
@@ -194,6 +195,9 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 	}
 	if len(rows) > 0 {
 		view.Verdicts(w, s.style(w), rows, false)
+	}
+	if doc.Run != "" {
+		fmt.Fprintf(w, "Last run: %s\n", doc.Run)
 	}
 	fmt.Fprint(w, "Nodes: ", view.Number(len(doc.Nodes)))
 	sign := " = "

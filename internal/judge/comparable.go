@@ -6,19 +6,25 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// methodology is how the member was measured, as declared and as its samples say.
+// methodology is how the member was measured: on the hardware that its samples say, and else as declared; of what stood at
+// another time, as its blocks say.
 func (s *standing) methodology() stats.Methodology {
-	classes := map[string]bool{}
-	for _, r := range s.rows {
-		classes[r.Hardware] = true
+	fields := slices.Clip(s.Methodology.Fields)
+	if s.run != "" {
+		fields = nil
+		for _, name := range slices.Sorted(maps.Keys(s.procedure)) {
+			fields = append(fields, stats.Field{Name: name, Value: s.procedure.of(name)})
+		}
 	}
-	hardware := stats.Field{Name: "hardware", Value: strings.Join(slices.Sorted(maps.Keys(classes)), "; ")}
-	return stats.Methodology{Fields: append(slices.Clip(s.Methodology.Fields), hardware)}
+	hardware := values{}
+	for _, r := range s.rows {
+		hardware.add("hardware", r.Hardware)
+	}
+	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware", Value: hardware.of("hardware")})}
 }
 
 // comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was allowed
@@ -28,7 +34,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 	diff, labels := stats.Compatible(own, base.methodology(), c.Allow)
 	row.Methodology = own.Digest()
 	row.Caveats = append(row.Caveats, labels...)
-	if err := stats.Refuse(s.candidate(), base.candidate(), diff); err != nil {
+	if err := stats.Refuse(s.name(), base.name(), diff); err != nil {
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}

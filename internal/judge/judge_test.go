@@ -238,3 +238,57 @@ func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Two runs of a member are held against each other by what their blocks recorded, whatever the file says now.
+func TestTwoRunsOfOneMember(t *testing.T) {
+	type side struct{ says, class, command string }
+	slow, fast := "100%.1f items/s\n", "110%.1f items/s\n"
+	for name, story := range map[string]struct {
+		one, other side
+		allow      string
+		want       stats.Outcome
+		says       string
+	}{
+		"alike":                        {side{fast, "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Inconclusive, "no verdict: what else changed"},
+		"another command":              {side{fast, "x", "./prog 2"}, side{slow, "x", "./prog"}, "", stats.NotComparable, `c/one@r2 and c/one@r1 are not comparable: command: "./prog 2" against "./prog"`},
+		"other hardware":               {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "", stats.NotComparable, "hardware: "},
+		"other hardware, as was meant": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "hardware", stats.Inconclusive, "in spite of a different hardware"},
+		"nothing recorded":             {side{fast, "x", "./prog"}, side{slow, "x", ""}, "command", stats.NotComparable, "an earlier version"},
+		"it fails now":                 {side{"none%.0f", "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Failed, "metric_missing"},
+		"it failed then":               {side{fast, "x", "./prog"}, side{"none%.0f", "x", "./prog"}, "", stats.NoBaseline, "it failed in run r1"},
+		"it was left out":              {side{fast, "x", "./prog"}, side{}, "", stats.NotRun, "no sample"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := contest()
+			c.Allow = strings.Fields(story.allow)
+			run := func(name string, s side) Run {
+				r := Run{Name: name}
+				ends := measured(t, c, map[string]string{"base": "%.1f", "one": s.says})
+				for i, b := range c.Groups[0].Blocks {
+					e := ends[b.At.String()].Entry
+					own := sample.Member{}
+					switch {
+					case s.says == "":
+						own.Skipped = "it failed in block 1"
+					case s.command != "":
+						own.Procedure = []stats.Field{{Name: "command", Value: s.command}}
+					}
+					rec := sample.Record{Block: i + 1, Order: []string{"one"}, Members: map[string]sample.Member{"one": own}}
+					rec.Class.CPU = s.class
+					record(t, e.Dir, rec)
+					r.Blocks = append(r.Blocks, e)
+				}
+				return r
+			}
+			rows, err := c.Runs(&c.Groups[0], &c.Groups[0].Members[1], run("r2", story.one), run("r1", story.other))
+			must(t, err)
+			if len(rows) != 1 || rows[0].Outcome != story.want || !strings.Contains(rows[0].Reason+strings.Join(rows[0].Caveats, " "), story.says) {
+				t.Fatalf("%+v", rows)
+			}
+			row := rows[0]
+			if row.Candidate != "c/one@r2" || row.Against != "c/one@r1" || row.Outcome == stats.Inconclusive && (row.Blocks != 4 || row.Effect < 0.09) {
+				t.Errorf("%+v", row)
+			}
+		})
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -27,6 +29,23 @@ type standing struct {
 	rows    []sample.Measurement
 	series  map[string]map[int]float64 // metric → block → value
 	units   map[string]string
+
+	run       string // all of it is from one run; empty: it is as everything stands now
+	procedure values // how it was measured, as the blocks that were read say
+	artefacts values // digests of what was measured, by node, likewise
+	silent    bool   // one of them does not say it
+}
+
+func newStanding(m *Member) *standing {
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, procedure: values{}, artefacts: values{}}
+}
+
+// name is the candidate and, where that is not what stands now, the run.
+func (s *standing) name() string {
+	if s.run == "" {
+		return s.candidate()
+	}
+	return s.candidate() + "@" + s.run
 }
 
 // Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not all
@@ -35,7 +54,7 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 	all := make(Standings, len(g.Members))
 	for i := range g.Members {
 		m := &g.Members[i]
-		s := &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}}
+		s := newStanding(m)
 		all[m.Name] = s
 		end := ends[m.Bench.Address.String()]
 		s.reading = end.Failure
@@ -87,25 +106,31 @@ func (all Standings) read(e cache.Entry, names []string) error {
 		return err
 	}
 	for _, name := range names {
-		s := all[name]
-		own, ok := rec.Members[name]
-		switch {
-		case !ok || own.Skipped != "":
-			continue
-		case own.Failure != nil:
-			s.failure = own.Failure
-			continue
-		}
-		rows, err := rec.Measurements(e, s.Bench, name)
-		var missing *engine.Failure
-		switch {
-		case errors.As(err, &missing):
-			s.failure = &missing.Failure
-		case err != nil:
+		if err := all[name].read(e, rec); err != nil {
 			return err
 		}
-		s.take(rows)
 	}
+	return nil
+}
+
+// read reads what one block has of the member.
+func (s *standing) read(e cache.Entry, rec *sample.Record) error {
+	own, ok := rec.Members[s.Name]
+	switch {
+	case !ok || own.Skipped != "":
+		return nil
+	case own.Failure != nil:
+		s.failure = own.Failure
+		return nil
+	}
+	rows, err := rec.Measurements(e, s.Bench, s.Name)
+	if missing, ok := errors.AsType[*engine.Failure](err); ok {
+		s.failure = &missing.Failure
+	} else if err != nil {
+		return err
+	}
+	s.take(rows)
+	s.note(own)
 	return nil
 }
 
@@ -122,6 +147,32 @@ func (s *standing) take(rows []sample.Measurement) {
 		s.series[r.Metric][r.Block] = r.Value
 		s.units[r.Metric] = r.Unit
 	}
+}
+
+// note takes over how the member was measured, and what.
+func (s *standing) note(own sample.Member) {
+	s.silent = s.silent || len(own.Procedure) == 0
+	for _, f := range own.Procedure {
+		s.procedure.add(f.Name, f.Value)
+	}
+	for _, a := range own.Artefacts {
+		s.artefacts.add(a.Node, a.Digest)
+	}
+}
+
+// values are what blocks say of things by name. Mostly they agree.
+type values map[string]map[string]bool
+
+func (v values) add(name, value string) {
+	if v[name] == nil {
+		v[name] = map[string]bool{}
+	}
+	v[name][value] = true
+}
+
+// of are all values of one thing, as one.
+func (v values) of(name string) string {
+	return strings.Join(slices.Sorted(maps.Keys(v[name])), "; ")
 }
 
 // lacks notes that a block has no result.

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -26,11 +27,16 @@ func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comp
 		if !known && !primary {
 			continue
 		}
+		rule := ruleOf(c.Compare, g, base, metric, better)
 		contrasts := make([][]stats.Pair, len(fit))
 		for i, s := range fit {
-			contrasts[i] = pairs(s.series[metric], base.series[metric])
+			if rule.Pairing == stats.Runs {
+				contrasts[i] = unpaired(s.series[metric], base.series[metric])
+			} else {
+				contrasts[i] = pairs(s.series[metric], base.series[metric])
+			}
 		}
-		for i, v := range stats.JudgeTogether(contrasts, ruleOf(c.Compare, g, base, metric, better)) {
+		for i, v := range stats.JudgeTogether(contrasts, rule) {
 			row := fit[i].row
 			row.Metric, row.Primary, row.Unit = metric, primary, base.units[metric]
 			rows = append(rows, v.Into(row))
@@ -83,5 +89,20 @@ func pairs(candidate, against map[int]float64) []stats.Pair {
 			list = append(list, stats.Pair{Block: block, Candidate: candidate[block], Against: other})
 		}
 	}
+	return list
+}
+
+// unpaired are all samples of both sides. None has to do with the one beside it.
+func unpaired(candidate, against map[int]float64) []stats.Pair {
+	var list []stats.Pair
+	for _, value := range candidate {
+		list = append(list, stats.Pair{Candidate: value, Against: math.NaN()})
+	}
+	for _, value := range against {
+		list = append(list, stats.Pair{Candidate: math.NaN(), Against: value})
+	}
+	slices.SortFunc(list, func(a, b stats.Pair) int {
+		return cmp.Or(cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Against, b.Against))
+	})
 	return list
 }

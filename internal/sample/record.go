@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 // What lies in the result of a block.
@@ -42,6 +43,7 @@ type Member struct {
 	Devices   []string         `json:"devices,omitempty"`
 	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
+	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
 }
 
 // Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the

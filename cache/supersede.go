@@ -1,0 +1,47 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Superseded is the key of the result of an attempt after another one took its place under the key that both have.
+func Superseded(key Key, attempt string) Key { return superseded(key, attempt).Key() }
+
+func superseded(key Key, attempt string) *Description {
+	d := Describe("superseded")
+	d.Add("key", key.String())
+	d.Add("attempt", attempt)
+	return d
+}
+
+// Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own, which
+// nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at least one of
+// the two places.
+func (d *Disk) Supersede(ctx context.Context, key Key) error {
+	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, ErrMiss) {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
+	return d.Remove(key)
+}
+
+func (d *Disk) keepAside(ctx context.Context, key Key) error {
+	entry, err := d.Get(ctx, key, true)
+	if err != nil {
+		return err
+	}
+	dir, err := d.Scratch()
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(dir, FilesDir), os.DirFS(entry.Dir)); err != nil {
+		return errors.Join(err, RemoveTree(dir))
+	}
+	text := superseded(key, entry.Log)
+	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created, Duration: entry.Duration, Log: entry.Log}
+	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
+	return err
+}
