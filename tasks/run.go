@@ -20,8 +20,11 @@ type Run struct {
 	Blocks map[string]int `json:"blocks"` // by benchmark
 }
 
-// Runs are the applies that measured a candidate, the first one first.
+// Runs are the applies that measured a candidate, the first one first. What is measured without a candidate has none.
 func (p *Project) Runs(candidate string) []Run {
+	if candidate == "" {
+		return nil
+	}
 	byName := map[string]*Run{}
 	for _, g := range p.groups {
 		m := g.member(candidate)
