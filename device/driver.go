@@ -113,7 +113,7 @@ type Driver struct {
 type source interface {
 	read(Device) (Reading, error)
 	link(a, b Device) Link
-	close()
+	close(busy bool) // busy: somebody is asking it, and may be for ever
 }
 
 // DriverOptions say how the driver is found and what of it may be used.
@@ -222,11 +222,13 @@ func (d *Driver) Link(a, b Device) Link {
 	return d.source.link(a, b)
 }
 
-// Close lets go of the driver, but not of one that is being asked: it may hang.
+// Close lets go of the driver.
 func (d *Driver) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.source != nil && len(d.asked) == 0 {
-		d.source.close()
+	if d.source == nil {
+		return
 	}
+	d.mu.Lock()
+	busy := len(d.asked) > 0
+	d.mu.Unlock()
+	d.source.close(busy)
 }

@@ -2,12 +2,19 @@ package device
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
@@ -154,6 +161,32 @@ func TestNvidiaSMI(t *testing.T) {
 			}
 		})
 	}
+	t.Run("closed while it hangs", func(t *testing.T) {
+		dir := t.TempDir()
+		t.Setenv("PATH", dir+":/usr/bin:/bin")
+		const script = "case $* in *version*) echo 550.1;; *--id*) echo $$ >%[1]s/new; mv %[1]s/new %[1]s/pid; exec sleep 1000;; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac"
+		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), fmt.Appendf(nil, "#!/bin/sh\n"+script+"\n", dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
+		if len(d.Devices) != 1 {
+			t.Fatalf("%+v", d)
+		}
+		failed := make(chan error)
+		go func() { _, err := d.Read(d.Devices[0]); failed <- err }()
+		var text []byte
+		for err := error(fs.ErrNotExist); err != nil; time.Sleep(time.Millisecond) {
+			text, err = os.ReadFile(filepath.Join(dir, "pid"))
+		}
+		d.Close()
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err := errors.Join(err, unix.Kill(pid, 0)); !errors.Is(err, unix.ESRCH) {
+			t.Errorf("it still runs: %v", err)
+		}
+		if err := <-failed; err == nil {
+			t.Error("it answered")
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("PATH", dir+":/usr/bin:/bin")

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,7 +16,12 @@ import (
 const maxSMI = 1 << 20
 
 // smiSource asks the driver's command line tool, where the library cannot be loaded.
-type smiSource struct{ path string }
+type smiSource struct {
+	path    string
+	open    context.Context // reads end with it
+	end     func()
+	running sync.RWMutex // held for reading while one runs
+}
 
 // openSMI lists the devices that nvidia-smi tells of.
 func openSMI(ctx context.Context) (*Driver, error) {
@@ -23,7 +29,8 @@ func openSMI(ctx context.Context) (*Driver, error) {
 	if err != nil {
 		return nil, errors.New("nvidia-smi is not in PATH")
 	}
-	s := &smiSource{path}
+	s := &smiSource{path: path}
+	s.open, s.end = context.WithCancel(context.Background())
 	out, err := s.ask(ctx, "--query-gpu=index,uuid,name,memory.total,memory.used")
 	if err != nil {
 		return nil, err
@@ -43,6 +50,8 @@ func openSMI(ctx context.Context) (*Driver, error) {
 
 // ask runs one query and returns its lines of comma-separated values.
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
+	s.running.RLock()
+	defer s.running.RUnlock()
 	ctx, cancel := context.WithTimeout(ctx, silence) // a driver that hangs must not hang a plan
 	defer cancel()
 	var out, problem limited
@@ -59,12 +68,26 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 }
 
 func (s *smiSource) link(_, _ Device) Link { return Link{} }
-func (s *smiSource) close()                {}
+
+// close ends what runs, and waits until it has ended, unless the driver keeps it from that.
+func (s *smiSource) close(bool) {
+	s.end()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Lock()
+		defer s.running.Unlock()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+	}
+}
 
 // read asks for a device's memory, utilization, temperature and power, and for who uses it.
 func (s *smiSource) read(d Device) (Reading, error) {
 	r := Reading{Processes: []Process{}}
-	out, err := s.ask(context.Background(), "--id="+d.UUID, "--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
+	out, err := s.ask(s.open, "--id="+d.UUID, "--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
 	if err != nil {
 		return r, err
 	}
@@ -77,7 +100,7 @@ func (s *smiSource) read(d Device) (Reading, error) {
 	if watts, err := strconv.ParseFloat(f[3], 64); err == nil {
 		r.Power = &watts
 	}
-	out, err = s.ask(context.Background(), "--id="+d.UUID, "--query-compute-apps=pid,used_memory")
+	out, err = s.ask(s.open, "--id="+d.UUID, "--query-compute-apps=pid,used_memory")
 	if err != nil {
 		return r, err
 	}

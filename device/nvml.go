@@ -51,7 +51,7 @@ func openNVML(library string) (*Driver, error) {
 		}
 	}
 	if err := s.list(d); err != nil {
-		s.close()
+		s.close(false)
 		return nil, fmt.Errorf("NVML: %w", err)
 	}
 	return d, nil
@@ -69,7 +69,10 @@ func (s *nvmlSource) has(name string) bool {
 	return known
 }
 
-func (s *nvmlSource) close() {
+func (s *nvmlSource) close(busy bool) {
+	if busy { // it might wait for what hangs
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, set := range s.events {

@@ -22,7 +22,7 @@ func (p *played) read(d Device) (Reading, error) {
 	return p.at(d, int(time.Since(p.begun)/time.Second))
 }
 func (p *played) link(_, _ Device) Link { return Link{} }
-func (p *played) close()                { p.closed.Store(true) }
+func (p *played) close(busy bool)       { p.closed.Store(!busy) }
 
 func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
 	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
