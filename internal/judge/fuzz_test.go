@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -84,6 +85,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add(record)
 	f.Add(bytes.ReplaceAll(record, []byte(`"failure"`), []byte(`"skipped":"x","f"`)))
+	f.Add([]byte(`{"block": -1, "members": {"one": {"procedure": [{"name": "fix a", "value": "\u0000"}, {"name": "fix a"}], "artefacts": [{"node": "wheel.a[\"c/one\"]", "digest": "0"}]}}}`))
 	c := contest()
 	dir := f.TempDir()
 	for _, name := range []string{"base", "one"} {
@@ -92,28 +94,42 @@ func FuzzRecord(f *testing.F) {
 		}
 		fuzzing.Place(f, filepath.Join(dir, name, sample.StdoutFile))([]byte("7 items/s\n"))
 	}
-	store := fuzzing.Place(f, filepath.Join(dir, sample.RecordFile))
+	entry, store := cache.Entry{Dir: dir}, fuzzing.Place(f, filepath.Join(dir, sample.RecordFile))
 	ends := map[string]engine.End{}
 	for _, b := range c.Groups[0].Blocks {
-		ends[b.At.String()] = engine.End{Entry: cache.Entry{Dir: dir}}
+		ends[b.At.String()] = engine.End{Entry: entry}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		store(text)
 		var found Findings
-		var err error
+		var rows []stats.Comparison
+		var err, failed error
 		fuzzing.Frugal(t, len(text), func() {
 			found, err = c.Judge(ends)
+			rows, failed = c.Runs(&c.Groups[0], &c.Groups[0].Members[1], Run{"2", []cache.Entry{entry}}, Run{"1", []cache.Entry{entry, entry}})
 			sample.Summary(text)
 		})
 		var rec sample.Record
 		if unread := json.Unmarshal(text, &rec) != nil; (err != nil) != unread {
 			t.Fatalf("unreadable: %t, and %v", unread, err)
 		}
+		if (failed != nil) != (err != nil) {
+			t.Fatalf("all blocks: %v; two runs: %v", err, failed)
+		}
 		if err == nil {
 			sound(t, found)
+			sound(t, Findings{Comparisons: renamed(rows)})
 			again(t, &rec)
 		}
 	})
+}
+
+// renamed are rows of two runs without the name of the run.
+func renamed(rows []stats.Comparison) []stats.Comparison {
+	for i := range rows {
+		rows[i].Candidate, _, _ = strings.Cut(rows[i].Candidate, "@")
+	}
+	return rows
 }
 
 // again fails unless what was read is written as it would be read once more.
