@@ -99,6 +99,14 @@ func (j *Journal) Load() error {
 	return j.err
 }
 
+// Current says whether the file has just what was taken in: what was asked would have the same answer now.
+func (j *Journal) Current() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	info, err := j.file.Stat()
+	return j.asks && j.err == nil && still(j.file, j.path) && err == nil && info.Size() == j.read
+}
+
 // asked reads what there is when nothing was read yet.
 func (j *Journal) asked() {
 	if !j.asks && j.err == nil {

@@ -1,6 +1,9 @@
 package cache
 
 import (
+	"errors"
+	"io/fs"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +39,16 @@ func (d *Disk) Intact(o *Outline, used bool) bool {
 		}
 	}
 	return true
+}
+
+// Absent says whether there is no entry under any of the keys, and none under any of the content keys.
+func (d *Disk) Absent(keys, contents []Key) bool {
+	var st unix.Stat_t
+	there := func(key Key) bool { return !errors.Is(d.lstat(entryPath(key), &st), fs.ErrNotExist) }
+	linked := func(content Key) bool {
+		return !errors.Is(unix.Lstat(d.contentLink(content), &st), fs.ErrNotExist)
+	}
+	return !slices.ContainsFunc(keys, there) && !slices.ContainsFunc(contents, linked)
 }
 
 // used says whether a meta file has the size that it should have, and notes the use.

@@ -42,6 +42,7 @@ type Step struct {
 	refused  bool        // to run it anew was asked for, and cannot be done
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
+	asked    *Asked      // what the store was asked for in vain; nil: nothing
 	damage   string      // what is wrong with the result that was there; empty: nothing
 	gone     string      // what is gone of the result that is in the store; empty: nothing
 }
@@ -52,6 +53,21 @@ func (s *Step) Stored() (cache.Meta, bool) {
 		return cache.Meta{}, false
 	}
 	return *s.entry, true
+}
+
+// Asked is what the store was asked for and did not have as a whole.
+type Asked struct {
+	Keys, Contents []cache.Key  // under which there is nothing
+	Gone           []cache.Meta // what is there, and something of it that lay elsewhere is not
+	Damaged        bool         // something was there, and was put out of the way
+}
+
+// Asked is what the store was asked for in vain, until there was a result or there was none.
+func (s *Step) Asked() Asked {
+	if s.asked == nil {
+		return Asked{}
+	}
+	return *s.asked
 }
 
 // Plan says for every node of a graph what is to be done and why: plain data that printing, JSON, tests and Apply read.
@@ -125,6 +141,9 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		idle:        make([]bool, len(g.nodes)),
 		first:       make(map[cache.Key]*Node),
 	}
+	if p.stood() {
+		return p.plan, nil
+	}
 	for i, n := range g.nodes {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -143,6 +162,18 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		p.settle(ctx, &p.plan.Steps[i])
 	}
 	return p.plan, nil
+}
+
+// stood says whether everything stands, and fills in what is said of it then.
+func (p *planner) stood() bool {
+	nodes := p.plan.Graph.nodes
+	if slices.ContainsFunc(nodes, func(n *Node) bool { return n.Standing == nil }) {
+		return false
+	}
+	for i, n := range nodes {
+		p.plan.Steps[i] = Step{Node: n, Action: n.Standing.Action, Reason: n.Standing.Reason, Key: n.Standing.Key, entry: n.Standing.Result}
+	}
+	return true
 }
 
 // look finds out what is stored of a node and what becomes of it, knowing that of all that the node waits for.

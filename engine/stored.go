@@ -59,10 +59,10 @@ func (p *planner) settled(n *Node) bool {
 // that it needs that it ended well.
 func (p *planner) stored(ctx context.Context, s *Step) (bool, error) {
 	n := s.Node
-	own, err := p.take(ctx, s, upToDate, func() (cache.Entry, error) { return p.Store.Get(ctx, s.Key, false) })
+	own, err := p.take(ctx, s, upToDate, s.Key, func(key cache.Key) (cache.Entry, error) { return p.Store.Get(ctx, key, false) })
 	found := own
 	if !found && err == nil && p.allStored(n) {
-		found, err = p.take(ctx, s, sameContent, func() (cache.Entry, error) { return p.Store.Find(ctx, contentKey(&p.text, n, p)) })
+		found, err = p.take(ctx, s, sameContent, contentKey(&p.text, n, p), func(content cache.Key) (cache.Entry, error) { return p.Store.Find(ctx, content) })
 	}
 	if err != nil {
 		return false, err
@@ -81,10 +81,10 @@ func (p *planner) stored(ctx context.Context, s *Step) (bool, error) {
 	return found, nil
 }
 
-// take asks the store and takes what it has, if it is whole, as the node's result.
-func (p *planner) take(ctx context.Context, s *Step, reason string, ask func() (cache.Entry, error)) (bool, error) {
+// take asks the store for a key and takes what it has, if it is whole, as the node's result. Else it notes what there is.
+func (p *planner) take(ctx context.Context, s *Step, reason string, key cache.Key, ask func(cache.Key) (cache.Entry, error)) (bool, error) {
 	n := s.Node
-	entry, err := ask()
+	entry, err := ask(key)
 	if err == nil {
 		s.gone, err = n.kept(ctx, entry)
 		if err == nil && s.gone == "" {
@@ -92,11 +92,21 @@ func (p *planner) take(ctx context.Context, s *Step, reason string, ask func() (
 			return true, nil
 		}
 	}
+	if s.asked == nil {
+		s.asked = &Asked{}
+	}
 	switch {
+	case err == nil:
+		s.asked.Gone = append(s.asked.Gone, entry.Meta)
 	case errors.Is(err, cache.ErrDamaged):
+		s.asked.Damaged = true
 		s.damage = err.Error() // the store tells it once: the entry is out of the way now
-	case err != nil && !errors.Is(err, cache.ErrMiss):
+	case !errors.Is(err, cache.ErrMiss):
 		return false, fmt.Errorf("%s: %w", n.Address, err)
+	case reason == sameContent:
+		s.asked.Contents = append(s.asked.Contents, key)
+	default:
+		s.asked.Keys = append(s.asked.Keys, key)
 	}
 	return false, nil
 }

@@ -115,6 +115,7 @@ type Node struct {
 // changed since. The node is not looked at again, so that it needs no Task. All that it waits for stands as well.
 type Standing struct {
 	Key    cache.Key
+	Action Action // Blocked, and Cached or Skip without either: only where all nodes of the graph stand
 	Reason string
 	Result *cache.Meta // of which only Key and Digest are known; nil: the node is excluded
 }

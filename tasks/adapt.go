@@ -39,6 +39,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 			if gap, out := p.cannot(plan, g, m); out {
 				p.dropped[address] = gap
 				changed = true
+				p.noteMissing(plan, g)
 			}
 		}
 	}

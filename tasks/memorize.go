@@ -34,6 +34,13 @@ func (p *Project) Memorize(ctx context.Context, plan *engine.Plan) error {
 	if err := p.writeDown(ctx, m, plan); err != nil {
 		return err
 	}
+	if m.Still = p.still(m, plan); m.Still != nil {
+		journal, ok := p.journalThing(ctx)
+		if !ok {
+			return nil
+		}
+		m.World = append(m.World, journal)
+	}
 	return m.Write(p.MemoFile)
 }
 

@@ -93,6 +93,7 @@ type Project struct {
 	excluded   map[string]absence                           // by candidate
 	probes     map[string][]hclspec.Address                 // known issues to be asked about, by candidate
 	hardware   string                                       // class of this machine, as samples record it
+	missed     []cache.Key                                  // blocks that were looked for before members were dropped
 	as         *machineClass                                // another class, as on whose machine it is planned; nil: this machine's
 	models     map[string]*regexp.Regexp
 	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
@@ -191,6 +192,7 @@ type PlanOptions struct {
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.maker.Forget()
+	p.missed = nil
 	for {
 		graph, err := p.graph(ctx)
 		if err != nil {

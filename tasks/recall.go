@@ -73,11 +73,14 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 			return nil, false
 		}
 	}
+	if m.Still != nil && (findings || slices.Contains(changed, true) || !check.Still(m.Still)) {
+		return nil, false
+	}
 	if len(known.Spec.Tasks) > 0 {
 		go c.Journal.Load() // it will be asked soon; what is wrong with it is told then
 	}
 	p := newProject(c, &known.Spec, lock)
-	if !p.sameBuilds(ctx, &known) || !p.sameImages(ctx, m) {
+	if !p.sameBuilds(ctx, &known) || !p.sameImages(ctx, m) || !p.stillFits(m) {
 		return nil, false
 	}
 	p.hardware = known.Hardware
@@ -108,7 +111,8 @@ func (p *Project) sameBuilds(ctx context.Context, was *common) bool {
 	return true
 }
 
-// sameImages says whether the engine still has all images that results stand for. It is asked once, as in any plan.
+// sameImages says whether the engine still has all images that results stand for, and none of which it had none. It is asked once,
+// as in any plan.
 func (p *Project) sameImages(ctx context.Context, m *memo.Memo) bool {
 	for i := range m.Nodes {
 		id := m.Nodes[i].Outside
@@ -119,7 +123,18 @@ func (p *Project) sameImages(ctx context.Context, m *memo.Memo) bool {
 			return false
 		}
 	}
-	return true
+	if m.Still == nil {
+		return true
+	}
+	return !slices.ContainsFunc(m.Still.Gone, func(g memo.Gone) bool {
+		has, err := p.maker.Has(ctx, g.Outside)
+		return err != nil || has
+	})
+}
+
+// stillFits says whether this machine could serve what has no result, as when the memo was made.
+func (p *Project) stillFits(m *memo.Memo) bool {
+	return !slices.ContainsFunc(m.Nodes, func(n memo.Node) bool { return n.Action != "" && p.Pool.Fits(n.Request) != nil })
 }
 
 // stands fills in what is known of the nodes for which nothing has changed.
@@ -127,10 +142,13 @@ func (r *recalled) stands() {
 	r.standing, r.results = make([]engine.Standing, len(r.Nodes)), make([]cache.Meta, len(r.Nodes))
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		r.standing[i] = engine.Standing{Key: n.Key, Reason: n.Reason}
-		if !n.Excluded {
+		r.standing[i] = engine.Standing{Key: n.Key, Action: n.Action, Reason: n.Reason}
+		switch {
+		case n.Excluded:
+			r.standing[i].Action = engine.Skip
+		case n.Action == "":
 			r.results[i] = cache.Meta{Key: n.Entry.Key, Digest: n.Digest}
-			r.standing[i].Result = &r.results[i]
+			r.standing[i].Action, r.standing[i].Result = engine.Cached, &r.results[i]
 		}
 	}
 }

@@ -98,11 +98,12 @@ func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
 		return "", context.Cause(ctx)
 	case err != nil:
 		return "the engine does not say whether it has its image", nil
-	case !has:
+	}
+	t.made.found(e.Key, rec.ID)
+	if !has {
 		return "its image is no longer in the engine", nil
 	}
 	t.Room.Made(t.Spec.Address.String(), rec.ID, rec.Size)
-	t.made.found(e.Key, rec.ID)
 	return "", nil
 }
 

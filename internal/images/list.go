@@ -22,7 +22,7 @@ func (m *Maker) Has(ctx context.Context, id string) (bool, error) {
 	return m.made.has(id), nil
 }
 
-// IDOf is the image that a result stands for; empty: nobody asked whether it is kept.
+// IDOf is the image that a result stands for; empty: nobody asked whether it is kept, or the engine did not say.
 func (m *Maker) IDOf(result cache.Key) string { return m.made.idOf(result) }
 
 // list has the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are made.

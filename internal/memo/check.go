@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 // Store is where results are.
 type Store interface {
 	Intact(o *cache.Outline, use bool) bool
+	Absent(keys, contents []cache.Key) bool
 }
 
 // Checker compares a memo with how things are now.
@@ -89,6 +91,12 @@ func (c *Checker) Changed(ctx context.Context, m *Memo) (changed []bool, ok bool
 		}
 	}
 	return entries, !gone.Load() && ctx.Err() == nil
+}
+
+// Still says whether the store has nothing of what nodes without a result were looked for under, and all of which only the rest
+// is gone.
+func (c *Checker) Still(s *Still) bool {
+	return c.store.Absent(s.Keys, s.Contents) && !slices.ContainsFunc(s.Gone, func(g Gone) bool { return !c.store.Intact(&g.Entry, true) })
 }
 
 // same says whether a thing is as it was.

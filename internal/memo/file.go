@@ -19,7 +19,7 @@ import (
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 4\n"
+const magic = "benchgraph memo 5\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -99,6 +99,7 @@ func (m *Memo) encode() []byte {
 	for i := range m.Nodes {
 		w.node(&m.Nodes[i])
 	}
+	w.still(m.Still)
 	copy(w.data, magic)
 	binary.LittleEndian.PutUint32(w.data[len(magic):], crc32.Checksum(w.data[len(magic)+4:], table))
 	return w.data
@@ -117,6 +118,7 @@ func decode(data []byte) (*Memo, error) {
 	for i := range m.Nodes {
 		r.node(&m.Nodes[i], i, len(m.Files))
 	}
+	m.Still = r.still()
 	if r.bad || r.rest != "" {
 		return nil, errDamaged
 	}
@@ -193,17 +195,36 @@ func (w *writer) node(n *Node) {
 	if n.Digest != "" {
 		w.text(n.Digest)
 		w.text(n.Outside)
-		w.key(n.Entry.Key)
-		w.number(int(n.Entry.Meta))
-		writeAll(w, n.Entry.Files, func(f cache.File) {
-			w.text(f.Path)
-			w.flags(f.Link != "")
-			w.number(int(f.Size))
-		})
+		w.outline(&n.Entry)
+	} else {
+		w.text(string(n.Action))
 	}
 	w.number(n.Block.length)
 	w.number(n.Block.offset)
 	w.number(int(n.Block.sum))
+}
+
+func (w *writer) outline(o *cache.Outline) {
+	w.key(o.Key)
+	w.number(int(o.Meta))
+	writeAll(w, o.Files, func(f cache.File) {
+		w.text(f.Path)
+		w.flags(f.Link != "")
+		w.number(int(f.Size))
+	})
+}
+
+func (w *writer) still(s *Still) {
+	w.flags(s != nil)
+	if s == nil {
+		return
+	}
+	writeAll(w, s.Keys, w.key)
+	writeAll(w, s.Contents, w.key)
+	writeAll(w, s.Gone, func(g Gone) {
+		w.outline(&g.Entry)
+		w.text(g.Outside)
+	})
 }
 
 func (w *writer) request(q *device.Request) {
@@ -301,6 +322,7 @@ func (r *reader) indices(below int) []int32 {
 const (
 	minThing = 9
 	minNode  = 51
+	minGone  = 35
 	minFile  = 3
 )
 
@@ -332,21 +354,48 @@ func (r *reader) node(n *Node, index, files int) {
 	}
 	if flags&2 != 0 {
 		n.Digest, n.Outside = r.text(), r.text()
-		n.Entry.Key, n.Entry.Meta = r.key(), int64(r.number())
-		n.Entry.Files = make([]cache.File, r.count(minFile))
-		for i := range n.Entry.Files {
-			f := &n.Entry.Files[i]
-			f.Path = r.text()
-			if r.byte() != 0 {
-				f.Link = linked
-			}
-			f.Size = int64(r.number())
-		}
+		n.Entry = r.outline()
+	} else {
+		n.Action = engine.Action(r.text())
 	}
 	n.Block = Block{length: r.number(), offset: r.number(), sum: uint32(r.number())}
 	if n.Block.length < 0 || n.Block.length > longestBlock || n.Block.offset < 0 {
 		r.fail()
 	}
+}
+
+func (r *reader) outline() (o cache.Outline) {
+	o.Key, o.Meta = r.key(), int64(r.number())
+	o.Files = make([]cache.File, r.count(minFile))
+	for i := range o.Files {
+		f := &o.Files[i]
+		f.Path = r.text()
+		if r.byte() != 0 {
+			f.Link = linked
+		}
+		f.Size = int64(r.number())
+	}
+	return o
+}
+
+func (r *reader) still() *Still {
+	if r.byte() == 0 {
+		return nil
+	}
+	s := &Still{Keys: r.keys(), Contents: r.keys()}
+	s.Gone = make([]Gone, r.count(minGone))
+	for i := range s.Gone {
+		s.Gone[i] = Gone{r.outline(), r.text()}
+	}
+	return s
+}
+
+func (r *reader) keys() []cache.Key {
+	all := make([]cache.Key, r.count(len(cache.Key{})))
+	for i := range all {
+		all[i] = r.key()
+	}
+	return all
 }
 
 // longestBlock bounds what a damaged memo makes us allocate.

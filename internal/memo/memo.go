@@ -20,11 +20,25 @@ type Memo struct {
 	World  []Thing   // what the plan as a whole depends on: likewise
 	Files  []Thing   // the project's files that single nodes depend on, all of them regular
 	Nodes  []Node    // each after all that it waits for
+	Still  *Still    // what nodes without a result depend on, if some of them stand; nil: none does
 	Used   time.Time // when the store was last told that the results are in use, to the second
 	Common []byte    // what the owner needs to make nodes anew, whichever they are
 
 	blocks   []byte // of nodes, one after the other, when they have been added and not read
 	identity uint32 // of the file with the blocks
+}
+
+// Still is what has to be as it was so that nodes without a result stand. Only all nodes together do then.
+type Still struct {
+	Keys     []cache.Key // under which the store had nothing
+	Contents []cache.Key // likewise, of contents
+	Gone     []Gone
+}
+
+// Gone is a result of which something that is not in the store is gone.
+type Gone struct {
+	Entry   cache.Outline
+	Outside string // what that was, for its owner to ask about
 }
 
 // Thing is something in the file system as it was looked at.
@@ -60,7 +74,8 @@ type Node struct {
 	Key      cache.Key
 	Reason   string
 	Excluded bool          // declared not to be run, for Reason
-	Digest   string        // of its result; empty: it had none, and is to be looked at in any case
+	Action   engine.Action // Still: of a node that stands without a result; empty: it does not
+	Digest   string        // of its result; empty: it had none, and is to be looked at if it does not stand without one
 	Entry    cache.Outline // of its result
 	Files    []int32       // indices into Memo.Files
 	Outside  string        // what of its result is not in the store, for its owner to ask about; empty: nothing
@@ -85,4 +100,4 @@ func (m *Memo) Add(text []byte) Block {
 }
 
 // stands says that there is nothing to be found out of the node as long as nothing changes.
-func (n *Node) stands() bool { return n.Excluded || n.Digest != "" }
+func (n *Node) stands() bool { return n.Excluded || n.Digest != "" || n.Action != "" }

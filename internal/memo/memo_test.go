@@ -54,6 +54,11 @@ func drawMemo(t *rapid.T) *Memo {
 		World: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "world"), Files: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "files"),
 		Nodes: make([]Node, rapid.IntRange(0, 5).Draw(t, "nodes")),
 	}
+	if rapid.Bool().Draw(t, "still") {
+		m.Still = &Still{Keys: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "keys"), Contents: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "contents"), Gone: []Gone{
+			{cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "gone"), Files: []cache.File{{Path: "image.json", Size: 7}}}, rapid.String().Draw(t, "was")},
+		}}
+	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		*n = Node{
@@ -68,7 +73,9 @@ func drawMemo(t *rapid.T) *Memo {
 		if rapid.Bool().Draw(t, "origin") {
 			n.Origin = &engine.Origin{Serves: rapid.String().Draw(t, "serves"), Reason: rapid.String().Draw(t, "why"), Passed: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "passed")}
 		}
-		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest != "" {
+		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest == "" {
+			n.Action = engine.Action(rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "action"))
+		} else {
 			n.Outside = rapid.String().Draw(t, "outside")
 			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), Files: []cache.File{
 				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")}, {Path: "link", Link: linked},
@@ -164,6 +171,8 @@ func TestADamagedMemoIsNone(t *testing.T) {
 }
 
 type intact map[cache.Key]bool
+
+func (s intact) Absent(keys, _ []cache.Key) bool { return len(keys) == 0 }
 
 func (s intact) Intact(o *cache.Outline, use bool) bool {
 	return s[o.Key] && !use || s[o.Key] && o.Meta == 1
