@@ -111,13 +111,14 @@ type Node struct {
 	id int // position in the order of its graph
 }
 
-// Standing is what an earlier plan found out of a node that is excluded or has its result in the store, when nothing has
-// changed since. The node is not looked at again, so that it needs no Task. All that it waits for stands as well.
+// Standing is what an earlier plan found out of a node, when nothing has changed since. The node is not looked at again, so that it
+// needs no Task. All that it waits for stands as well. One that neither has its result in the store nor is excluded stands only
+// where all nodes of the graph do.
 type Standing struct {
 	Key    cache.Key
-	Action Action // Blocked, and Cached or Skip without either: only where all nodes of the graph stand
+	Action Action
 	Reason string
-	Result *cache.Meta // of which only Key and Digest are known; nil: the node is excluded
+	Result *cache.Meta // of which only Key and Digest are known; nil: it has none
 }
 
 // Origin says which of several sources, in the order in which they are to be tried, a node's result comes from.
