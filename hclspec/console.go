@@ -3,6 +3,8 @@ package hclspec
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -10,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands as
@@ -33,48 +36,92 @@ func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics
 		return "", l.files, diags
 	}
 	v := l.scope.Static(parsed)
+	var value strings.Builder
+	whole := l.scope.Metered(parsed.Range(), func() { write(&value, l.scope.Meter, v, "\n") })
 	diags = l.scope.Diags.All(append(l.names, name))
-	if !v.IsWhollyKnown() && diags.HasErrors() {
+	if diags.HasErrors() && !(whole && v.IsWhollyKnown()) {
 		return "", l.files, diags
 	}
-	return string(hclwrite.Format(valueTokens(v).Bytes())), l.files, diags
+	return value.String(), l.files, diags
 }
 
-// valueTokens writes a value in HCL.
-func valueTokens(v cty.Value) hclwrite.Tokens {
-	raw := func(text string) hclwrite.Tokens {
-		return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(text)}}
+// write writes a value as hclwrite would lay it out, but without a token for each of its words. newline is the end of a
+// line and the indentation of the next.
+func write(out *strings.Builder, meter *funcs.Meter, v cty.Value, newline string) {
+	raw := func(text string) {
+		meter.Bytes(len(text))
+		out.WriteString(text)
 	}
 	switch ty := v.Type(); {
 	case !v.IsKnown():
-		return raw("(not known)")
+		raw("(not known)")
 	case v.IsNull():
-		return raw("null")
+		raw("null")
 	case ty == cty.String:
 		text, _ := splitTokens(v.AsString())
 		if a, ok := text.single(); ok {
-			return raw(a.String())
+			raw(a.String())
+		} else {
+			raw(literal(cty.StringVal(text.String())))
 		}
-		return hclwrite.TokensForValue(cty.StringVal(text.String()))
 	case ty.IsPrimitiveType():
-		return hclwrite.TokensForValue(v)
+		meter.Written(v)
+		raw(literal(v))
 	case ty.IsObjectType() || ty.IsMapType():
-		var attrs []hclwrite.ObjectAttrTokens
-		all := v.AsValueMap()
-		for _, key := range slices.Sorted(maps.Keys(all)) {
-			name := hclwrite.TokensForValue(cty.StringVal(key))
-			if hclsyntax.ValidIdentifier(key) {
-				name = hclwrite.TokensForIdentifier(key)
-			}
-			attrs = append(attrs, hclwrite.ObjectAttrTokens{Name: name, Value: valueTokens(all[key])})
-		}
-		return hclwrite.TokensForObject(attrs)
+		writeObject(out, meter, v.AsValueMap(), newline)
 	case v.CanIterateElements():
-		var items []hclwrite.Tokens
+		raw("[")
+		separator := ""
 		for _, item := range v.Elements() {
-			items = append(items, valueTokens(item))
+			raw(separator)
+			write(out, meter, item, newline)
+			separator = ", "
 		}
-		return hclwrite.TokensForTuple(items)
+		raw("]")
+	default:
+		raw(v.Type().FriendlyName())
 	}
-	return raw(v.Type().FriendlyName())
 }
+
+// writeObject writes a line for each attribute. The signs of neighbours that take one line each are aligned.
+func writeObject(out *strings.Builder, meter *funcs.Meter, all map[string]cty.Value, newline string) {
+	raw := func(text string) {
+		meter.Bytes(len(text))
+		out.WriteString(text)
+	}
+	if len(all) == 0 {
+		raw("{}")
+		return
+	}
+	type line struct{ name, value string }
+	var neighbours []line
+	align := func() {
+		width := 0
+		for _, l := range neighbours {
+			width = max(width, utf8.RuneCountInString(l.name))
+		}
+		for _, l := range neighbours {
+			raw(newline + "  " + l.name + strings.Repeat(" ", width-utf8.RuneCountInString(l.name)) + " = " + l.value)
+		}
+		neighbours = nil
+	}
+	raw("{")
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		name := key
+		if !hclsyntax.ValidIdentifier(key) {
+			name = literal(cty.StringVal(key))
+		}
+		var value strings.Builder
+		write(&value, meter, all[key], newline+"  ")
+		if strings.Contains(value.String(), "\n") {
+			align()
+			raw(newline + "  " + name + " = " + value.String())
+		} else {
+			neighbours = append(neighbours, line{name, value.String()})
+		}
+	}
+	align()
+	raw(newline + "}")
+}
+
+func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }
