@@ -160,7 +160,7 @@ func (s *Scope) metering(expr hclsyntax.Expression) hclsyntax.Expression {
 	case *hclsyntax.ForExpr:
 		e.CollExpr, e.ValExpr = s.metering(e.CollExpr), s.counted(e.ValExpr, iteration)
 		if e.KeyExpr != nil {
-			e.KeyExpr = s.counted(e.KeyExpr, iteration)
+			e.KeyExpr = s.counted(s.counted(e.KeyExpr, iteration), (*funcs.Meter).Written)
 		}
 		if e.CondExpr != nil {
 			e.CondExpr = s.counted(e.CondExpr, iteration)
@@ -217,6 +217,7 @@ func iteration(m *funcs.Meter, _ cty.Value) { m.Work(60) }
 func text(m *funcs.Meter, v cty.Value) {
 	m.Work(8)
 	m.Number(v)
+	m.Written(v)
 	if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		m.Bytes(len(v.AsString()))
 	}
@@ -227,12 +228,14 @@ func compared(m *funcs.Meter, v cty.Value) {
 	for range 4 {
 		m.Walk(v)
 	}
+	m.Written(v)
 }
 
 // unified counts what HCL does with the two results of a condition, both of which it evaluates: the types of all elements
 // are compared with each other.
 func unified(m *funcs.Meter, v cty.Value) {
 	m.Walk(v)
+	m.Written(v)
 	if ty := v.Type(); (ty.IsTupleType() || ty.IsObjectType()) && v.IsKnown() && !v.IsNull() {
 		m.Work(v.LengthInt() / 2 * v.LengthInt())
 	}

@@ -69,19 +69,23 @@ var coalesce = function.New(&function.Spec{
 	},
 })
 
-// distinct is the standard one without its quadratic time for strings.
+// distinct is the standard one without its quadratic time for strings and numbers.
 var distinct = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
 	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if args[0].Type().ElementType() != cty.String || !args[0].IsWhollyKnown() {
+		if element := args[0].Type().ElementType(); element != cty.String && element != cty.Number || !args[0].IsWhollyKnown() {
 			return stdlib.Distinct(args[0])
 		}
-		seen := map[cty.Value]bool{}
+		seen := map[any]bool{}
 		var kept []cty.Value
 		for _, v := range args[0].Elements() {
-			if !seen[v] {
-				seen[v] = true
+			var same any = v
+			if v.Type() == cty.Number && !v.IsNull() {
+				same = v.AsBigFloat().Text('f', -1) // to cty, numbers with the same digits are equal
+			}
+			if !seen[same] {
+				seen[same] = true
 				kept = append(kept, v)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// small is the number of elements up to which cty's own conversions serve. They compare the types of all elements of a
+// small is the number of elements, at whatever depth, up to which cty's own conversions serve. They compare the types of all elements of a
 // tuple with each other, which for 40,000 texts takes ten seconds.
 const small = 64
 
@@ -21,11 +21,21 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 		return v, nil
 	}
 	m.Walk(v)
+	if want != cty.Number {
+		m.Written(v) // where texts are wanted, numbers become some
+	}
 	if v.Type() == cty.String && want == cty.Number && v.IsKnown() && !v.IsNull() {
 		m.Work(len(v.AsString()))
 	}
+	few := !v.IsKnown() || v.IsNull() || extent(v, small) <= small
+	if want.IsObjectType() && ty.IsObjectType() && !few {
+		var err error
+		if v, err = m.attributes(v, want); err != nil {
+			return cty.NilVal, err
+		}
+	}
 	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || ty.IsObjectType() != want.IsMapType() ||
-		v.LengthInt() <= small && !(uniform(ty, want) && v.LengthInt() > 0) {
+		few && !(uniform(ty, want) && v.LengthInt() > 0) {
 		out, err := convert.Convert(v, want)
 		if err == nil && out.Type() == cty.Number {
 			m.Number(out)
@@ -81,6 +91,37 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	m.hashes(parts)
 	return cty.SetVal(parts), nil
+}
+
+// attributes converts those attributes of an object that the wanted type has.
+func (m *Meter) attributes(v cty.Value, want cty.Type) (cty.Value, error) {
+	all := v.AsValueMap()
+	for name, ty := range want.AttributeTypes() {
+		if part, ok := all[name]; ok {
+			converted, err := m.Convert(part, ty)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			all[name] = converted
+		}
+	}
+	return cty.ObjectVal(all), nil
+}
+
+// extent is how many elements v has at whatever depth, or some number above enough.
+func extent(v cty.Value, enough int) int {
+	if ty := v.Type(); !v.IsKnown() || v.IsNull() || ty.IsPrimitiveType() || !v.CanIterateElements() {
+		return 0
+	} else if n := v.LengthInt(); n > enough || ty.IsCollectionType() {
+		return n // a list has a type already
+	}
+	n := 0
+	for _, part := range v.Elements() {
+		if n += 1 + extent(part, enough-n); n > enough {
+			break
+		}
+	}
+	return n
 }
 
 // uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only puts
@@ -145,8 +186,10 @@ func (m *Meter) hashes(parts []cty.Value) {
 		if !part.IsWhollyKnown() {
 			continue
 		}
+		digits := m.digits(part)
+		m.Work(digits)
 		hash := part.Hash()
-		m.Work(2 * met[hash])
+		m.Work((2 + digits) * met[hash])
 		met[hash]++
 	}
 }

@@ -2,16 +2,17 @@ package funcs
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/zclconf/go-cty/cty"
 )
 
 // What the evaluation of a project may make and do. They are counts, not times, so that the same files end in the same
 // way on every machine. They let through some hundred thousand instances, and keep what a mistake or malice can take at
-// a few seconds and a few hundred megabytes.
+// a few seconds and 256 MiB.
 const (
-	maxElements = 4_000_000  // items of lists and, twice each, attributes of objects and maps
-	maxBytes    = 128 << 20  // of texts
+	maxElements = 3_000_000  // items of lists and, twice each, attributes of objects and maps: some 60 bytes each
+	maxBytes    = 64 << 20   // of texts
 	maxWork     = 80_000_000 // some 40 ns each
 	maxDepth    = 1000       // of lists and objects in each other: all who look at a value do so by recursion
 	maxExponent = 4096       // binary, of a number: 1e1233 as a text has as many digits
@@ -46,7 +47,7 @@ func (m *Meter) Elements(n int) {
 // Bytes counts bytes of text that are made.
 func (m *Meter) Bytes(n int) {
 	if !m.spend(&m.bytes, n, maxBytes) {
-		m.stop("The expressions of the files make more than 128 MiB of text. Make less of it here, or leave it in a file that a task reads")
+		m.stop("The expressions of the files make more than 64 MiB of text. Make less of it here, or leave it in a file that a task reads")
 	}
 }
 
@@ -105,9 +106,12 @@ func (m *Meter) Made(v cty.Value) {
 	}
 }
 
-// fresh is what the elements of v count, without their parts.
+// fresh is what v and its elements count, without their parts. An object brings a type of its own.
 func fresh(v cty.Value) int {
-	if ty := v.Type(); ty.IsObjectType() || ty.IsMapType() {
+	switch ty := v.Type(); {
+	case ty.IsObjectType():
+		return 8 + 2*v.LengthInt()
+	case ty.IsMapType():
 		return 2 * v.LengthInt()
 	}
 	return v.LengthInt()
@@ -128,6 +132,33 @@ func Huge(v cty.Value) bool {
 	f := v.AsBigFloat()
 	exponent := f.MantExp(nil)
 	return f.IsInf() || exponent > maxExponent || exponent < -maxExponent
+}
+
+// Written counts what it takes to write the numbers of v in decimal, as cty also does to compare or hash those that are
+// not whole.
+func (m *Meter) Written(v cty.Value) { m.Work(m.digits(v)) }
+
+// digits is the work of Written.
+func (m *Meter) digits(v cty.Value) (work int) {
+	ty := v.Type()
+	switch {
+	case !v.IsKnown() || v.IsNull() || ty == cty.String || ty == cty.Bool:
+		return 0
+	case ty == cty.Number:
+		f := v.AsBigFloat()
+		exponent := f.MantExp(nil)
+		if f.IsInt() {
+			return exponent / 16
+		}
+		return 400 + 4*max(exponent, -exponent)
+	case !v.CanIterateElements() || ty.IsCollectionType() && (ty.ElementType() == cty.String || ty.ElementType() == cty.Bool):
+		return 0
+	}
+	m.Work(v.LengthInt())
+	for _, part := range v.Elements() {
+		work = saturated(work, m.digits(part))
+	}
+	return work
 }
 
 // Walk counts what it takes to look at every part of v: parts that v has in several places count as often.
@@ -156,6 +187,9 @@ func (m *Meter) walk(v cty.Value, whole bool, depth int) {
 	}
 	n := v.LengthInt()
 	m.Work(n + 1)
+	if ty.IsSetType() {
+		m.Work(2 * n * bits.Len(uint(n))) // cty sorts a set each time
+	}
 	if whole || !flat(ty) {
 		m.Work(2 * n) // cty makes a number for each place in a list
 	}

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"math/bits"
 	"regexp"
 	"strings"
 
@@ -121,7 +122,7 @@ var made = map[string]bool{
 // costs says what a call is going to make, of those functions that can make much of little. Arguments are converted and
 // known.
 var costs = map[string]func(m *Meter, args []cty.Value){
-	"base64encode": textTimes(2), "jsonencode": textTimes(6), "urlencode": textTimes(3), "yamlencode": textTimes(6),
+	"base64encode": textTimes(2), "jsonencode": encodeCost, "urlencode": textTimes(3), "yamlencode": encodeCost,
 	"lower": textTimes(2), "upper": textTimes(2), "title": textTimes(2), "strrev": textTimes(1), "substr": textTimes(1),
 	"md5": textTimes(0), "sha1": textTimes(0), "sha256": textTimes(0), "sha512": textTimes(0), "base64decode": textTimes(1),
 	"chomp": textTimes(0), "trimspace": textTimes(0), "pep440_match": textTimes(0), "formatdate": textTimes(1), "timeadd": textTimes(0),
@@ -154,13 +155,21 @@ var costs = map[string]func(m *Meter, args []cty.Value){
 	},
 	"range": rangeCost,
 	"distinct": func(m *Meter, args []cty.Value) {
-		if n := args[0].LengthInt(); args[0].Type().ElementType() != cty.String {
+		n := args[0].LengthInt()
+		if element := args[0].Type().ElementType(); element == cty.Number {
+			n = 1
+		} else if element != cty.String {
 			m.Work(n / 2 * n)
 		}
+		m.Work(n * m.digits(args[0]))
 	},
+	"contains": searchCost, "index": searchCost,
 	"matchkeys": func(m *Meter, args []cty.Value) {
+		keys := args[1].LengthInt()
+		m.Work(args[2].LengthInt() * m.digits(args[1]))
+		m.Work(keys * m.digits(args[2]))
 		for _, searched := range args[2].Elements() {
-			for range args[1].LengthInt() {
+			for range keys {
 				m.Walk(searched)
 				m.Work(10)
 			}
@@ -193,6 +202,7 @@ func pieces(each int, characters string) func(m *Meter, args []cty.Value) {
 		}
 		m.Work(len(text) / 4)
 		m.Work(n * each)
+		m.Elements(n) // what it is decoded to first
 	}
 }
 
@@ -215,10 +225,26 @@ func rangeCost(m *Meter, args []cty.Value) {
 	m.Elements(3 * int(count))
 }
 
+// encodeCost is that of a text of the arguments with quotes and escapes.
+func encodeCost(m *Meter, args []cty.Value) {
+	textTimes(6)(m, args)
+	m.Written(args[0])
+}
+
+// searchCost is that of comparing the elements of the first argument with the second one.
+func searchCost(m *Meter, args []cty.Value) {
+	if args[0].CanIterateElements() {
+		m.Written(args[0])
+		m.Work(args[0].LengthInt() * m.digits(args[1]))
+	}
+}
+
 func setCost(m *Meter, args []cty.Value) {
 	for _, arg := range args {
 		if arg.CanIterateElements() {
-			m.Work(40 * arg.LengthInt())
+			n := arg.LengthInt()
+			m.Work(n * (40 + 20*bits.Len(uint(n))))
+			m.Written(arg)
 		}
 	}
 }
@@ -257,6 +283,7 @@ func formatCost(m *Meter, args []cty.Value) {
 	verbs := strings.Count(pattern, "%")
 	calls, longest, total := 1, 0, 0
 	for _, arg := range args[1:] {
+		m.Work(max(verbs, 1) * m.digits(arg))
 		all, one := m.size(arg)
 		m.numberIn(arg)
 		if arg.CanIterateElements() && arg.LengthInt() > 0 {
