@@ -41,7 +41,7 @@ static void read_scenario(const char *name) {
 static void load(void) {
 	const char *name = getenv("NVML_SCENARIO");
 	read_scenario(name);
-	for (int i = 0; name && count == 0 && i < 100; i++) {
+	for (int i = 0; name && count == 0 && i < 3000; i++) {
 		usleep(1000);
 		read_scenario(name);
 	}
