@@ -105,7 +105,7 @@ task "beside" {
 `})
 		stories = append(stories, &told{story: s.story, r: rand.New(rand.NewPCG(seed, 2)), change: s.change})
 	}
-	compareRecalled(t, stories, 5)
+	compareRecalled(t, stories, 3)
 }
 
 // TestARecalledPlanOfACampaignIsTheWholePlan does the same with a campaign as they are: something failed, what comes of that is
@@ -181,7 +181,7 @@ task "beside" {
 		}
 		stories = append(stories, &told{story: s.story, r: rand.New(rand.NewPCG(seed, 3)), change: change})
 	}
-	compareRecalled(t, stories, 5)
+	compareRecalled(t, stories, 3)
 }
 
 // change does one thing to the engine or to what images are made from, and says what.
