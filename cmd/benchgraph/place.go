@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// place says where a project's files are.
+type place struct {
+	dir   string // absolute
+	file  string // root file below dir; empty: the default
+	lock  string // path of the lock file
+	state string // directory
+	store string // directory
+}
+
+// place finds the project that the command line names.
+func (a *app) place() (place, error) {
+	dir, file := a.chdir, ""
+	if a.file != "" {
+		path := a.file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.chdir, path)
+		}
+		dir, file = filepath.Split(path)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return place{}, err
+	}
+	named := dir
+	if dir, err = filepath.EvalSymlinks(dir); err == nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			err = errors.New("it is a file")
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("it is not there")
+	}
+	if err != nil {
+		return place{}, hint("Name the project's directory with -chdir=DIR, or its file with -f=FILE.", "project directory %s: %w", named, err)
+	}
+	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"), state: filepath.Join(dir, ".benchgraph")}
+	if own := a.env["BENCHGRAPH_STATE_DIR"]; own != "" {
+		if p.state, err = filepath.Abs(own); err != nil {
+			return p, err
+		}
+	}
+	p.store = filepath.Join(p.state, "store")
+	if own := a.env["BENCHGRAPH_CACHE_DIR"]; own != "" {
+		if p.store, err = filepath.Abs(own); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// absent says that there is no file of a project, so that no state is to be made for one.
+func (p place) absent() bool {
+	names := hclspec.RootFiles[:]
+	if p.file != "" {
+		names = []string{p.file}
+	}
+	return !slices.ContainsFunc(names, func(name string) bool { return fileExists(filepath.Join(p.dir, name)) })
+}
+
+// prepare makes the state directory. What is in it belongs to this machine, so git is told to leave it alone.
+func (p place) prepare() error {
+	const remedy = "Choose another directory with BENCHGRAPH_STATE_DIR."
+	if err := os.MkdirAll(p.state, 0o755); err != nil {
+		return hint(remedy, "state directory: %w", err)
+	}
+	dir, err := filepath.EvalSymlinks(p.state)
+	if err == nil {
+		err = cache.CheckOwner(dir)
+	}
+	if err != nil {
+		return hint(remedy, "state directory: %w", err)
+	}
+	// Trees are checked out from mirrors, and downloads go on from what is there.
+	for _, name := range []string{"mirrors", "downloads"} {
+		if err := cache.CheckOwner(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return hint("It may be removed: it is then made anew.", "state directory: %w", err)
+		}
+	}
+	ignore := filepath.Join(p.state, ".gitignore")
+	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+			return hint(remedy, "state directory: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p place) memo() string { return filepath.Join(p.state, "memo") }
+
+func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
+
+// maxLock is the size in bytes above which a lock file was not written by benchgraph.
+const maxLock = 32 << 20
+
+// readLock is the text of the lock file; empty when there is none.
+func (p place) readLock() ([]byte, error) {
+	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file", p.lock)
+	} else if err == nil && info.Size() > maxLock {
+		return nil, hint("Restore it from version control, or delete it: benchgraph plan looks everything up again.", "lock file %s: it has %d bytes", p.lock, info.Size())
+	}
+	src, err := os.ReadFile(p.lock)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	return src, nil
+}
+
+func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
+	name := filepath.Base(p.lock)
+	lock, diags := hclspec.ParseLock(src, name)
+	if diags.HasErrors() {
+		return nil, &diagError{diags, map[string]*hcl.File{name: {Bytes: src}}}
+	}
+	return lock, nil
+}
+
+// writeFile writes a file beside its place, syncs and renames it: a crash leaves the old one or the new one.
+func writeFile(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// hostOptions are those of what runs commands for this state, and of what ends them after a kill.
+func (p place) hostOptions() executor.HostOptions {
+	return executor.HostOptions{Owner: p.state, Rolls: filepath.Join(p.state, "processes")}
+}
+
+// logDir is where the complete logs of attempts are.
+func (p place) logDir() string { return filepath.Join(p.state, "logs") }
+
+// logOf is the path of an attempt's log.
+func (p place) logOf(attempt string) string { return filepath.Join(p.logDir(), attempt+".log") }
