@@ -89,11 +89,11 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 				return a, diags
 			}
 		}
-		o.Replace, o.RetryFailed = nil, false
+		o.Replace, o.RetryFailed = refused(plan), false
 		switch {
 		case plan.Counts()[engine.Run] == 0:
 			o.First = plan // nothing ran, so another one would say the same
-		case result.Standing != nil && len(p.groups) == 0:
+		case result.Standing != nil && len(p.groups) == 0 && o.Replace == nil:
 			o.First = result.Standing
 		default:
 			if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
@@ -114,6 +114,21 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	}
 	p.sum(a, o.RunID)
 	return a, nil
+}
+
+// refused selects what was to be run anew and cannot be, so that the next plan says so, too; nil: nothing.
+func refused(plan *engine.Plan) func(address string) bool {
+	all := map[string]bool{}
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if _, stored := s.Stored(); stored && s.Action == engine.Blocked {
+			all[s.Node.Address] = true
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return func(address string) bool { return all[address] }
 }
 
 // tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so that
