@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,38 @@ func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
 	w.wantRan()
 }
 
+// Without its journal, too, it is known of what was lost that it ended well, as long as something is there that was made from it.
+func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
+	w := newWorld(t)
+	nodes := blocks()
+	w.apply(nodes...)
+	w.evict("trial.2", nodes...)
+	old := w.journal
+	t.Cleanup(func() { old.Close() })
+	var err error
+	if w.journal, err = cache.OpenJournal(filepath.Join(w.dir, "another journal")); err != nil {
+		t.Fatal(err)
+	}
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
+	w.apply(nodes...)
+	w.wantRan()
+}
+
+// A failure is an end as good as a result: what it came after is not made again for it.
+func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
+	w := newWorld(t)
+	nodes := blocks()[:4]
+	nodes[3].do = fails(cache.Permanent, "cannot")
+	w.apply(nodes...)
+	w.evict("trial.2", nodes...)
+	p := w.plan(nodes...)
+	w.apply(nodes...)
+	w.wantRan()
+	if s, _ := p.Step("compare.c"); w.event(engine.NodeFailed, "compare.c").Key != s.Key {
+		t.Error("its key changed though nothing was run")
+	}
+}
+
 // A node that failed by what it read reads anew when that is made anew.
 func TestAFailureOfReadingIsReadAnew(t *testing.T) {
 	w := newWorld(t)
@@ -142,6 +175,20 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 			t.Errorf("the report says %q", got)
 		}
 	})
+	t.Run("what only that would use", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := chain()
+		w.apply(nodes...)
+		nodes[0].asks = tooLarge
+		replace(w, "source.a")
+		p := w.plan(nodes...)
+		w.wantPlan(p, "source.a=run source.b=cached wheel.w=cached bench.serve=cached")
+		if s, _ := p.Step("wheel.w"); s.Reason != "up to date" {
+			t.Errorf("wheel.w: %s", s.Reason)
+		}
+		w.apply(nodes...)
+		w.wantRan("source.a")
+	})
 	t.Run("what comes after it, once it is lost", func(t *testing.T) {
 		w := newWorld(t)
 		nodes := blocks()
@@ -184,7 +231,9 @@ func TestWhatIsStoredStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true, sameOutput: true})
+		reading := rapid.Bool().Draw(t, "reading")
 		for i := range nodes {
+			nodes[i].reads = nodes[i].reads && reading
 			// A failure by chance is no end that is stored.
 			if retried(nodes[i].says) {
 				nodes[i].says = fmt.Sprint(i)
@@ -225,7 +274,7 @@ func TestWhatIsStoredStands(t *testing.T) {
 			was, _ := first.Step(at)
 			_, stored := s.Stored()
 			switch {
-			case lost[at] || !firm[at] || s.Action == engine.Run && (replacing || s.Node.Reads):
+			case lost[at] || !firm[at] || s.Action == engine.Run && (replacing || reading):
 			case was.Failure != nil:
 				if s.Failure == nil && s.Action != engine.Run {
 					t.Errorf("%s failed, and is %s now: %s", at, s.Action, s.Reason)
@@ -238,6 +287,13 @@ func TestWhatIsStoredStands(t *testing.T) {
 		}
 		if _, err := w.applyPlan(context.Background(), p); err != nil {
 			t.Fatal(err)
+		}
+		for i := range p.Steps {
+			for _, dep := range p.Steps[i].Node.After {
+				if s, _ := p.Step(dep.Address); p.Steps[i].Action == engine.Run && s.Action == engine.Blocked && s.Failure == nil {
+					return // it was made without that, which is another key for what is made of it
+				}
+			}
 		}
 		w.plans.Replace, w.plans.RetryFailed = nil, false
 		w.apply(here...)

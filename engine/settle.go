@@ -157,11 +157,7 @@ func (r *run) leftOut(s *Step) end {
 		r.emit(Event{Type: Note, Address: s.Node.Address, Reason: s.Reason})
 	}
 	r.emit(Event{Type: kind, Address: s.Node.Address, Key: s.Key, Reason: s.Reason})
-	text := endUnknown
-	if s.ended {
-		text = string(NodeDone)
-	}
-	return end{known: true, state: missing, text: text, key: s.Key}
+	return end{known: true, state: missing, text: endUnknown, key: s.Key}
 }
 
 func (r *run) skipped(s *Step, as state) end {
