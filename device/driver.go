@@ -103,7 +103,8 @@ type Driver struct {
 	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
 	mu     sync.Mutex
-	asked  map[string]time.Time  // by UUID: since when the source has been asked for a reading, and has not answered
+	asked  []*question           // that the source has not answered
+	closed bool                  // it is asked nothing more
 	left   map[string]Quarantine // by UUID
 	tell   func(Quarantine)
 	doubts map[string]int // by UUID: how many blocks in a row were void because of its speed
@@ -176,23 +177,23 @@ func (d *Driver) Read(of Device) (Reading, error) {
 // usual.
 const silence = 20 * time.Second
 
-var errSilent = fmt.Errorf("the driver has not answered for %s", silence)
+var (
+	errSilent = fmt.Errorf("the driver has not answered for %s", silence)
+	errClosed = errors.New("the driver is closed")
+)
+
+// question is one reading that the source is asked for.
+type question struct {
+	of    string // UUID
+	since time.Time
+}
 
 // ask reads a device. Nothing can end a read that hangs: it is left alone, and that device is not read again until it has come back.
 func (d *Driver) ask(of Device) (Reading, error) {
-	d.mu.Lock()
-	since, asked := d.asked[of.UUID]
-	if asked && time.Since(since) >= silence {
-		d.mu.Unlock()
-		return Reading{}, errSilent
+	q, err := d.begin(of)
+	if err != nil {
+		return Reading{}, err
 	}
-	if d.asked == nil {
-		d.asked = map[string]time.Time{}
-	}
-	if !asked {
-		d.asked[of.UUID] = time.Now()
-	}
-	d.mu.Unlock()
 	type answer struct {
 		Reading
 		error
@@ -202,7 +203,7 @@ func (d *Driver) ask(of Device) (Reading, error) {
 		r, err := d.source.read(of)
 		d.judge(of, r, err)
 		d.mu.Lock()
-		delete(d.asked, of.UUID)
+		d.asked = slices.DeleteFunc(d.asked, func(other *question) bool { return other == q })
 		d.mu.Unlock()
 		answers <- answer{r, err}
 	}()
@@ -214,6 +215,22 @@ func (d *Driver) ask(of Device) (Reading, error) {
 	}
 }
 
+// begin notes that a device is read, unless a read of it hangs. Several may be under way: of a look of the pool, and of who was
+// granted the device meanwhile.
+func (d *Driver) begin(of Device) (*question, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, errClosed
+	}
+	q := &question{of.UUID, time.Now()}
+	if slices.ContainsFunc(d.asked, func(other *question) bool { return other.of == q.of && q.since.Sub(other.since) >= silence }) {
+		return nil, errSilent
+	}
+	d.asked = append(d.asked, q)
+	return q, nil
+}
+
 // Link says how two devices are connected.
 func (d *Driver) Link(a, b Device) Link {
 	if d.source == nil {
@@ -222,12 +239,13 @@ func (d *Driver) Link(a, b Device) Link {
 	return d.source.link(a, b)
 }
 
-// Close lets go of the driver.
+// Close lets go of the driver. A look of a pool may outlast it, and fails.
 func (d *Driver) Close() {
 	if d.source == nil {
 		return
 	}
 	d.mu.Lock()
+	d.closed = true
 	busy := len(d.asked) > 0
 	d.mu.Unlock()
 	d.source.close(busy)

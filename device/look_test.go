@@ -217,3 +217,33 @@ func TestALateAnswerIsJudged(t *testing.T) {
 		}
 	})
 }
+
+// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the other: the
+// driver is not let go of while it is asked, and is asked nothing once it was let go of.
+func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var reads atomic.Int32
+			hang := make(chan struct{})
+			d, devices := play(func(Device, int) (Reading, error) {
+				if reads.Add(1) == 1 && hangs {
+					<-hang
+				}
+				return Reading{}, nil
+			})
+			go func() { _, _ = d.Read(devices[0]) }()
+			synctest.Wait()
+			if _, err := d.Read(devices[0]); err != nil {
+				t.Error(err)
+			}
+			d.Close()
+			if d.source.(*played).closed.Load() == hangs {
+				t.Errorf("a read hangs: %t, and it was let go of: %t", hangs, hangs)
+			}
+			if _, err := d.Read(devices[0]); err == nil || Gone(err) || reads.Load() != 2 {
+				t.Errorf("read after it was closed: %v, %d reads", err, reads.Load())
+			}
+			close(hang)
+		})
+	}
+}
