@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Superseded is the key of the result of an attempt after another one took its place under the key that both have.
@@ -20,8 +22,17 @@ func superseded(key Key, attempt string) *Description {
 
 // Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own, which
 // nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at least one of
-// the two places.
+// the two places. Processes that share the store do it one after the other: what one of them is copying, another one does
+// not take away.
 func (d *Disk) Supersede(ctx context.Context, key Key) error {
+	alone, err := openOwn(d.path("supersede.lock"), 0)
+	if err != nil {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
+	defer alone.Close()
+	if err := flock(alone, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
 	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, ErrMiss) {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}

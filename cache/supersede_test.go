@@ -3,9 +3,12 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
@@ -65,6 +68,37 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	for _, key := range []cache.Key{e.Key, cache.Superseded(e.Key, e.Log)} {
 		if _, err := d.Get(ctx, key, false); !errors.Is(err, cache.ErrMiss) {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Two processes replace one result at the same time, as when projects share a store: none of them is told that what it copies has
+// gone.
+func TestTwoMakeWayAtTheSameTime(t *testing.T) {
+	dir := storeDir(t)
+	disks := []*cache.Disk{openDisk(t, dir), openDisk(t, dir)}
+	files := map[string]string{}
+	for i := range 50 {
+		files[fmt.Sprintf("d%d/f", i)] = "x"
+	}
+	meta := cachetest.Meta("a")
+	for round := range 40 {
+		meta.Log = fmt.Sprint(round)
+		if _, err := disks[0].Put(t.Context(), cache.Draft{Meta: meta, Dir: cachetest.Prepare(t, disks[0], files)}); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		for i, d := range disks {
+			both.Go(func() {
+				time.Sleep(time.Duration(i*round) * 200 * time.Microsecond) // the other one is at another step
+				if err := d.Supersede(t.Context(), meta.Key); err != nil {
+					t.Errorf("round %d: %v", round, err)
+				}
+			})
+		}
+		both.Wait()
+		if _, err := disks[0].Get(t.Context(), cache.Superseded(meta.Key, meta.Log), true); err != nil {
+			t.Errorf("round %d: %v", round, err)
 		}
 	}
 }
