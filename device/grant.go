@@ -128,6 +128,7 @@ func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
 	if p.host != nil {
 		lock, err := p.host.gpu(d)
 		if errors.Is(err, errHeld) {
+			delete(p.looks, d.UUID) // it says nothing of how that will leave it
 			return &Refusal{WaitsFor: "leased by another benchgraph"}
 		}
 		if err != nil {

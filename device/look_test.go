@@ -1,6 +1,7 @@
 package device
 
 import (
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -246,4 +247,46 @@ func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
 			close(hang)
 		})
 	}
+}
+
+// A device that another benchgraph had meanwhile is looked at anew: it may have left it warm.
+func TestALookBeforeTheLeaseOfAnotherSaysNothing(t *testing.T) {
+	host := filepath.Join(t.TempDir(), "host.lock")
+	synctest.Test(t, func(t *testing.T) {
+		var warm atomic.Bool
+		o := Options{CPUs: 8, GPUs: FakeGPUs(2, "NVIDIA H100", 80<<30), HostLock: host}
+		other, err := NewPool(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		o.Ready = func(d Device) string {
+			if warm.Load() || d.Index == 1 {
+				return "71 °C, more than 70"
+			}
+			return ""
+		}
+		pool, err := NewPool(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		if _, why := settled(pool, devicesWanted(2)); why == nil || !strings.HasPrefix(why.WaitsFor, "2 devices (1 of them free; device 1: 71 °C") {
+			t.Fatalf("%+v", why)
+		}
+		held, _ := other.TryAcquire(devicesWanted(1))
+		if _, why := pool.TryAcquire(devicesWanted(1)); why == nil || !strings.Contains(why.WaitsFor, "leased by another benchgraph") {
+			t.Fatalf("%+v", why)
+		}
+		warm.Store(true)
+		held.Release()
+		if l, why := pool.TryAcquire(devicesWanted(1)); l != nil || !why.Looking {
+			l.Release()
+			t.Errorf("by an old look: %+v", why)
+		}
+		if l, why := settled(pool, devicesWanted(1)); l != nil || !strings.Contains(why.WaitsFor, "device 0: 71 °C") {
+			l.Release()
+			t.Errorf("%+v", why)
+		}
+	})
 }
