@@ -318,11 +318,12 @@ func (r *run) open(waitsFor *string) bool {
 // gives it back, nor does a disk; and patience comes to an end.
 const pollEvery = 500 * time.Millisecond
 
+// wait has the pool asked again, and tells what is waited for; nothing is told of a look.
 func (r *run) wait(what string) {
 	if r.poll == nil {
 		r.poll = time.After(pollEvery)
 	}
-	if r.running == 0 && what != r.waitsFor && (r.waitsFor == "" || time.Since(r.toldAt) >= toldEvery) {
+	if r.running == 0 && what != "" && what != r.waitsFor && (r.waitsFor == "" || time.Since(r.toldAt) >= toldEvery) {
 		r.waitsFor, r.toldAt = what, time.Now()
 		r.emit(Event{Type: Note, Reason: "waiting: " + what})
 	}

@@ -202,3 +202,35 @@ func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 		}
 	})
 }
+
+// While a device is looked at that another benchgraph has given back, there is nothing to tell.
+func TestNothingIsToldOfALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		options := device.Options{CPUs: 8, GPUs: device.FakeGPUs(1, "NVIDIA H100", 80<<30), HostLock: w.dir + "/host.lock"}
+		other, err := device.NewPool(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = other.Close() })
+		options.Ready = func(device.Device) string { time.Sleep(time.Second); return "" }
+		pool, err := device.NewPool(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = pool.Close() })
+		w.pool, w.store = pool, newMemory(w)
+		held, _ := other.TryAcquire(gpus(1))
+		time.AfterFunc(5*time.Minute, held.Release)
+		w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
+		var notes []string
+		for _, e := range w.events {
+			if e.Type == engine.Note {
+				notes = append(notes, e.Reason)
+			}
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], "leased by another benchgraph") {
+			t.Errorf("%q", notes)
+		}
+	})
+}
