@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // Run is an apply that measured a candidate, as far as the journal remembers.
@@ -21,7 +22,7 @@ type Run struct {
 }
 
 // Runs are the applies that measured a candidate, the first one first. What is measured without a candidate has none.
-func (p *Project) Runs(candidate string) []Run {
+func (p *Project) Runs(ctx context.Context, candidate string) []Run {
 	if candidate == "" {
 		return nil
 	}
@@ -31,7 +32,7 @@ func (p *Project) Runs(candidate string) []Run {
 		if m == nil {
 			continue
 		}
-		for _, a := range p.attemptsOn(g, m) {
+		for _, a := range p.attemptsOn(ctx, g, m) {
 			r := byName[a.Run]
 			if r == nil {
 				r = &Run{Name: a.Run, Start: a.Start, Blocks: map[string]int{}}
@@ -52,8 +53,8 @@ func (p *Project) Runs(candidate string) []Run {
 }
 
 // attemptsOn are the attempts at blocks of a member that succeeded. There may have been more blocks than there are now, and
-// they may have been its own.
-func (p *Project) attemptsOn(g *group, m *member) []cache.Attempt {
+// they may have been its own. Those that are known to have been measured without it are none.
+func (p *Project) attemptsOn(ctx context.Context, g *group, m *member) []cache.Attempt {
 	var all []cache.Attempt
 	for _, key := range []string{g.commit, m.candidate} {
 		for block := 1; ; block++ {
@@ -62,13 +63,36 @@ func (p *Project) attemptsOn(g *group, m *member) []cache.Attempt {
 				break
 			}
 			for _, a := range attempts {
-				if a.Failure == nil {
+				if a.Failure == nil && !p.leftOut(ctx, a, m) {
 					all = append(all, a)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// leftOut says whether the block that an attempt measured is still stored, and has nothing of a member.
+func (p *Project) leftOut(ctx context.Context, a cache.Attempt, m *member) bool {
+	e, err := p.resultOf(ctx, a)
+	if err != nil {
+		return false
+	}
+	rec, err := sample.ReadRecord(e)
+	if err != nil {
+		return false
+	}
+	_, in := rec.Members[m.name]
+	return !in
+}
+
+// resultOf is what an attempt made, wherever it is kept by now.
+func (p *Project) resultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
+	e, err := p.Store.Get(ctx, a.Key, false)
+	if err != nil || e.Log != a.ID {
+		e, err = p.Store.Get(ctx, cache.Superseded(a.Key, a.ID), false)
+	}
+	return e, err
 }
 
 // PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that both
@@ -114,14 +138,11 @@ func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, 
 func (p *Project) blocksOf(ctx context.Context, g *group, m *member, run string, found *Paired) (judge.Run, error) {
 	r := judge.Run{Name: run}
 	lost := 0
-	for _, a := range p.attemptsOn(g, m) {
+	for _, a := range p.attemptsOn(ctx, g, m) {
 		if a.Run != run {
 			continue
 		}
-		e, err := p.Store.Get(ctx, a.Key, false)
-		if err != nil || e.Log != a.ID {
-			e, err = p.Store.Get(ctx, cache.Superseded(a.Key, a.ID), false)
-		}
+		e, err := p.resultOf(ctx, a)
 		switch {
 		case errors.Is(err, cache.ErrMiss):
 			lost++

@@ -93,11 +93,11 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
 		return tasks.Paired{}, err
 	}
-	a, err := s.side(one)
+	a, err := s.side(ctx, one)
 	if err != nil {
 		return tasks.Paired{}, err
 	}
-	b, err := s.side(other)
+	b, err := s.side(ctx, other)
 	switch {
 	case err != nil:
 		return tasks.Paired{}, err
@@ -113,7 +113,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 // side is one of two that are compared: a candidate as it stands, or as a run measured it.
 type side struct{ candidate, run string }
 
-func (s *session) side(text string) (side, error) {
+func (s *session) side(ctx context.Context, text string) (side, error) {
 	var known []string
 	for _, c := range s.project.Spec.Candidates {
 		known = append(known, c.Key)
@@ -130,7 +130,7 @@ func (s *session) side(text string) (side, error) {
 		return side{}, hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
 	}
 	var fit, all []string
-	for _, r := range s.project.Runs(name) {
+	for _, r := range s.project.Runs(ctx, name) {
 		all = append(all, fmt.Sprintf("@%d is %s", r.Number, r.Name))
 		if fmt.Sprint(r.Number) == run || len(run) >= len("20060102") && strings.HasPrefix(r.Name, run) {
 			fit = append(fit, r.Name)

@@ -112,7 +112,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		}
 	}
 	if at, err := hclspec.ParseAddress(v.Address); err == nil && v.Kind == "benchmark" {
-		for _, r := range s.project.Runs(at.Key) {
+		for _, r := range s.project.Runs(ctx, at.Key) {
 			if n := r.Blocks[at.Name]; n > 0 {
 				r.Blocks = map[string]int{at.Name: n}
 				v.Runs = append(v.Runs, r)
