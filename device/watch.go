@@ -102,7 +102,14 @@ func (b *Busy) Error() string {
 func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, patience time.Duration) error {
 	end := time.Now().Add(patience)
 	for {
-		busy := d.firstBusy(devices, l)
+		looked := make(chan *Busy, 1)
+		go func() { looked <- d.firstBusy(devices, l) }()
+		var busy *Busy
+		select {
+		case <-ctx.Done(): // the driver may hang
+			return context.Cause(ctx)
+		case busy = <-looked:
+		}
 		if busy == nil {
 			return nil
 		}
@@ -117,7 +124,7 @@ func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, pati
 	}
 }
 
-// firstBusy looks at all devices side by side, as a driver may be slow.
+// firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may get ready.
 func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 	found := make([]*Busy, len(devices))
 	var all sync.WaitGroup
@@ -131,6 +138,9 @@ func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 		})
 	}
 	all.Wait()
+	if gone := slices.IndexFunc(found, func(b *Busy) bool { return b != nil && b.Gone }); gone >= 0 {
+		return found[gone]
+	}
 	return cmp.Or(found...)
 }
 

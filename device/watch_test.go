@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,6 +52,37 @@ func TestIdleSaysWhyNot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever interrupts an apply does not wait for a driver that hangs.
+func TestAwaitIdleEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, devices := play(func(Device, int) (Reading, error) { time.Sleep(time.Minute); return Reading{}, nil })
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("interrupted"))
+		defer cancel()
+		begun := time.Now()
+		if err := d.AwaitIdle(ctx, devices, Limits{}, time.Hour); err == nil || err.Error() != "interrupted" || time.Since(begun) != 2*time.Second {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// Beside a device that is gone, no other one is waited for.
+func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, devices := play(func(dev Device, _ int) (Reading, error) {
+			if dev.Index == 1 {
+				return Reading{}, errGone
+			}
+			return Reading{Temperature: ptr(80)}, nil
+		})
+		begun := time.Now()
+		busy, ok := errors.AsType[*Busy](d.AwaitIdle(t.Context(), devices, Limits{}, time.Hour))
+		if !ok || !busy.Gone || busy.Device.Index != 1 || time.Since(begun) != 0 {
+			t.Errorf("%v after %s", busy, time.Since(begun))
+		}
+	})
 }
 
 func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
