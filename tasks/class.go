@@ -96,19 +96,52 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case some:
 		return plan, "what machines of other classes measured is stored, too, and is not shown: " + classes[0].String(), nil
 	}
-	for _, c := range classes {
-		p.lookAs(c)
-		plan, err := p.Plan(ctx, PlanOptions{AsIs: true})
-		if err != nil {
-			return nil, "", err
-		}
-		if some, _ := measured(plan); some {
-			return plan, "nothing is stored that machines of this class measured. What follows was measured by another one: " + c.String(), nil
-		}
+	other, c, err := p.elsewhere(ctx, classes)
+	if err != nil {
+		return nil, "", err
+	}
+	if other != nil {
+		return other, "nothing is stored that machines of this class measured. What follows was measured by another one: " + c.String(), nil
 	}
 	p.lookAs(nil)
 	plan, err = p.Plan(ctx, PlanOptions{AsIs: true})
 	return plan, "", err
+}
+
+// elsewhere plans as on a machine of the first of the classes for which something is stored of what is measured now; nil when there
+// is nothing for any.
+func (p *Project) elsewhere(ctx context.Context, classes []*machineClass) (*engine.Plan, *machineClass, error) {
+	for _, c := range classes {
+		p.lookAs(c)
+		plan, err := p.Plan(ctx, PlanOptions{AsIs: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		if some, _ := measured(plan); some {
+			return plan, c, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// knowsLess says whether reports of a plan for this machine's class know less than those for another one would: nothing of what is
+// measured is stored for this one, and something for that.
+func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error) {
+	if some, _ := measured(plan); some {
+		return false, nil
+	}
+	classes, err := p.otherClasses(ctx)
+	if err != nil || len(classes) == 0 {
+		return false, err
+	}
+	blocks, dropped := p.blocks, p.dropped
+	other, _, err := p.elsewhere(ctx, classes)
+	p.lookAs(nil)
+	p.blocks, p.dropped = blocks, dropped
+	if err == nil {
+		_, err = p.graph(ctx) // groups are again those of the plan
+	}
+	return other != nil, err
 }
 
 // lookAs has the next plan made as on a machine of another class; nil: as on this.

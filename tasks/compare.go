@@ -154,16 +154,10 @@ func (b *builder) addReport(r *hclspec.Report) {
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written, and those
-// that were left as they are because they may know more: nothing that is measured is stored for this machine's class, and
-// something is for others.
+// that were left as they are because they know more: nothing of what is measured is stored for this machine's class, and
+// something is for another one.
 func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left []string, err error) {
-	knowsLess := sync.OnceValues(func() (bool, error) {
-		if some, _ := measured(plan); some {
-			return false, nil
-		}
-		others, err := p.otherClasses(ctx)
-		return len(others) > 0, err
-	})
+	knowsLess := sync.OnceValues(func() (bool, error) { return p.knowsLess(ctx, plan) })
 	for i := range p.Spec.Reports {
 		r := &p.Spec.Reports[i]
 		step, ok := plan.Step(r.Address.String())
@@ -199,7 +193,7 @@ type published int
 const (
 	same   published = iota // it was there already
 	wrote                   //
-	spared                  // another one was there, and may know more
+	spared                  // another one was there, and knows more
 )
 
 // publish writes one file beside its place and renames it, unless it is there already.
