@@ -51,8 +51,8 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 			return nil, why
 		}
 		// What was locked beside it is let go: a better set may be there without both.
-		refused[not.UUID] = why
-		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not.UUID })
+		refused[not] = why
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 	}
 	return nil, p.refuseGPUs(want, len(free), refused)
 }
@@ -104,12 +104,12 @@ func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal)
 	}
 }
 
-// lockGPUs locks all of the devices against other processes, or none; then it returns one that is not to be had, and why. What
+// lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be had, and why. What
 // is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
-func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not *Device, why *Refusal) {
-	for i, d := range chosen {
+func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal) {
+	for _, d := range chosen {
 		if refused := p.lockGPU(d, h); refused != nil {
-			not, why = &chosen[i], refused
+			not, why = d.UUID, refused
 			if !why.Looking { // else the others are looked at meanwhile
 				break
 			}

@@ -89,7 +89,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	return p, nil
 }
 
-// Close closes the host lock. Leases must have been released.
+// Close ends the looks, but for one that is under way, and closes the host lock. Leases must have been released.
 func (p *LocalPool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
