@@ -276,7 +276,7 @@ var sequence = function.New(&function.Spec{
 		}
 		var out []cty.Value
 		for v := start; down && v.GreaterThan(end).True() || !down && v.LessThan(end).True(); v = v.Add(step) {
-			out = append(out, v)
+			out = append(out, compact(v))
 		}
 		if out == nil {
 			return cty.ListValEmpty(cty.Number), nil
@@ -284,6 +284,15 @@ var sequence = function.New(&function.Spec{
 		return cty.ListVal(out), nil
 	},
 })
+
+// compact is a number that was computed, in the memory that one takes that was written: a third for whole ones.
+func compact(v cty.Value) cty.Value {
+	f := v.AsBigFloat()
+	if i, accuracy := f.Int64(); accuracy == big.Exact {
+		return cty.NumberVal(new(big.Float).SetPrec(f.Prec()).SetInt64(i))
+	}
+	return v
+}
 
 var sum = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Number)}},

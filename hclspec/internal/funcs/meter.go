@@ -11,7 +11,7 @@ import (
 // way on every machine. They let through some hundred thousand instances, and keep what a mistake or malice can take at
 // a few seconds and 256 MiB.
 const (
-	maxElements = 3_000_000  // items of lists and, twice each, attributes of objects and maps: some 60 bytes each
+	maxElements = 2_000_000  // items of lists and, twice each, attributes of objects and maps: some 60 bytes each
 	maxBytes    = 64 << 20   // of texts
 	maxWork     = 80_000_000 // some 40 ns each
 	maxDepth    = 1000       // of lists and objects in each other: all who look at a value do so by recursion

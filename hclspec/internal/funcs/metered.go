@@ -222,7 +222,11 @@ func rangeCost(m *Meter, args []cty.Value) {
 		m.Elements(maxElements + 1)
 	}
 	count, _ := n.AsBigFloat().Int64()
-	m.Elements(3 * int(count))
+	each := 2
+	if !start.AsBigFloat().IsInt() || !step.AsBigFloat().IsInt() {
+		each = 5
+	}
+	m.Elements(each * int(count))
 }
 
 // encodeCost is that of a text of the arguments with quotes and escapes.
