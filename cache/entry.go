@@ -112,18 +112,18 @@ func readMeta(dir string) (m Meta, used time.Time, err error) {
 // checkSizes compares what the directory tells of the files with what was recorded.
 func (d *Disk) checkSizes(m *Meta) error {
 	dir := entryPath(m.Key)
+	var st unix.Stat_t
 	for i := range m.Files {
-		if err := d.checkSize(dir, &m.Files[i]); err != nil {
+		if err := d.checkSize(dir, &m.Files[i], &st); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkSize is checkSizes for one file of the entry in a directory below entries.
-func (d *Disk) checkSize(dir string, file *File) error {
-	var st unix.Stat_t
-	err := d.lstat(dir+sep+FilesDir+sep+filepath.FromSlash(file.Path), &st)
+// checkSize is checkSizes for one file of the entry in a directory below entries. What the directory tells is left in st.
+func (d *Disk) checkSize(dir string, file *File, st *unix.Stat_t) error {
+	err := d.lstat(dir+sep+FilesDir+sep+filepath.FromSlash(file.Path), st)
 	kind := st.Mode & unix.S_IFMT
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil && (kind == unix.S_IFLNK) != (file.Link != ""):

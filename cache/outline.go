@@ -13,7 +13,8 @@ import (
 // before. Of its Files only the paths, the sizes and whether they are links count.
 type Outline struct {
 	Key   Key
-	Meta  int64 // bytes of the meta file
+	Meta  int64  // bytes of the meta file
+	First uint64 // of the first of Files its inode and time, by which another result under the same key is told; 0: there is none
 	Files []File
 }
 
@@ -23,8 +24,15 @@ func (d *Disk) Outline(m *Meta) Outline {
 	if d.lstat(entryPath(m.Key)+sep+metaFile, &st) != nil {
 		return Outline{}
 	}
-	return Outline{Key: m.Key, Meta: st.Size, Files: m.Files}
+	o := Outline{Key: m.Key, Meta: st.Size, Files: m.Files}
+	if len(m.Files) > 0 && d.checkSize(entryPath(m.Key), &m.Files[0], &st) == nil {
+		o.First = mark(&st)
+	}
+	return o
 }
+
+// mark tells files of one length apart, also where a new one was given the inode of one that was removed.
+func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
 // Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry, it says
 // whether Get without verify would find all of it so.
@@ -33,8 +41,9 @@ func (d *Disk) Intact(o *Outline, used bool) bool {
 	if used && !d.used(dir+sep+metaFile, o.Meta) {
 		return false
 	}
+	var st unix.Stat_t
 	for i := range o.Files {
-		if d.checkSize(dir, &o.Files[i]) != nil {
+		if d.checkSize(dir, &o.Files[i], &st) != nil || i == 0 && mark(&st) != o.First {
 			return false
 		}
 	}

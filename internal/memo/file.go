@@ -19,7 +19,7 @@ import (
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 5\n"
+const magic = "benchgraph memo 6\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -207,6 +207,7 @@ func (w *writer) node(n *Node) {
 func (w *writer) outline(o *cache.Outline) {
 	w.key(o.Key)
 	w.number(int(o.Meta))
+	w.number(int(o.First))
 	writeAll(w, o.Files, func(f cache.File) {
 		w.text(f.Path)
 		w.flags(f.Link != "")
@@ -365,7 +366,7 @@ func (r *reader) node(n *Node, index, files int) {
 }
 
 func (r *reader) outline() (o cache.Outline) {
-	o.Key, o.Meta = r.key(), int64(r.number())
+	o.Key, o.Meta, o.First = r.key(), int64(r.number()), uint64(r.number())
 	o.Files = make([]cache.File, r.count(minFile))
 	for i := range o.Files {
 		f := &o.Files[i]

@@ -77,7 +77,7 @@ func drawMemo(t *rapid.T) *Memo {
 			n.Action = engine.Action(rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "action"))
 		} else {
 			n.Outside = rapid.String().Draw(t, "outside")
-			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), Files: []cache.File{
+			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), First: rapid.Uint64().Draw(t, "first"), Files: []cache.File{
 				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")}, {Path: "link", Link: linked},
 			}}
 		}
