@@ -43,6 +43,7 @@ type Step struct {
 	through  bool        // Skip, Blocked: because of a node that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 	asked    *Asked      // what the store was asked for in vain; nil: nothing
+	outdated bool        // there is a result, which was read from others than those that are stored now
 	damage   string      // what is wrong with the result that was there; empty: nothing
 	gone     string      // what is gone of the result that is in the store; empty: nothing
 }
@@ -232,8 +233,8 @@ func (p *planner) madeAnew(s *Step) bool {
 
 // rereads says whether a node only says what it read in something that was lost and is to be made anew.
 func (p *planner) rereads(s *Step) bool {
-	return s.Node.Reads && s.stands() != missing &&
-		slices.ContainsFunc(s.Node.Needs, func(dep *Node) bool { return p.plan.Steps[dep.id].Action == Run })
+	runs := func(dep *Node) bool { return p.plan.Steps[dep.id].Action == Run }
+	return s.Node.Reads && s.stands() != missing && (slices.ContainsFunc(s.Node.Needs, runs) || slices.ContainsFunc(s.Node.After, runs))
 }
 
 // hindrance is what keeps a node from running; the zero hindrance is none.

@@ -87,6 +87,9 @@ func (p *planner) take(ctx context.Context, s *Step, reason string, key cache.Ke
 	entry, err := ask(key)
 	if err == nil {
 		s.gone, err = n.kept(ctx, entry)
+		if err == nil && s.gone == "" && p.outdated(n, &entry.Meta) {
+			s.outdated, s.gone = true, "what it says was read from a result that was made anew since"
+		}
 		if err == nil && s.gone == "" {
 			s.entry, s.Reason = &entry.Meta, reason
 			return true, nil
@@ -116,6 +119,19 @@ const (
 	upToDate    = "up to date"
 	sameContent = "up to date: what it needs was made anew and came out the same"
 )
+
+// outdated says whether a result only says what its inputs say, and was read from others than those that are stored now: an apply
+// that made these anew ended before it was read again.
+func (p *planner) outdated(n *Node, m *cache.Meta) bool {
+	if !n.Reads || m.Content.IsZero() {
+		return false
+	}
+	outdated := func(dep *Node) bool { return p.plan.Steps[dep.id].outdated }
+	if slices.ContainsFunc(n.Needs, outdated) || slices.ContainsFunc(n.After, outdated) {
+		return true
+	}
+	return p.allStored(n) && !slices.ContainsFunc(n.After, p.lost) && contentKey(&p.text, n, p) != m.Content
+}
 
 // allStored says that the bytes of all inputs of a node are known, and that there are some: without any, its content
 // key says no more than its key.

@@ -96,6 +96,7 @@ func writeJSON(path string, v any) error {
 
 func (b *builder) addCompare(c *hclspec.Compare) {
 	n := b.add(c.Block, &compareTask{p: b.Project, spec: c}, nil)
+	n.Reads = true
 	for _, g := range b.groupsOf(c) {
 		for _, t := range g.trials {
 			b.link(n, &n.After, t.At)
@@ -150,7 +151,7 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Project, spec: r}, shell.Refs(r.Of))
+	b.add(r.Block, &reportTask{p: b.Project, spec: r}, shell.Refs(r.Of)).Reads = true
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written, and those
