@@ -42,7 +42,7 @@ type world struct {
 	pool    device.Pool
 	plans   engine.PlanOptions  // beside the store, the journal and the pool
 	applies engine.ApplyOptions // likewise
-	terse   bool                // tasks make nothing of the reasons they are told
+	terse   bool                // tasks make nothing of reasons and addresses: keys do not hold them, so who uses them describes them
 
 	mu     sync.Mutex
 	ran    []string // addresses, in the order in which attempts started
@@ -136,7 +136,7 @@ func (s scripted) Run(ctx context.Context, env *engine.Env) error {
 		}
 		for _, end := range env.Ends {
 			if s.w.terse {
-				end.Reason = ""
+				end.Reason, end.Address = "", ""
 			}
 			text += "[" + endText(end) + "]"
 		}
