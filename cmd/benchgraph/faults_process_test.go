@@ -18,7 +18,7 @@ var daemons = map[string]string{
 	"a session of its own":      `(exec 9<>$LIFE; exec setsid sh -c ': > $UP; exec sleep 300') > /dev/null 2>&1 &`,
 	"no environment":            `(exec 9<>$LIFE; : > $UP; exec env -i sleep 300) < /dev/null > /dev/null 2>&1 &`,
 	"deaf":                      `(exec 9<>$LIFE; trap '' TERM HUP INT; : > $UP; exec env -i sleep 300) < /dev/null > /dev/null 2>&1 &`,
-	"all of it":                 `(exec 9<>$LIFE; setsid env -i UP=$UP sh -c 'trap "" TERM HUP INT; (cd /; sh -c ": > $UP; while :; do sleep 1; done" &)' < /dev/null > /dev/null 2>&1) &`,
+	"all of it":                 `(exec 9<>$LIFE; setsid env -i UP=$UP sh -c 'trap "" TERM HUP INT; (cd /; sh -c "echo \$\$ > $UP; while :; do sleep 1; done" &)' < /dev/null > /dev/null 2>&1) &`,
 	"a family that multiplies": `(exec 9<>$LIFE; for i in $(seq 40); do
 		(setsid sh -c 'for j in 1 2 3; do (trap "" TERM; sleep 300) & done; wait' > /dev/null 2>&1 &); done; : > $UP; sleep 300) &`,
 }
@@ -77,7 +77,11 @@ variable "up" { default = "up" }
 			until(t, "the daemon", func() bool { return exists(w.path("up")) && strings.Contains(w.roll(), "\n+") })
 			// What is an orphan by now is known to the apply after a second.
 			if strings.Contains(command, "setsid env -i") {
-				until(t, "the orphan", func() bool { return strings.Count(w.roll(), "\n+") > 2 })
+				until(t, "the orphan", func() bool {
+					pid, err := os.ReadFile(w.path("up"))
+					check(t, err)
+					return len(pid) > 0 && strings.Contains(w.roll(), "\n+ "+strings.TrimSpace(string(pid))+" ")
+				})
 			}
 			check(t, cmd.Process.Kill())
 			_ = cmd.Wait() // killed
