@@ -118,22 +118,29 @@ func Head(ctx context.Context, o Options) (Info, error) {
 	}
 	var info Info
 	err = g.retry(ctx, func(ctx context.Context) (bool, error) {
-		resp, err := g.ask(ctx, http.MethodHead, nil)
-		if refused, ok := errors.AsType[*Refused](err); ok && (refused.Status == 403 || refused.Status == 405 || refused.Status == 501) {
-			// Signed URLs are signed for one method.
-			resp, err = g.ask(ctx, http.MethodGet, map[string]string{"Range": "bytes=0-0"})
-		}
-		if err != nil {
-			return false, err
-		}
-		defer resp.Body.Close()
-		info = Info{Size: resp.ContentLength, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}
-		if _, total, ok := contentRange(resp.Header.Get("Content-Range")); ok {
-			info.AcceptRanges, info.Size = true, total
-		}
-		return false, nil
+		var err error
+		info, err = g.head(ctx)
+		return false, err
 	})
 	return info, err
+}
+
+// head is one attempt at Head.
+func (g *getter) head(ctx context.Context) (Info, error) {
+	resp, err := g.ask(ctx, http.MethodHead, nil)
+	if refused, ok := errors.AsType[*Refused](err); ok && (refused.Status == 403 || refused.Status == 405 || refused.Status == 501) {
+		// Signed URLs are signed for one method.
+		resp, err = g.ask(ctx, http.MethodGet, map[string]string{"Range": "bytes=0-0"})
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	defer resp.Body.Close()
+	info := Info{Size: resp.ContentLength, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}
+	if _, total, ok := contentRange(resp.Header.Get("Content-Range")); ok {
+		info.AcceptRanges, info.Size = true, total
+	}
+	return info, nil
 }
 
 // getter is one download at work.

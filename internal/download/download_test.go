@@ -336,7 +336,8 @@ func TestAServerThatFallsSilentIsLeft(t *testing.T) {
 	if _, err := Get(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.ranges(); !slices.Equal(got, []string{"", "bytes=1000-"}) {
+	// On a busy machine the second answer may come too late as well, and is asked for again from the same place.
+	if got := slices.Compact(s.ranges()); !slices.Equal(got, []string{"", "bytes=1000-"}) {
 		t.Errorf("asked for %q", got)
 	}
 }

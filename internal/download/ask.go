@@ -1,0 +1,304 @@
+package download
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// AskOptions say how an Asker asks. The zero value asks with http.DefaultClient, in silence, and keeps nothing.
+type AskOptions struct {
+	Client   *http.Client
+	Keep     string        // path of the file that keeps answers for the next process; empty: they are not kept
+	Offline  bool          // ask nobody: only answers that are kept count
+	Progress io.Writer     // gets a line when a host keeps somebody waiting or is given up; nil: nothing is written
+	Limit    time.Duration // of the time that is spent waiting for answers, from Begin on; 0: 60 s
+	Patience time.Duration // for one answer; 0: 10 s
+	Quiet    time.Duration // of waiting before the first line; 0: 2 s
+	Pause    time.Duration // before a question is asked a second time; 0: 500 ms
+	Clock    func() time.Time
+}
+
+const (
+	askLimit    = 60 * time.Second
+	askPatience = 10 * time.Second
+	askQuiet    = 2 * time.Second
+	askPause    = 500 * time.Millisecond
+
+	// PerHost is how many questions a host is asked at the same time.
+	PerHost = 16
+
+	// failuresInARow are the questions without an answer after which a host is asked nothing more.
+	failuresInARow = 3
+)
+
+// Unverified says that a question has no answer, for reasons that say nothing about the file: nobody was asked, or nobody answered.
+type Unverified struct {
+	Host string
+	Err  error
+}
+
+func (e *Unverified) Error() string { return fmt.Sprintf("%s: unverified: %v", e.Host, e.Err) }
+
+// Asker asks hosts short questions on behalf of somebody who waits for a plan. It bounds how long that takes: a host that does not
+// answer is given up after its first failures, and all questions together have one limit. It is safe for concurrent use.
+type Asker struct {
+	o    AskOptions
+	kept *kept
+
+	mu    sync.Mutex
+	hosts map[string]*host
+	round *round
+	lines lines
+}
+
+// host is what is known of one host.
+type host struct {
+	name    string
+	slots   chan struct{}
+	silent  int // questions in a row without an answer
+	why     error
+	givenUp context.Context // ends when the host is given up, with the cause
+	giveUp  context.CancelCauseFunc
+}
+
+// round is what is asked for one plan.
+type round struct {
+	context.Context // ends when the limit is reached
+	end             context.CancelCauseFunc
+	waiting         int // questions under way
+	since           time.Time
+	spent           time.Duration
+	timer           *time.Timer
+}
+
+// NewAsker returns an Asker.
+func NewAsker(o AskOptions) *Asker {
+	if o.Client == nil {
+		o.Client = http.DefaultClient
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Limit, o.Patience = cmp.Or(o.Limit, askLimit), cmp.Or(o.Patience, askPatience)
+	o.Quiet, o.Pause = cmp.Or(o.Quiet, askQuiet), cmp.Or(o.Pause, askPause)
+	a := &Asker{o: o, hosts: map[string]*host{}, kept: newKept(o.Keep, o.Clock)}
+	a.lines = lines{out: o.Progress, quiet: o.Quiet, waits: map[*wait]bool{}}
+	a.round = newRound()
+	return a
+}
+
+func newRound() *round {
+	r := &round{}
+	r.Context, r.end = context.WithCancelCause(context.Background())
+	return r
+}
+
+// Begin starts the questions of another plan, with the whole limit before them.
+func (a *Asker) Begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.round.waiting == 0 {
+		a.round = newRound()
+	}
+}
+
+// Save keeps the answers for the next process.
+func (a *Asker) Save() error { return a.kept.save() }
+
+// Head asks for the size and the version of a file. The error is *Refused when the server says that there is none, *Unverified when nobody
+// said anything, or ctx's cause.
+func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
+	o := Options{URL: rawURL, Client: a.o.Client, AllowLocal: true}
+	g, err := newGetter(o)
+	if err != nil {
+		return Info{}, err
+	}
+	if g.local() {
+		return Head(ctx, o)
+	}
+	if info, err, ok := a.kept.answer(rawURL, g.shown); ok {
+		return info, err
+	}
+	var info Info
+	err = a.Ask(ctx, g.parsed.Host, func(ctx context.Context) (bool, error) {
+		var err error
+		info, err = g.head(ctx)
+		refused, ok := errors.AsType[*Refused](err)
+		return err == nil || ok && refused.Status != 0, err // a certificate that cannot be trusted is no answer
+	})
+	if refused, ok := errors.AsType[*Refused](err); err == nil || ok {
+		a.kept.keep(rawURL, info, refused)
+	}
+	return info, err
+}
+
+// Ask puts one question to a host, when it is the question's turn. f says whether the host answered, even if the answer is an error. The
+// error of an answered question is returned as it is; else the error is *Unverified, or ctx's cause. A failure that may pass is tried once
+// more.
+func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (answered bool, err error)) error {
+	if a.o.Offline {
+		return &Unverified{name, errors.New("-offline forbids to ask")}
+	}
+	h, r, err := a.enter(name)
+	if err != nil {
+		return &Unverified{name, err}
+	}
+	defer a.leave(r)
+	asked := a.lines.begin(name, "")
+	defer a.lines.end(asked)
+	select {
+	case h.slots <- struct{}{}:
+	case <-h.givenUp.Done():
+		return &Unverified{name, context.Cause(h.givenUp)}
+	case <-r.Done():
+		return &Unverified{name, context.Cause(r)}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, end := range []context.Context{h.givenUp, r} {
+		defer context.AfterFunc(end, func() { cancel(context.Cause(end)) })()
+	}
+	err = a.attempts(within, h, f)
+	open, silent := err.(*noAnswer)
+	if !silent { // else the slot stays taken until the host answers: see heard
+		<-h.slots
+	}
+	switch {
+	case err == nil:
+		asked.answered()
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case within.Err() != nil:
+		return &Unverified{name, context.Cause(within)}
+	}
+	if silent {
+		return &Unverified{name, open.err}
+	}
+	asked.answered()
+	return err
+}
+
+// noAnswer is a failure that is no answer.
+type noAnswer struct{ err error }
+
+func (e *noAnswer) Error() string { return e.err.Error() }
+
+// attempts asks once, and a second time when the first failure may pass.
+func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (bool, error)) error {
+	for again := false; ; again = true {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		late := fmt.Errorf("no answer within %v", a.o.Patience)
+		within, cancel := context.WithTimeoutCause(ctx, a.o.Patience, late)
+		answered, err := f(within)
+		timedOut := within.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case answered:
+			a.heard(h)
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case timedOut:
+			err = late
+		}
+		if passing, ok := errors.AsType[*transient](err); ok && !again && passing.after <= a.o.Pause && !timedOut {
+			select {
+			case <-ctx.Done():
+			case <-time.After(a.o.Pause):
+			}
+			continue
+		} else if ok {
+			err = passing.err
+		}
+		a.silent(h, err)
+		return &noAnswer{err}
+	}
+}
+
+// enter finds the host of a question and counts the question. The error says why the host is not asked.
+func (a *Asker) enter(name string) (*host, *round, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h := a.hosts[name]
+	if h == nil {
+		h = &host{name: name, slots: make(chan struct{}, PerHost)}
+		h.givenUp, h.giveUp = context.WithCancelCause(context.Background())
+		a.hosts[name] = h
+		if why := a.kept.dead(name); why != nil {
+			h.why = why
+			h.giveUp(why)
+		}
+	}
+	if h.why != nil {
+		return nil, nil, h.why
+	}
+	r := a.round
+	if r.Err() != nil {
+		return nil, nil, context.Cause(r)
+	}
+	if r.waiting++; r.waiting == 1 {
+		r.since = a.o.Clock()
+		r.timer = time.AfterFunc(a.o.Limit-r.spent, func() {
+			r.end(fmt.Errorf("the limit of %v for all questions of a plan is used up", a.o.Limit))
+		})
+	}
+	return h, r, nil
+}
+
+func (a *Asker) leave(r *round) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.waiting--; r.waiting == 0 {
+		r.spent += a.o.Clock().Sub(r.since)
+		r.timer.Stop()
+	}
+}
+
+// heard notes that a host answered. The slots of questions without an answer are free again: until now no question took
+// their place, so that a host that goes silent is asked no more than what was under way.
+func (a *Asker) heard(h *host) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for ; h.silent > 0; h.silent-- {
+		<-h.slots
+	}
+}
+
+// silent notes that a host did not answer. A host that failed too often is asked nothing more, now and for some time.
+func (a *Asker) silent(h *host, why error) {
+	a.mu.Lock()
+	h.silent++
+	last := h.silent >= failuresInARow && h.why == nil
+	if last {
+		h.why = fmt.Errorf("the host does not answer (%w), and is not asked any more", why)
+		h.giveUp(h.why)
+	}
+	a.mu.Unlock()
+	if last {
+		a.kept.keepDead(h.name, why)
+		a.lines.tell(fmt.Sprintf("%s does not answer: %v. It is not asked any more.", h.name, why))
+	}
+}
+
+// Watch writes a line from time to time while something else keeps somebody waiting for the host of a location, until end is called.
+func (a *Asker) Watch(location, subject string) (end func()) {
+	name := location[strings.LastIndex(location, "@")+1:]
+	if u, err := url.Parse(location); err == nil && u.Host != "" {
+		name = u.Host
+	}
+	w := a.lines.begin(name, subject)
+	return sync.OnceFunc(func() { a.lines.end(w) })
+}

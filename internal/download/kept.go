@@ -1,0 +1,212 @@
+package download
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// How long answers are kept, and how large the file of answers may be.
+const (
+	answerLife = time.Hour       // of what a server said of a file
+	deadLife   = 2 * time.Minute // of a host that did not answer
+	maxKept    = 32 << 20        // bytes
+)
+
+// kept are the answers of earlier questions, of this process and of others.
+type kept struct {
+	path  string
+	clock func() time.Time
+
+	mu    sync.Mutex
+	read  bool
+	dirty bool
+	book  book
+}
+
+// book is the file of answers. A URL may hold a password, so that only its SHA-256 is kept.
+type book struct {
+	Format  int                  `json:"format"`
+	Answers map[string]keptHead  `json:"answers"` // by SHA-256 of the URL
+	Dead    map[string]keptDeath `json:"dead"`    // by host
+}
+
+type keptHead struct {
+	At     time.Time `json:"at"`
+	Status int       `json:"status,omitempty"` // of the refusal; 0: the file is there
+	Size   int64     `json:"size"`
+	ETag   string    `json:"etag,omitempty"`
+	Ranges bool      `json:"ranges,omitempty"`
+}
+
+type keptDeath struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
+}
+
+const bookFormat = 1
+
+func newKept(path string, clock func() time.Time) *kept { return &kept{path: path, clock: clock} }
+
+// load reads the file, once. A file that is missing, damaged or of another format is as an empty one.
+func (k *kept) load() {
+	if k.read {
+		return
+	}
+	k.read = true
+	k.book = readBook(k.path, k.clock())
+}
+
+// readBook reads the answers of a file that still count.
+func readBook(path string, now time.Time) book {
+	if path == "" {
+		return parseBook(nil, now)
+	}
+	data, err := readSmall(path)
+	if err != nil {
+		data = nil
+	}
+	return parseBook(data, now)
+}
+
+// parseBook reads the answers that still count.
+func parseBook(data []byte, now time.Time) book {
+	b := book{}
+	if json.Unmarshal(data, &b) != nil || b.Format != bookFormat {
+		b = book{}
+	}
+	fresh := book{Format: bookFormat, Answers: map[string]keptHead{}, Dead: map[string]keptDeath{}}
+	for id, h := range b.Answers {
+		if live(h.At, now, answerLife) {
+			fresh.Answers[id] = h
+		}
+	}
+	for host, d := range b.Dead {
+		if live(d.At, now, deadLife) {
+			fresh.Dead[host] = d
+		}
+	}
+	return fresh
+}
+
+// live reports whether something of a time still counts. What comes from the future does not.
+func live(at, now time.Time, life time.Duration) bool {
+	age := now.Sub(at)
+	return age >= 0 && age < life
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxKept+1))
+	if err == nil && len(data) > maxKept {
+		err = errors.New("too large")
+	}
+	return data, err
+}
+
+// answer is what a server said of a URL not long ago. shown is the URL for people.
+func (k *kept) answer(url, shown string) (Info, error, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.load()
+	h, ok := k.book.Answers[identity(url)]
+	if !ok || !live(h.At, k.clock(), answerLife) {
+		return Info{}, nil, false
+	}
+	if h.Status != 0 {
+		return Info{}, &Refused{URL: shown, Status: h.Status}, true
+	}
+	return Info{Size: h.Size, ETag: h.ETag, AcceptRanges: h.Ranges}, nil, true
+}
+
+// keep keeps what a server said of a URL; refused is nil when the file is there.
+func (k *kept) keep(url string, info Info, refused *Refused) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.load()
+	h := keptHead{At: k.clock(), Size: info.Size, ETag: info.ETag, Ranges: info.AcceptRanges}
+	if refused != nil {
+		h = keptHead{At: k.clock(), Status: refused.Status}
+	}
+	k.book.Answers[identity(url)] = h
+	k.dirty = true
+}
+
+// dead says why a host is not asked now; nil: it is.
+func (k *kept) dead(host string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.load()
+	d, ok := k.book.Dead[host]
+	if !ok || !live(d.At, k.clock(), deadLife) {
+		return nil
+	}
+	return fmt.Errorf("the host did not answer at %s (%s), and is asked again after %s", d.At.Format(time.TimeOnly), d.Why, d.At.Add(deadLife).Format(time.TimeOnly))
+}
+
+func (k *kept) keepDead(host string, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.load()
+	k.book.Dead[host] = keptDeath{k.clock(), why.Error()}
+	k.dirty = true
+}
+
+// save writes the answers beside their place and renames the file. Answers that other processes wrote meanwhile stay.
+func (k *kept) save() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.dirty || k.path == "" {
+		return nil
+	}
+	all := readBook(k.path, k.clock())
+	for id, h := range k.book.Answers {
+		if other, ok := all.Answers[id]; !ok || other.At.Before(h.At) {
+			all.Answers[id] = h
+		}
+	}
+	for host, d := range k.book.Dead {
+		if other, ok := all.Dead[host]; !ok || other.At.Before(d.At) {
+			all.Dead[host] = d
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(k.path, text); err != nil {
+		return fmt.Errorf("answers of hosts: %w", err)
+	}
+	k.dirty = false
+	return nil
+}
+
+func replaceFile(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

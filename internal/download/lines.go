@@ -1,0 +1,131 @@
+package download
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lines tell somebody who waits which host is waited for.
+type lines struct {
+	out   io.Writer
+	quiet time.Duration
+
+	mu    sync.Mutex
+	waits map[*wait]bool
+	count map[string]*progress // by host, since nobody waited for it last
+	stop  chan struct{}        // ends the goroutine that writes; nil: there is none
+}
+
+// wait is one thing that is waited for.
+type wait struct {
+	host    string
+	subject string // empty: one of many questions
+	of      *progress
+}
+
+// progress is how far the questions to one host have come.
+type progress struct {
+	since    time.Time
+	asked    int
+	under    int // way
+	answers  atomic.Int64
+	reported time.Duration // how long the wait was when the last line was written
+}
+
+func (w *wait) answered() { w.of.answers.Add(1) }
+
+// begin notes that a host is waited for.
+func (l *lines) begin(host, subject string) *wait {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == nil {
+		l.count = map[string]*progress{}
+	}
+	p := l.count[host]
+	if p == nil {
+		p = &progress{since: time.Now()}
+		l.count[host] = p
+	}
+	p.asked++
+	p.under++
+	w := &wait{host: host, subject: subject, of: p}
+	l.waits[w] = true
+	if l.stop == nil && l.out != nil {
+		l.stop = make(chan struct{})
+		go l.write(l.stop)
+	}
+	return w
+}
+
+// end notes that a host is not waited for any more.
+func (l *lines) end(w *wait) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waits, w)
+	if w.of.under--; w.of.under == 0 {
+		delete(l.count, w.host)
+	}
+	if len(l.waits) == 0 && l.stop != nil {
+		close(l.stop)
+		l.stop = nil
+	}
+}
+
+// write writes the lines until nobody waits.
+func (l *lines) write(stop chan struct{}) {
+	tick := time.NewTicker(max(l.quiet/4, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		due := l.due(time.Now())
+		l.mu.Unlock()
+		for _, line := range due {
+			l.tell(line)
+		}
+	}
+}
+
+// due are the lines that are to be written now: the first after the quiet time, the next when the wait is twice as long, and every ten quiet
+// times at least.
+func (l *lines) due(now time.Time) (due []string) {
+	for host, p := range l.count {
+		waited := now.Sub(p.since)
+		if waited < l.quiet || p.reported > 0 && waited < min(2*p.reported, p.reported+10*l.quiet) {
+			continue
+		}
+		p.reported = waited
+		line := "waiting for " + host
+		subjects := []string{}
+		for w := range l.waits {
+			if w.of == p && w.subject != "" && !slices.Contains(subjects, w.subject) {
+				subjects = append(subjects, w.subject)
+			}
+		}
+		slices.Sort(subjects)
+		if len(subjects) > 0 {
+			line += ": " + strings.Join(subjects, ", ")
+		} else {
+			line += fmt.Sprintf(": %d of %d questions are answered", p.answers.Load(), p.asked)
+		}
+		due = append(due, fmt.Sprintf("%s (%v so far)", line, waited.Round(max(l.quiet/10, time.Millisecond))))
+	}
+	slices.Sort(due)
+	return due
+}
+
+// tell writes one line.
+func (l *lines) tell(line string) {
+	if l.out != nil {
+		fmt.Fprintln(l.out, line)
+	}
+}
