@@ -40,6 +40,22 @@ func (m *Mirror) Checkout(ctx context.Context, commit, dir string) error {
 	return nil
 }
 
+// Files names the regular files in the tree of a commit (40 digits): git's name of the content, by path.
+func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, error) {
+	trees, err := m.treesOf(ctx, []string{commit})
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	err = m.list(ctx, trees, nil, func(_ int, e entry) error {
+		if _, regular := permission(e.mode); regular {
+			files[e.path] = e.id
+		}
+		return nil
+	})
+	return files, err
+}
+
 // export lays out a tree in dir.
 func (m *Mirror) export(ctx context.Context, id string, env []string, dir string) error {
 	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {

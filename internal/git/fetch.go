@@ -62,8 +62,7 @@ func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) erro
 	if m.kind == repository {
 		err = m.followLocal(ctx)
 	} else {
-		specs := append([]string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}, extra...)
-		err = m.fetch(ctx, want{flags: []string{"--prune", "--force"}, specs: specs})
+		err = m.fetch(ctx, allRefs(extra))
 	}
 	if err == nil {
 		m.fetched[what] = true
@@ -86,7 +85,22 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Telling the server what is here only costs time where single objects are wanted.
-	return m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
+	err := m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
+	fe, ok := errors.AsType[*FetchError](err)
+	if !ok || !objectsRefused.MatchString(fe.Evidence) || m.entire {
+		return err
+	}
+	// It leaves objects out and does not give them later. Without filter it gives all at once.
+	m.entire = true
+	return m.fetch(ctx, allRefs(nil))
+}
+
+// objectsRefused is what git says of a server that gives no single objects.
+var objectsRefused = regexp.MustCompile(`(?i)not our ref|unadvertised object|not advertised|missing necessary objects`)
+
+// allRefs asks for all branches and tags, and for more.
+func allRefs(extra []string) want {
+	return want{flags: []string{"--prune", "--force"}, specs: append([]string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}, extra...)}
 }
 
 // want is what one fetch asks for.
@@ -101,20 +115,26 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 	if m.offline && m.kind == remote {
 		return &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: errOffline.Error(), Remedy: "run without -offline once", Err: errOffline}
 	}
-	filter := m.kind == remote
-	pause := m.backoff
+	filter := m.kind == remote && !m.entire
+	pause, begun := m.backoff, time.Now()
 	for attempt := 1; ; attempt++ {
-		err := m.exclusively(ctx, func() error { return m.fetchOnce(ctx, w, filter) })
+		err := m.reach(ctx)
+		if err == nil {
+			err = m.exclusively(ctx, func() error { return m.fetchAs(ctx, w, filter) })
+		}
 		var exit *command.ExitError
-		if err == nil || !errors.As(err, &exit) {
+		fe, unreached := errors.AsType[*FetchError](err)
+		if err == nil || !unreached && !errors.As(err, &exit) {
 			return err
 		}
-		if filter && filterRefused.MatchString(exit.Stderr) {
-			filter = false
-			continue
+		if exit != nil {
+			if filter && filterRefused.MatchString(exit.Stderr) {
+				filter = false
+				continue
+			}
+			fe = m.classify(exit)
 		}
-		fe := m.classify(exit)
-		if fe.Class != cache.Transient || attempt >= fetchAttempts {
+		if fe.Class != cache.Transient || attempt >= fetchAttempts || unreached && attempt >= reachAttempts || time.Since(begun) > retryTime {
 			return fe
 		}
 		fmt.Fprintf(m.git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence, attempt+1, fetchAttempts, pause)
@@ -127,32 +147,52 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 	}
 }
 
+// fetchAs is fetchOnce for a partial mirror, if filter says so and the server offers it, or for a whole one.
+func (m *Mirror) fetchAs(ctx context.Context, w want, filter bool) error {
+	if filter {
+		offered, err := m.filters(ctx)
+		if err != nil {
+			return err
+		}
+		filter = offered
+	}
+	if m.kind == remote && !filter {
+		if err := m.startOver(ctx); err != nil {
+			return err
+		}
+	}
+	return m.fetchOnce(ctx, w, filter)
+}
+
 // fetchOnce is one git fetch. The remote is described in the environment alone: the mirror's configuration keeps no
 // URL, which may hold a token, and no promise of objects, so that a reading command says what is missing instead of
 // fetching it one by one.
 func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, w.flags...)
 	config := append([]string{
-		"remote.origin.url", m.location,
 		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits do it for packs alone
 	}, w.config...)
-	if m.kind == remote {
-		config = append(config, "remote.origin.promisor", "true", "remote.origin.partialclonefilter", "blob:none")
-	}
 	if filter {
 		args = append(args, "--filter=blob:none")
+		config = append(config, "remote.origin.promisor", "true", "remote.origin.partialclonefilter", "blob:none")
 	}
+	_, err := m.git.Output(ctx, command.Call{
+		Args:  append(args, "--stdin", "origin"),
+		Stdin: strings.Join(w.specs, "\n") + "\n",
+		Env:   m.remoteEnv(config...),
+	})
+	return err
+}
+
+// remoteEnv describes the remote, and what else is configured for one call, by names and values in turn.
+func (m *Mirror) remoteEnv(config ...string) []string {
+	config = append([]string{"remote.origin.url", m.location}, config...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config)/2)}
 	for i := 0; i < len(config); i += 2 {
 		n := strconv.Itoa(i / 2)
 		env = append(env, "GIT_CONFIG_KEY_"+n+"="+config[i], "GIT_CONFIG_VALUE_"+n+"="+config[i+1])
 	}
-	_, err := m.git.Output(ctx, command.Call{
-		Args:  append(args, "--stdin", "origin"),
-		Stdin: strings.Join(w.specs, "\n") + "\n",
-		Env:   env,
-	})
-	return err
+	return env
 }
 
 var filterRefused = regexp.MustCompile(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not supported|invalid filter-spec`)

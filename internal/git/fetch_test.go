@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -24,10 +25,16 @@ import (
 // overHTTP serves a repository as git's own server does; fails may answer in its place.
 func overHTTP(t *testing.T, o *origin, fails func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
+	return inProtocol(t, o, "2", fails)
+}
+
+// inProtocol is overHTTP for a server that speaks one version of git's protocol.
+func inProtocol(t *testing.T, o *origin, version string, fails func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
+	t.Helper()
 	o.git("config", "http.receivepack", "false")
 	h := &cgi.Handler{
 		Path:   filepath.Join(o.git("--exec-path"), "git-http-backend"),
-		Env:    []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROTOCOL=version=2"},
+		Env:    []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROTOCOL=version=" + version},
 		Stderr: io.Discard,
 		Logger: log.New(io.Discard, "", 0),
 	}
@@ -115,7 +122,7 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 			if !ok || fe.Class != c.class || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v (%+v)", err, fe)
 			}
-			if n := x.count("fetch"); c.class == cache.Transient && n != fetchAttempts || c.class == cache.Permanent && n != 1 {
+			if n := x.count("ls-remote") + x.count("fetch"); c.class == cache.Transient && n != fetchAttempts || c.class == cache.Permanent && n != 1 {
 				t.Errorf("%d attempts", n)
 			}
 			if strings.Contains(err.Error(), "sesame") || strings.Contains(said.String(), "sesame") {
@@ -283,5 +290,42 @@ func TestABundleWithoutItsBeginningSaysSo(t *testing.T) {
 	fe, ok := errors.AsType[*FetchError](err)
 	if !ok || fe.Class != cache.Permanent || !strings.Contains(err.Error(), "prerequisite") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A host at which nobody listens is found out before git is asked, which would wait for minutes where packets are dropped.
+func TestAHostThatCannotBeReached(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := l.Addr().String()
+	l.Close()
+	x := &realExec{}
+	m := openWith(t, Options{Exec: x, Dir: filepath.Join(t.TempDir(), "m"), Location: "https://me:sesame@" + dead + "/x.git"})
+	_, err = m.Resolve(t.Context(), []string{"main"})
+	fe, ok := errors.AsType[*FetchError](err)
+	if !ok || fe.Class != cache.Transient || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("%v", err)
+	}
+	if n := x.count("fetch"); n != 0 {
+		t.Errorf("git was asked %d times", n)
+	}
+	for location, want := range map[string]string{
+		"https://git.example.org/x.git":     "git.example.org:443",
+		"http://u:p@git.example.org:8080/x": "git.example.org:8080",
+		"git://[2001:db8::1]/x":             "[2001:db8::1]:9418",
+		"ssh://git@git.example.org/x":       "",
+		"git@git.example.org:x":             "",
+		"file:///srv/x":                     "",
+	} {
+		m := &Mirror{location: location}
+		if got := m.address(); got != want {
+			t.Errorf("%s: %q, want %q", location, got, want)
+		}
+		m.git.Env = []string{"https_proxy=http://proxy:3128"}
+		if got := m.address(); got != "" {
+			t.Errorf("%s behind a proxy: %q", location, got)
+		}
 	}
 }

@@ -49,6 +49,8 @@ type Mirror struct {
 
 	mu      sync.Mutex
 	fetched map[string]bool // what was asked of the location already, so that it is asked once
+	offers  *bool           // whether the server can leave objects out; nil: it was not asked yet
+	entire  bool            // it can, and then does not give them: all is fetched
 }
 
 // Resolved is what a revision stands for: 40 hexadecimal digits each.
@@ -100,39 +102,49 @@ func Open(ctx context.Context, o Options) (*Mirror, error) {
 // prepare makes the bare repository unless it is there. One that lost a part that git cannot do without is made anew: it
 // holds nothing that cannot be fetched again.
 func (m *Mirror) prepare(ctx context.Context) error {
-	sum := sha256.Sum256([]byte(m.location + "\x00" + m.local.objects))
-	id := hex.EncodeToString(sum[:])
-	ready := filepath.Join(m.dir, "benchgraph-ready")
-	there := func() bool {
-		have, err := os.ReadFile(ready)
-		return err == nil && string(have) == id && m.whole()
-	}
-	if there() {
+	if m.ready() {
 		return nil
 	}
 	return m.exclusively(ctx, func() error {
-		if there() {
+		if m.ready() {
 			return nil
 		}
-		if err := m.empty(); err != nil {
-			return err
-		}
-		if _, err := m.git.Output(ctx, command.Call{Args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
-			return err
-		}
-		for name, text := range m.files() {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(m.dir, name)), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644); err != nil {
-				return err
-			}
-		}
-		if err := settle(m.dir); err != nil {
-			return err
-		}
-		return writeAtomic(ready, []byte(id))
+		return m.fill(ctx)
 	})
+}
+
+// id is what the mirror is of.
+func (m *Mirror) id() string {
+	sum := sha256.Sum256([]byte(m.location + "\x00" + m.local.objects))
+	return hex.EncodeToString(sum[:])
+}
+
+// ready says that the bare repository is there, and of the right location.
+func (m *Mirror) ready() bool {
+	have, err := os.ReadFile(filepath.Join(m.dir, readyName))
+	return err == nil && string(have) == m.id() && m.whole()
+}
+
+// fill makes the bare repository anew. The caller holds the mirror's lock.
+func (m *Mirror) fill(ctx context.Context) error {
+	if err := m.empty(); err != nil {
+		return err
+	}
+	if _, err := m.git.Output(ctx, command.Call{Args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
+		return err
+	}
+	for name, text := range m.files() {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(m.dir, name)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := settle(m.dir); err != nil {
+		return err
+	}
+	return writeAtomic(filepath.Join(m.dir, readyName), []byte(m.id()))
 }
 
 // whole says that the mirror has what makes a directory a repository for git.
@@ -179,8 +191,9 @@ func (m *Mirror) empty() error {
 }
 
 const (
-	headRef  = "refs/benchgraph/HEAD"
-	lockName = "benchgraph-lock"
+	headRef   = "refs/benchgraph/HEAD"
+	lockName  = "benchgraph-lock"
+	readyName = "benchgraph-ready"
 )
 
 // exclusively runs f while nobody else, in this process or another, writes to the mirror.

@@ -32,9 +32,20 @@ type entry struct {
 
 // list names everything in the trees, in git's order, by one process: it is what differs from nothing.
 func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e entry) error) error {
+	pairs := make([][2]string, len(trees))
+	for i, tree := range trees {
+		pairs[i] = [2]string{emptyTree, tree}
+	}
+	return m.differences(ctx, pairs, env, func(i int, c change) error {
+		return each(i, entry{mode: c.mode, id: c.id, path: c.path})
+	})
+}
+
+// differences names everything in which the second tree of each pair differs from the first, in git's order, by one process.
+func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []string, each func(pair int, c change) error) error {
 	var in strings.Builder
-	for _, tree := range trees {
-		fmt.Fprintf(&in, "%s %s\n", emptyTree, tree)
+	for _, pair := range pairs {
+		fmt.Fprintf(&in, "%s %s\n", pair[0], pair[1])
 	}
 	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
 	return m.git.Stream(ctx, command.Call{Args: args, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
@@ -58,14 +69,14 @@ func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree i
 			if err != nil {
 				return err
 			}
-			if tree < 0 || tree >= len(trees) {
+			if tree < 0 || tree >= len(pairs) {
 				return errors.New("diff-tree: an entry of no tree")
 			}
-			if err := each(tree, entry{mode: change.mode, id: change.id, path: change.path}); err != nil {
+			if err := each(tree, change); err != nil {
 				return err
 			}
 		}
-		if tree != len(trees)-1 {
+		if tree != len(pairs)-1 {
 			return io.ErrUnexpectedEOF
 		}
 		return nil
@@ -76,6 +87,7 @@ func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree i
 type change struct {
 	entry
 	oldMode string
+	oldID   string
 }
 
 // readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". The lists of a campaign's commits have hundreds
@@ -89,7 +101,7 @@ func readChange(r *bufio.Reader) (change, error) {
 	if len(meta) != length || meta[0] != ':' || meta[7] != ' ' || meta[14] != ' ' || meta[55] != ' ' || meta[96] != ' ' {
 		return change{}, fmt.Errorf("raw difference %q: not understood", meta)
 	}
-	c := change{oldMode: string(meta[1:7]), entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
+	c := change{oldMode: string(meta[1:7]), oldID: string(meta[15:55]), entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
 	path, err := r.ReadString(0)
 	c.path = strings.TrimSuffix(path, "\x00")
 	return c, err

@@ -32,6 +32,10 @@ func Record(source string, patterns []string, built string) error {
 	if err != nil {
 		return err
 	}
+	return writeRecord(files, built)
+}
+
+func writeRecord(files []string, built string) error {
 	text, err := json.Marshal(files)
 	if err != nil {
 		return err

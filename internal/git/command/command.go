@@ -87,6 +87,7 @@ func Environment(caller []string, dir string) []string {
 		"GIT_ASKPASS=true",
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_NO_LAZY_FETCH=1", // older gits than 2.39.4 do not know it: see filters in package git
 		"GIT_DEFAULT_REF_FORMAT=files",
 		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
 		"LC_ALL=C",
@@ -104,10 +105,11 @@ type Git struct {
 
 // Call is one run of git.
 type Call struct {
-	Args  []string
-	Stdin string
-	Env   []string // added to Git.Env
-	OK    []int    // exit statuses that are answers, beside 0
+	Args   []string
+	Stdin  string
+	Env    []string  // added to Git.Env
+	OK     []int     // exit statuses that are answers, beside 0
+	Stderr io.Writer // gets git's complaints, too, and not the log; nil: the log does
 }
 
 // ExitError is git ending with a status that is no answer.
@@ -144,10 +146,13 @@ func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error) error {
 	verb := c.Args[0]
 	outR, outW := io.Pipe()
-	stderr := &tail{}
+	stderr, also := &tail{}, g.Log
+	if c.Stderr != nil {
+		also = c.Stderr
+	}
 	proc, err := g.Exec.Start(ctx, executor.Command{
 		Argv: append([]string{"git"}, c.Args...), Dir: g.Dir, Env: append(g.Env[:len(g.Env):len(g.Env)], c.Env...),
-		Stdin: strings.NewReader(c.Stdin), Stdout: outW, Stderr: io.MultiWriter(stderr, g.Log), Secrets: g.Secrets,
+		Stdin: strings.NewReader(c.Stdin), Stdout: outW, Stderr: io.MultiWriter(stderr, also), Secrets: g.Secrets,
 	})
 	if err != nil {
 		return fmt.Errorf("git %s: %w", verb, err)

@@ -1,0 +1,244 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/git/command"
+)
+
+// Step is a commit and the one that it is held against: its first parent when From is empty. Both have 40 digits.
+type Step struct{ From, To string }
+
+// maxChanged bounds how many paths a step may change: a commit that changes more is no change that somebody wrote.
+const maxChanged = 100_000
+
+// Changed lists, for each step, the paths that differ, in git's order. A moved file is its old path and its new one. A commit
+// without a parent differs from nothing. One process answers for all of them.
+func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) {
+	var revs []string
+	for _, s := range steps {
+		revs = append(revs, s.To)
+		if s.From != "" {
+			revs = append(revs, s.From)
+		} else {
+			revs = append(revs, s.To+"^")
+		}
+	}
+	found, err := m.Resolve(ctx, revs)
+	if err := m.onlyRoots(err, found); err != nil {
+		return nil, err
+	}
+	pairs := make([][2]string, len(steps))
+	for i, s := range steps {
+		from := found[s.From].Tree
+		if s.From == "" {
+			from = found[s.To+"^"].Tree
+		}
+		if from == "" {
+			from = emptyTree
+		}
+		pairs[i] = [2]string{from, found[s.To].Tree}
+	}
+	all := make([][]string, len(steps))
+	err = m.differences(ctx, pairs, nil, func(i int, c change) error {
+		if len(all[i]) == maxChanged {
+			return fmt.Errorf("commit %s changes more than %d paths", steps[i].To, maxChanged)
+		}
+		all[i] = append(all[i], c.path)
+		return nil
+	})
+	return all, err
+}
+
+// onlyRoots is the error, unless all that it says is that commits that are there have no parent.
+func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
+	for _, e := range joined(err) {
+		var unknown *UnknownRev
+		if !errors.As(e, &unknown) {
+			return err
+		}
+		commit, parent := strings.CutSuffix(unknown.Rev, "^")
+		if _, there := found[commit]; !parent || !there || unknown.Shallow {
+			return err
+		}
+	}
+	return nil
+}
+
+func joined(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
+type Place struct{ Commit, Path string }
+
+// Found is what a place has. The zero Found is nothing.
+type Found struct {
+	mode, id string
+}
+
+// Exists says whether there is anything: a file, a link, a directory or a submodule.
+func (f Found) Exists() bool { return f.id != "" }
+
+// Find says what is at each place. It reads trees alone, by one process, so that no content is fetched.
+func (m *Mirror) Find(ctx context.Context, places []Place) ([]Found, error) {
+	commits := make([]string, len(places))
+	index := map[string][]int{} // by tree: the places in it
+	var trees []string
+	for i, p := range places {
+		commits[i] = p.Commit
+		dir := path.Dir(p.Path)
+		if dir == "." {
+			dir = ""
+		}
+		tree := p.Commit + ":" + dir
+		if index[tree] == nil {
+			trees = append(trees, tree)
+		}
+		index[tree] = append(index[tree], i)
+	}
+	if _, err := m.treesOf(ctx, commits); err != nil {
+		return nil, err
+	}
+	found := make([]Found, len(places))
+	in := strings.Join(trees, "\n") + "\n"
+	call := command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in}
+	return found, m.git.Stream(ctx, call, func(r *bufio.Reader) error {
+		for _, tree := range trees {
+			text, err := readTree(r)
+			if err != nil {
+				return fmt.Errorf("tree %s: %w", tree, err)
+			}
+			for _, i := range index[tree] {
+				found[i] = entryOf(text, path.Base(places[i].Path))
+			}
+		}
+		return nil
+	})
+}
+
+// maxTree bounds the bytes of one directory's list.
+const maxTree = 64 << 20
+
+// readTree reads one answer of cat-file: the bytes of a tree, or nil for what is no tree or not there.
+func readTree(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Fields(line)
+	if len(fields) < 3 || strings.HasSuffix(line, " missing\n") {
+		return nil, nil
+	}
+	size, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
+	if err != nil || size < 0 {
+		return nil, fmt.Errorf("answer %q is not understood", strings.TrimSpace(line))
+	}
+	if fields[1] != "tree" || size > maxTree {
+		_, err = io.CopyN(io.Discard, r, size+1)
+		return nil, err
+	}
+	text := make([]byte, size+1) // and the line end after it
+	_, err = io.ReadFull(r, text)
+	return text[:size], err
+}
+
+// entryOf finds a name in a tree, whose entries are MODE SP NAME NUL and 20 bytes of a hash.
+func entryOf(tree []byte, name string) Found {
+	for len(tree) > 0 {
+		end := bytes.IndexByte(tree, 0)
+		if end < 0 || len(tree) < end+21 {
+			return Found{}
+		}
+		mode, entry, ok := strings.Cut(string(tree[:end]), " ")
+		if ok && entry == name {
+			return Found{mode: mode, id: hex.EncodeToString(tree[end+1 : end+21])}
+		}
+		tree = tree[end+21:]
+	}
+	return Found{}
+}
+
+// Contents hands the bytes of each file that was found to each, by its index and at most limit+1 of them. What is no regular
+// file is handed over as the error. What the mirror lacks is fetched in one go.
+func (m *Mirror) Contents(ctx context.Context, found []Found, limit int64, each func(i int, text []byte, err error)) error {
+	index := map[string][]int{}
+	var files []entry
+	for i, f := range found {
+		switch {
+		case !f.Exists():
+			each(i, nil, errors.New("there is no such file"))
+		case f.mode != modeFile && f.mode != modeExec:
+			each(i, nil, errors.New("it is no regular file"))
+		default:
+			if index[f.id] == nil {
+				files = append(files, entry{mode: f.mode, id: f.id})
+			}
+			index[f.id] = append(index[f.id], i)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return m.read(ctx, files, nil, func(e entry, _ int64, r io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(r, limit+1))
+		if err != nil {
+			return err
+		}
+		for _, i := range index[e.id] {
+			each(i, text, nil)
+		}
+		return nil
+	})
+}
+
+// Describe says for each commit what git describe --tags --long does, by the tags that have a digit: TAG-NUMBER-gHASH. Commits that
+// no tag leads to are not in the answer.
+func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]string, error) {
+	if _, err := m.treesOf(ctx, commits); err != nil {
+		return nil, err
+	}
+	if err := m.fetchNamed(ctx, nil); err != nil && !m.offline { // tags are refs, and a commit can be there without them
+		return nil, err
+	}
+	return m.DescribeHeld(ctx, commits)
+}
+
+// DescribeHeld is Describe by the tags that the mirror has: it reaches no network.
+func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string]string, error) {
+	all := map[string]string{}
+	for len(commits) > 0 {
+		batch := commits[:min(len(commits), 500)]
+		commits = commits[len(batch):]
+		args := append([]string{"describe", "--tags", "--long", "--always", "--match", "*[0-9]*"}, batch...)
+		out, err := m.git.Output(ctx, command.Call{Args: args})
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if len(lines) != len(batch) {
+			return nil, fmt.Errorf("git describe: %d answers to %d questions", len(lines), len(batch))
+		}
+		for i, line := range lines {
+			if strings.Contains(line, "-g") { // else it is a hash alone
+				all[batch[i]] = line
+			}
+		}
+	}
+	return all, nil
+}
