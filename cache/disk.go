@@ -27,7 +27,7 @@ const gcPatience = time.Minute
 // Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
 //
 // Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content key>
-// is a symbolic link whose target is the key, tmp/ holds what is being prepared, quarantine/ what was found damaged.
+// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged.
 // There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
 type Disk struct {
 	dir  string   // absolute, without links
@@ -73,7 +73,7 @@ func openDisk(dir string) (*Disk, error) {
 		return nil, err
 	}
 	d := &Disk{dir: dir}
-	for _, sub := range []string{"entries", "content", "tmp", "quarantine"} {
+	for _, sub := range []string{"entries", "content", "blobs", "tmp", "quarantine"} {
 		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (d *Disk) checkShelves(sub string) error {
 	if err := CheckOwner(d.path(sub)); err != nil {
 		return err
 	}
-	if sub != "entries" && sub != "content" {
+	if sub != "entries" && sub != "content" && sub != "blobs" {
 		return nil
 	}
 	shelves, err := os.ReadDir(d.path(sub))

@@ -185,18 +185,10 @@ func still(f *os.File, path string) bool {
 }
 
 // RemoveTree removes dir and all that is in it, also directories that are read-only (those of an entry, or of Go's
-// module cache). That dir does not exist is no error.
+// module cache). It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
+// names it. That dir does not exist is no error.
 func RemoveTree(dir string) error {
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil // what cannot be opened up is reported by the removal
-	})
-	if err := os.RemoveAll(dir); err != nil {
+	if err := removeTree(dir); err != nil {
 		return fmt.Errorf("remove %s: %w", dir, err)
 	}
 	return nil

@@ -193,6 +193,9 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 		return err.Error()
 	}
 	dir := d.entryDir(key)
+	if meta, _, err := readMeta(dir); err == nil {
+		d.forget(meta.Files)
+	}
 	if err := moveAway(dir, filepath.Join(place, "entry")); err != nil {
 		_ = os.Remove(place)
 		if errors.Is(err, fs.ErrNotExist) {

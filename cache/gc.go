@@ -72,7 +72,8 @@ func (d *Disk) Verify(ctx context.Context, report func(Key, error)) error {
 
 // Remove removes an entry. That there is none is no error.
 func (d *Disk) Remove(key Key) error {
-	if entry, err := d.load(key); err == nil {
+	entry, err := d.load(key)
+	if err == nil {
 		d.unlink(entry.Content, key)
 	}
 	trash, err := d.Scratch()
@@ -84,7 +85,9 @@ func (d *Disk) Remove(key Key) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
 	}
-	return RemoveTree(trash)
+	err = RemoveTree(trash)
+	d.release(entry.Files)
+	return err
 }
 
 // unlink takes back what link did, unless the content key finds another entry by now.
@@ -155,7 +158,9 @@ func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
 		result.Kept--
 		result.KeptBytes -= r.meta.Bytes
 	}
-	result.Quarantined, err = d.clearQuarantine(o.DryRun)
+	if result.Quarantined, err = d.clearQuarantine(o.DryRun); err == nil && !o.DryRun {
+		d.releaseAll()
+	}
 	return result, err
 }
 

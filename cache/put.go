@@ -54,7 +54,7 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 		return Entry{}, err
 	}
 	defer s.close()
-	if err := s.complete(ctx); err != nil {
+	if err := s.complete(ctx, d); err != nil {
 		return Entry{}, err
 	}
 	if draft.Waits != nil {
@@ -63,6 +63,7 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 	if err := d.durable(draft.Log, s.sync); err != nil {
 		return Entry{}, err
 	}
+	d.keep(s.tree, s.fresh)
 	entry, err := d.publish(ctx, s)
 	visible = err == nil
 	return entry, err
@@ -70,9 +71,10 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 
 // stage is a directory that is becoming an entry.
 type stage struct {
-	dir  string
-	tree *tree // its files
-	meta Meta
+	dir   string
+	tree  *tree   // its files
+	fresh []*File // those that the store did not have
+	meta  Meta
 }
 
 // open opens the directory of the files.
@@ -80,6 +82,13 @@ func (s *stage) open() (err error) {
 	out := filepath.Join(s.dir, FilesDir)
 	if err := openUp(out); err != nil {
 		return err
+	}
+	mounts, err := MountsBelow(out)
+	if err != nil {
+		return err
+	}
+	if len(mounts) > 0 {
+		return fmt.Errorf("%s is a mount point, so its files are not the store's", mounts[0])
 	}
 	s.tree, err = openTree(out)
 	return err
@@ -115,11 +124,14 @@ func openUp(dir string) error {
 func (s *stage) close() { s.tree.close() }
 
 // complete reads the files, and completes and writes the meta file.
-func (s *stage) complete(ctx context.Context) error {
+func (s *stage) complete(ctx context.Context, d *Disk) (err error) {
 	if err := s.tree.walk(ctx, true); err != nil {
 		return err
 	}
 	if err := s.tree.hash(ctx); err != nil {
+		return err
+	}
+	if s.fresh, err = d.adopt(s.tree); err != nil {
 		return err
 	}
 	if err := s.tree.freeze(); err != nil {

@@ -1,0 +1,63 @@
+//go:build !linux
+
+package cache
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// removeTree is RemoveTree where there are no bind mounts: a mount is another device.
+func removeTree(dir string) error {
+	mounts, err := MountsBelow(dir)
+	if err != nil {
+		return err
+	}
+	if len(mounts) > 0 {
+		return fmt.Errorf("%s: it is a mount point: unmount it first", mounts[0])
+	}
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil // what cannot be opened up is reported by the removal
+	})
+	return os.RemoveAll(dir)
+}
+
+// MountsBelow lists the mount points in a directory, which may be one itself, and below it.
+func MountsBelow(dir string) ([]string, error) {
+	device := func(path string) (int64, bool) {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return 0, false
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return 0, false
+		}
+		return int64(st.Dev), true
+	}
+	own, ok := device(filepath.Dir(dir))
+	if !ok {
+		return nil, nil
+	}
+	var found []string
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return nil // what cannot be read is told by those who use it
+		}
+		if d, ok := device(path); ok && d != own {
+			found = append(found, path)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return found, nil
+}
