@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Options struct {
 	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
 	Last     func(Device) bool      // whether a device is granted only when there are too few others; nil: none is
 	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
+	Name     string                 // by which texts call the machine; empty: this machine
 	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
 }
 
@@ -72,7 +74,7 @@ func NewPool(o Options) (*LocalPool, error) {
 		}
 		seen[d.UUID] = true
 	}
-	o.GPUs = slices.Clone(o.GPUs)
+	o.GPUs, o.Name = slices.Clone(o.GPUs), cmp.Or(o.Name, "this machine")
 	if o.Cores != nil {
 		o.Cores = sync.OnceValue(o.Cores)
 	}
@@ -111,7 +113,7 @@ func (p *LocalPool) Fits(r Request) error {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
-		errs = append(errs, fmt.Errorf("needs %s of memory; this machine has %s", bytesText(r.Memory), bytesText(p.total.Memory)))
+		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", bytesText(r.Memory), p.total.Name, bytesText(p.total.Memory)))
 	}
 	if err := p.diskFits(r.Disk); err != nil {
 		errs = append(errs, err)
@@ -139,7 +141,7 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	if fit > 0 {
 		has = fmt.Sprint(fit)
 	}
-	text := fmt.Sprintf("needs %s; this machine has %s", want, has)
+	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
 		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, bytesText(near.Memory), strings.Join(lacks, " and "))
 	}

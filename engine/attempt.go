@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -114,12 +115,13 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
+	relay := r.relay(s, a.Number)
 	defer func() {
 		if err != nil { // else the store took it
-			_ = cache.RemoveTree(dir)
+			remove(dir, relay)
 		}
 	}()
-	env := &Env{Out: filepath.Join(dir, cache.FilesDir), Scratch: dir, Log: log, Lease: a.lease, Emit: r.relay(s, a.Number)}
+	env := &Env{Out: filepath.Join(dir, cache.FilesDir), Scratch: dir, Log: log, Lease: a.lease, Emit: relay, Run: r.RunID, Key: s.Key}
 	if err := os.Mkdir(env.Out, 0o755); err != nil {
 		return entry, err
 	}
@@ -129,7 +131,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	err = r.perform(s, a, env)
 	// Some file systems wait for the disk at each file that is removed: others run meanwhile.
 	var removal sync.WaitGroup
-	removal.Go(func() { _ = cache.RemoveTree(env.Work) }) // what is left is removed with the store's other scratch directories
+	removal.Go(func() { remove(env.Work, relay) })
 	defer removal.Wait()
 	if err != nil {
 		return entry, err
@@ -373,4 +375,11 @@ func (v *verifiedInputs) get(ctx context.Context, key cache.Key) (cache.Entry, e
 	}
 	v.mu.Unlock()
 	return read()
+}
+
+// remove removes a scratch directory. What stays is told: somebody has to unmount it, say. Later processes try again.
+func remove(dir string, tell func(Event)) {
+	if err := cache.RemoveTree(dir); err != nil {
+		tell(Event{Type: Note, Reason: "left behind: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+	}
 }

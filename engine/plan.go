@@ -41,6 +41,7 @@ type Step struct {
 	follows  bool        // likewise, since something that went into it is run anew
 	refused  bool        // to run it anew was asked for, and cannot be done
 	through  bool        // Skip, Blocked: because of a node that it needs
+	larger   bool        // Blocked: only because this machine is too small for the node, or for one that it needs
 	unneeded bool        // Cached, Skip: there is no result, and nothing that is to be run would use it
 	asked    *Asked      // what the store was asked for in vain; nil: nothing
 	outdated bool        // there is a result, which was read from others than those that are stored now
@@ -205,7 +206,7 @@ func (p *planner) resolve(s *Step) {
 	stands := s.stands()
 	again := stands == failed && p.retries(s.Key)
 	s.follows = p.madeAnew(s)
-	s.refused, s.through, s.Never = false, false, false
+	s.refused, s.through, s.larger, s.Never = false, false, false, false
 	if stands != missing && !s.forced && !s.follows && !again {
 		p.state[s.Node.id] = stands
 		return
@@ -215,7 +216,7 @@ func (p *planner) resolve(s *Step) {
 	switch {
 	case h.state == missing:
 	case stands == missing:
-		s.Reason, s.Never, s.through = h.reason, h.never, h.through
+		s.Reason, s.Never, s.through, s.larger = h.reason, h.never, h.through, h.larger
 	default:
 		p.state[s.Node.id], s.follows, s.refused = stands, false, s.forced || again
 	}
@@ -243,6 +244,7 @@ type hindrance struct {
 	reason  string
 	never   bool
 	through bool // because of a node that it needs
+	larger  bool // a larger machine could run it
 }
 
 // hindrance finds out whether something keeps the node from running: itself, this machine, or what it needs.
@@ -252,11 +254,12 @@ func (p *planner) hindrance(n *Node) hindrance {
 	}
 	if p.Pool != nil {
 		if err := p.Pool.Fits(n.Resources); err != nil {
-			return hindrance{state: hindered, reason: err.Error(), never: true}
+			return hindrance{state: hindered, reason: err.Error(), never: true, larger: true}
 		}
 	}
 	if dep, as := n.hinderer(func(dep *Node) state { return p.state[dep.id] }); dep != nil {
-		return hindrance{max(as, stuck), needsWhat(dep, as), p.plan.Steps[dep.id].Never, true}
+		by := &p.plan.Steps[dep.id]
+		return hindrance{max(as, stuck), needsWhat(dep, as), by.Never, true, by.larger}
 	}
 	if n.Lacks != nil {
 		if lacks := n.Lacks(); lacks != "" {
@@ -291,9 +294,11 @@ func (p *planner) prune() {
 		if runs {
 			s.Action = Run
 		}
+		// A larger machine can run the node, and its user wants here what the node needs.
+		prepares := needed[i] && p.state[i] == hindered && s.larger
 		served := p.idle[i] || p.state[i] == present
 		for dep := range n.musts {
-			needed[dep.id] = needed[dep.id] || runs
+			needed[dep.id] = needed[dep.id] || runs || prepares
 			p.idle[dep.id] = p.idle[dep.id] && served
 		}
 		for _, dep := range n.After {

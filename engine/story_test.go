@@ -299,6 +299,17 @@ func TestExcluded(t *testing.T) {
 		}
 		w.wantRan()
 	})
+	t.Run("too small a machine prepares", func(t *testing.T) {
+		w := newWorld(t)
+		nodes := chain()
+		nodes[3].asks = tooLarge
+		p := w.plan(nodes...)
+		w.wantPlan(p, "source.a=run source.b=run wheel.w=blocked bench.serve=blocked")
+		if r := w.apply(nodes...); r.Done != 2 || r.Blocked != 2 {
+			t.Errorf("%+v", r)
+		}
+		w.wantPlan(w.plan(nodes...), "source.a=cached source.b=cached wheel.w=blocked bench.serve=blocked")
+	})
 	t.Run("blocked with a result", func(t *testing.T) {
 		w := newWorld(t)
 		w.apply(chain()...)

@@ -65,6 +65,8 @@ type Env struct {
 	Log     io.Writer     // the complete log of this attempt; safe for concurrent use
 	Lease   *device.Lease // what was granted of Node.Resources
 	Emit    func(Event)   // tells of something within the attempt; the engine fills in time, address and attempt
+	Run     string        // the apply that the attempt belongs to
+	Key     cache.Key     // of the result
 }
 
 // Failure is an error of a known class.
@@ -123,9 +125,11 @@ type Standing struct {
 
 // Origin says which of several sources, in the order in which they are to be tried, a node's result comes from.
 type Origin struct {
-	Serves string   `json:"serves"`      // the source; empty: the result is made here
-	Reason string   `json:"reason"`      // why it is made here
-	Passed []string `json:"passed_over"` // sources before the one that serves; all of them when none does
+	Serves   string   `json:"serves"`             // the source; empty: the result is made here
+	Reason   string   `json:"reason"`             // why it is made here
+	Passed   []string `json:"passed_over"`        // sources before the one that serves; all of them when none does
+	Ancestor string   `json:"ancestor,omitempty"` // the revision that Serves was made of, when it is an ancestor; empty: the node's own
+	Back     int      `json:"back,omitempty"`     // how many commits back that is
 }
 
 // Exclude says that a node is not to be run, and why. The zero Exclude excludes nothing.

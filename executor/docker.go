@@ -176,6 +176,10 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 func (d *Docker) mounts(all []Mount) ([]mount.Mount, error) {
 	var out []mount.Mount
 	for _, m := range all {
+		if m.Host == "" {
+			out = append(out, mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: m.Inside, ReadOnly: !m.Writable})
+			continue
+		}
 		for _, socket := range []string{strings.TrimPrefix(d.engine.Host(), "unix://"), "/var/run/docker.sock"} {
 			if filepath.IsAbs(socket) && contains(m.Host, socket) {
 				return nil, &Unsupported{

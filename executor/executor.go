@@ -47,9 +47,10 @@ type Contained interface {
 	Container() string // by which the engine knows it
 }
 
-// Mount lays a directory or file of the host into a container.
+// Mount lays a directory or file of the host, or a volume of the engine, into a container.
 type Mount struct {
-	Host     string // absolute path
+	Host     string // absolute path; empty: Volume is mounted
+	Volume   string // name
 	Inside   string // absolute path
 	Writable bool
 }

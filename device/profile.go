@@ -1,0 +1,135 @@
+package device
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Profile is a machine as "benchgraph devices -json" describes it: all that is needed to plan for the machine from another one.
+type Profile struct {
+	Host    Host
+	Devices []Device
+	Lacks   []string // what the document does not say, in words; this machine stands in for it
+}
+
+// Host is a machine without its devices.
+type Host struct {
+	OS     string `json:"os"`   // as Go names it
+	Arch   string `json:"arch"` // as Go names it
+	CPU    string `json:"cpu"`  // model
+	Cores  int    `json:"cores"`
+	Memory int64  `json:"memory_bytes"` // 0: not known
+}
+
+// ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.
+func ThisHost() (Host, error) {
+	cpus, memory, model, _, err := Machine()
+	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: memory}, err
+}
+
+// Class is the class of the machine without its devices.
+func (h Host) Class() Class {
+	return Class{Arch: h.Arch, CPU: h.CPU, Cores: h.Cores, Memory: int((h.Memory + 1<<29) >> 30)}
+}
+
+// What a document may say.
+const (
+	maxProfile        = 2 << 20 // bytes
+	maxProfileDevices = 1024
+	maxProfileText    = 512 // bytes of a name
+	maxProfileMemory  = 1 << 50
+	maxProfileCores   = 1 << 16
+)
+
+var goName = regexp.MustCompile(`^[a-z0-9]+$`)
+
+// ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from this machine, and
+// named in Lacks.
+func ParseProfile(document []byte) (*Profile, error) {
+	if len(document) > maxProfile {
+		return nil, fmt.Errorf("the file is larger than %d MiB", maxProfile>>20)
+	}
+	var doc struct {
+		Format  *string   `json:"format"`
+		Machine *Host     `json:"machine"`
+		Driver  string    `json:"driver_version"`
+		Devices *[]Device `json:"devices"`
+	}
+	if err := json.Unmarshal(document, &doc); err != nil || doc.Format == nil || doc.Devices == nil {
+		return nil, errors.New("this is not what \"benchgraph devices -json\" prints")
+	}
+	if major, _, _ := strings.Cut(*doc.Format, "."); major != "1" {
+		return nil, fmt.Errorf("its format is %q, and this benchgraph reads 1.x: print it anew with the same version of benchgraph", *doc.Format)
+	}
+	p := &Profile{Devices: *doc.Devices}
+	if len(p.Devices) > maxProfileDevices {
+		return nil, fmt.Errorf("it has %d devices; no machine has more than %d", len(p.Devices), maxProfileDevices)
+	}
+	seen := map[string]bool{}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.UUID == "" || seen[d.UUID] || d.Name == "" || d.Memory <= 0 || d.Memory > maxProfileMemory || max(len(d.UUID), len(d.Name)) > maxProfileText {
+			return nil, fmt.Errorf("device %d has no name, no memory or no UUID of its own", i)
+		}
+		seen[d.UUID] = true
+		if d.Driver == "" {
+			d.Driver = doc.Driver
+		}
+		if d.Driver == "" && !slices.Contains(p.Lacks, "the driver") {
+			p.Lacks = append(p.Lacks, "the driver")
+		}
+	}
+	if doc.Machine == nil {
+		p.Lacks = append(p.Lacks, "processor, memory and architecture")
+		var err error
+		p.Host, err = ThisHost()
+		return p, err
+	}
+	p.Host = *doc.Machine
+	h := p.Host
+	if !goName.MatchString(h.OS) || !goName.MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores || h.Memory < 0 || h.Memory > maxProfileMemory ||
+		max(len(h.CPU), len(h.Arch), len(h.OS)) > maxProfileText {
+		return nil, errors.New("its \"machine\" makes no sense: it needs os, arch, cpu, cores and memory_bytes")
+	}
+	return p, nil
+}
+
+// Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a process of another
+// machine that does not own its devices.
+func (p *Profile) Pool(name string) (*LocalPool, error) {
+	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: p.Devices, Name: name})
+}
+
+// Is reports whether the profile describes a machine of a class with these devices.
+func (p *Profile) Is(host Class, devices []Device) bool {
+	return p.Host.Class().String() == host.String() && slices.Equal(kindsOf(p.Devices), kindsOf(devices))
+}
+
+func kindsOf(devices []Device) []string {
+	kinds := make([]string, len(devices))
+	for i, d := range devices {
+		kinds[i] = ClassOf(d).String()
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// String describes the machine in one line: its devices, then the rest.
+func (p *Profile) String() string {
+	var parts []string
+	for _, kind := range slices.Compact(kindsOf(p.Devices)) {
+		n := 0
+		for _, d := range p.Devices {
+			if ClassOf(d).String() == kind {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d × %s", n, kind))
+	}
+	return strings.Join(append(parts, p.Host.Class().String()), "; ")
+}

@@ -1,0 +1,109 @@
+package device
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+)
+
+const h100 = `{"index": 0, "uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85520809984, "power_limit_w": 700}`
+
+func TestParseProfile(t *testing.T) {
+	t.Parallel()
+	p, err := ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1], "devices": [` + h100 + `],
+		"machine": {"os": "linux", "arch": "amd64", "cpu": "Xeon", "cores": 96, "memory_bytes": 1099511627776, "new": true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.String(); got != "1 × NVIDIA H100 80GB HBM3 79.65 GiB 700 W driver 550; Xeon, 96 cores, 1024 GiB, amd64" {
+		t.Error(got)
+	}
+	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(Class{Cores: 1}, p.Devices) || len(p.Lacks) > 0 {
+		t.Errorf("%+v", p)
+	}
+	pool, err := p.Pool("machine h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := pool.Fits(Request{GPUs: GPUs{Count: 1, Memory: 80 << 30}}); err != nil {
+		t.Error(err)
+	}
+	if err := pool.Fits(Request{GPUs: GPUs{Count: 2}, Memory: 1 << 41}); err == nil ||
+		err.Error() != "needs 2 TiB of memory; machine h100 has 1 TiB\nneeds 2 devices; machine h100 has 1" {
+		t.Error(err)
+	}
+	for document, want := range map[string]string{
+		``:                                   "this is not what",
+		`[]`:                                 "this is not what",
+		`{"format": "1.0"}`:                  "this is not what",
+		`{"devices": []}`:                    "this is not what",
+		`{"format": 1, "devices": []}`:       "this is not what",
+		`{"format": "2.0", "devices": []}`:   `its format is "2.0"`,
+		`{"format": "1.0", "devices": [{}]}`: "device 0 has no name",
+		`{"format": "1.0", "devices": [` + h100 + `,` + h100 + `]}`:                           "device 1 has no name, no memory or no UUID of its own",
+		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`:               "it has 2001 devices",
+		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:                           `its "machine" makes no sense`,
+		`{"format": "1.0", "devices": [], "machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,
+		strings.Repeat(" ", maxProfile+1):                                                     "larger than 2 MiB",
+	} {
+		if _, err := ParseProfile([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want %q", document, err, want)
+		}
+	}
+}
+
+// What this machine is told of itself is what a profile of it says.
+func TestAProfileOfThisMachineIsThisMachine(t *testing.T) {
+	t.Parallel()
+	host, err := ThisHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := json.Marshal(map[string]any{"format": "1.0", "machine": host, "devices": []Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ParseProfile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	class, _, err := Inventory(nil)
+	if err != nil || !p.Is(class, nil) {
+		t.Errorf("%v is not %v, %v", p, class, err)
+	}
+}
+
+func FuzzParseProfile(f *testing.F) {
+	seeds, _ := filepath.Glob("testdata/profiles/*.json")
+	if len(seeds) == 0 {
+		f.Fatal("no seeds")
+	}
+	for _, name := range seeds {
+		seed, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		var p *Profile
+		var err error
+		fuzzing.Frugal(t, len(document), func() { p, err = ParseProfile(document) })
+		if err != nil {
+			return
+		}
+		pool, err := p.Pool("x")
+		if err != nil {
+			t.Fatalf("a profile that was read makes no pool: %v", err)
+		}
+		defer pool.Close()
+		if err := pool.Fits(Request{GPUs: GPUs{Count: len(p.Devices)}, Memory: p.Host.Memory}); err != nil {
+			t.Errorf("the machine does not have what it has: %v", err)
+		}
+	})
+}
