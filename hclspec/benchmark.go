@@ -15,7 +15,7 @@ import (
 func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
-		Key:  []string{"image", "data", "env", "command", "client", "fixes", "cpus", "memory", "quiet", "network"},
+		Key:  []string{"image", "data", "env", "command", "client", "fixes", "mounts", "cpus", "memory", "quiet", "network"},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
@@ -24,10 +24,11 @@ func benchmarkSchema() *eval.Schema {
 			}},
 			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
+			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
 			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max"}},
 			// Reading the output anew takes no new measurement.
-			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance"}, Blocks: []*eval.Schema{
+			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
 				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
 			}},
 		},
@@ -38,8 +39,8 @@ func decodeBenchmark(r reader, b Block) {
 	r.Need("command", "what is run and prints the numbers")
 	bench := Benchmark{
 		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(), Command: r.command("command"),
-		Client: r.client(b), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
-		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Design: r.design(), Metrics: r.metrics(),
+		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
+		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
 	}
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
 		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
@@ -52,21 +53,24 @@ func decodeBenchmark(r reader, b Block) {
 	if bench.Canary != nil {
 		r.arguments(bench.Canary.Command, bench.Secrets)
 	}
+	if bench.Check != nil {
+		r.arguments(bench.Check.Command, bench.Secrets)
+	}
 	r.l.spec.Benchmarks = append(r.l.spec.Benchmarks, bench)
 }
 
-// client is the source whose tree the commands run in: a reference to one, or a revision of the commit's repo.
-func (r reader) client(b Block) Address {
-	v, ok := r.Value("client")
+// client is the source whose tree commands run in: a reference to one, or a revision of the commit's repo.
+func (r reader) client(name string, b Block) Address {
+	v, ok := r.Value(name)
 	if !ok {
 		return Address{}
 	}
 	if v.Type() == cty.String {
 		if text, _ := splitTokens(v.AsString()); len(text.Refs()) > 0 {
-			return r.ref("client", "source")
+			return r.ref(name, "source")
 		}
 	}
-	rev, ok := r.revision("client", "")
+	rev, ok := r.revision(name, "")
 	if !ok {
 		return Address{}
 	}
@@ -79,24 +83,28 @@ func (r reader) client(b Block) Address {
 	}
 	if repo == (Address{}) {
 		if !r.l.shadow {
-			r.Fail(r.At("client"), "Client without a repo", "client is a revision of the commit's repo, and there is none here. Declare a repo block.")
+			r.Fail(r.At(name), "Client without a repo", "%s is a revision of the commit's repo, and there is none here. Declare a repo block.", name)
 		}
 		return Address{}
 	}
-	a := r.l.clientSource(repo, rev, r.At("client"))
-	r.l.use(r.owner, a, r.At("client"))
+	a := r.l.clientSource(repo, rev, r.Instance, r.At(name))
+	r.l.use(r.owner, a, r.At(name))
 	return a
 }
 
+// gpus decodes the gpus block. A count of 0 means the same as no block; the other attributes are still checked.
 func (r reader) gpus() *GPUs {
 	b := r.Block.Block("gpus")
 	if b == nil {
 		return nil
 	}
 	r = r.nested(b)
-	g := &GPUs{Count: int(r.Whole("count", 1, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0), SMClock: r.Frequency("sm_clock")}
+	g := &GPUs{Count: int(r.Whole("count", 0, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0), SMClock: r.Frequency("sm_clock")}
 	if r.Has("sm_clock") {
 		g.SMClockRange = r.At("sm_clock")
+	}
+	if g.Count == 0 {
+		return nil
 	}
 	return g
 }
@@ -151,7 +159,7 @@ func (r reader) canary() *Canary {
 }
 
 func (r reader) design() Design {
-	d := Design{Samples: 7, Max: 7, Pairing: "blocked"}
+	d := Design{Samples: standardBlocks, Max: standardBlocks, Pairing: "blocked"}
 	b := r.Block.Block("design")
 	if b == nil {
 		return d
@@ -160,7 +168,7 @@ func (r reader) design() Design {
 	if v, ok := r.As("samples", cty.Number, "a whole number"); ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
 		r.Fail(r.At("samples"), "Benchmark without samples", "samples must be at least 1; 7 is the fewest that a verdict can rest on.")
 	} else {
-		d.Samples = r.blocks("samples", 7)
+		d.Samples = r.blocks("samples", standardBlocks)
 	}
 	d.Max = r.blocks("max", d.Samples)
 	if d.Max < d.Samples {
@@ -171,6 +179,9 @@ func (r reader) design() Design {
 	d.Seed = r.Whole("seed", 0, 0)
 	return d
 }
+
+// standardBlocks is how many blocks are measured before the first look, unless the file says.
+const standardBlocks = 7
 
 // maxBlocks is far beyond what a verdict can use: each block is a node of the graph.
 const maxBlocks = 10_000
@@ -196,7 +207,7 @@ func (r reader) metrics() Metrics {
 	}
 	r = r.nested(b)
 	m := Metrics{
-		Format:  r.Choice("format", "auto", "auto", "vllm", "sglang", "gobench", "redis", "json", "regex"),
+		Format:  r.Choice("format", "auto", Formats()...),
 		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0), Range: b.Range,
 	}
 	var names []string
@@ -216,14 +227,16 @@ func (r reader) metrics() Metrics {
 	} else {
 		r.Need("primary", "the name of the metric that decides")
 	}
-	if len(names) > 0 && m.own() && m.Primary != "" && !slices.Contains(names, m.Primary) {
+	m.Require = r.required(names, m.Own())
+	if len(names) > 0 && m.Own() && m.Primary != "" && !slices.Contains(names, m.Primary) {
 		r.Fail(r.At("primary"), "Unknown metric", "No metric block declares %q.%s", m.Primary, eval.Choices(m.Primary, names))
 	}
+	r.gives(m, names)
 	return m
 }
 
-// own says whether metric blocks, where there are any, are all that is read.
-func (m Metrics) own() bool { return m.Format == "regex" || m.Format == "json" || m.Format == "auto" }
+// Own says whether metric blocks, where there are any, are all that is read.
+func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json", "regex"}, m.Format) }
 
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {

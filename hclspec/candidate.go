@@ -14,7 +14,7 @@ import (
 )
 
 func variantSchema() *eval.Schema {
-	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline"}, Free: []string{"optional", "params"}}
+	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline", "protect"}, Free: []string{"optional", "params"}}
 }
 
 // candidateSet is commit × variant.
@@ -63,7 +63,7 @@ func (l *loader) variants() *variantSet {
 			continue
 		}
 		v := variantReader{reader: r, Variant: Variant{
-			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"), Optional: r.Bool("optional"),
+			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"), Optional: r.Bool("optional"), Protect: r.Globs("protect"),
 		}}
 		v.value = cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
@@ -97,19 +97,30 @@ func (l *loader) candidates() *candidateSet {
 		return l.set
 	}
 	for _, c := range commits.list {
+		first, against := len(l.spec.Sources), ""
 		for _, v := range variants {
 			key := c.Name + "/" + v.Name
-			candidate, value := l.candidate(c, v, commits.byName[c.Name])
+			candidate, value := l.tryCandidate(c, v, commits.byName[c.Name])
 			set.byKey[key] = len(set.values)
 			set.values = append(set.values, value)
-			all[key] = value
+			if candidate.Out == nil {
+				all[key] = value
+			}
 			l.spec.Candidates = append(l.spec.Candidates, candidate)
 			if candidate.Source != (Address{}) {
 				l.spec.Sources = append(l.spec.Sources, Source{
-					Block: Block{Address: candidate.Source, Candidate: key, Range: v.Range},
-					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch,
+					Block: Block{Address: candidate.Source, Candidate: key, Range: v.Range, Out: candidate.Out},
+					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch, Protect: v.Protect,
 					RevRange: candidate.RevRange, PatchRange: candidate.PatchRange,
 				})
+			}
+			if candidate.Baseline {
+				against = candidate.Rev
+			}
+		}
+		for i := first; i < len(l.spec.Sources); i++ {
+			if s := &l.spec.Sources[i]; len(s.Protect) > 0 {
+				s.Against = against
 			}
 		}
 	}
@@ -134,6 +145,19 @@ func (v variantReader) checkOnly() {
 	r.Str("patch")
 }
 
+// tryCandidate is candidate. With a mistake, the candidate is out, and the others go on.
+func (l *loader) tryCandidate(c Commit, v variantReader, commit cty.Value) (out Candidate, value cty.Value) {
+	key := c.Name + "/" + v.Name
+	r := row{commit: c.Name, candidate: key}
+	at := Address{Kind: "variant", Name: v.Name, Key: c.Name, Keyed: true}
+	why := l.attempt(fault{row: r, block: v.Address, at: at, instance: key}, false, func() { out, value = l.candidate(c, v, commit) })
+	if out.Out = c.Out; why != nil && c.Out == nil {
+		out.Out = why
+		l.leaveOut(r, why)
+	}
+	return out, value
+}
+
 // candidate evaluates a variant for a commit.
 func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candidate, cty.Value) {
 	key := c.Name + "/" + v.Name
@@ -144,6 +168,9 @@ func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candida
 	}
 	spelt, known := r.revision("rev", c.Rev)
 	rev := l.lock.resolve(c.Repo, spelt)
+	if why := l.lock.unknown(c.Repo, spelt); why != "" && c.Out == nil {
+		r.Fail(out.RevRange, unknownRevision, "%s", why)
+	}
 	v.patch(r, &out, c)
 	source, patch := cty.NullVal(cty.String), cty.NullVal(cty.String)
 	if c.Repo != (Address{}) {
@@ -196,14 +223,14 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 	case errors.Is(err, fs.ErrNotExist):
 		why = fmt.Sprintf("no patch: there is no file %s", clean)
 	default:
-		r.Fail(out.PatchRange, "Patch not readable", "%s.", err)
+		r.Fail(out.PatchRange, unreadablePatch, "%s.", err)
 		return
 	}
 	if v.Optional {
 		out.NoPatch = why
 		return
 	}
-	r.Fail(out.PatchRange, "No patch", "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
+	r.Fail(out.PatchRange, noPatch, "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
 }
 
 // sourcesOf is what source.REPO stands for: the references to the sources of its candidates by key.
@@ -225,7 +252,11 @@ func (l *loader) sourcesOf(repo string) (cty.Value, bool) {
 }
 
 // clientSource is the tree of a client's revision: the source of that key, made when it is first asked for.
-func (l *loader) clientSource(repo Address, rev string, at hcl.Range) Address {
+func (l *loader) clientSource(repo Address, rev, instance string, at hcl.Range) Address {
+	if why := l.lock.unknown(repo, rev); why != "" {
+		l.scope.Diags.Error(instance, at, unknownRevision, why)
+		return Address{}
+	}
 	rev = l.lock.resolve(repo, rev)
 	a := Address{Kind: "source", Name: repo.Name, Key: rev[:min(12, len(rev))], Keyed: true}
 	if l.shadow {

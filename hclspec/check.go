@@ -18,7 +18,7 @@ type edge struct {
 
 // maxReferences bounds the references of all nodes: each instance of a block that needs all instances of another makes
 // the product of both.
-const maxReferences = 1_000_000
+const maxReferences = 800_000
 
 // use records that a node refers to another.
 func (l *loader) use(from, to Address, at hcl.Range) {
@@ -40,6 +40,7 @@ func (l *loader) check() {
 	l.checkComparable()
 	l.checkReports()
 	l.checkBlocks()
+	l.checkData()
 	l.checkCycles()
 }
 
@@ -71,7 +72,7 @@ func (l *loader) checkComparable() {
 	for _, b := range l.spec.Benchmarks {
 		candidate[b.Address] = b.Candidate != ""
 		for _, m := range b.Metrics.Custom {
-			if b.Metrics.own() {
+			if b.Metrics.Own() {
 				declared[b.Address] = append(declared[b.Address], m.Name)
 			}
 		}
@@ -94,7 +95,7 @@ func (l *loader) checkBlocks() {
 	for i := range l.spec.Benchmarks {
 		b := &l.spec.Benchmarks[i]
 		commit, _, member := strings.Cut(b.Candidate, "/")
-		if !member {
+		if !member || b.Out != nil {
 			continue
 		}
 		g := group{b.Address.Name, commit}

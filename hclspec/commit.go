@@ -2,6 +2,7 @@ package hclspec
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -52,12 +53,12 @@ func (l *loader) allCommits() *commitSet {
 				r = block.with(i.key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}))
 			}
 			if l.checkName(r, name, set) {
-				set.add(r, name, repo)
+				l.addCommit(set, r, name, repo)
 			}
 		}
 	}
 	set.fill(l.params)
-	set.value = cty.ObjectVal(set.byName)
+	set.value = l.sound(set)
 	if !complete {
 		set.value = cty.DynamicVal
 	}
@@ -65,6 +66,30 @@ func (l *loader) allCommits() *commitSet {
 	l.spec.Commits = set.list
 	l.params.warn(l, set.list)
 	return set
+}
+
+// addCommit decodes one commit. One with a mistake is out, and the others go on.
+func (l *loader) addCommit(set *commitSet, r reader, name string, repo Address) {
+	at := Address{Kind: "commit", Name: name}
+	out := l.attempt(fault{row: row{commit: name}, block: Address{Kind: "commit"}, at: at, instance: r.Instance}, true, func() { set.add(r, name, repo) })
+	if out != nil {
+		set.list[len(set.list)-1].Out = out
+		l.leaveOut(row{commit: name}, out)
+	}
+}
+
+// sound is the collection of the commits that have no mistake: what goes over all commits goes over these.
+func (l *loader) sound(set *commitSet) cty.Value {
+	all := set.byName
+	for _, c := range set.list {
+		if c.Out != nil {
+			if len(all) == len(set.byName) {
+				all = maps.Clone(all)
+			}
+			delete(all, c.Name)
+		}
+	}
+	return cty.ObjectVal(all)
 }
 
 // first is the place of the first block of a kind.
@@ -125,6 +150,9 @@ func (set *commitSet) add(r reader, name string, repo Address) {
 		parent, parentKnown = r.revision("parent", parent)
 	}
 	c.Rev, c.RevRange = r.l.lock.resolve(c.Repo, spelt), r.At("rev")
+	if why := r.l.lock.unknown(c.Repo, spelt); why != "" {
+		r.Fail(c.RevRange, unknownRevision, "%s", why)
+	}
 	c.Parent, c.ParentRange = r.l.lock.resolve(c.Repo, parent), r.At("parent")
 	c.Title = r.Str("title")
 	params := r.object("params")
@@ -160,8 +188,8 @@ func (r reader) revision(name, standard string) (string, bool) {
 	switch {
 	case rev == "":
 		r.Fail(r.At(name), "Empty revision", "%s must name a revision.", name)
-	case strings.HasPrefix(rev, "-") || strings.ContainsFunc(rev, func(c rune) bool { return c <= ' ' || c == 0x7f }) || strings.Contains(rev, ".."):
-		r.Fail(r.At(name), "Invalid revision", "%q cannot be a revision: it begins with a dash, or holds a space or two dots.", rev)
+	case badRevision(rev) != "":
+		r.Fail(r.At(name), "Invalid revision", "%s.", badRevision(rev))
 		return "", false
 	}
 	return rev, rev != ""

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/recorded"
 )
 
 func compareSchema() *eval.Schema {
@@ -28,7 +29,7 @@ func (r reader) notEmpty(name string, n int) {
 	case v.CanIterateElements() && v.LengthInt() == 0:
 		r.Fail(r.At(name), "Nothing to look at", "%s must name something.", name)
 	case v.CanIterateElements() && leaves(v) == 0:
-		r.Scope.Diags.Warn(r.Instance, r.At(name), "Nothing to look at", "What "+name+" names has no instances.")
+		r.Scope.Diags.Warn(r.Instance, r.At(name), "Nothing to look at", name+" names blocks that have no instances.")
 	}
 }
 
@@ -45,7 +46,7 @@ func leaves(v cty.Value) int {
 }
 
 func reportSchema() *eval.Schema {
-	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats"}, Free: []string{"for_each", "dir"}}
+	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats", "recorded"}, Free: []string{"for_each", "dir"}}
 }
 
 func decodeReport(r reader, b Block) {
@@ -56,6 +57,12 @@ func decodeReport(r reader, b Block) {
 	}
 	if !r.Has("formats") {
 		report.Formats = []string{"markdown", "json"}
+	}
+	report.Recorded = r.Strs("recorded")
+	for i, text := range report.Recorded {
+		if _, err := recorded.Read([]byte(text)); err != nil {
+			r.Fail(r.AtItem("recorded", i), "Not recorded results", "%s. Name what benchgraph import -results has written: recorded = [file(\"FILE\")].", err)
+		}
 	}
 	r.notEmpty("of", len(report.Of))
 	r.l.spec.Reports = append(r.l.spec.Reports, report)

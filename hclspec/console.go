@@ -18,6 +18,7 @@ import (
 // Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands as
 // its address. The diagnostics are those of the expression and of what it needs. A project without a root file is empty.
 func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
+	o.Strict = true
 	l, err := newLoader(o)
 	if err != nil {
 		return "", nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "No project", Detail: err.Error() + "."}}
@@ -36,6 +37,7 @@ func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics
 		return "", l.files, diags
 	}
 	v := l.scope.Static(parsed)
+	l.settle()
 	var value strings.Builder
 	whole := l.scope.Metered(parsed.Range(), func() { write(&value, l.scope.Meter, v, "\n") })
 	diags = l.scope.Diags.All(append(l.names, name))

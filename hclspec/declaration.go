@@ -20,6 +20,7 @@ const maxInstances = 250_000
 type kind struct {
 	schema *eval.Schema
 	decode func(r reader, b Block) // one instance; nil: decoded apart
+	out    func(s *Spec, b Block)  // what stands for an instance of a row that is out; nil: every instance is decoded
 }
 
 // kinds is the table of kinds. Nodes of a kind are decoded in this order.
@@ -28,18 +29,21 @@ func kinds() []kind {
 		{schema: repoSchema(), decode: decodeRepo},
 		{schema: commitSchema()},
 		{schema: variantSchema()},
-		{schema: fetchSchema(), decode: decodeFetch},
-		{schema: wheelSchema(), decode: decodeWheel},
-		{schema: imageSchema(), decode: decodeImage},
+		{schema: mountSchema(), decode: decodeMount, out: func(s *Spec, b Block) { s.Mounts = append(s.Mounts, Mount{Block: b}) }},
+		{schema: fetchSchema(), decode: decodeFetch, out: func(s *Spec, b Block) { s.Fetches = append(s.Fetches, Fetch{Block: b}) }},
+		{schema: wheelSchema(), decode: decodeWheel, out: func(s *Spec, b Block) { s.Wheels = append(s.Wheels, Wheel{Block: b}) }},
+		{schema: imageSchema(), decode: decodeImage, out: func(s *Spec, b Block) { s.Images = append(s.Images, Image{Block: b}) }},
 		{schema: fixSchema()},
 		{schema: failureSchema(), decode: decodeFailure},
-		{schema: skipSchema(), decode: decodeSkip},
-		{schema: knownIssueSchema(), decode: decodeKnownIssue},
-		{schema: benchmarkSchema(), decode: decodeBenchmark},
+		{schema: skipSchema(), decode: decodeSkip, out: func(*Spec, Block) {}},
+		{schema: knownIssueSchema(), decode: decodeKnownIssue, out: func(*Spec, Block) {}},
+		{schema: benchmarkSchema(), decode: decodeBenchmark, out: func(s *Spec, b Block) { s.Benchmarks = append(s.Benchmarks, Benchmark{Block: b}) }},
 		{schema: compareSchema(), decode: decodeCompare},
 		{schema: reportSchema(), decode: decodeReport},
-		{schema: taskSchema(), decode: decodeTask},
+		{schema: taskSchema(), decode: decodeTask, out: func(s *Spec, b Block) { s.Tasks = append(s.Tasks, Task{Block: b}) }},
 		{schema: executorSchema(), decode: decodeExecutor},
+		{schema: machineSchema(), decode: decodeMachine},
+		{schema: modelSchema(), decode: decodeModel},
 	}
 }
 
@@ -103,7 +107,7 @@ func (l *loader) declare() {
 			continue
 		}
 		// Commits and variants are named in strings alone, so their names need not be identifiers.
-		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant"; !named && !hclsyntax.ValidIdentifier(b.Name) {
+		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named && !hclsyntax.ValidIdentifier(b.Name) {
 			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf(
 				"%q cannot be the name of a %s: a name has letters, digits, _ and -, and begins with a letter.", b.Name, b.Schema.Kind))
 			continue
@@ -317,9 +321,10 @@ func (l *loader) each(i instance) cty.Value {
 func (l *loader) decode() {
 	l.allCommits()
 	l.candidates()
+	l.exclude()
 	for _, k := range kinds() {
 		for _, d := range l.of(k.schema.Kind) {
-			if k.decode != nil {
+			if k.decode != nil && !excludes(d) {
 				l.decodeAll(k, d)
 			}
 		}
@@ -327,8 +332,11 @@ func (l *loader) decode() {
 			l.decodeFixes()
 		}
 	}
+	l.evaluateFixes()
 	l.decodeCost()
 	l.scope.Roots["local"].All() // a mistake in a value that nothing uses is a mistake, too
+	l.settle()
+	l.complete()
 	l.check()
 }
 
@@ -352,7 +360,7 @@ func (l *loader) decodeAll(k kind, d *declaration) {
 			}
 		}
 		r.owner = b.Address
-		k.decode(r, b)
+		l.decodeInstance(k, r, b)
 	}
 	if len(instances) == 0 {
 		real := l.spec
@@ -361,7 +369,7 @@ func (l *loader) decodeAll(k kind, d *declaration) {
 		l.spec, l.shadow = real, false
 		return
 	}
-	for _, i := range instances {
+	for _, i := range l.withFaulty(d, instances) {
 		if keyed {
 			decode(i, l.each(i))
 		} else {

@@ -1,6 +1,11 @@
 package hclspec
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -12,11 +17,65 @@ func knownIssueSchema() *eval.Schema {
 	return &eval.Schema{Kind: "known_issue", Label: true, Key: []string{"probe"}, Free: []string{"for_each", "when", "reason"}}
 }
 
+// excluding says whether blocks of the kind take rows out.
+func excluding(kind string) bool { return kind == "skip" || kind == "known_issue" }
+
+// excludes is excluding of a block.
+func excludes(d *declaration) bool { return excluding(d.address.Kind) }
+
+// exclude finds out which rows are skipped, before anything else of them is evaluated.
+func (l *loader) exclude() {
+	for _, kind := range []string{"skip", "known_issue"} {
+		for _, d := range l.of(kind) {
+			l.decodeAll(l.kinds[kind], d)
+		}
+	}
+	for _, c := range l.spec.Candidates {
+		if out := l.rows.out[row{commit: c.Commit}]; out != nil && out.Skipped {
+			l.leaveOut(row{c.Commit, c.Key}, out)
+		}
+	}
+}
+
+// withFaulty adds to the instances of a skip that goes over all commits, or all candidates, those that have a mistake: the skip
+// may be about it.
+func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
+	if !excludes(d) || len(l.rows.list) == 0 || d.Attrs["for_each"] == nil {
+		return instances
+	}
+	t, diags := hcl.AbsTraversalForExpr(d.Attrs["for_each"].Expr)
+	if diags.HasErrors() || len(t) != 1 {
+		return instances
+	}
+	all := slices.Clone(instances)
+	for _, c := range l.spec.Commits {
+		if t.RootName() == "commit" && c.Out != nil {
+			all = append(all, instance{c.Name, l.allCommits().byName[c.Name]})
+		}
+	}
+	for i, c := range l.spec.Candidates {
+		if t.RootName() == "candidates" && c.Out != nil {
+			all = append(all, instance{c.Key, l.candidates().values[i]})
+		}
+	}
+	slices.SortFunc(all, func(a, b instance) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
 func decodeSkip(r reader, b Block) {
-	r.Need("reason", "a sentence that plan and every report show")
+	const what = "a sentence that plan and every report show"
+	if !r.Has("reason") {
+		r.Need("reason", what)
+	}
+	all := r.excluded(b)
+	if len(all) == 0 && !r.l.shadow {
+		return // the reason may be about what only a skipped commit has
+	}
+	r.Need("reason", what)
 	reason := r.Str("reason")
-	for _, b := range r.excluded(b) {
+	for _, b := range all {
 		r.l.spec.Skips = append(r.l.spec.Skips, Skip{Block: b, Reason: reason})
+		r.l.skip(r.Instance, b.Candidate, reason)
 	}
 }
 
@@ -26,7 +85,25 @@ func decodeKnownIssue(r reader, b Block) {
 	for _, b := range r.excluded(b) {
 		issue.Block = b
 		r.l.spec.KnownIssues = append(r.l.spec.KnownIssues, issue)
+		if issue.Probe.Shell == nil && issue.Probe.Argv == nil {
+			r.l.skip(r.Instance, b.Candidate, "known issue: "+issue.Reason)
+		}
 	}
+}
+
+// skip takes a row out, whatever is wrong with it. The key is that of the instance that says so.
+func (l *loader) skip(key, candidate, reason string) {
+	r := row{commit: key}
+	if key == candidate {
+		r = l.rowOf(candidate)
+	}
+	if l.shadow || l.rows.out[r] != nil && l.rows.out[r].Skipped {
+		return
+	}
+	if l.rows.out == nil {
+		l.rows.out = map[row]*Out{}
+	}
+	l.rows.out[r] = &Out{Skipped: true, Reason: reason}
 }
 
 // excluded are the candidates that the instance is about, when its condition holds: the one that its key names, or all

@@ -6,7 +6,7 @@ import (
 
 func failureSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "failure", Label: true, Free: []string{"match", "stage", "class", "remedy", "description"},
+		Kind: "failure", Label: true, Free: []string{"match", "stage", "class", "remedy", "wrapper", "description"},
 		Blocks: []*eval.Schema{{Kind: "retry", Free: []string{"attempts", "backoff"}}},
 	}
 }
@@ -15,7 +15,7 @@ func decodeFailure(r reader, b Block) {
 	r.Need("match", "the regular expression that a line of the log matches")
 	r.Need("class", "transient, permanent, fixable, invalid or infra")
 	f := Failure{
-		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"),
+		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"), Wrapper: r.Bool("wrapper"),
 		Class: r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
 	}
 	for i, stage := range f.Stages {

@@ -2,8 +2,10 @@ package hclspec
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
@@ -12,13 +14,15 @@ import (
 func fixSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "fix", Label: true, Key: []string{"when", "run", "env", "pip", "verify", "effect", "after"},
-		Free:   []string{"detect", "description", "caveat"},
+		Free:   []string{"detect", "patches", "description", "caveat"},
 		Blocks: []*eval.Schema{{Kind: "file", Many: true, Key: []string{"from", "content", "to"}}},
 	}
 }
 
 // staticOfFix are the attributes that are the same for all candidates.
-func staticOfFix() []string { return []string{"description", "detect", "effect", "caveat", "after"} }
+func staticOfFix() []string {
+	return []string{"description", "detect", "patches", "effect", "caveat", "after"}
+}
 
 // decodeFixes evaluates every fix for every candidate, since a fix has no for_each but may use each.
 func (l *loader) decodeFixes() {
@@ -39,7 +43,7 @@ func (l *loader) decodeFix(d *declaration) {
 	f := Fix{
 		Block: Block{Address: d.address, Range: d.Range}, Description: r.Str("description"), Detect: r.Pattern("detect", 0),
 		Effect: r.Choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.Str("caveat"), After: r.refs("after", "fix"),
-		Cases: map[string]FixCase{}, DetectRange: r.At("detect"),
+		Cases: map[string]FixCase{}, DetectRange: r.At("detect"), Patches: r.Bool("patches"),
 	}
 	exprs := d.Expressions(staticOfFix()...)
 	r.Reader = l.scope.Reader(d.Block, exprs, eachNames())
@@ -60,14 +64,107 @@ func (l *loader) decodeFix(d *declaration) {
 		l.shadow = false
 	}
 	if perCandidate {
+		l.eachFixes[d.address] = r
 		for i, c := range l.spec.Candidates {
-			f.Cases[c.Key] = decodeCase(r.with(c.Key, l.each(instance{c.Key, set.values[i]})))
+			l.decodeCaseOf(&f, c, r.with(c.Key, l.each(instance{c.Key, set.values[i]})))
 		}
 	}
 	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {
 		r.Fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.", r.Title())
 	}
+	if f.Patches && !r.Has("detect") {
+		r.Fail(r.At("patches"), "Nothing to learn", "%s has no detect, so no failure teaches it.", r.Title())
+	}
+	f.InImage = r.Has("pip") || len(l.of("image")) > 0 && usesSite(r.Block)
 	l.spec.Fixes = append(l.spec.Fixes, f)
+}
+
+// evaluateFixes evaluates the fixes that use each for the blocks that list them and have no candidate: each is that of
+// the block there.
+func (l *loader) evaluateFixes() {
+	for i := range l.spec.Wheels {
+		w := &l.spec.Wheels[i]
+		l.evaluateFixesOf(w.Block, w.Fixes)
+		if w.Build != nil {
+			l.evaluateFixesOf(w.Block, w.Build.Fixes)
+		}
+	}
+	for i := range l.spec.Images {
+		l.evaluateFixesOf(l.spec.Images[i].Block, l.spec.Images[i].Fixes)
+	}
+	for i := range l.spec.Benchmarks {
+		l.evaluateFixesOf(l.spec.Benchmarks[i].Block, l.spec.Benchmarks[i].Fixes)
+	}
+	for i := range l.spec.Tasks {
+		l.evaluateFixesOf(l.spec.Tasks[i].Block, l.spec.Tasks[i].Fixes)
+	}
+}
+
+func (l *loader) evaluateFixesOf(b Block, listed []Address) {
+	for _, a := range listed {
+		r, ok := l.eachFixes[a]
+		i := slices.IndexFunc(l.spec.Fixes, func(f Fix) bool { return f.Address == a })
+		if !ok || i < 0 || b.Candidate != "" {
+			continue
+		}
+		d := l.byName[Address{Kind: b.Address.Kind, Name: b.Address.Name}]
+		if !b.Address.Keyed {
+			at := b.Range
+			if attr := d.Attrs["fixes"]; attr != nil {
+				at = attr.Expr.Range()
+			}
+			r.Fail(at, "Nothing for each", "%s uses each, and %s %q, which lists it, has no for_each: give it one, or write the fix without each.", a, b.Address.Kind, b.Address.Name)
+			continue
+		}
+		for _, one := range d.instances {
+			if one.key == b.Address.Key {
+				l.spec.Fixes[i].Cases[b.Address.String()] = decodeCase(r.with(one.key, l.each(one)))
+			}
+		}
+	}
+}
+
+// usesSite reports whether a fix writes where Python finds packages.
+func usesSite(b *eval.Block) bool {
+	blocks := append([]*eval.Block{b}, b.Blocks("file")...)
+	return slices.ContainsFunc(blocks, func(b *eval.Block) bool {
+		for _, name := range []string{"run", "to"} {
+			if attr := b.Attrs[name]; attr != nil && mentionsSite(attr.Expr) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// mentionsSite reports whether $SITE is in a text that stands in an expression.
+func mentionsSite(expr hcl.Expression) bool {
+	node, native := expr.(hclsyntax.Node)
+	if !native {
+		return false
+	}
+	found := false
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		if lit, ok := n.(*hclsyntax.LiteralValueExpr); ok && lit.Val.Type() == cty.String && lit.Val.IsKnown() && !lit.Val.IsNull() {
+			found = found || strings.Contains(lit.Val.AsString(), "$SITE") || strings.Contains(lit.Val.AsString(), "${SITE}")
+		}
+		return nil
+	})
+	return found
+}
+
+// decodeCaseOf evaluates what a fix is for one candidate. With a mistake, the candidate is out: nobody knows what it would get.
+func (l *loader) decodeCaseOf(f *Fix, c Candidate, r reader) {
+	of := row{c.Commit, c.Key}
+	if l.outOf(of) != nil {
+		f.Cases[c.Key] = FixCase{}
+		return
+	}
+	out := l.attempt(fault{row: of, block: f.Address, at: f.Address, instance: c.Key}, false, func() { f.Cases[c.Key] = decodeCase(r) })
+	if out != nil {
+		f.Cases[c.Key] = FixCase{}
+		l.leaveOut(of, out)
+	}
 }
 
 // decodeCase evaluates what a fix is for one candidate. Without when, a fix with detect waits until it is asked for, and

@@ -29,10 +29,14 @@ type Options struct {
 	EnvVars  map[string]string // values from the environment, weakest of all, by the variable's name
 	Lock     *Lock             // pins; nil: nothing is pinned
 	Version  string            // of benchgraph, which required_version is about; empty: not checked
+	History  History           // answers what expressions ask of the histories of repos; nil: nothing is known of them
+	Strict   bool              // the mistakes of single commits and candidates are errors, too
+	Packs    fs.FS             // the packs of the program, a directory each; nil: none
 }
 
 // Load reads a project. The diagnostics are all that is wrong with it, in the order of the files; the Spec is nil when
-// there is an error among them. The files are those that a diagnostic may point into, by name, and are given even then.
+// there is an error among them. A mistake that belongs to one commit or candidate alone takes that out, with a warning; it is
+// among the Spec's Mistakes. The files are those that a diagnostic may point into, by name, and are given even then.
 func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	l, err := newLoader(o)
 	if err != nil {
@@ -59,7 +63,9 @@ type loader struct {
 	dir        *project.Dir
 	scope      *eval.Scope
 	files      map[string]*hcl.File
-	names      []string // of the files, in the order in which they were read
+	names      []string           // of the files, in the order in which they were read
+	eachFixes  map[Address]reader // of the fixes that use each
+	packFiles  map[string]bool    // the names that are those of files of packs
 	blocks     []*eval.Block
 	kinds      map[string]kind
 	schemas    []*eval.Schema
@@ -75,6 +81,8 @@ type loader struct {
 	instances  int  // that for_each has made so far
 	references int  // that instances have to others
 	shadow     bool // what is decoded now is only checked
+	laid       []laid
+	rows       faults
 	spec       *Spec
 }
 
@@ -88,9 +96,12 @@ func newLoader(o Options) (*loader, error) {
 	}
 	meter := &funcs.Meter{}
 	l := &loader{
-		options: o, dir: dir, files: map[string]*hcl.File{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
+		options: o, dir: dir, files: map[string]*hcl.File{}, packFiles: map[string]bool{}, eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
 		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
 		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Meter: meter, Funcs: funcs.Table(dir, meter), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
+	}
+	for name, f := range l.historyFunctions() {
+		funcs.Add(l.scope.Funcs, meter, name, f)
 	}
 	l.schemas = settingsSchemas()
 	for _, k := range kinds() {
@@ -111,6 +122,7 @@ func (l *loader) read() {
 		l.readFile(name)
 	}
 	l.spec.Files = slices.Clone(l.names)
+	l.readPacks(root)
 	if other := RootFiles[1]; l.options.File == "" && l.dir.Has(other) && !slices.Contains(l.names, other) {
 		l.scope.Diags.Warn("", hcl.Range{}, "File not read", fmt.Sprintf(
 			"%s is left out, since there is a %s beside it. Delete one of them, let the other include it, or say with -f which one is to be read.", other, root))
@@ -157,6 +169,11 @@ func (l *loader) readFile(name string) {
 		l.scope.Partial = true
 		return
 	}
+	l.parseFile(src, name)
+}
+
+// parseFile adds the blocks of a file to those of the project.
+func (l *loader) parseFile(src []byte, name string) {
 	f, diags := l.scope.Parse(src, name)
 	l.scope.Diags.Add("", diags...)
 	l.names = append(l.names, name)
@@ -174,7 +191,7 @@ func (l *loader) readFile(name string) {
 // settingsSchemas are the blocks that declare no node.
 func settingsSchemas() []*eval.Schema {
 	return []*eval.Schema{
-		{Kind: "benchgraph", Free: []string{"required_version", "include"}},
+		{Kind: "benchgraph", Free: []string{"required_version", "include", "packs"}},
 		{Kind: "locals", Open: true},
 		{Kind: "cost", Free: []string{"gpu_hour"}},
 		eval.VariableSchema(),
@@ -205,6 +222,7 @@ func (l *loader) included(root string) []string {
 	if len(settings) == 0 {
 		return nil
 	}
+	l.variablesOfRoot()
 	r := l.constant(settings[0])
 	var patterns []string
 	for _, p := range r.Strs("include") {
@@ -238,6 +256,15 @@ func (l *loader) included(root string) []string {
 	return slices.DeleteFunc(found.Files, func(name string) bool {
 		return name == root || strings.HasSuffix(name, ".lock.hcl") || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json")
 	})
+}
+
+// variablesOfRoot defines the variables of the root file, so that include may use them. The files to include are not read
+// yet, so mistakes are left to declare, which defines the variables of all files.
+func (l *loader) variablesOfRoot() {
+	diags := l.scope.Diags
+	l.scope.Diags = &eval.Diagnostics{}
+	l.scope.DefineVariables(l.blocksOf("variable"), l.given())
+	l.scope.Diags = diags
 }
 
 // settings checks the benchgraph blocks of all files together.

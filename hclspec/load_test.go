@@ -120,8 +120,8 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 	}
 
 	utils := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address { return f.Address }, "fix.fa_utils")
-	if len(utils.Cases) != 6 || utils.Cases["22d33bac/human"].When || !utils.Cases["015069b0/human"].When ||
-		utils.Cases["015069b0/human"].Files[0].From.String() != `${source.vllm["015069b0/human"]}/vllm/vllm_flash_attn/fa_utils.py` {
+	if len(utils.Cases) != 6 || utils.Cases["22d33bac/human"].When || utils.Cases["015069b0/human"].When || // the commit is skipped
+		utils.Cases["22d33bac/human"].Files[0].From.String() != `${source.vllm["22d33bac/human"]}/vllm/vllm_flash_attn/fa_utils.py` {
 		t.Errorf("fix: got %+v", utils)
 	}
 	if learnt := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address { return f.Address }, "fix.numpy1"); learnt.Cases["22d33bac/human"].When {
@@ -254,6 +254,46 @@ commit "c2" { params = { "model" = "b" } }
 commit "c1" { params = { model : "a" } }
 -- parts/a.hcl --`+twoCommits)
 	same(t, before, after)
+}
+
+// A variable of the root file chooses which files belong to the project.
+func TestIncludeByVariable(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"benchmarks.hcl": `
+variable "small" { default = false }
+benchgraph { include = [var.small ? "small/*.hcl" : "whole/*.hcl"] }
+`,
+		"small/tasks.hcl": `
+variable "of_small" { default = "x" }
+task "one" { command = "true ${var.of_small}" }
+`,
+		"whole/tasks.hcl": `
+task "one" { command = "true" }
+task "two" { command = "true" }
+`,
+	} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, vars := range map[int]map[string]string{2: nil, 1: {"small": "true", "of_small": "y"}} {
+		spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Vars: vars})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		if len(spec.Tasks) != want {
+			t.Errorf("-var %v: %d tasks, want %d", vars, len(spec.Tasks), want)
+		}
+	}
+	_, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Vars: map[string]string{"of_small": "y"}})
+	if !diags.HasErrors() || !strings.Contains(diags.Error(), "of_small") {
+		t.Errorf("a variable of a file that is not included was accepted: %v", diags)
+	}
 }
 
 func TestJSONIsTheSameLanguage(t *testing.T) {
@@ -610,5 +650,25 @@ task "t" {
 	}
 	if got := spec.Tasks[0].Command.Shell.String(); len(params) != 4 || got != "cat ${fetch.f}" || len(spec.Tasks[0].Env) != 0 {
 		t.Errorf("got %s, %v", got, spec.Tasks[0])
+	}
+}
+
+// A file may leave the list of prebuilt sources empty, for a machine that can ask none: nearest then means nothing.
+func TestNearestWithoutSources(t *testing.T) {
+	spec := load(t, "-- benchmarks.hcl --"+`
+repo "r" { path = "." }
+commit "c" {}
+variant "base" { baseline = true }
+wheel "w" {
+  for_each = candidates
+  source   = each.source
+  prebuilt = [for host in [] : "${host}/${each.rev}.whl"]
+  overlay  = ["*.py"]
+  nearest  = 50
+  build { command = "make" }
+}
+`)
+	if w := spec.Wheels[0]; len(w.Prebuilt) != 0 || w.PrebuiltOf != nil {
+		t.Errorf("%+v", w)
 	}
 }

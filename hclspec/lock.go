@@ -2,24 +2,34 @@ package hclspec
 
 // Lock is what benchgraph.lock.hcl pins. The zero Lock pins nothing.
 type Lock struct {
-	Repos   map[string]RepoLock          // by repo name
-	Images  map[string]ImageLock         // by the name in the file
-	Fetches map[string]FetchLock         // by URL
-	Fixes   map[string][]LearntFix       // by fix name
-	Wheels  map[string]map[string]string // wheel name → candidate key → the prebuilt URL that served
+	Repos   map[string]RepoLock            // by repo name
+	Images  map[string]ImageLock           // by the name in the file
+	Fetches map[string]FetchLock           // by URL
+	Fixes   map[string][]LearntFix         // by fix name
+	Wheels  map[string]map[string]string   // wheel name → candidate key → the prebuilt URL that served
+	Nearest map[string]map[string]NearLock // wheel name → candidate key → the ancestor whose prebuilt wheel that is
+	Refused map[string]map[string]string   // wheel name → URL of a prebuilt wheel that was fetched and is none of the revision → why
+}
+
+// NearLock is the ancestor whose wheel serves another commit.
+type NearLock struct {
+	Commit string // 40 hexadecimal digits
+	Back   int    // number of commits back along first parents
 }
 
 // RepoLock pins the revisions of one repo.
 type RepoLock struct {
-	Location string                       // URL or path that the pins came from
-	Revs     map[string]RevLock           // by the spelling in the file
-	Outside  map[string]map[string]string // overlay patterns joined by a space → commit → digest of the rest of its tree
+	Location  string                       // URL or path that the pins came from
+	Revs      map[string]RevLock           // by the spelling in the file
+	Described map[string]string            // commit → what git describe says of it
+	Outside   map[string]map[string]string // overlay patterns joined by a space → commit → digest of the rest of its tree
 }
 
 // RevLock is one resolved revision: 40 hexadecimal digits each.
 type RevLock struct {
-	Commit string
-	Tree   string
+	Commit  string // empty: Unknown says why
+	Tree    string
+	Unknown string // why the repo has no such revision, for the rest of this process: it is not written
 }
 
 // ImageLock is what the name of an image turned out to mean.
@@ -37,5 +47,6 @@ type FetchLock struct {
 // LearntFix is a fix that a failure asked for.
 type LearntFix struct {
 	Commit   string // name of the commit block
+	At       string // block that it is applied to, as kind.name; empty: wherever it may be
 	Evidence string // the log line that matched
 }

@@ -2,6 +2,8 @@ package hclspec_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +19,18 @@ func anyLock(t *rapid.T) *hclspec.Lock {
 	name := rapid.StringMatching(`[a-z][a-z0-9_]{0,8}`)
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09 ./:^~*\"\\${%é")), 0, 20, -1)
 	hash := rapid.StringMatching(`[0-9a-f]{40}`)
+	wheels := rapid.MapOfN(name, rapid.MapOfN(text, text, 0, 3), 0, 3).Draw(t, "wheels")
+	nearest, refused := map[string]map[string]hclspec.NearLock{}, map[string]map[string]string{}
+	for name := range wheels {
+		if rapid.Bool().Draw(t, "is near") {
+			nearest[name] = rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) hclspec.NearLock {
+				return hclspec.NearLock{Commit: hash.Draw(t, "ancestor"), Back: rapid.IntRange(1, 1000).Draw(t, "back")}
+			}), 1, 3).Draw(t, "nearest")
+		}
+		if rapid.Bool().Draw(t, "is refused") {
+			refused[name] = rapid.MapOfN(text, text, 1, 3).Draw(t, "refused")
+		}
+	}
 	return &hclspec.Lock{
 		Repos: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) hclspec.RepoLock {
 			return hclspec.RepoLock{
@@ -24,7 +38,8 @@ func anyLock(t *rapid.T) *hclspec.Lock {
 				Revs: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) hclspec.RevLock {
 					return hclspec.RevLock{Commit: hash.Draw(t, "commit"), Tree: hash.Draw(t, "tree")}
 				}), 0, 3).Draw(t, "revs"),
-				Outside: rapid.MapOfN(text, rapid.MapOfN(hash, hash, 0, 3), 0, 2).Draw(t, "outside"),
+				Described: described(rapid.MapOfN(hash, text, 0, 2).Draw(t, "described")),
+				Outside:   rapid.MapOfN(text, rapid.MapOfN(hash, hash, 0, 3), 0, 2).Draw(t, "outside"),
 			}
 		}), 0, 3).Draw(t, "repos"),
 		Images: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) hclspec.ImageLock {
@@ -35,9 +50,9 @@ func anyLock(t *rapid.T) *hclspec.Lock {
 			return hclspec.FetchLock{SHA256: hash.Draw(t, "sha256"), Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
 		}), 0, 3).Draw(t, "fetches"),
 		Fixes: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) []hclspec.LearntFix {
-			return []hclspec.LearntFix{{Commit: "a", Evidence: text.Draw(t, "evidence")}, {Commit: "b"}}
+			return []hclspec.LearntFix{{Commit: "a", At: "image.i", Evidence: "e"}, {Commit: "a", At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
 		}), 0, 3).Draw(t, "fixes"),
-		Wheels: rapid.MapOfN(name, rapid.MapOfN(text, text, 0, 3), 0, 3).Draw(t, "wheels"),
+		Wheels: wheels, Nearest: nearest, Refused: refused,
 	}
 }
 
@@ -169,4 +184,44 @@ wheel "w" { prebuilt = { "a/b" = "u" } }`))
 			t.Fatalf("%s\n%s", lock.Bytes(), again)
 		}
 	})
+}
+
+// The prebuilt sources of an ancestor are those of the candidate with the ancestor's hash in the place of its own.
+func TestPrebuiltOfAnotherRevision(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(`
+repo "r" { path = "." }
+commit "c" { params = { tag = "t" } }
+variant "v" {}
+locals { host = "https://example.com" }
+wheel "w" {
+  for_each = candidates
+  source   = each.source
+  overlay  = ["**/*.py"]
+  nearest  = 3
+  prebuilt = [for suffix in ["x", each.commit.params.tag] : "${local.host}/${each.rev}/${substr(each.value.rev, 0, 7)}-${suffix}.whl"]
+}
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	rev := strings.Repeat("0123456789", 4)
+	want := []string{"https://example.com/" + rev + "/0123456-x.whl", "https://example.com/" + rev + "/0123456-t.whl"}
+	if diff := cmp.Diff(want, spec.Wheels[0].PrebuiltOf(rev)); diff != "" {
+		t.Error(diff)
+	}
+	if got := spec.Wheels[0].Prebuilt[0]; got != "https://example.com/c/c-x.whl" {
+		t.Errorf("its own is %s", got)
+	}
+}
+
+// described is what a lock that was read has of nothing.
+func described(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }

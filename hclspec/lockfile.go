@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -17,14 +18,16 @@ import (
 // lockSchemas are the blocks of a lock file.
 func lockSchemas() []*eval.Schema {
 	return []*eval.Schema{
-		{Kind: "repo", Label: true, Key: []string{"location"}, Blocks: []*eval.Schema{
+		{Kind: "repo", Label: true, Key: []string{"location", "described"}, Blocks: []*eval.Schema{
 			{Kind: "rev", Label: true, Many: true, Key: []string{"commit", "tree"}},
 			{Kind: "outside", Label: true, Many: true, Key: []string{"digests"}},
 		}},
 		{Kind: "image", Label: true, Key: []string{"digest", "size"}},
 		{Kind: "fetch", Label: true, Key: []string{"sha256", "size"}},
-		{Kind: "fix", Label: true, Key: []string{"commits", "evidence"}},
-		{Kind: "wheel", Label: true, Key: []string{"prebuilt"}},
+		{Kind: "fix", Label: true, Key: []string{"commits", "at", "evidence"}},
+		{Kind: "wheel", Label: true, Key: []string{"prebuilt", "refused"}, Blocks: []*eval.Schema{
+			{Kind: "nearest", Label: true, Many: true, Key: []string{"commit", "back"}},
+		}},
 	}
 }
 
@@ -44,6 +47,7 @@ func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	lock := &Lock{
 		Repos: map[string]RepoLock{}, Images: map[string]ImageLock{}, Fetches: map[string]FetchLock{},
 		Fixes: map[string][]LearntFix{}, Wheels: map[string]map[string]string{},
+		Nearest: map[string]map[string]NearLock{}, Refused: map[string]map[string]string{},
 	}
 	seen := map[Address]bool{}
 	for _, b := range blocks {
@@ -77,17 +81,45 @@ func (lock *Lock) read(r reader) {
 	case "fetch":
 		lock.Fetches[name] = FetchLock{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
 	case "fix":
-		evidence := r.stringMap("evidence")
+		at, evidence := r.stringMap("at"), r.stringMap("evidence")
 		for _, commit := range r.Strs("commits") {
-			lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, Evidence: evidence[commit]})
+			for _, block := range strings.Split(at[commit], " ") {
+				lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, At: block, Evidence: evidence[commit]})
+			}
 		}
 	case "wheel":
 		lock.Wheels[name] = r.stringMap("prebuilt")
+		if refused := r.stringMap("refused"); len(refused) > 0 {
+			lock.Refused[name] = refused
+		}
+		if near := r.nearLocks(); len(near) > 0 {
+			lock.Nearest[name] = near
+		}
 	}
+}
+
+// nearLocks are the ancestors whose wheels serve, by candidate key.
+func (r reader) nearLocks() map[string]NearLock {
+	all := map[string]NearLock{}
+	for _, b := range r.Block.Blocks("nearest") {
+		r := r.nested(b)
+		if _, ok := all[b.Name]; ok {
+			r.Fail(b.Label, "Duplicate nearest", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
+		}
+		near := NearLock{Commit: r.Str("commit"), Back: int(r.Whole("back", 0, 0))}
+		if !objectName(near.Commit) || near.Back < 1 {
+			r.Fail(b.Range, "Invalid pin", "commit must have 40 lower-case hexadecimal digits, and back must be at least 1. Delete the block to look for the wheel again.")
+		}
+		all[b.Name] = near
+	}
+	return all
 }
 
 func (r reader) repoLock() RepoLock {
 	repo := RepoLock{Location: r.Str("location"), Revs: map[string]RevLock{}, Outside: map[string]map[string]string{}}
+	if r.Has("described") {
+		repo.Described = r.stringMap("described")
+	}
 	for _, b := range r.Block.Blocks("rev") {
 		r := r.nested(b)
 		if _, ok := repo.Revs[b.Name]; ok {
@@ -136,7 +168,13 @@ func (lock *Lock) Bytes() []byte {
 	for _, name := range slices.Sorted(maps.Keys(lock.Repos)) {
 		repo, b := lock.Repos[name], top("repo", name)
 		b.SetAttributeValue("location", cty.StringVal(repo.Location))
+		if len(repo.Described) > 0 {
+			b.SetAttributeValue("described", stringsValue(repo.Described))
+		}
 		for _, spelling := range slices.Sorted(maps.Keys(repo.Revs)) {
+			if repo.Revs[spelling].Commit == "" {
+				continue
+			}
 			rev := block(b, "rev", spelling)
 			rev.SetAttributeValue("commit", cty.StringVal(repo.Revs[spelling].Commit))
 			rev.SetAttributeValue("tree", cty.StringVal(repo.Revs[spelling].Tree))
@@ -161,21 +199,40 @@ func (lock *Lock) Bytes() []byte {
 		lock.writeFix(top("fix", name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(lock.Wheels)) {
-		top("wheel", name).SetAttributeValue("prebuilt", stringsValue(lock.Wheels[name]))
+		b := top("wheel", name)
+		b.SetAttributeValue("prebuilt", stringsValue(lock.Wheels[name]))
+		if refused := lock.Refused[name]; len(refused) > 0 {
+			b.SetAttributeValue("refused", stringsValue(clippedAll(refused)))
+		}
+		for _, key := range slices.Sorted(maps.Keys(lock.Nearest[name])) {
+			near := block(b, "nearest", key)
+			near.SetAttributeValue("commit", cty.StringVal(lock.Nearest[name][key].Commit))
+			near.SetAttributeValue("back", cty.NumberIntVal(int64(lock.Nearest[name][key].Back)))
+		}
 	}
 	return hclwrite.Format(f.Bytes())
 }
 
 func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
-	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b LearntFix) int { return strings.Compare(a.Commit, b.Commit) })
-	commits, evidence := []cty.Value{}, map[string]string{}
-	for _, fix := range learnt {
-		commits = append(commits, cty.StringVal(fix.Commit))
+	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b LearntFix) int {
+		return cmp.Or(strings.Compare(a.Commit, b.Commit), strings.Compare(a.At, b.At))
+	})
+	commits, at, evidence := []cty.Value{}, map[string]string{}, map[string]string{}
+	for i, fix := range learnt {
+		if i == 0 || learnt[i-1].Commit != fix.Commit {
+			commits = append(commits, cty.StringVal(fix.Commit))
+		}
+		if fix.At != "" {
+			at[fix.Commit] = strings.TrimSpace(at[fix.Commit] + " " + fix.At)
+		}
 		if fix.Evidence != "" {
 			evidence[fix.Commit] = clipped(fix.Evidence)
 		}
 	}
 	b.SetAttributeValue("commits", cty.TupleVal(commits))
+	if len(at) > 0 {
+		b.SetAttributeValue("at", stringsValue(at))
+	}
 	if len(evidence) > 0 {
 		b.SetAttributeValue("evidence", stringsValue(evidence))
 	}
@@ -188,6 +245,14 @@ func clipped(line string) string {
 		line = string(runes[:500]) + "…"
 	}
 	return line
+}
+
+func clippedAll(lines map[string]string) map[string]string {
+	all := make(map[string]string, len(lines))
+	for key, line := range lines {
+		all[key] = clipped(line)
+	}
+	return all
 }
 
 func stringsValue(m map[string]string) cty.Value {

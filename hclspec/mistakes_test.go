@@ -25,7 +25,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			src := archive(t, name)
 			dir := project(t, src)
-			spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0"})
+			spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0", Strict: true})
 			if diags.HasErrors() != (spec == nil) {
 				t.Errorf("spec is nil: %v; diagnostics have errors: %v", spec == nil, diags.HasErrors())
 			}

@@ -219,14 +219,29 @@ func (r reader) data() []Data {
 		return nil
 	}
 	var out []Data
-	all := v.AsValueMap()
+	all, seen := v.AsValueMap(), map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if clean, err := project.Clean(name); err != nil || clean == "." {
+		clean, err := project.Clean(name)
+		if err != nil || clean == "." {
 			r.Fail(r.At("data"), "Invalid name", "%q is not a name inside the working directory.", name)
 			continue
 		}
-		if a := r.only("data", all[name], withPaths()); a != (Address{}) {
-			out = append(out, Data{Name: name, Ref: a})
+		if other, twice := seen[clean]; twice {
+			r.Fail(r.At("data"), "Duplicate name", "%q and %q are the same place in the working directory. Remove one of them.", other, name)
+			continue
+		}
+		seen[clean] = name
+		a := r.only("data", all[name], withPaths())
+		if a == (Address{}) {
+			continue
+		}
+		bare := strings.TrimRight(name, "/")
+		out = append(out, Data{Name: bare, Ref: a, Tree: bare != name})
+		if bare == name && a.Kind == "source" {
+			r.Fail(r.At("data"), "Not one file", "%s is a tree of files. Write the name with a slash at its end: { %q = … }.", a, name+"/")
+		}
+		if !r.l.shadow {
+			r.l.laid = append(r.l.laid, laid{out[len(out)-1], r.owner, r.At("data")})
 		}
 	}
 	return out

@@ -31,7 +31,7 @@ func (i *lockIndex) resolve(repo Address, spelling string) string {
 		return spelling
 	}
 	pins := i.lock.Repos[repo.Name].Revs
-	if rev, ok := pins[spelling]; ok {
+	if rev, ok := pins[spelling]; ok && rev.Commit != "" {
 		return rev.Commit
 	}
 	const digits = 40
@@ -43,4 +43,12 @@ func (i *lockIndex) resolve(repo Address, spelling string) string {
 		}
 	}
 	return spelling
+}
+
+// unknown says why the repo has no such revision; empty: nobody has asked it, or it has.
+func (i *lockIndex) unknown(repo Address, spelling string) string {
+	if i.lock == nil || repo == (Address{}) {
+		return ""
+	}
+	return i.lock.Repos[repo.Name].Revs[i.resolve(repo, spelling)].Unknown
 }

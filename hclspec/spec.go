@@ -20,6 +20,9 @@ type Spec struct {
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
 	Reads Reads    // all that the evaluation looked at below Dir
 
+	Mistakes  []Mistake  // of single commits and candidates, which are out
+	Revisions []Revision // that expressions named, and whose commits are not known
+
 	Repos       []Repo
 	Commits     []Commit
 	Variants    []Variant
@@ -32,11 +35,14 @@ type Spec struct {
 	Skips       []Skip
 	KnownIssues []KnownIssue
 	Fetches     []Fetch
+	Mounts      []Mount
 	Benchmarks  []Benchmark
 	Compares    []Compare
 	Reports     []Report
 	Tasks       []Task
 	Executors   []Executor
+	Machines    []Machine
+	Models      []Model
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }
 
@@ -73,6 +79,7 @@ type Block struct {
 	Address   Address
 	Candidate string    // key of the candidate that the instance belongs to (its for_each key names one); empty: none
 	Range     hcl.Range // of the block's header in the file
+	Out       *Out      // why the instance is not made; nil: it is
 }
 
 // Repo says where code comes from. Exactly one of URL and Path is set; Path may name a bundle file.
@@ -100,6 +107,7 @@ type Variant struct {
 	Name     string
 	Baseline bool
 	Optional bool
+	Protect  []string // doublestar patterns of files that neither a patch nor the revision may change
 }
 
 // Candidate is one commit measured in one way.
@@ -114,6 +122,7 @@ type Candidate struct {
 	Source               Address   // source.<repo>["commit/variant"]; zero when the commit has no code
 	Range                hcl.Range // of the commit's block
 	RevRange, PatchRange hcl.Range // of the variant's attributes
+	Out                  *Out      // the mistake of the commit or of the candidate that takes it out; nil: none
 }
 
 // Source is one tree: a revision, perhaps with a patch on top. There is one for every candidate, and one for every
@@ -122,7 +131,9 @@ type Source struct {
 	Block
 	Repo                 Address
 	Rev                  string
-	Patch                string // as in Candidate
+	Patch                string   // as in Candidate
+	Protect              []string // as in Variant
+	Against              string   // with Protect: the revision of the commit's baseline, whose files are the protected ones
 	RevRange, PatchRange hcl.Range
 }
 
@@ -137,10 +148,12 @@ type Limits struct {
 
 // Build says how something is made.
 type Build struct {
-	Image   Address // zero: on the host
+	Inputs  []string // files of the project that are laid into the tree, by their paths in the project
+	Image   Address  // zero: on the host
 	Command Command
 	Env     map[string]Text
 	Fixes   []Address
+	Mounts  []Address
 	Secrets []string
 	Network bool // as in Benchmark
 	Limits
@@ -153,9 +166,14 @@ type Wheel struct {
 	Source   Address // zero: built from nothing but its inputs
 	Prebuilt []string
 	Overlay  []string  // doublestar patterns
+	Nearest  int       // how many commits back the prebuilt sources may be those of an ancestor; 0: none
 	Build    *Build    // nil: prebuilt only
 	Outputs  []string  // doublestar patterns; at least one file must match each
 	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
+
+	// PrebuiltOf evaluates prebuilt for another revision, 40 digits, in the place of the candidate's own. It is nil unless Nearest
+	// is positive. It is not safe for concurrent use.
+	PrebuiltOf func(rev string) []string `json:"-"`
 }
 
 // Image is a container image. Exactly one of From, Base and Build is set.
@@ -186,11 +204,24 @@ type Fix struct {
 	Block       // Candidate is empty; one instance per candidate for which the fix was evaluated is in Cases
 	Description string
 	Detect      string // RE2; empty: never learnt
+	Patches     bool   // a failure that only a patch shows teaches it, too
+	InImage     bool   // it can be applied in images only
 	Effect      string // neutral, perf or unknown
 	Caveat      string
 	After       []Address
-	Cases       map[string]FixCase // by candidate key; "" for what belongs to no candidate
+	Cases       map[string]FixCase // by candidate key, or by the address of a block without one; "" where it is the same everywhere
 	DetectRange hcl.Range
+}
+
+// Case is the fix as evaluated for a block: for its candidate, or for its address where it has none. It is false when the
+// fix depends on each and was not evaluated there.
+func (f *Fix) Case(block Address, candidate string) (FixCase, bool) {
+	for _, key := range [...]string{candidate, block.String(), ""} {
+		if c, ok := f.Cases[key]; ok {
+			return c, true
+		}
+	}
+	return FixCase{}, false
 }
 
 // FixCase is a fix as evaluated for one candidate, since when, run and file may use each.
@@ -219,6 +250,7 @@ type Failure struct {
 	Attempts int // 0: the class's default
 	Backoff  time.Duration
 	Remedy   string
+	Wrapper  bool // the line only says that something failed: every rule that is no wrapper goes before this one
 }
 
 // Skip is a declared exclusion that holds.
@@ -252,7 +284,9 @@ type Benchmark struct {
 	GPUs    *GPUs
 	Server  *Server
 	Canary  *Canary
+	Check   *Check
 	Command Command
+	Mounts  []Address
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
@@ -262,10 +296,21 @@ type Benchmark struct {
 	Limits
 }
 
-// Data lays the output of a node into the working directory under a name.
+// Data lays the output of a node into the working directory under a name: the one file of the output, or the whole of it as a
+// directory.
 type Data struct {
 	Name string
 	Ref  Address
+	Tree bool // the name was written with a slash at its end: a directory
+}
+
+// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label is
+// the bare name.
+func (d Data) Label() string {
+	if d.Tree && d.Ref.Kind != "source" {
+		return d.Name + "/"
+	}
+	return d.Name
 }
 
 // GPUs says which devices a benchmark needs.
@@ -309,11 +354,12 @@ type Design struct {
 
 // Metrics says what is read from the output.
 type Metrics struct {
-	Format         string // auto, vllm, sglang, gobench, redis, json or regex
+	Format         string // one of Formats
 	Primary        string
 	File           string // read this file of $OUT instead of the command's standard output
 	Custom         []Metric
-	TokenTolerance float64 // largest relative difference of total output tokens; 0: the default of 0.5 %
+	TokenTolerance float64 // largest relative difference of total tokens; 0: the default of 0.5 %
+	Require        []Required
 	Range          hcl.Range
 }
 
@@ -344,6 +390,8 @@ type Report struct {
 	Of      []Address // compares
 	Formats []string
 	Dir     string // slash-separated, relative to the project's directory
+
+	Recorded []string // results of other studies, each text as JSON lines
 }
 
 // Task is anything else one would put in a Makefile.
@@ -357,11 +405,36 @@ type Task struct {
 	Image   Address
 	Source  Address
 	Needs   []Address
+	Mounts  []Address
 	Outputs []string
 	Fixes   []Address
 	Quiet   bool
 	Network bool // as in Benchmark
+	// Artefact says that the result is measured, so that it may differ between variants as a wheel does.
+	Artefact bool
 	Limits
+}
+
+// Model is what is known of a model as its author publishes it. It adds to the built-in table, or corrects it.
+type Model struct {
+	Block
+	Missing      bool    // there is no model of this name
+	Parameters   float64 // all of them, those of experts included
+	Weights      float64 // bytes of the files that are loaded; 0: two a parameter
+	Quantization string  // of those files; empty: none
+	Architecture string  // class name
+	MaxLength    int     // tokens
+	Cache        float64 // bytes of keys and values for one token at 16 bits; 0: not known
+	Gated        bool
+	Rope         string // scaling of positions that an engine must know
+}
+
+// Machine is another machine that can be planned for.
+type Machine struct {
+	Block
+	Devices      string // path of the file that describes the machine, below the project's directory
+	DevicesRange hcl.Range
+	Document     []byte // the content of that file
 }
 
 // Executor says where nodes run when the machine is outgrown.

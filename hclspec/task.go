@@ -1,8 +1,12 @@
 package hclspec
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
@@ -11,8 +15,8 @@ import (
 func taskSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "task", Label: true,
-		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "network"},
-		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description"},
+		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "mounts", "network"},
+		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description", "artefact"},
 	}
 }
 
@@ -23,9 +27,11 @@ func decodeTask(r reader, b Block) {
 		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
 		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
+		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
+		Artefact: r.Bool("artefact"),
 	}
 	r.arguments(t.Command, t.Secrets)
+	r.smuggled(t.Command, t.Env)
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
 }
 
@@ -43,4 +49,75 @@ func (r reader) inputs() []string {
 		r.Fail(r.AtItem("inputs", i), "No such input", "%q matches no file below the project's directory.", patterns[i])
 	}
 	return found.Files
+}
+
+// smuggled reports files of the project that a command or a variable names by an absolute path: the command would read them, and
+// they would be in no key.
+func (r reader) smuggled(c Command, env map[string]Text) {
+	report := func(at hcl.Range, t Text) {
+		for _, part := range t {
+			if name := r.l.projectFile(part.Literal); name != "" {
+				glob := name
+				if _, err := r.l.dir.Size(name); err != nil {
+					glob = path.Join(name, "**")
+				}
+				r.Fail(at, "File of the project outside the inputs", "%q belongs to the project and is named by its absolute path. It is no part of the key then, so nothing "+
+					"is made anew when it changes. Write inputs = [%q] and use the path relative to the project.", name, glob)
+				return
+			}
+		}
+	}
+	report(c.Range, c.Shell)
+	for _, word := range c.Argv {
+		report(c.Range, word)
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		report(r.At("env"), env[name])
+	}
+}
+
+// projectFile is the first file or directory of the project that a text names, to be read, by a path that abspath made,
+// relative to the project; empty when there is none.
+func (l *loader) projectFile(text string) string {
+	dir := l.dir.Path()
+	if len(dir) < 2 {
+		return "" // everything is below the root
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], dir)
+		if i < 0 {
+			return ""
+		}
+		before, after := text[:at+i], text[at+i+len(dir):]
+		at += i + len(dir)
+		if after != "" && after[0] != '/' && !strings.ContainsRune(pathEnds, rune(after[0])) {
+			continue // another directory, whose name begins like this one's
+		}
+		if end := strings.IndexAny(after, pathEnds); end >= 0 {
+			after = after[:end]
+		}
+		name := path.Clean(strings.TrimLeft(after, "/"))
+		if top, _, _ := strings.Cut(name, "/"); top == ".benchgraph" || written(before) || !l.dir.MadeAbsolute(path.Join(dir, name)) {
+			continue
+		}
+		if l.dir.Has(name) {
+			return name
+		}
+	}
+}
+
+// pathEnds are the signs at which a path in a command ends.
+const pathEnds = " \t\r\n\"'`;&|<>(){}$:,="
+
+// written says whether a command that begins like this writes to the file that follows, which is no input then.
+func written(before string) bool {
+	before = strings.TrimRight(before, " \t\"'")
+	if strings.HasSuffix(before, ">") {
+		return true
+	}
+	words := strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|(){}", r) })
+	for len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-") {
+		words = words[:len(words)-1]
+	}
+	return len(words) > 0 && slices.Contains([]string{"touch", "mkdir", "rm", "tee"}, words[len(words)-1])
 }

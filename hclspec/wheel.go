@@ -6,9 +6,9 @@ import (
 
 func wheelSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each"},
+		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each", "nearest"},
 		Blocks: []*eval.Schema{{
-			Kind: "build", Key: []string{"image", "command", "env", "fixes", "network"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
+			Kind: "build", Key: []string{"inputs", "image", "command", "env", "fixes", "mounts", "network"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
 		}},
 	}
 }
@@ -21,14 +21,16 @@ func decodeWheel(r reader, b Block) {
 	for i, location := range w.Prebuilt {
 		r.download(r.AtItem("prebuilt", i), location)
 	}
+	r.nearest(&w)
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
 		r.Need("command", "what builds it and leaves the result in $OUT")
 		w.Build = &Build{
-			Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"),
+			Inputs: r.inputs(), Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(),
 			Secrets: r.secrets(), Network: r.Bool("network"), Limits: r.limits(), Range: build.Range,
 		}
 		r.arguments(w.Build.Command, w.Build.Secrets)
+		r.smuggled(w.Build.Command, w.Build.Env)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {
 		r.Fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.Title())
 	}

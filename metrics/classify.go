@@ -28,8 +28,8 @@ type Match struct {
 const maxEvidence = 400
 
 // Classify finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
-// log, wrappers last. The evidence is the first line that it matches. An empty stage passes every rule. It reads the
-// log once; the error is the reader's.
+// log. Rules that match warnings only come after those, and wrappers come last. The evidence is the first line that
+// the rule matches. An empty stage passes every rule. Classify reads the log once; the error is the reader's.
 func Classify(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
 	return classify(rules, stage, log, 0)
 }
@@ -37,29 +37,35 @@ func Classify(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
 // classify is Classify for the lines after a given one.
 func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool, error) {
 	var order []Rule
+	specific := 0
 	for _, wrapper := range []bool{false, true} {
 		for _, r := range rules {
 			if r.Wrapper == wrapper && (stage == "" || len(r.Stages) == 0 || slices.Contains(r.Stages, stage)) {
 				order = append(order, r)
 			}
 		}
-	}
-	s := newSieve(order)
-	var match Match
-	best := len(order) // only an earlier rule can decide differently
-	l := newLines(log)
-	for turn := 1; best > 0 && l.next(); turn++ {
-		if l.number <= after {
-			continue
+		if !wrapper {
+			specific = len(order)
 		}
-		if i, place := s.firstMatch(order, best, l.bytes(), turn); i < best {
-			best, match = i, Match{Rule: order[i], Line: l.number, Evidence: evidence(l.bytes(), place)}
+	}
+	c := newSearch(order)
+	l := newLines(log)
+	for c.errors.rule > 0 && l.next() {
+		if l.number > after {
+			c.line(l.number, l.bytes())
 		}
 	}
 	if err := l.err(); err != nil {
 		return Match{}, false, fmt.Errorf("log: line %d: %w", l.number, err)
 	}
-	return match, best < len(order), nil
+	best := c.errors
+	if best.rule >= specific && c.warnings.rule < specific || best.rule == len(order) {
+		best = c.warnings
+	}
+	if best.rule == len(order) {
+		return Match{}, false, nil
+	}
+	return Match{Rule: order[best.rule], Line: best.line, Evidence: best.evidence}, true, nil
 }
 
 // evidence is the part of a line that shows the match at place.

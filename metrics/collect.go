@@ -32,11 +32,16 @@ func newCollector(format string) *collector {
 }
 
 func (c *collector) warn(line int, format string, args ...any) {
+	c.warnOf("", "", line, format, args...)
+}
+
+// warnOf warns of a kind, about a metric.
+func (c *collector) warnOf(kind, metric string, line int, format string, args ...any) {
 	if len(c.Warnings) >= maxWarnings {
 		c.dropped++
 		return
 	}
-	c.Warnings = append(c.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...)})
+	c.Warnings = append(c.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...), Kind: kind, Metric: metric})
 }
 
 // add makes a sample of digits that stand in a line.
@@ -72,11 +77,23 @@ func (c *collector) put(s Sample) {
 	c.Samples = append(c.Samples, s)
 }
 
+// again notes the metrics of which an earlier document of the output has another value.
+func (c *collector) again(firsts map[string]Sample) {
+	for _, s := range c.Samples {
+		if first, ok := firsts[s.Metric]; ok && first.Value != s.Value {
+			if _, known := c.firsts[s.Metric]; !known {
+				c.firsts[s.Metric] = first
+			}
+		}
+	}
+}
+
 // means adds, for every name, the geometric mean over the samples that part assigns to it.
 func (c *collector) means(part func(Sample) string) {
 	type sum struct {
 		logs     float64
 		n        int
+		over     []string
 		positive bool
 		last     Sample
 	}
@@ -94,6 +111,11 @@ func (c *collector) means(part func(Sample) string) {
 			names = append(names, name)
 		}
 		t.logs, t.n, t.last = t.logs+math.Log(s.Value), t.n+1, s
+		if len(s.Over) > 0 {
+			t.over = append(t.over, s.Over...)
+		} else {
+			t.over = append(t.over, s.Metric)
+		}
 		t.positive = t.positive && s.Value > 0
 	}
 	for _, name := range names {
@@ -105,6 +127,7 @@ func (c *collector) means(part func(Sample) string) {
 		if mean.Metric = name; t.n > 1 {
 			mean = Sample{Metric: name, Value: round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
 		}
+		mean.Over = t.over
 		c.put(mean)
 	}
 }
@@ -170,10 +193,10 @@ func (c *collector) label(text string) {
 // ending warns about what was wrong with the lines as such.
 func (c *collector) ending(l *lines) {
 	if l.cut > 0 {
-		c.warn(l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
+		c.warnOf(Cut, "", l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
 	}
 	if l.unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.number {
-		c.warn(l.number, "the output ends inside this line: its last number may be cut off")
+		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.number, "the output ends inside this line: its last number may be cut off")
 	}
 }
 
@@ -181,7 +204,11 @@ func (c *collector) ending(l *lines) {
 func (c *collector) finish() Result {
 	for _, s := range c.Samples {
 		if first, ok := c.firsts[s.Metric]; ok {
-			c.warn(s.Line, "%s was printed more than once, first as %s in line %d: the last value, %s, counts", s.Metric, first.Printed, first.Line, s.Printed)
+			where := "an earlier document"
+			if first.Line > 0 {
+				where = fmt.Sprintf("line %d", first.Line)
+			}
+			c.warnOf(Repeated, s.Metric, s.Line, "%s was printed more than once, first as %s in %s: the last value, %s, counts", s.Metric, first.Printed, where, s.Printed)
 		}
 	}
 	if c.dropped > 0 {

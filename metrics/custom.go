@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -76,6 +77,11 @@ func (c custom) Parse(out Output) (Result, error) {
 			return Result{}, fmt.Errorf("%s: %w", to.Format, err)
 		}
 	}
+	for i, d := range c.definitions {
+		if _, ok := to.index[d.Name]; !ok && c.regexps[i] != nil {
+			to.warnOf(NotFound, d.Name, 0, "%s: no line matches", d.Name)
+		}
+	}
 	return to.finish(), nil
 }
 
@@ -107,14 +113,28 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	l := newLines(r)
 	for l.next() {
 		c.line(to, file, l)
-		to.scan(l.bytes())
+		if !isEngineProgress(l.bytes()) {
+			to.scan(l.bytes())
+		}
 	}
 	if err := l.err(); err != nil {
 		return err
 	}
 	to.ending(l)
 	if paths {
-		c.paths(to, file, t.document(to))
+		firsts := map[string]Sample{}
+		document := t.each(to, func(earlier any) {
+			for _, d := range c.definitions {
+				if d.JSON == "" || d.File != file {
+					continue
+				}
+				if v, ok := follow(earlier, pathParts(d.JSON)); ok {
+					noteFirst(firsts, d.Name, v)
+				}
+			}
+		})
+		c.paths(to, file, document)
+		to.again(firsts)
 	}
 	return nil
 }
@@ -125,9 +145,16 @@ const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
 func (c custom) line(to *collector, file string, l *lines) {
+	progress := isEngineProgress(l.bytes())
 	for i, re := range c.regexps {
 		d := c.definitions[i]
 		if re == nil || d.File != file {
+			continue
+		}
+		if progress {
+			if re.Match(l.bytes()) {
+				to.warn(l.number, "%s: matches what an engine logs while it works, which is no result: not read", d.Name)
+			}
 			continue
 		}
 		matches := re.FindAllSubmatchIndex(l.bytes(), maxMatches+1)
@@ -140,11 +167,10 @@ func (c custom) line(to *collector, file string, l *lines) {
 				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
 				continue
 			}
-			unit := d.Unit
-			if unit == "" {
-				rest := l.bytes()[m[3]:]
-				unit = following(string(rest[:min(len(rest), maxLabel)]))
+			if partial(l.bytes(), m[2], m[3]) {
+				to.warnOf("", d.Name, l.number, "%s: the match takes %s, a part of the number that stands there", d.Name, clip(string(l.bytes()[m[2]:m[3]]), maxLabel))
 			}
+			unit := unitAt(d.Unit, l.bytes(), m[2], m[3])
 			to.add(d.Name, string(l.bytes()[m[2]:m[3]]), canonicalUnit(unit), l.number)
 		}
 	}
@@ -158,7 +184,7 @@ func (c custom) paths(to *collector, file string, document any) {
 		}
 		v, ok := follow(document, pathParts(d.JSON))
 		if !ok {
-			to.warn(0, "%s: nothing at %s", d.Name, d.JSON)
+			to.warnOf(NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
 			for _, l := range leaves(document, "", nil, maxLabels) {
 				to.label(l.path)
 			}
@@ -180,6 +206,31 @@ func (c custom) paths(to *collector, file string, document any) {
 	}
 }
 
+// unitAt is the unit of the number that stands at line[from:to].
+func unitAt(declared string, line []byte, from, to int) string {
+	rest := line[to:]
+	if letter := multiple(rest); letter != "" {
+		next := following(string(rest[1:min(len(rest), maxLabel)]))
+		return strings.TrimSpace(letter + " " + cmp.Or(next, declared))
+	}
+	printed := following(string(rest[:min(len(rest), maxLabel)]))
+	if printed == "" {
+		printed = labelled(string(line[max(0, from-maxLabel):from]))
+	}
+	return printedUnit(declared, printed)
+}
+
+// printedUnit is the unit of a number: as declared, unless the output says another one of the same dimension.
+func printedUnit(declared, printed string) string {
+	if declared == "" {
+		return printed
+	}
+	if _, ok := Convert(1, printed, declared); ok {
+		return printed
+	}
+	return declared
+}
+
 // following returns the unit that stands right after a number, empty when the word there is not known to be one.
 func following(rest string) string {
 	fields := strings.Fields(strings.TrimLeft(rest, " \t("))
@@ -191,7 +242,7 @@ func following(rest string) string {
 		return word + "/" + strings.TrimRight(fields[2], ".,;:)")
 	}
 	unit := canonicalUnit(word)
-	if strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" || unit == "req" || unit == "tok" {
+	if _, known := scaleOf(unit); known || strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" || unit == "req" || unit == "tok" {
 		return unit
 	}
 	return ""

@@ -8,26 +8,34 @@ import (
 	"strings"
 )
 
-// Detect returns the format of an output: gobench, redis, vllm, sglang or json; empty: none of them. The first line that
-// only one format prints decides; a JSON document decides when there is no such line.
+// Detect returns the format of an output: gobench, redis, vllm, sglang, the format of a JSON file (aiperf, hyperfine,
+// pytest, pyperf, googlebench) or json; empty: none of them. The first line that only one format prints decides, or the
+// keys of a document; any other JSON document decides when there is no such line.
 func Detect(r io.Reader) (string, error) {
 	l := newLines(r)
 	document := false
+	results, keys := newInferenceReading("vllm"), newKeySearch()
 	for l.next() {
-		if line := l.bytes(); len(line) > 0 {
-			switch {
-			case isBenchLine(line) && isBenchResult(line):
-				return "gobench", nil
-			case isRedis(line):
-				return "redis", nil
-			case bytes.Contains(line, []byte("Serving Benchmark Result =")):
-				return serving(l), l.err()
-			case isVLLM(line):
-				return "vllm", nil
-			}
-			text := bytes.TrimLeft(line, " ")
-			document = document || len(text) > 0 && (text[0] == '{' || text[0] == '[' && len(bytes.TrimRight(text, " ")) < 3)
+		line := l.bytes()
+		if len(line) == 0 {
+			continue
 		}
+		switch {
+		case isBenchLine(line) && isBenchResult(line):
+			return "gobench", nil
+		case isRedis(line):
+			return "redis", nil
+		case results.line(line, l.number):
+			if results.inTable && results.tool == "vllm" {
+				return serving(l), l.err()
+			}
+			return results.tool, nil
+		}
+		if format := keys.line(line); format != "" {
+			return format, nil
+		}
+		text := bytes.TrimLeft(line, " ")
+		document = document || len(text) > 0 && (text[0] == '{' || text[0] == '[' && len(bytes.TrimRight(text, " ")) < 3)
 	}
 	if document {
 		return "json", l.err()
@@ -51,15 +59,10 @@ func isRedis(line []byte) bool {
 		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
 }
 
-func isVLLM(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("Throughput: ")) && bytes.Contains(line, []byte(" requests/s")) ||
-		bytes.HasPrefix(line, []byte("Avg latency: ")) && bytes.HasSuffix(bytes.TrimSpace(line), []byte(" seconds"))
-}
-
 // serving tells the two clients apart that print the same header: SGLang's table begins with its backend.
 func serving(l *lines) string {
 	for n := 0; n < 4 && l.next(); {
-		line := bytes.TrimSpace(l.bytes())
+		line := bytes.TrimSpace([]byte(withoutMarks(l.text())))
 		if bytes.HasPrefix(line, []byte("Backend:")) {
 			return "sglang"
 		}

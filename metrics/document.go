@@ -42,6 +42,12 @@ const notFinite = "\x7f"
 // lastDocument returns the last whole JSON object or array in src, which may stand among other text: JSON lines,
 // documents one after the other, a document after a log. Nil: there is none.
 func lastDocument(src []byte) (document any, cut bool) {
+	return eachDocument(src, func(any) {})
+}
+
+// eachDocument calls found for every whole document in src, and returns the last one. Cut says that another one begins
+// behind it, and has no end.
+func eachDocument(src []byte, found func(any)) (document any, cut bool) {
 	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
 	spare := 4*len(src) + 64<<10
 	for at := 0; at < len(src); {
@@ -52,10 +58,11 @@ func lastDocument(src []byte) (document any, cut bool) {
 		at += begin
 		decoder := json.NewDecoder(&finite{src: src[at:]})
 		decoder.UseNumber()
-		var found any
-		err := decoder.Decode(&found)
+		var whole any
+		err := decoder.Decode(&whole)
 		if err == nil && (src[at] == '{' || restBlank(src[at+int(decoder.InputOffset()):])) {
-			document, cut = found, false
+			document, cut = whole, false
+			found(whole)
 			at += int(decoder.InputOffset())
 			continue
 		}
@@ -72,6 +79,14 @@ func lastDocument(src []byte) (document any, cut bool) {
 			break
 		}
 		next := bytes.IndexByte(src[at:], '\n')
+		line := src[at:]
+		if next >= 0 {
+			line = src[at : at+next]
+		}
+		if inside := bytes.Index(line, []byte(`{"`)); src[at] == '[' && inside > 0 {
+			at += inside // [rank0]: {"a": 1}
+			continue
+		}
 		if next < 0 {
 			break
 		}

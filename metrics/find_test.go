@@ -30,6 +30,13 @@ func TestBetter(t *testing.T) {
 		{"total_output_tokens", "tok"}:         "unknown",
 		{"items", ""}:                          "unknown",
 		{"gemm", "GFLOPS"}:                     "higher",
+		{"spec_decode_acceptance_rate", "%"}:   "higher",
+		{"accept_length", ""}:                  "higher",
+		{"cache_hit_rate", "%"}:                "higher",
+		{"cold_startup_avg", "s"}:              "lower",
+		{"BM_Add/8 real_time", "ns"}:           "lower",
+		{"test_sort ops", "ops/s"}:             "higher",
+		{"concurrency", "req"}:                 "unknown",
 	} {
 		got := "unknown"
 		if higher, known := Better(c[0], c[1]); known && higher {

@@ -54,6 +54,9 @@ func (b *benchLines) Read(p []byte) (int, error) {
 		if isBenchLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
 			b.pending = append(append(b.pending[:0], b.line...), '\n')
 		} else {
+			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) || bytes.Equal(b.line, []byte("FAIL")) {
+				b.collector.warn(b.lines.number, "the tests failed: %s", clip(string(b.line), maxLabel))
+			}
 			b.collector.scan(b.line)
 		}
 	}
@@ -138,7 +141,7 @@ func (t *benchTable) samples(c *collector) {
 		}
 		s := Sample{Metric: name + " " + row.unit, Value: row.sum / float64(row.n), Unit: canonicalUnit(row.unit), Printed: row.digits, Line: row.line}
 		if row.n > 1 {
-			s.Printed = ""
+			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
 		}
 		if math.IsInf(s.Value, 0) {
 			c.warn(row.line, "%s: the mean %s", s.Metric, errNotFinite)

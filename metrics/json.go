@@ -17,7 +17,12 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 		return Result{}, fmt.Errorf("json: %w", err)
 	}
 	c := newCollector("json")
-	document := t.document(c)
+	firsts := map[string]Sample{}
+	document := t.each(c, func(earlier any) {
+		for _, l := range leaves(earlier, "", nil, maxSamples-len(firsts)) {
+			noteFirst(firsts, l.path, l.value)
+		}
+	})
 	all := leaves(document, "", nil, maxSamples+1)
 	for _, l := range all[:min(len(all), maxSamples)] {
 		if n, ok := l.value.(json.Number); ok {
@@ -36,16 +41,31 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 	if len(all) > maxSamples {
 		c.warn(0, "more than %d values: the rest is left out", maxSamples)
 	}
+	c.again(firsts)
 	return c.finish(), nil
 }
 
-// document returns the last JSON document of what was written, and warns about what is odd.
-func (t *tail) document(c *collector) any {
+// noteFirst keeps the first number of a metric.
+func noteFirst(firsts map[string]Sample, metric string, value any) {
+	if _, known := firsts[metric]; known {
+		return
+	}
+	text, _, err := digits(value)
+	if err != nil {
+		return
+	}
+	if v, err := number(text); err == nil {
+		firsts[metric] = Sample{Metric: metric, Value: v, Printed: text}
+	}
+}
+
+// each calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
+func (t *tail) each(c *collector, found func(any)) any {
 	t.trim()
 	if t.dropped {
 		c.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
 	}
-	document, cut := lastDocument(t.buf)
+	document, cut := eachDocument(t.buf, found)
 	switch {
 	case document == nil && cut:
 		c.warn(0, "the JSON document ends before its last bracket")

@@ -2,6 +2,8 @@
 //
 // A [Parser] turns the output of one run into samples, one for each metric. The names of the metrics are:
 //
+//   - vllm and sglang: request_throughput, ttft_p99, latency_avg, … with one unit each, whatever the version prints. All
+//     names stand in docs/formats.md. An output of a part of the requests has a Failure.
 //   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines share,
 //     a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic mean. A name
 //     that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the geometric mean over
@@ -11,6 +13,8 @@
 //     The name without the test, requests_per_second, is again the geometric mean over the tests.
 //   - redis (memtier_benchmark): sets_, gets_, totals_ and so on with ops_per_second, hits_per_second, misses_per_second,
 //     kb_per_second, latency_avg, latency_p50, latency_p99, latency_p99.9. Of several runs, the average counts.
+//   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the geometric
+//     mean over all, or the only one. aiperf: the names of vllm.
 //   - json: the path of every number in the last document, "results.0.p99".
 //   - metrics of one's own ([NewCustom]): the name that the definition gives.
 //
@@ -25,6 +29,7 @@ package metrics
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Sample is one number as it was printed.
@@ -34,12 +39,25 @@ type Sample struct {
 	Unit    string  `json:"unit"`   // as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output does not say
 	Printed string  `json:"-"`      // the digits as they stand in the output; empty: a mean of several
 	Line    int     `json:"-"`      // 1-based line of the output; 0 when it came from a document, or is a mean
+
+	// Over are the names of the samples that this one is the mean of, in the order of the output; empty: it is no mean. A mean
+	// over one sample has that one. NAME ×3 stands for three results of one name.
+	Over []string `json:"over,omitempty"`
 }
+
+// Kinds of warnings.
+const (
+	Repeated = "repeated"  // a metric was printed more than once, with different values
+	Cut      = "cut"       // the output, or a line of it, ends too early
+	NotFound = "not_found" // a metric that was asked for was not printed
+)
 
 // Warning is something in the output that was passed over or is suspicious.
 type Warning struct {
-	Line int    `json:"line,omitempty"`
-	Text string `json:"text"`
+	Line   int    `json:"line,omitempty"`
+	Text   string `json:"text"`
+	Kind   string `json:"kind,omitempty"`   // one of the constants above; empty: any other
+	Metric string `json:"metric,omitempty"` // the metric that it is about; empty: none in particular
 }
 
 // Result is what a Parser read from one run's output.
@@ -48,12 +66,15 @@ type Result struct {
 	Samples  []Sample  // in the order of the output, means last; one for each metric
 	Warnings []Warning // at most 101
 	Labels   []string  // the metrics, then the labels that stood before numbers; at most 200
+	Failure  *Failure  // why this is no valid result of a whole run; nil: nothing says so
 }
 
 // Output is what a run left behind.
 type Output struct {
 	Stdout io.Reader                                // the command's standard output (or a whole log)
 	Open   func(name string) (io.ReadCloser, error) // a file below $OUT; nil: there are none
+	// Command is the command line that left it, where the caller knows it; it may say how many requests were asked for.
+	Command string
 }
 
 // Parser reads one output format. A bad line is a Warning with its position; an error means that nothing could be read.
@@ -63,8 +84,15 @@ type Parser interface {
 	Parse(out Output) (Result, error)
 }
 
-// Lookup returns the parser of a format: auto, gobench, redis or json. The error of a format that needs definitions
-// (regex), that this build does not read yet, or that does not exist says so.
+// Formats are the names of the formats, in the order in which they are told to people.
+func Formats() []string {
+	return []string{
+		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json", "regex",
+	}
+}
+
+// Lookup returns the parser of a format, one of Formats. The error of a format that needs definitions (regex) or that does
+// not exist says so.
 func Lookup(format string) (Parser, error) {
 	switch format {
 	case "auto":
@@ -75,10 +103,12 @@ func Lookup(format string) (Parser, error) {
 		return redis{}, nil
 	case "json":
 		return jsonLeaves{}, nil
+	case "aiperf", "hyperfine", "pytest", "pyperf", "googlebench":
+		return documentParser{format}, nil
 	case "regex":
 		return nil, fmt.Errorf("format regex: nothing to read: declare a metric block with match")
 	case "vllm", "sglang":
-		return nil, fmt.Errorf("format %s: this build does not read it yet", format)
+		return inference{format}, nil
 	}
-	return nil, fmt.Errorf("format %q: unknown; one of auto, gobench, redis, json, regex, vllm, sglang", format)
+	return nil, fmt.Errorf("format %q: unknown; one of %s", format, strings.Join(Formats(), ", "))
 }

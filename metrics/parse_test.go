@@ -76,6 +76,9 @@ func render(t *testing.T, p Parser, path string) string {
 	for _, s := range r.Samples {
 		fmt.Fprintf(&b, "%s = %v %s (%q, line %d)\n", s.Metric, s.Value, s.Unit, s.Printed, s.Line)
 	}
+	if f := r.Failure; f != nil {
+		fmt.Fprintf(&b, "failure %s: %s\n", f.Rule, f.Evidence)
+	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "warning %d: %s\n", w.Line, w.Text)
 	}
@@ -103,30 +106,43 @@ func custom1(t *testing.T, d ...Definition) Parser {
 
 func TestMetricsOfOnesOwn(t *testing.T) {
 	items := Definition{Name: "items", Match: `work done: (\S+)`, Unit: "items/s"}
+	partly := Definition{Name: "r", Match: `rate: ([0-9.]+)`}
 	for _, c := range []struct {
 		name, text string
 		d          Definition
 		want       []Sample
 		warning    string
 	}{
-		{"one line", "work done: 12.50 items/s\n", items, []Sample{{"items", 12.5, "items/s", "12.50", 1}}, ""},
-		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "ms", "12.5", 1}}, ""},
-		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "", "12.5", 1}}, ""},
-		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1}}, ""},
-		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3}}, "more than once, first as 1 in line 1"},
-		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items, []Sample{{"items", 2, "items/s", "2.0", 2}}, ""},
-		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1}}, "more than once"},
+		{"one line", "work done: 12.50 items/s\n", items, []Sample{{"items", 12.5, "items/s", "12.50", 1, nil}}, ""},
+		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "ms", "12.5", 1, nil}}, ""},
+		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "", "12.5", 1, nil}}, ""},
+		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1, nil}}, ""},
+		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3, nil}}, "more than once, first as 1 in line 1"},
+		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items, []Sample{{"items", 2, "items/s", "2.0", 2, nil}}, ""},
+		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1, nil}}, "more than once"},
 		{"not finite", "work done: NaN\n", items, nil, `items: "NaN" is not finite`},
 		{"too large", "work done: 1e400\n", items, nil, `items: "1e400" is too large`},
 		{"no number", "work done: soon\n", items, nil, `items: "soon" is not a number`},
 		{"hexadecimal", "work done: 0x10\n", items, nil, "is not a number"},
-		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1}}, "the output ends inside this line"},
+		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1, nil}}, "the output ends inside this line"},
 		{"group left out", "ab\n", Definition{Name: "n", Match: `a(\d)?b`}, nil, "not the group"},
-		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items, []Sample{{"items", 12, "items/s", "12", 1}}, ""},
-		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"}, []Sample{{"d", 7.5, "ms", "7.50", 0}}, ""},
-		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"}, []Sample{{"d", 3, "s", "3", 0}}, ""},
-		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0}}, ""},
-		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0}}, "stands in quotes"},
+		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items, []Sample{{"items", 12, "items/s", "12", 1, nil}}, ""},
+		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"}, []Sample{{"d", 7.5, "ms", "7.50", 0, nil}}, ""},
+		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"}, []Sample{{"d", 3, "s", "3", 0, nil}}, ""},
+		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}}, "first as 1 in an earlier document"},
+		{"the same path twice with one value", "{\"a\": 2}\n{\"a\": 2.0}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2.0", 0, nil}}, ""},
+		{"a part of a number with separators", "rate: 1,100 x\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, "the match takes 1, a part"},
+		{"a part of a number with an exponent", "rate: 1.0e3 x\n", partly, []Sample{{"r", 1, "", "1.0", 1, nil}}, "the match takes 1.0, a part"},
+		{"a part of a duration", "rate: 1m3s\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, "the match takes 1, a part"},
+		{"a list", "rate: 1, 2, 3\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, ""},
+		{"the end of a sentence", "rate: 1.5, done.\n", partly, []Sample{{"r", 1.5, "", "1.5", 1, nil}}, ""},
+		{"a letter that multiplies", "rate: 1.1k\n", partly, []Sample{{"r", 1.1, "k", "1.1", 1, nil}}, ""},
+		{"a letter that multiplies a unit", "rate: 1.1k tok/s\n", partly, []Sample{{"r", 1.1, "k tok/s", "1.1", 1, nil}}, ""},
+		{"a letter that begins a unit", "rate: 1.1KB\n", partly, []Sample{{"r", 1.1, "KB", "1.1", 1, nil}}, ""},
+		{"a letter before a declared unit", "work done: 1.1k\n", Definition{Name: "items", Match: `done: ([0-9.]+)`, Unit: "items/s"}, []Sample{{"items", 1.1, "k items/s", "1.1", 1, nil}}, ""},
+		{"unit in the label", "rate (ms): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`}, []Sample{{"r", 1.1, "ms", "1.1", 1, nil}}, ""},
+		{"no unit in the label", "rate (n/a): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`}, []Sample{{"r", 1.1, "", "1.1", 1, nil}}, ""},
+		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}}, "stands in quotes"},
 		{"path to NaN", `{"a": NaN}`, Definition{Name: "d", JSON: "a"}, nil, "is not finite"},
 		{"path to an object", `{"a": {}}`, Definition{Name: "d", JSON: "a"}, nil, "is an object"},
 		{"path to null", `{"a": null}`, Definition{Name: "d", JSON: "a"}, nil, "is null"},
@@ -209,7 +225,7 @@ func TestBadDefinitions(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	for format, want := range map[string]string{"vllm": "does not read it yet", "sglang": "does not read it yet", "regex": "metric block", "xml": "unknown"} {
+	for format, want := range map[string]string{"regex": "metric block", "xml": "unknown"} {
 		if _, err := Lookup(format); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -293,7 +309,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own}
+	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own, documentParser{"aiperf"}, documentParser{"hyperfine"}, documentParser{"pytest"}, documentParser{"pyperf"}, documentParser{"googlebench"}}
 	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
 	for i := range parsers {
 		for _, input := range inputs {

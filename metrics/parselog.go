@@ -10,7 +10,7 @@ type Log struct {
 	Detected string    `json:"detected"` // as Result.Format; empty: no known format
 	Samples  []Sample  `json:"samples"`
 	Warnings []Warning `json:"warnings"`
-	Failure  *Failure  `json:"failure"` // nil: no rule explains anything
+	Failure  *Failure  `json:"failure"` // nil: the result is whole, or there is none, and no rule explains anything
 }
 
 // Failure is a rule that matched a log.
@@ -25,7 +25,8 @@ type Failure struct {
 
 // ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
 // opens the file from its beginning, and is called more than once. Where there are samples, only what comes after the
-// last of them counts as a failure: a connection that was refused while a server was starting is none.
+// last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is not
+// whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
 func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (Log, error) {
 	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
 	if format == "auto" {
@@ -43,17 +44,23 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		log.Detected = r.Format
 		log.Samples = append(log.Samples, r.Samples...)
 		log.Warnings = append(log.Warnings, r.Warnings...)
-	}
-	if format == "json" && len(log.Samples) > 0 {
-		return log, nil // the strings of a document are data
+		log.Failure = r.Failure
 	}
 	after := 0
 	for _, s := range log.Samples {
 		after = max(after, s.Line)
 	}
+	switch {
+	case log.Failure != nil && log.Failure.Rule != ruleIncomplete:
+		return log, nil // a count of requests says more than any line
+	case len(log.Samples) > 0 && after == 0 && format != "gobench":
+		return log, nil // the strings of a document are data
+	case log.Failure != nil:
+		after = 0 // something before the result may be why it is not whole
+	}
 	_, err := pass(open, func(f io.Reader) (bool, error) {
 		m, ok, err := classify(rules, "", f, after)
-		if ok {
+		if ok && (log.Failure == nil || !m.Rule.Wrapper) {
 			log.Failure = &Failure{Rule: m.Rule.Name, Class: m.Rule.Class, Evidence: m.Evidence, Line: m.Line, Remedy: m.Rule.Remedy}
 			if len(m.Rule.Stages) > 0 {
 				log.Failure.Stage = m.Rule.Stages[0]
@@ -64,12 +71,9 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 	return log, err
 }
 
-// parseAs parses one format. One that this build cannot read is named all the same, since a failure may still be found.
+// parseAs parses one format.
 func parseAs(format string, f io.Reader) (Result, error) {
 	p, err := Lookup(format)
-	if err != nil && (format == "vllm" || format == "sglang") {
-		return Result{Format: format, Warnings: []Warning{{Text: err.Error()}}}, nil
-	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -62,11 +62,16 @@ func newSieve(rules []Rule) *sieve {
 // until the next one.
 func (s *sieve) candidates(line []byte, turn int) []int {
 	s.found = append(s.found[:0], s.always...)
+	s.add(line, turn)
+	return s.found
+}
+
+// add adds the rules that ask for a word of a line to those that were found in the same turn.
+func (s *sieve) add(line []byte, turn int) {
 	s.scan(line, turn)
 	if ascii := plain(line); len(ascii) != len(line) {
 		s.scan(ascii, turn) // as well as the line itself: where the case matters, those letters are no others
 	}
-	return s.found
 }
 
 // scan adds the rules that ask for a word of a line.
@@ -179,17 +184,4 @@ func shortest(set []word) int {
 		n = min(n, len(w.text))
 	}
 	return n
-}
-
-// firstMatch returns the lowest rule below limit that matches a line, and where; limit when there is none.
-func (s *sieve) firstMatch(rules []Rule, limit int, line []byte, turn int) (rule, place int) {
-	for _, i := range s.candidates(line, turn) {
-		if i >= limit {
-			continue
-		}
-		if at := rules[i].Match.FindIndex(line); at != nil {
-			limit, place = i, at[0]
-		}
-	}
-	return limit, place
 }

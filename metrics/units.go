@@ -96,7 +96,8 @@ func Better(metric, unit string) (higher, known bool) {
 		return false, false
 	case bad, has("latency", "time", "duration", "elapsed", "delay", "ttft", "tpot", "itl", "e2el", "memory", "rss", "jitter"):
 		return false, true
-	case has("throughput", "goodput", "bandwidth", "rps", "qps", "tps", "ops", "speed", "speedup", "accuracy", "score", "flops", "hits"):
+	case has("throughput", "goodput", "bandwidth", "rps", "qps", "tps", "ops", "speed", "speedup", "accuracy", "score", "flops", "hits",
+		"hit", "accept", "acceptance", "correct", "rtfx"):
 		return true, true
 	}
 	if n := len(words); n >= 2 && (words[n-1] == "s" || words[n-1] == "sec" || words[n-1] == "second") && words[n-2] == "per" {

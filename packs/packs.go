@@ -1,5 +1,5 @@
-// Package packs holds what every project is given: rules that say what a failure means, written in the language of
-// benchmarks.hcl.
+// Package packs holds what benchgraph knows of engines, written in the language of benchmarks.hcl: rules that say what a
+// failure means, which every project has, and packs, which a project names to use their blocks.
 package packs
 
 import (
@@ -10,10 +10,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsimple"
 )
 
-// FS holds the packs as they are written, for whoever wants to show or copy them.
+// FS holds the files as they are written: a directory for each pack, and failure rules beside them.
 //
-//go:embed *.hcl
+//go:embed *.hcl vllm/*.hcl sglang/*.hcl
 var FS embed.FS
+
+// failureFiles are the files of failure rules in the order in which the rules are tried.
+var failureFiles = [...]string{"machine.hcl", "vllm/failures.hcl", "sglang/failures.hcl", "failures.hcl"}
 
 // Failure is one failure block. Its fields are those of the block; the zero value of Attempts and Backoff is the default
 // of the class.
@@ -28,7 +31,7 @@ type Failure struct {
 	Backoff  time.Duration
 }
 
-// file is failures.hcl.
+// file is a file of failure rules.
 type file struct {
 	Failures []struct {
 		Name    string   `hcl:"name,label"`
@@ -44,9 +47,20 @@ type file struct {
 	} `hcl:"failure,block"`
 }
 
-// Failures returns the built-in rules in their order. An error is a mistake in the pack.
+// Failures returns the built-in rules in their order. An error is a mistake in the files.
 func Failures() ([]Failure, error) {
-	const name = "failures.hcl"
+	var rules []Failure
+	for _, name := range failureFiles {
+		some, err := failuresOf(name)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, some...)
+	}
+	return rules, nil
+}
+
+func failuresOf(name string) ([]Failure, error) {
 	src, err := FS.ReadFile(name)
 	if err != nil {
 		return nil, err

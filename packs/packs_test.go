@@ -61,12 +61,17 @@ func TestRulesAreWhole(t *testing.T) {
 			t.Errorf("%s matches everything", f.Name)
 		}
 	}
-	src, err := fs.ReadFile(packs.FS, "failures.hcl")
-	if err != nil {
+	if err := fs.WalkDir(packs.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		src, err := fs.ReadFile(packs.FS, name)
+		if d := cmp.Diff(string(hclwrite.Format(src)), string(src)); d != "" {
+			t.Errorf("layout of %s:\n%s", name, d)
+		}
+		return err
+	}); err != nil {
 		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(hclwrite.Format(src)), string(src)); d != "" {
-		t.Errorf("layout:\n%s", d)
 	}
 }
 

@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,13 +12,15 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// renderCSV writes comparisons.csv and samples.csv after RFC 4180. A figure that has no meaning is an empty cell. Text
+// renderCSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results, recorded.csv
+// after RFC 4180. A figure that has no meaning is an empty cell. Text
 // that a spreadsheet would take for a formula begins with an apostrophe.
 func renderCSV(p *prepared) (map[string][]byte, error) {
-	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "candidate", "against", "metric", "primary", "outcome", "reason",
-		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit", "better", "tie", "methodology", "caveats"}}
+	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric", "primary", "outcome", "reason",
+		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit", "better", "tie", "methodology", "caveats",
+		"speedup", "change", "direction", "p_t", "detectable", "needed", "valid", "voided", "retried", "replaced", "causes"}}
 	for _, c := range p.Comparisons {
-		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, c))
+		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.title(c.Commit), c))
 	}
 	samples := [][]string{{"snapshot", "benchmark", "commit", "candidate", "metric", "block", "order", "value", "unit", "better", "start", "seed",
 		"device_class", "devices", "void"}}
@@ -26,7 +30,11 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 			strconv.FormatUint(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " ")), cell(m.Void)})
 	}
 	files := map[string][]byte{}
-	for name, records := range map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples} {
+	all := map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples, "failures.csv": failureRecords(p), "states.csv": stateRecords(p)}
+	if p.Recorded != nil {
+		all["recorded.csv"] = recordedRecords(p)
+	}
+	for name, records := range all {
 		var out bytes.Buffer
 		w := csv.NewWriter(&out)
 		w.UseCRLF = true
@@ -38,7 +46,29 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 	return files, nil
 }
 
-func comparisonRecord(snapshot string, c stats.Comparison) []string {
+func failureRecords(p *prepared) [][]string {
+	records := [][]string{{"snapshot", "address", "commit", "candidate", "class", "stage", "rule", "message", "evidence", "log", "remedy", "cost_s"}}
+	for _, f := range p.Failures {
+		cost := ""
+		if s := seconds(f.Took); s != nil {
+			cost = exactly(*s)
+		}
+		records = append(records, []string{cell(p.Snapshot.ID), cell(f.Address), cell(f.Commit), cell(f.Candidate), cell(f.Class), cell(f.Stage), cell(f.Rule),
+			cell(f.Message), cell(f.Evidence), cell(f.Log), cell(f.Remedy), cost})
+	}
+	return records
+}
+
+func stateRecords(p *prepared) [][]string {
+	records := [][]string{{"snapshot", "benchmark", "commit", "title", "variant", "candidate", "baseline", "gpus", "state", "blocks", "reason"}}
+	for _, s := range p.States {
+		records = append(records, []string{cell(p.Snapshot.ID), cell(s.Benchmark), cell(s.Commit), cell(p.title(s.Commit)), cell(s.Variant), cell(s.Candidate),
+			strconv.FormatBool(s.Baseline), strconv.Itoa(s.GPUs), cell(s.State), strconv.Itoa(s.Blocks), cell(s.Reason)})
+	}
+	return records
+}
+
+func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 	figure := func(v float64, fewest int) string {
 		if c.Blocks < fewest {
 			return ""
@@ -51,10 +81,39 @@ func comparisonRecord(snapshot string, c stats.Comparison) []string {
 		}
 		return exactly(v)
 	}
-	return []string{cell(snapshot), cell(c.Compare), cell(c.Benchmark), cell(c.Commit), cell(c.Candidate), cell(c.Against), cell(c.Metric),
+	record := []string{cell(snapshot), cell(c.Compare), cell(c.Benchmark), cell(c.Commit), cell(title), cell(c.Candidate), cell(c.Against), cell(c.Metric),
 		strconv.FormatBool(c.Primary), cell(string(c.Outcome)), cell(c.Reason), figure(c.Effect, 1), figure(c.Low, 2), figure(c.High, 2),
 		optional(c.Confidence), strconv.Itoa(c.Blocks), figure(c.P, 2), optional(c.Q), figure(c.HodgesLehmann, 2), figure(c.Value, 1),
-		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology), cell(strings.Join(c.Caveats, "; "))}
+		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology), cell(strings.Join(caveatTexts(c), "; "))}
+	if c.NoRatio { // of a ratio that does not exist
+		for _, column := range []int{11, 12, 13, 18} {
+			record[column] = ""
+		}
+	}
+	speedup, change, needed := "", "", ""
+	if c.Blocks >= 1 {
+		change = c.EffectText()
+		if !c.NoRatio {
+			speedup = exactly(1 + c.Effect)
+		}
+	}
+	if c.Needed > 0 {
+		needed = strconv.Itoa(c.Needed)
+	}
+	record = append(record, speedup, cell(change), c.DirectionText(), optional(c.PT), optional(c.Detectable), needed)
+	if a := c.Attempts; a != nil {
+		return append(record, strconv.Itoa(a.Valid), strconv.Itoa(a.Voided), strconv.Itoa(a.Retried), strconv.Itoa(a.Replaced), cell(causesText(a)))
+	}
+	return append(record, "", "", "", "", "")
+}
+
+// causesText lists causes as variant class rule count, each after a semicolon.
+func causesText(a *stats.Attempts) string {
+	var parts []string
+	for _, c := range a.Causes {
+		parts = append(parts, fmt.Sprintf("%s %s %s %d", cmp.Or(c.Variant, "machine"), c.Class, cmp.Or(c.Rule, "undiagnosed"), c.Count))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // exactly writes a number so that reading it gives the same number.

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -82,12 +83,19 @@ func FuzzMarkdown(f *testing.F) {
 // hostile is a document that has s wherever text can stand.
 func hostile(s string) Document {
 	row := stats.Comparison{Compare: s, Benchmark: s, Commit: s, Candidate: s, Against: s, Metric: s, Primary: true, Outcome: stats.Failed, Reason: s, Unit: s,
-		Better: s, Methodology: s, Caveats: []string{s, s}}
+		Better: s, Methodology: s, Caveats: []stats.Caveat{{Kind: "fix", Text: s}, {Kind: "fix", Text: s}}}
 	won := row
 	won.Candidate, won.Outcome, won.Blocks, won.P, won.Effect, won.Low = s+"2", stats.Win, 7, 0.0156, 0.1, -0.05
-	return Document{Title: s, Snapshot: Snapshot{s, time.Time{}, s, s}, Universe: 2, Comparisons: []stats.Comparison{row, won},
+	number, count := 1.5, 7
+	book := recorded.Keep([]recorded.Commit{{Name: "c" + s, Model: s}}, []recorded.Line{
+		{Commit: "c" + s, Side: s, Agent: s, Runner: s, Metric: s, Value: &number, Unit: s, Model: s, Installed: s, Methodology: s, Source: s},
+		{Commit: "c" + s, Side: "agent", Agent: s, Status: "failed", Cause: s, Evidence: s, Flags: []string{s}, Source: s},
+		{Claim: s, Count: &count, Partition: s, Source: s}, {Commit: s, Side: s, Against: s, Verdict: s},
+	})
+	return Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won}, Snapshot: Snapshot{s, time.Time{}, s, s}, Universe: 2, Comparisons: []stats.Comparison{row, won},
 		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5, Unit: s, Better: s, DeviceClass: s, Devices: []string{s}}},
-		Failures:     []Failure{{s, s, s, s, s, s, s}}, Skips: []Skip{{s, s}}, Hardware: []string{s}}
+		Failures:     []Failure{{s, s, s, s, s, s, s, s, s, s, time.Second}}, Skips: []Skip{{s, s}}, Hardware: []string{s},
+		Commits: []Commit{{s, s, s, s}}, States: []State{{s, s, s, s, false, 1, s, s, 0}}}
 }
 
 // Every format of a document full of hostile text is read back by the format's own reader.

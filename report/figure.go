@@ -17,8 +17,6 @@ func effect(v float64) string {
 	return fmt.Sprintf("%+.2f %%", 100*v)
 }
 
-func interval(c stats.Comparison) string { return effect(c.Low) + " to " + effect(c.High) }
-
 // probability writes a p or q without pretending that it is 0.
 func probability(p float64) string {
 	if p < 0.0001 {
@@ -52,4 +50,13 @@ func hours(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
+// caveatTexts are the texts of a row's caveats.
+func caveatTexts(c stats.Comparison) []string {
+	texts := make([]string, len(c.Caveats))
+	for i, caveat := range c.Caveats {
+		texts[i] = caveat.Text
+	}
+	return texts
 }

@@ -72,7 +72,7 @@ func renderJUnit(p *prepared) (map[string][]byte, error) {
 	}
 	for _, c := range p.Comparisons {
 		if c.Primary {
-			suites.Suites[at[c.Compare]].add(c)
+			suites.Suites[at[c.Compare]].add(c, p.title(c.Commit))
 		}
 	}
 	for _, s := range suites.Suites {
@@ -91,12 +91,12 @@ func renderJUnit(p *prepared) (map[string][]byte, error) {
 	return map[string][]byte{"junit.xml": out.Bytes()}, nil
 }
 
-func (s *junitSuite) add(c stats.Comparison) {
+func (s *junitSuite) add(c stats.Comparison, title string) {
 	result := junitCase{Name: clean(c.Candidate + " " + c.Metric), Classname: clean(c.Compare + "." + c.Benchmark)}
 	reason := clean(c.Reason)
-	problem := &junitProblem{Message: reason, Type: string(c.Outcome), Text: summary(c)}
+	problem := &junitProblem{Message: reason, Type: string(c.Outcome), Text: titled(title, summary(c))}
 	switch c.Outcome {
-	case stats.Failed, stats.BuildFailed, stats.Loss:
+	case stats.Failed, stats.Wrong, stats.BuildFailed, stats.Loss:
 		result.Failure = problem
 		s.Failures++
 	case stats.Infra, stats.NoBaseline, stats.NotComparable:
@@ -106,19 +106,27 @@ func (s *junitSuite) add(c stats.Comparison) {
 		result.Skipped = &junitSkipped{Message: strings.TrimSuffix(string(c.Outcome)+": "+reason, ": ")}
 		s.Skipped++
 	default:
-		result.Output = summary(c)
+		result.Output = titled(title, summary(c))
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, result)
+}
+
+// titled puts the title of a commit above what is said of it.
+func titled(title, text string) string {
+	if title = clean(title); title == "" {
+		return text
+	}
+	return title + "\n" + text
 }
 
 // summary is one row in words.
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {
-		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p = %s", c.Outcome, clean(c.Against), effect(c.Effect), interval(c), c.Blocks, probability(c.P))
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p = %s", c.Outcome, clean(c.Against), c.EffectText(), c.IntervalText(), c.Blocks, probability(c.P))
 	}
-	for _, caveat := range c.Caveats {
+	for _, caveat := range caveatTexts(c) {
 		text += "; " + clean(caveat)
 	}
 	return text

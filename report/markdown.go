@@ -19,10 +19,14 @@ func renderMarkdown(p *prepared) (map[string][]byte, error) {
 	for _, t := range p.compares {
 		compareSection(out, p, t)
 	}
+	availabilitySection(out, p)
 	failureSection(out, p.Failures)
+	recoverySection(out, p)
 	skipSection(out, p.Skips)
+	recordedSection(out, p)
 	method(out, p)
 	cost(out, p)
+	commitSections(out, p)
 	return map[string][]byte{"report.md": []byte(strings.TrimRight(out.String(), "\n") + "\n")}, nil
 }
 
@@ -67,8 +71,13 @@ func verdicts(t stats.Totals) string {
 	if measured == 0 {
 		return "No candidate has a verdict"
 	}
-	return fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", t.Counts[stats.Win],
-		100*float64(t.Counts[stats.Win])/float64(measured), measured, t.Counts[stats.Loss], t.Counts[stats.Tie], t.Counts[stats.Inconclusive])
+	wins, losses := t.Standing[stats.Win], t.Standing[stats.Loss]
+	text := fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", wins,
+		100*float64(wins)/float64(measured), measured, losses, t.Counts[stats.Tie], t.Counts[stats.Inconclusive])
+	if doubtful := t.Counts[stats.Win] + t.Counts[stats.Loss] - wins - losses; doubtful > 0 {
+		text += fmt.Sprintf(", and %d win or loss that may be a false one among so many (q above 0.05)", doubtful)
+	}
+	return text
 }
 
 // missing says what became of those without figures.
@@ -102,18 +111,18 @@ func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
 	if len(p.compares) > 1 {
 		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", verdicts(t), share(t.Measured(), t.Universe, "declared"), missing(t))
 	}
+	variantsBeside(out, p, t.Compare)
 	figures(out, judged)
+	pairSection(out, p, t.Compare)
 	if len(others) > 0 {
 		fmt.Fprintf(out, "### Without figures: %s\n\n", share(len(others), t.Universe, "declared"))
 		withoutFigures(out, others)
 	}
 	if len(secondary) > 0 {
-		fmt.Fprintf(out, "### Further metrics\n\nThese rows are not counted in any total.\n\n")
+		fmt.Fprintf(out, "### Further metrics\n\nExploratory: these rows are counted in no total, and among so many some are false.\n\n")
 		figures(out, secondary)
 	}
 }
-
-const headline = 0.05 // the largest q of a row that a headline may name
 
 // figures writes rows that were judged, and below them why some are open and what must be known of others.
 func figures(out *strings.Builder, rows []stats.Comparison) {
@@ -121,29 +130,29 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 		return
 	}
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true}, {intervalTitle(rows), true},
-		{"Blocks", true}, {"p", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Benchmark", false},
-		{"Against", false}, {"Notes", false}}}
+		{"Blocks", true}, {"p", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Better", false},
+		{"Benchmark", false}, {"Against", false}, {"Attempts", false}, {"Notes", false}}}
 	notes := numbered{}
 	for _, c := range rows {
 		var marks []string
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
 			marks = append(marks, notes.mark(c.Reason))
 		}
-		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && c.Q > headline {
+		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() && c.Primary {
 			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no headline"))
 		}
-		for _, caveat := range c.Caveats {
+		for _, caveat := range caveatTexts(c) {
 			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {
 				marks = append(marks, mark)
 			}
 		}
-		cells := []string{outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), "", "", fmt.Sprint(c.Blocks), "", "", "", "",
-			prose(c.Unit), codeCell(c.Metric), codeCell(c.Benchmark), codeCell(c.Against), strings.Join(marks, ", ")}
+		cells := []string{weighted(c), codeCell(c.Commit), codeCell(c.Candidate), "", "", fmt.Sprint(c.Blocks), "", "", "", "",
+			prose(c.Unit), codeCell(c.Metric), c.DirectionText(), codeCell(c.Benchmark), codeCell(c.Against), lossesText(c.Attempts), strings.Join(marks, ", ")}
 		if c.Blocks >= 1 {
-			cells[3], cells[8], cells[9] = effect(c.Effect), number(c.AgainstValue), number(c.Value)
+			cells[3], cells[8], cells[9] = c.EffectText(), number(c.AgainstValue), number(c.Value)
 		}
 		if c.Blocks >= 2 {
-			cells[4], cells[6] = interval(c), probability(c.P)
+			cells[4], cells[6] = c.IntervalText(), probability(c.P)
 		}
 		if c.Q > 0 {
 			cells[7] = probability(c.Q)
@@ -179,6 +188,9 @@ func (n *numbered) write(out *strings.Builder) {
 
 // intervalTitle names the confidence when it is the same in all rows.
 func intervalTitle(rows []stats.Comparison) string {
+	if len(rows) == 0 {
+		return "Interval"
+	}
 	for _, c := range rows {
 		if c.Confidence == 0 || c.Confidence != rows[0].Confidence {
 			return "Interval"
@@ -195,27 +207,27 @@ func outcome(o stats.Outcome) string {
 	return prose(string(o))
 }
 
+// weighted is the outcome of a row with figures. Only one that stands has weight.
+func weighted(c stats.Comparison) string {
+	if c.Stands() {
+		return outcome(c.Outcome)
+	}
+	return prose(string(c.Outcome))
+}
+
+// lossesText is the attempts of a row of which some do not count.
+func lossesText(a *stats.Attempts) string {
+	if a == nil || a.Voided+a.Replaced == 0 {
+		return ""
+	}
+	return prose(a.Text())
+}
+
 func withoutFigures(out *strings.Builder, rows []stats.Comparison) {
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false}, {"Reason", false}, {"Caveats", false}}}
 	for _, c := range rows {
 		t.add(outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), codeCell(c.Benchmark),
-			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"), prose(shorten(clean(strings.Join(c.Caveats, "; ")))))
-	}
-	t.write(out)
-}
-
-func failureSection(out *strings.Builder, failures []Failure) {
-	if len(failures) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "## Failures: %d nodes\n\n", len(failures))
-	t := table{head: []column{{"Node", false}, {"Class", false}, {"Rule", false}, {"Stage", false}, {"What", false}, {"Evidence", false}, {"Log", false}}}
-	for _, f := range failures {
-		rule := "undiagnosed"
-		if f.Rule != "" {
-			rule = codeCell(f.Rule)
-		}
-		t.add(codeCell(f.Address), prose(f.Class), rule, prose(f.Stage), prose(shorten(clean(f.Message))), codeCell(shorten(clean(f.Evidence))), codeCell(f.Log))
+			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"), prose(shorten(clean(strings.Join(caveatTexts(c), "; ")))))
 	}
 	t.write(out)
 }
@@ -279,19 +291,21 @@ func cost(out *strings.Builder, p *prepared) {
 	}
 	fmt.Fprintln(out)
 	// Unknown is not zero: what was not recorded is not told.
-	if p.Cost == (Cost{}) {
+	if p.Cost.Attempts == 0 {
 		return
 	}
-	how := "from records"
-	if p.Cost.Estimated {
-		how = "estimated"
-	}
-	fmt.Fprintf(out, "- %s of work", hours(p.Cost.Wall))
-	if p.Cost.GPUHours > 0 {
-		fmt.Fprintf(out, ", %.2f GPU-hours", p.Cost.GPUHours)
+	fmt.Fprintf(out, "- %d attempts took %s", p.Cost.Attempts, hours(p.Cost.Wall))
+	if p.Cost.GPUTime > 0 {
+		fmt.Fprintf(out, " and %.2f GPU-hours", p.Cost.GPUTime.Hours())
 	}
 	if p.Cost.Money > 0 {
 		fmt.Fprintf(out, ", %.2f in the currency of the file", p.Cost.Money)
 	}
-	fmt.Fprintf(out, " (%s)\n", how)
+	if p.Cost.Lost > 0 {
+		fmt.Fprintf(out, "; %s failed", share(p.Cost.Lost, p.Cost.Attempts, "attempts"))
+		if p.Cost.LostGPU > 0 {
+			fmt.Fprintf(out, " and took %.2f of these GPU-hours", p.Cost.LostGPU.Hours())
+		}
+	}
+	fmt.Fprintf(out, " (from records)\n")
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -23,8 +24,12 @@ type Document struct {
 	Title        string
 	Snapshot     Snapshot
 	Universe     int // (compare, benchmark, commit, candidate) declared in the file, counted there
+	Commits      []Commit
 	Comparisons  []stats.Comparison
+	Pairs        []stats.Comparison // patched candidates against what the commit itself is; in no total
+	States       []State            // of all variants
 	Measurements []Measurement
+	Recorded     *recorded.Book // results of other studies; nil: none
 	Failures     []Failure
 	Skips        []Skip
 	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
@@ -57,36 +62,10 @@ type Measurement struct {
 	Void        string    `json:"void,omitempty"`    // why the block does not count; empty: it does
 }
 
-// Failure is one node that failed.
-type Failure struct {
-	Address  string `json:"address"`
-	Class    string `json:"class"`
-	Rule     string `json:"rule,omitempty"` // empty: undiagnosed
-	Stage    string `json:"stage,omitempty"`
-	Message  string `json:"message,omitempty"`
-	Evidence string `json:"evidence,omitempty"`
-	Log      string `json:"log,omitempty"` // where the complete log is
-}
-
 // Skip is a declared exclusion.
 type Skip struct {
 	Address string `json:"address"`
 	Reason  string `json:"reason"`
-}
-
-// Cost is what the results took.
-type Cost struct {
-	Wall      time.Duration `json:"wall_ns"` // sum over all attempts
-	GPUHours  float64       `json:"gpu_hours"`
-	Money     float64       `json:"money"` // in the currency of the file's cost block; 0: no prices declared
-	Estimated bool          `json:"estimated"`
-}
-
-// UnavailableError says that a format is known and cannot be written by this release.
-type UnavailableError struct{ Format, Reason string }
-
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("report format %s: %s", e.Format, e.Reason)
 }
 
 // format is one row of the table of formats.
@@ -102,6 +81,7 @@ func formats() []format {
 		{"csv", renderCSV},
 		{"benchfmt", renderBenchfmt},
 		{"junit", renderJUnit},
+		{"html", renderHTML},
 	}
 }
 
@@ -116,12 +96,8 @@ func Formats() []string {
 
 // Render writes a document in one format. The files are keyed by name; a name holds no directory.
 //
-// A document that does not add up gives no file but a *stats.RefusedError; a format of a later release gives an
-// *UnavailableError.
+// A document that does not add up gives no file but a *stats.RefusedError.
 func Render(doc Document, name string) (map[string][]byte, error) {
-	if name == "html" {
-		return nil, &UnavailableError{name, "comes with a later release; markdown and json hold the same content"}
-	}
 	for _, f := range formats() {
 		if f.name != name {
 			continue
@@ -132,7 +108,7 @@ func Render(doc Document, name string) (map[string][]byte, error) {
 		}
 		return f.render(p)
 	}
-	return nil, fmt.Errorf("report format %q: unknown; known are %q and html", name, Formats())
+	return nil, fmt.Errorf("report format %q: unknown; known are %q", name, Formats())
 }
 
 // prepared is a document that adds up, in the order in which it is shown.
@@ -140,6 +116,7 @@ type prepared struct {
 	Document
 	total    stats.Totals
 	compares []stats.Totals
+	commits  map[string]int // place of each commit
 }
 
 func prepare(doc Document) (*prepared, error) {
@@ -164,15 +141,39 @@ func prepare(doc Document) (*prepared, error) {
 			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Metric, b.Metric),
 			a.Start.Compare(b.Start), cmp.Compare(a.Value, b.Value))
 	})
+	doc.Pairs = slices.Clone(doc.Pairs)
+	slices.SortStableFunc(doc.Pairs, byImportance)
+	doc.Commits = slices.Clone(doc.Commits)
+	slices.SortStableFunc(doc.Commits, func(a, b Commit) int { return cmp.Compare(a.Name, b.Name) })
+	doc.States = slices.Clone(doc.States)
+	slices.SortStableFunc(doc.States, func(a, b State) int {
+		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Benchmark, b.Benchmark), baselineFirst(a, b), cmp.Compare(a.Variant, b.Variant))
+	})
 	doc.Failures = slices.Clone(doc.Failures)
-	slices.SortStableFunc(doc.Failures, func(a, b Failure) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(doc.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Log, b.Log), cmp.Compare(a.Message, b.Message))
+	})
 	doc.Skips = slices.Clone(doc.Skips)
 	slices.SortStableFunc(doc.Skips, func(a, b Skip) int { return cmp.Compare(a.Address, b.Address) })
 	hardware := slices.Clone(doc.Hardware)
 	slices.Sort(hardware)
 	doc.Hardware = slices.Compact(hardware)
 	doc.Snapshot.Time = doc.Snapshot.Time.UTC()
-	return &prepared{doc, ledger.Total(), ledger.Totals()}, nil
+	p := &prepared{Document: doc, total: ledger.Total(), compares: ledger.Totals(), commits: map[string]int{}}
+	for i, c := range doc.Commits {
+		p.commits[c.Name] = i
+	}
+	return p, nil
+}
+
+func baselineFirst(a, b State) int {
+	switch {
+	case a.Baseline == b.Baseline:
+		return 0
+	case a.Baseline:
+		return -1
+	}
+	return 1
 }
 
 // byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who won.

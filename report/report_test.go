@@ -29,7 +29,11 @@ func campaign() Document {
 		Title:    "vLLM campaign",
 		Snapshot: Snapshot{"9f3c2a7be10d", start.Add(90 * time.Minute), "0.1.0", "c0ffee0c0ffee"},
 		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480", "NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
-		Cost:     Cost{Wall: 5*time.Hour + 30*time.Minute, GPUHours: 4.25, Money: 16.79},
+		Cost:     Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute, GPUTime: 4*time.Hour + 15*time.Minute, LostGPU: 12 * time.Minute, Money: 16.79, PerBlock: 5 * time.Minute},
+		Commits: []Commit{
+			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)", "22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6"},
+			{"015069b0", "", "", ""}, {"6ce01f30", "[Performance] Optimize `get_seqs` (#7051)", "", ""}, {"0ec82edd", "", "", ""}, {"fc7b8d1e", "", "", ""},
+		},
 	}
 	baseline := map[string]float64{} // one sample of it in each block, whatever is held against it
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
@@ -60,7 +64,7 @@ func campaign() Document {
 		judge("6ce01f30", "human", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 15),
 		judge("6ce01f30", "claude", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 7),
 	}
-	rows[0].Caveats = append(rows[0].Caveats, "fix aimv2: edits vLLM's registration of one config")
+	rows[0].Caveats = append(rows[0].Caveats, stats.Caveat{Kind: stats.CaveatFix, Text: "fix aimv2: edits vLLM's registration of one config"})
 	ttft := judge("22d33bac", "human", "ttft_p99", "ms", stats.Lower, -0.3, 0.1, 7)
 	ttft.Primary = false
 	rows = append(rows, ttft)
@@ -77,10 +81,28 @@ func campaign() Document {
 	doc.Measurements = append(doc.Measurements, void)
 	doc.Comparisons = rows
 	doc.Universe = len(rows) - 1
+	for _, c := range doc.Commits {
+		baseline := State{"serving", c.Name, "baseline", c.Name + "/baseline", true, 1, measured, "", 7}
+		if c.Name == "0ec82edd" {
+			baseline.GPUs = 4
+		}
+		doc.States = append(doc.States, baseline)
+		for _, row := range rows {
+			if row.Commit == c.Name && row.Primary {
+				s := State{"serving", c.Name, variant(row), row.Candidate, false, baseline.GPUs, string(row.Outcome), row.Reason, row.Blocks}
+				if row.Outcome.Judged() {
+					s.State, s.Reason = measured, ""
+				}
+				doc.States = append(doc.States, s)
+			}
+		}
+	}
 	doc.Failures = []Failure{
-		{"benchmark.serving[\"0ec82edd/variant_failed\"]", "permanent", "cuda_oom", "start", "the server ended before it was ready",
-			"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0", "logs/01J/1.log"},
-		{"wheel.vllm[\"fc7b8d1e/variant_build_failed\"]", "permanent", "", "build", "exit status 1", "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`", "logs/01J/2.log"},
+		{Address: "trial.serving[\"0ec82edd#1\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_failed", Class: "permanent", Rule: "cuda_out_of_memory",
+			Stage: "start", Message: "the server ended before it was ready", Log: ".benchgraph/logs/01J1.log", Remedy: "give it more devices", Took: 90 * time.Second,
+			Evidence: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0"},
+		{Address: "wheel.vllm[\"0ec82edd/variant_build_failed\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_build_failed", Class: "permanent", Stage: "build",
+			Message: "exit status 1", Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`", Log: ".benchgraph/logs/01J2.log"},
 	}
 	doc.Skips = []Skip{{`benchmark.serving["fc7b8d1e/human"]`, "AMD-specific commit: needs an MI300"}}
 	return doc
@@ -155,11 +177,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	var unavailable *UnavailableError
-	if _, err := Render(campaign(), "html"); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "later release") {
-		t.Errorf("html: %v", err)
-	}
-	if _, err := Render(campaign(), "pdf"); err == nil || errors.As(err, &unavailable) || !strings.Contains(err.Error(), `"markdown"`) {
+	if _, err := Render(campaign(), "pdf"); err == nil || !strings.Contains(err.Error(), `"markdown"`) {
 		t.Errorf("pdf: %v", err)
 	}
 }
@@ -225,7 +243,8 @@ func TestMarkdownTotals(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := 0
-		for _, line := range strings.Split(string(files["report.md"]), "\n") {
+		text, _, _ := strings.Cut(string(files["report.md"]), "## What could be recovered")
+		for _, line := range strings.Split(text, "\n") {
 			if strings.HasPrefix(line, "|") && strings.Contains(line, "`c/") {
 				rows++
 			}

@@ -53,6 +53,13 @@ func measure(pairs []Pair, rule Rule) contrast {
 		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are only numbers",
 		Runs:          "no verdict: what else changed on the machine from one run to the other is in the difference, so these are only numbers",
 	}[rule.Pairing]
+	original := pairs
+	if apart == "" {
+		if vanished(pairs) {
+			return c.vanish(pairs, rule)
+		}
+		pairs = equalZeros(pairs)
+	}
 	if flaw := flawOf(pairs, apart != ""); flaw != "" {
 		return c.without("no verdict: " + flaw)
 	}
@@ -61,6 +68,19 @@ func measure(pairs []Pair, rule Rule) contrast {
 		return c.without(apart)
 	}
 	c.paired(pairs, rule)
+	if !slices.Equal(pairs, original) {
+		c.Value, c.AgainstValue = arithmetic(original)
+	}
+	if !c.reached(rule) {
+		return c
+	}
+	c.testable = true
+	return c
+}
+
+// reached finds the look that the blocks have reached. Without a look, or with too few blocks, the contrast ends without a
+// verdict.
+func (c *contrast) reached(rule Rule) bool {
 	for i, blocks := range rule.Looks {
 		if c.Blocks >= blocks {
 			c.Look = i + 1
@@ -72,19 +92,20 @@ func measure(pairs []Pair, rule Rule) contrast {
 	switch {
 	case c.Blocks < fewest:
 		c.More = next(rule.Looks, c.Blocks)
-		return c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers", c.Blocks, fewest))
+		*c = c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers", c.Blocks, fewest))
+		return false
 	case c.Look == 0:
 		c.More = next(rule.Looks, c.Blocks)
-		return c.without(fmt.Sprintf("no verdict yet: %d of the %d blocks of the first look", c.Blocks, rule.Looks[0]))
+		*c = c.without(fmt.Sprintf("no verdict yet: %d of the %d blocks of the first look", c.Blocks, rule.Looks[0]))
+		return false
 	}
-	c.testable = true
-	return c
+	return true
 }
 
 // without ends the contrast without a verdict. The reason is a caveat, too: it must stay with the numbers.
 func (c contrast) without(reason string) contrast {
 	c.Reason = reason
-	c.Caveats = append(c.Caveats, reason)
+	c.Caveats = append(c.Caveats, Caveat{CaveatNoVerdict, reason})
 	return c
 }
 
@@ -134,7 +155,7 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 	c.RawP, drawn = signFlip(ratios)
 	c.P = c.RawP
 	if drawn {
-		c.Caveats = append(c.Caveats, fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate", draws, c.Blocks))
+		c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate", draws, c.Blocks)})
 	}
 }
 
@@ -169,7 +190,7 @@ func (c *contrast) unpaired(pairs []Pair, rule Rule) {
 	c.bounds(rule.Confidence)
 	c.RawP = c.estimate.p()
 	c.P = c.RawP
-	c.Caveats = append(c.Caveats, fmt.Sprintf("interval and p are Welch's, of %d samples against %d", len(own), len(other)))
+	c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("interval and p are Welch's, of %d samples against %d", len(own), len(other))})
 }
 
 // describe writes the figures that need one sample on each side.

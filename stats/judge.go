@@ -16,9 +16,12 @@ const (
 const Runs = "runs"
 
 const (
-	fewest            = 4    // blocks without which no verdict is given
+	fewest            = FewestBlocks
 	toleranceOfMargin = 1e-9 // an estimate this close to the margin, on the log scale, has reached it
 )
+
+// FewestBlocks is the number of blocks below which no verdict is given.
+const FewestBlocks = 4
 
 // Pair is one block of a contrast: the sample of the candidate and the sample of what it is held against, in the
 // metric's unit. Both are above zero. In an independent design Block means nothing, and NaN stands for a sample that
@@ -53,12 +56,16 @@ type Verdict struct {
 	HodgesLehmann float64 // median of the means of all pairs of ln ratios, as a relative effect
 	RawP          float64 // exact two-sided sign-flip test of this contrast alone
 	P             float64 // the same after Holm over the contrasts that were judged together
+	PT            float64 // t test after Holm likewise; 0: it was not made
 	Value         float64 // geometric mean of the candidate's samples
 	AgainstValue  float64 // likewise of the other's
 	Better        string  // as in Rule
 	Confidence    float64 // as in Rule
 	Tie           float64 // the margin that was used, relative
-	Caveats       []string
+	Detectable    float64 // smallest effect that so many blocks of this noise show in four of five cases; 0: not known
+	Needed        int     // blocks that would settle an inconclusive contrast, if its effect and noise stay; 0: not known
+	NoRatio       bool    // one side is zero throughout, so that no ratio says how much better the other one is
+	Caveats       []Caveat
 }
 
 // Judge judges one contrast that stands alone. See JudgeTogether.
@@ -79,6 +86,9 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 // Holm is applied to the exact sign-flip p-values. Where there are too few blocks for the exact test to reach
 // significance whatever they hold (fewer than 6 for one contrast, 7 for three), Holm is applied to the t test's p-values
 // instead and a caveat says so: a verdict that no data could reach would not be a rule.
+//
+// Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t interval
+// of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
 //
 // There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
 // logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look that
@@ -112,7 +122,9 @@ func (v Verdict) Into(row Comparison) Comparison {
 	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
 	row.Value, row.AgainstValue = v.Value, v.AgainstValue
 	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence
-	row.Caveats = append(append([]string{}, row.Caveats...), v.Caveats...)
+	row.NoRatio, row.PT = v.NoRatio, v.PT
+	row.Detectable, row.Needed = v.Detectable, v.Needed
+	row.Caveats = append(append([]Caveat{}, row.Caveats...), v.Caveats...)
 	return row
 }
 
@@ -169,6 +181,9 @@ func (c *contrast) decide(rule Rule, survives bool) {
 	default:
 		c.Outcome = Inconclusive
 		c.More = next(rule.Looks, c.Blocks)
+	}
+	c.foresee(margin, level)
+	if c.Outcome == Inconclusive {
 		c.Reason = c.whyOpen(rule, excludes, large, low, high)
 	}
 }
@@ -187,6 +202,12 @@ func (c *contrast) whyOpen(rule Rule, excludes, large bool, low, high float64) s
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
+	}
+	if c.Detectable > 0 {
+		why += fmt.Sprintf("; these blocks show an effect of %.2g %% or more in four of five cases", 100*c.Detectable)
+	}
+	if c.Needed > 0 {
+		why += fmt.Sprintf(", and about %d blocks would settle it", c.Needed)
 	}
 	return fmt.Sprintf("after %d blocks: %s", c.Blocks, why)
 }

@@ -72,7 +72,7 @@ func TestVerdicts(t *testing.T) {
 			if v.Outcome != test.want || v.More != test.more || !strings.Contains(v.Reason, test.reason) {
 				t.Errorf("got %q, more %d, %q; want %q, more %d, …%s…", v.Outcome, v.More, v.Reason, test.want, test.more, test.reason)
 			}
-			if v.Outcome == "" && !slices.Contains(v.Caveats, v.Reason) {
+			if v.Outcome == "" && !slices.Contains(v.Caveats, Caveat{CaveatNoVerdict, v.Reason}) {
 				t.Errorf("numbers without a verdict do not carry the reason %q: %q", v.Reason, v.Caveats)
 			}
 		})
@@ -145,7 +145,7 @@ func TestSevenBlocksPassHolmOverThree(t *testing.T) {
 		}
 	}
 	six := JudgeTogether([][]Pair{gain[:6], gain[:6], gain[:6]}, Rule{Better: Higher})
-	if v := six[0]; v.Outcome != Win || len(v.Caveats) != 1 || !strings.Contains(v.Caveats[0], "too few for the exact test") {
+	if v := six[0]; v.Outcome != Win || len(v.Caveats) != 1 || !strings.Contains(v.Caveats[0].Text, "too few for the exact test") {
 		t.Errorf("six blocks: %q, caveats %q", v.Outcome, v.Caveats)
 	}
 }
@@ -187,7 +187,7 @@ func TestSignFlip(t *testing.T) {
 	if !drawn || p != again || p <= 0 {
 		t.Errorf("21 values: p %v, then %v, drawn %v", p, again, drawn)
 	}
-	if v := Judge(repeated(1.1, 21), Rule{Better: Higher}); v.Outcome != Win || !strings.Contains(strings.Join(v.Caveats, " "), "fixed seed") {
+	if v := Judge(repeated(1.1, 21), Rule{Better: Higher}); v.Outcome != Win || !strings.Contains(fmt.Sprint(v.Caveats), "fixed seed") {
 		t.Errorf("21 blocks: %q, %q", v.Outcome, v.Caveats)
 	}
 }

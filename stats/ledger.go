@@ -11,7 +11,7 @@ import (
 
 // Outcomes are all outcomes, in the order in which they are decided.
 func Outcomes() []Outcome {
-	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Infra, NotComparable, NotRun, Win, Loss, Tie, Inconclusive}
+	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Wrong, Infra, NotComparable, NotRun, Win, Loss, Tie, Inconclusive}
 }
 
 // Judged says whether the outcome comes from figures: win, loss, tie or inconclusive.
@@ -26,15 +26,31 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		Low    *float64 `json:"low"`
 		High   *float64 `json:"high"`
 		P      *float64 `json:"p"`
+		// how many times better: 1 + effect
+		Speedup *float64 `json:"speedup"`
+		// null where it is not known
+		Detectable *float64 `json:"detectable"`
 	}{plain: plain(c)}
-	if c.Blocks >= 1 {
-		row.Effect = &c.Effect
+	if c.Blocks >= 1 && !c.NoRatio {
+		speedup := 1 + c.Effect
+		row.Effect, row.Speedup = &c.Effect, &speedup
+	}
+	if c.Blocks >= 2 && !c.NoRatio {
+		row.Low, row.High = &c.Low, &c.High
 	}
 	if c.Blocks >= 2 {
-		row.Low, row.High, row.P = &c.Low, &c.High, &c.P
+		row.P = &c.P
+	}
+	if c.Detectable > 0 {
+		row.Detectable = &c.Detectable
 	}
 	if row.Caveats == nil {
-		row.Caveats = []string{}
+		row.Caveats = []Caveat{}
+	}
+	if row.Attempts != nil && row.Attempts.Causes == nil {
+		attempts := *row.Attempts
+		attempts.Causes = []Cause{}
+		row.Attempts = &attempts
 	}
 	return json.Marshal(row)
 }
@@ -105,7 +121,7 @@ func (l *Ledger) Check() error {
 
 // badFigure says what in the figures of a row cannot be; empty: nothing.
 func badFigure(row Comparison) string {
-	figures := []float64{row.Effect, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie}
+	figures := []float64{row.Effect, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie, row.Detectable}
 	for _, v := range figures {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Sprintf("a figure of %s is %v", row.Metric, v)
@@ -124,7 +140,8 @@ func badFigure(row Comparison) string {
 type Totals struct {
 	Compare  string          `json:"compare"` // empty: all compares
 	Universe int             `json:"universe"`
-	Counts   map[Outcome]int `json:"counts"` // every outcome, also those that nothing has
+	Counts   map[Outcome]int `json:"counts"`   // every outcome, also those that nothing has
+	Standing map[Outcome]int `json:"standing"` // wins and losses that a headline may count, once SetQ was called
 }
 
 // Total counts the primary rows of all compares.
@@ -154,7 +171,7 @@ func (l *Ledger) Totals() []Totals {
 }
 
 func newTotals(compare string) Totals {
-	t := Totals{Compare: compare, Counts: map[Outcome]int{}}
+	t := Totals{Compare: compare, Counts: map[Outcome]int{}, Standing: map[Outcome]int{Win: 0, Loss: 0}}
 	for _, o := range Outcomes() {
 		t.Counts[o] = 0
 	}
@@ -165,6 +182,9 @@ func (t *Totals) add(row Comparison) {
 	if row.Primary {
 		t.Universe++
 		t.Counts[row.Outcome]++
+		if row.Stands() {
+			t.Standing[row.Outcome]++
+		}
 	}
 }
 
@@ -173,23 +193,33 @@ func (t Totals) Measured() int {
 	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] + t.Counts[Inconclusive]
 }
 
-// SetQ fills Q of the primary rows that were judged: Benjamini-Hochberg within each compare, over its commits. A list of
-// all wins and losses with q <= 0.05 is expected to hold at most 5 % false ones.
+// SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary rows
+// and for all others by themselves. A list of all primary wins and losses with q <= Headline is expected to hold at most 5 %
+// false ones. It rests on the exact p, and on that of the t test where the blocks are too few for the exact one to get so small
+// for one row among so many.
 func SetQ(rows []Comparison) {
-	members := map[string][]int{}
+	type family struct {
+		compare string
+		primary bool
+	}
+	members := map[family][]int{}
 	for i, row := range rows {
 		rows[i].Q = 0
-		if row.Primary && row.Outcome.Judged() && row.Blocks >= fewest {
-			members[row.Compare] = append(members[row.Compare], i)
+		if row.Outcome.Judged() && row.Blocks >= fewest {
+			f := family{row.Compare, row.Primary}
+			members[f] = append(members[f], i)
 		}
 	}
 	for _, indexes := range members {
 		ps := make([]float64, len(indexes))
 		for k, i := range indexes {
 			ps[k] = rows[i].P
+			if reachable := math.Ldexp(1, 1-rows[i].Blocks) * float64(len(indexes)); reachable > Headline && rows[i].PT > 0 {
+				ps[k] = rows[i].PT
+			}
 		}
 		for k, q := range BenjaminiHochberg(ps) {
-			rows[indexes[k]].Q = q
+			rows[indexes[k]].Q = max(q, math.SmallestNonzeroFloat64)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestComparisonJSON(t *testing.T) {
 }
 
 func TestIntoKeepsOneOutcome(t *testing.T) {
-	r := Judge(repeated(1.1, 3), Rule{Better: Higher, Tie: 0.05}).Into(Comparison{Compare: "x", Caveats: []string{"learnt fix"}})
+	r := Judge(repeated(1.1, 3), Rule{Better: Higher, Tie: 0.05}).Into(Comparison{Compare: "x", Caveats: []Caveat{{CaveatFix, "learnt fix"}}})
 	if r.Outcome != Inconclusive || !strings.Contains(r.Reason, "fewer than the 4") || len(r.Caveats) != 2 || r.Tie != 0.05 || r.Compare != "x" {
 		t.Errorf("%+v", r)
 	}
@@ -133,7 +133,7 @@ func TestMethodology(t *testing.T) {
 	if len(diff) != 1 || diff[0].Name != "model" || len(labels) != 2 {
 		t.Fatalf("diff %v, labels %q", diff, labels)
 	}
-	if want := `compared in spite of a different client: "aaa" against nothing`; labels[0] != want {
+	if want := `compared in spite of a different client: "aaa" against nothing`; labels[0].Text != want {
 		t.Errorf("label %q, want %q", labels[0], want)
 	}
 	err := Refuse("c/human", "c/baseline", diff)

@@ -69,11 +69,11 @@ func correct(contrasts []contrast, rule Rule) []bool {
 	survives := make([]bool, len(contrasts))
 	for k, i := range members {
 		c := &contrasts[i]
-		c.P = exact[k]
+		c.P, c.PT = exact[k], max(normal[k], math.SmallestNonzeroFloat64)
 		survives[i] = exact[k] <= alpha
 		if !reachable {
 			survives[i] = normal[k] <= alpha
-			c.Caveats = append(c.Caveats, tooFewForExact(fewestBlocks, len(members), normal[k]))
+			c.Caveats = append(c.Caveats, Caveat{CaveatTest, tooFewForExact(fewestBlocks, len(members), normal[k])})
 		}
 	}
 	return survives

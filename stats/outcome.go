@@ -12,6 +12,7 @@ const (
 	NoBaseline    Outcome = "no_baseline"    // the baseline has no valid measurement
 	BuildFailed   Outcome = "build_failed"   //
 	Failed        Outcome = "failed"         // it ran and failed by itself while the baseline succeeded
+	Wrong         Outcome = "wrong"          // what it computed does not agree with the baseline
 	Infra         Outcome = "infra"          // only transient or infra failures, attempts used up
 	NotComparable Outcome = "not_comparable" // its methodology differs from the baseline's
 	NotRun        Outcome = "not_run"        //
@@ -39,6 +40,7 @@ type Comparison struct {
 	Confidence    float64  `json:"confidence,omitempty"`     // of that interval
 	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on
 	P             float64  `json:"p"`                        // exact sign-flip test, after Holm within the commit
+	PT            float64  `json:"p_t,omitempty"`            // t test, after Holm likewise; above zero where it is known
 	Q             float64  `json:"q,omitempty"`              // after Benjamini-Hochberg over commits; 0: not in a headline list
 	HodgesLehmann float64  `json:"hodges_lehmann,omitempty"` // relative
 	Value         float64  `json:"value,omitempty"`          // geometric mean of the candidate's samples, in Unit
@@ -47,5 +49,14 @@ type Comparison struct {
 	Better        string   `json:"better,omitempty"` // higher or lower
 	Tie           float64  `json:"tie,omitempty"`    // the margin that was used
 	Methodology   string   `json:"methodology"`      // digest of what both have in common
-	Caveats       []string `json:"caveats"`
+	Caveats       []Caveat `json:"caveats"`
+	// Attempts counts the attempts at the blocks; nil: not known.
+	Attempts *Attempts `json:"attempts"`
+	// Detectable is the smallest relative effect that the blocks could have told from none in four of five cases, which is
+	// above zero; 0: not known.
+	Detectable float64 `json:"detectable"`
+	// Needed is how many blocks would settle an inconclusive row, by the noise that was seen; 0: not known.
+	Needed int `json:"needed,omitempty"`
+	// NoRatio says that one side is zero in all blocks: there is no Effect, Low and High.
+	NoRatio bool `json:"no_ratio,omitempty"`
 }

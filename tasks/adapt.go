@@ -1,14 +1,13 @@
 package tasks
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
@@ -18,9 +17,12 @@ import (
 // adapt changes what the next round's graph is made from, by what the plan found: members that cannot take part leave
 // their groups, and groups whose verdicts are open get more blocks. It returns whether anything changed.
 func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
-	changed := false
+	changed := p.findMisfits(plan)
 	for _, g := range p.groups {
-		if g.complete(plan) {
+		if _, apart := p.alone[g.name]; apart && g.complete(plan) {
+			continue // nothing is judged
+		} else if g.complete(plan) {
+			changed = p.findIssues(plan, g) || changed
 			more, err := p.more(ctx, g, plan)
 			if err != nil {
 				return false, err
@@ -38,12 +40,36 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 			}
 			if gap, out := p.cannot(plan, g, m); out {
 				p.dropped[address] = gap
+				if c, failed := p.causeBehind(plan, g, m); failed {
+					p.causes[address] = c
+				}
 				changed = true
 				p.noteMissing(plan, g)
 			}
 		}
 	}
 	return changed, nil
+}
+
+// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is there. Their
+// blocks stay, since the others were measured in them, and their outcomes are those of members that were never measured. It
+// returns whether there is a new one.
+func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
+	for _, m := range g.members {
+		address := m.bench.Address.String()
+		if _, known := p.issues[address]; known || p.excluded[m.candidate].outcome != "" {
+			continue
+		}
+		for _, probe := range p.probes[m.candidate] {
+			step, ok := plan.Step(probe.String())
+			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) {
+				continue
+			}
+			p.issues[address] = absence{stats.Skipped, step.Failure.Failure.Message}
+			found = true
+		}
+	}
+	return found
 }
 
 // complete says that every sample of the group is in the store: in its block, or gathered from it before that was lost.
@@ -125,6 +151,9 @@ func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) 
 			return gap, true
 		}
 	}
+	if why := misfit(plan, m.bench.Data); why != "" {
+		return absence{stats.Failed, why}, true
+	}
 	for _, t := range g.trials {
 		step, ok := plan.Step(t.At.String())
 		if !ok || step.Failure == nil || m.baseline || m.candidate == "" {
@@ -179,50 +208,29 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 	return absence{}, false
 }
 
-// learn takes over the fixes that failures ask for into the lock. It returns what was new.
-func (p *Project) learn(plan *engine.Plan) []string {
-	var news []string
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		if s.Failure == nil {
-			continue
-		}
-		f := s.Failure.Failure
-		name, ok := fix.Wanted(f.Rule)
-		if !ok {
-			continue
-		}
-		candidate := f.Subject
-		if a, err := hclspec.ParseAddress(s.Node.Address); err == nil {
-			candidate = cmp.Or(candidate, a.Key)
-		}
-		if commit := commitOf(candidate); !p.learnt(name, candidate) {
-			if p.Lock.Fixes == nil {
-				p.Lock.Fixes = map[string][]hclspec.LearntFix{}
-			}
-			p.Lock.Fixes[name] = append(p.Lock.Fixes[name], hclspec.LearntFix{Commit: commit, Evidence: f.Evidence})
-			news = append(news, "fix."+name+" learnt for "+cmp.Or(commit, "all")+": "+f.Evidence)
-		}
-	}
-	return news
-}
-
 // pin takes over what downloads turned out to be into the lock. It returns whether anything was new.
 func (p *Project) pin(plan *engine.Plan) bool {
 	changed := false
 	for i := range plan.Steps {
-		t, ok := plan.Steps[i].Node.Task.(*downloadTask)
-		if !ok || t.declared != "" {
+		var t *downloadTask
+		switch task := plan.Steps[i].Node.Task.(type) {
+		case *downloadTask:
+			t = task
+		case *prebuiltTask:
+			t = &task.downloadTask
+		}
+		if t == nil || t.declared != "" {
 			continue
 		}
 		entry, stored := plan.Steps[i].Stored()
-		if !stored || len(entry.Files) != 1 || p.Lock.Fetches[t.url].SHA256 == entry.Files[0].SHA256 {
+		at := slices.IndexFunc(entry.Files, func(f cache.File) bool { return f.Path == fileName(t.url) })
+		if !stored || at < 0 || p.Lock.Fetches[t.url].SHA256 == entry.Files[at].SHA256 {
 			continue
 		}
 		if p.Lock.Fetches == nil {
 			p.Lock.Fetches = map[string]hclspec.FetchLock{}
 		}
-		p.Lock.Fetches[t.url] = hclspec.FetchLock{SHA256: entry.Files[0].SHA256, Size: entry.Files[0].Size}
+		p.Lock.Fetches[t.url] = hclspec.FetchLock{SHA256: entry.Files[at].SHA256, Size: entry.Files[at].Size}
 		changed = true
 	}
 	return changed

@@ -30,10 +30,11 @@ func (t *benchmarkTask) Describe(d *cache.Description) {
 	for _, c := range m.Custom {
 		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, strconv.FormatFloat(c.Tie, 'g', -1, 64))
 	}
+	describeRequired(d, m)
 }
 
 func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
-	var all []sample.Measurement
+	var all sample.Reading
 	for _, in := range env.Inputs {
 		rec, err := sample.ReadRecord(in.Entry)
 		if err != nil {
@@ -48,7 +49,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		if own.Skipped != "" {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
-		rows, err := rec.Measurements(in.Entry, t.m.bench, t.m.name)
+		rows, evidence, err := rec.Read(in.Entry, t.m.bench, t.m.name)
 		var missing *engine.Failure
 		if errors.As(err, &missing) {
 			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
@@ -56,9 +57,9 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, rows...)
+		all.Rows, all.Blocks = append(all.Rows, rows...), append(all.Blocks, evidence)
 	}
-	fmt.Fprintf(env.Log, "%d samples in %d blocks\n", len(all), len(env.Inputs))
+	fmt.Fprintf(env.Log, "%d samples in %d blocks\n", len(all.Rows), len(env.Inputs))
 	return sample.WriteGathered(env.Out, all)
 }
 
@@ -107,10 +108,10 @@ func (b *builder) groupBenchmarks() {
 			at.Key, at.Keyed = c.Commit, true
 		}
 		if s.Image != (hclspec.Address{}) {
-			m.allowed, m.built = b.imageFixes(s.Image)
+			m.cures, m.built = b.imageFixes(s.Image, s.Candidate)
 		} else {
-			m.allowed = b.eligible(s.Fixes)
-			m.fixes = b.due(m.allowed, s.Candidate)
+			eligible := b.onHost(s.Fixes)
+			m.cures, m.fixes = b.cures(eligible, s.Address, s.Candidate), b.due(eligible, s.Address, s.Candidate)
 		}
 		g := byName[at.String()]
 		if g == nil {
@@ -127,16 +128,24 @@ func (b *builder) groupBenchmarks() {
 // leaves the blocks; without a baseline there is nothing to hold the others against, and no block is run.
 func (b *builder) addGroup(g *group) {
 	g.chooseClient()
+	alone, apart := b.alone[g.name]
 	var taking []member
+	lacks := b.withoutBaseline(g)
 	for _, m := range g.members {
 		if gap, out := b.absent(m); out {
 			g.absent[m.name] = gap
+		} else if apart && !alone[m.name] {
+			g.absent[m.name] = absence{stats.NotRun, "only other variants of its commit were asked for"}
+		} else if apart {
+			taking = append(taking, m)
+		} else if lacks != "" {
+			g.absent[m.name] = absence{stats.NoBaseline, lacks}
 		} else {
 			taking = append(taking, m)
 		}
 	}
 	for _, m := range g.members {
-		if gap, out := g.absent[m.name]; out && m.baseline {
+		if gap, out := g.absent[m.name]; out && m.baseline && !apart {
 			for _, other := range taking {
 				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.why}
 			}
@@ -152,6 +161,23 @@ func (b *builder) addGroup(g *group) {
 			continue
 		}
 		n.Needs, n.Reads = trials[m.name], true
+	}
+	b.withdraw(g)
+}
+
+// withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no other has one.
+func (b *builder) withdraw(g *group) {
+	for _, m := range g.members {
+		gap, out := b.issues[m.bench.Address.String()]
+		if _, absent := g.absent[m.name]; !out || absent {
+			continue
+		}
+		g.absent[m.name] = gap
+		for _, other := range g.members {
+			if _, absent := g.absent[other.name]; m.baseline && !absent {
+				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.why}
+			}
+		}
 	}
 }
 
@@ -175,7 +201,7 @@ func (g *group) chooseClient() {
 // It returns, for each member, the blocks that it is in.
 func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node {
 	own := map[string][]*engine.Node{}
-	if g.design.Pairing == "independent" {
+	if _, apart := b.alone[g.name]; apart || g.design.Pairing == "independent" {
 		for _, m := range taking {
 			own[m.name] = b.addSeries(g, []member{m}, cmp.Or(m.candidate, m.bench.Address.Key))
 		}
@@ -193,6 +219,7 @@ func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node
 // addSeries adds blocks 1 to n of the same members.
 func (b *builder) addSeries(g *group, members []member, key string) []*engine.Node {
 	var pilot hclspec.Address
+	rule := b.rule(g)
 	var nodes []*engine.Node
 	names := make([]string, len(members))
 	for i, m := range members {
@@ -201,7 +228,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	for i := 1; i <= max(b.blocks[g.name], g.design.Samples); i++ {
 		first := members[0].bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
-		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot}
+		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
 			t.refs.Add(m.client)
@@ -212,6 +239,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		for _, m := range members {
 			n.Estimate += m.bench.Estimate
 			b.inImage(n, m.bench.Image)
+			b.needMounts(n, m.bench.Mounts, m.bench.Image)
 			for _, probe := range b.probes[m.candidate] {
 				b.link(n, &n.Order, probe)
 			}
@@ -241,6 +269,10 @@ func addMember(r *shell.Refs, m member) {
 	}
 	if b.Canary != nil {
 		r.AddCommand(b.Canary.Command)
+	}
+	if b.Check != nil {
+		r.Add(b.Check.Source)
+		r.AddCommand(b.Check.Command)
 	}
 	fix.Refer(r, m.fixes)
 	r.Add(b.Image)

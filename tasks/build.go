@@ -80,6 +80,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		return nil, err
 	}
 	b.shareImages(ctx)
+	b.settleElsewhere()
 	b.gatherFixes()
 	return engine.NewGraph(b.list)
 }
@@ -104,11 +105,20 @@ func (b *builder) index() {
 	for i := range b.Spec.Commits {
 		b.commits[b.Spec.Commits[i].Name] = &b.Spec.Commits[i]
 	}
+	b.artefacts = map[hclspec.Address]bool{}
+	for i := range b.Spec.Tasks {
+		if t := &b.Spec.Tasks[i]; t.Artefact {
+			b.artefacts[t.Address] = true
+		}
+	}
 	for i := range b.Spec.Candidates {
 		c := &b.Spec.Candidates[i]
 		b.candidates[c.Key], b.rank[c.Key] = c, i
 		if c.NoPatch != "" {
 			b.excluded[c.Key] = absence{stats.NoPatch, c.NoPatch}
+		}
+		if c.Out != nil {
+			b.excluded[c.Key] = absenceOf(c.Out)
 		}
 	}
 	for _, s := range b.Spec.Skips {
@@ -123,6 +133,11 @@ func (b *builder) index() {
 			} else {
 				b.probes[key] = append(b.probes[key], k.Address)
 			}
+		}
+	}
+	for key, gap := range b.refused.candidates {
+		if _, out := b.excluded[key]; !out {
+			b.excluded[key] = gap
 		}
 	}
 }
@@ -154,14 +169,18 @@ func (b *builder) addAll(ctx context.Context) error {
 	}
 	for i := range s.Fetches {
 		f := &s.Fetches[i]
+		if f.Out != nil {
+			b.addOut(f.Block)
+			continue
+		}
 		t := &downloadTask{p: b.Project, url: f.URL, expected: f.SHA256}
 		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
 			t.declared = f.SHA256
 		}
 		b.add(f.Block, t, nil)
 	}
-	for i := range s.Wheels {
-		b.addWheel(&s.Wheels[i])
+	if err := b.addWheels(ctx); err != nil {
+		return err
 	}
 	for i := range s.Images {
 		if err := b.addImage(ctx, &s.Images[i]); err != nil {
@@ -197,6 +216,8 @@ func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, 
 	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
 	if gap, out := b.excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
 		n.Exclude = gap.exclude()
+	} else if block.Out != nil {
+		n.Exclude = absenceOf(block.Out).exclude()
 	}
 	b.nodes[at] = n
 	b.list = append(b.list, n)
@@ -248,6 +269,12 @@ func (b *builder) absent(m member) (absence, bool) {
 	if gap, out := b.excluded[m.candidate]; out && m.candidate != "" {
 		return gap, true
 	}
+	if m.bench.Out != nil {
+		return absenceOf(m.bench.Out), true
+	}
+	if gap, out := b.refused.benchmarks[m.bench.Address.String()]; out {
+		return gap, true
+	}
 	gap, out := b.dropped[m.bench.Address.String()]
 	return gap, out
 }
@@ -255,7 +282,7 @@ func (b *builder) absent(m member) (absence, bool) {
 func (b *builder) addRepo(r *hclspec.Repo) {
 	commits := map[string]bool{}
 	for _, s := range b.Spec.Sources {
-		if s.Repo == r.Address {
+		if s.Repo == r.Address && s.Out == nil {
 			commits[s.Rev] = true
 		}
 	}
@@ -263,6 +290,10 @@ func (b *builder) addRepo(r *hclspec.Repo) {
 }
 
 func (b *builder) addSource(s *hclspec.Source) error {
+	if s.Out != nil {
+		b.addOut(s.Block)
+		return nil
+	}
 	t, err := b.tree(s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Address, err)

@@ -159,10 +159,10 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	m.allowed, m.built = nil, nil // it is no evidence of what a candidate lacks
+	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
 	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
 	l.progress(name)
-	sh, err := l.enter(filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client, cmp.Or(m.client, m.bench.Image))
+	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client, cmp.Or(m.client, m.bench.Image))
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 
 // canaryValue reads the number of a canary from its raw output.
 func canaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
-	result, err := sample.Read(hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}, dir)
+	result, err := sample.Read(hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}, spec.Command, dir)
 	if err != nil {
 		return metrics.Sample{}, err
 	}

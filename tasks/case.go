@@ -24,6 +24,9 @@ func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]judge.Find
 		if err != nil {
 			return nil, err
 		}
+		if err := p.account(&p.Spec.Compares[i], ends, &found); err != nil {
+			return nil, err
+		}
 		all = append(all, found)
 	}
 	return all, nil
@@ -60,12 +63,15 @@ func (p *Project) caseOf(c *hclspec.Compare) *judge.Case {
 
 // told is what a judge is told of a group.
 func (p *Project) told(g *group) *judge.Group {
-	t := &judge.Group{Commit: g.commit, Design: g.design, Members: make([]judge.Member, len(g.members)), Blocks: g.trials}
+	t := &judge.Group{Commit: g.commit, Design: g.design, Members: make([]judge.Member, len(g.members)), Blocks: g.trials, Rule: p.rule(g)}
 	for i, m := range g.members {
 		gap := g.absent[m.name]
 		t.Members[i] = judge.Member{
 			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.outcome, Why: gap.why,
-			Methodology: p.methodology(m), Caveats: caveats(m),
+			Methodology: p.methodology(m), Caveats: caveats(m), Tries: p.triesAt(g, m),
+		}
+		if c := p.candidates[m.candidate]; c != nil {
+			t.Members[i].Patched = c.Patch != ""
 		}
 	}
 	return t
@@ -93,7 +99,7 @@ func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group)
 		}
 		end, err := plan.End(ctx, p.Store, step)
 		if err == nil {
-			ends[end.Address] = end
+			ends[end.Address] = waitingEnd(end, p.WaitsFor(plan, step))
 		}
 		return end.Entry.Dir != "", err
 	}
@@ -163,14 +169,14 @@ func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 }
 
 // caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.
-func caveats(m member) []string {
-	var list []string
+func caveats(m member) []stats.Caveat {
+	var list []stats.Caveat
 	for _, f := range m.allFixes() {
 		text := "fix " + f.Fix.Address.Name + " (" + f.Fix.Effect + ")"
 		if f.Fix.Caveat != "" {
 			text += ": " + f.Fix.Caveat
 		}
-		list = append(list, text)
+		list = append(list, stats.Caveat{Kind: stats.CaveatFix, Text: text})
 	}
 	return list
 }

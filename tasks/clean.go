@@ -24,13 +24,17 @@ const (
 // errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// kinds are those of this machine's devices that may serve a request: what another kind measures is another result.
+// kinds are those of the machine's devices that may serve a request: what another kind measures is another result.
 func (c Config) kinds(want device.GPUs) []string {
-	if c.GPUs == nil {
-		return nil
+	var devices []device.Device
+	switch {
+	case c.Elsewhere != nil:
+		devices = c.Elsewhere.Devices
+	case c.GPUs != nil:
+		devices = c.GPUs.Devices
 	}
 	found := map[string]bool{}
-	for _, d := range c.GPUs.Devices {
+	for _, d := range devices {
 		if want.Suits(d) {
 			found[device.ClassOf(d).String()] = true
 		}

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -32,6 +34,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	d.Add("reader", sample.ReaderVersion)
 	d.Add("compare", t.spec.Address.Instance())
+	d.Add("account", accountVersion)
 	d.Add("rule", float(t.spec.Tie), float(t.spec.Confidence))
 	d.Add("metrics", t.spec.Metrics...)
 	d.Add("allow", t.p.Allow...)
@@ -42,10 +45,14 @@ func (t *compareTask) Describe(d *cache.Description) {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
+			describeTries(d, t.p.triesAt(g, m))
 			for _, f := range m.allFixes() {
 				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat)
 			}
 		}
+	}
+	for _, m := range t.p.machinesOfFile() {
+		d.Add("machine", m.Name, m.String())
 	}
 	for _, row := range t.p.uncovered(t.spec, groups) {
 		d.Add("uncovered", row.Candidate, string(row.Outcome), row.Reason)
@@ -55,10 +62,13 @@ func (t *compareTask) Describe(d *cache.Description) {
 func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 	ends := make(map[string]engine.End, len(env.Ends))
 	for _, e := range env.Ends {
-		ends[e.Address] = e
+		ends[e.Address] = waitingEnd(e, t.p.machineOf[e.Address])
 	}
 	found, err := t.p.caseOf(t.spec).Judge(ends)
 	if err != nil {
+		return err
+	}
+	if err := t.p.account(t.spec, ends, &found); err != nil {
 		return err
 	}
 	for _, c := range found.Comparisons {
@@ -76,11 +86,12 @@ func verdictData(c *stats.Comparison) map[string]any {
 	data := map[string]any{
 		"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate, "against": c.Against,
 		"metric": c.Metric, "outcome": c.Outcome, "effect": nil, "low": nil, "high": nil, "blocks": c.Blocks,
+		"caveats": append([]stats.Caveat{}, c.Caveats...),
 	}
-	if c.Blocks > 0 {
+	if c.Blocks > 0 && !c.NoRatio {
 		data["effect"] = c.Effect
 	}
-	if c.Blocks > 1 {
+	if c.Blocks > 1 && !c.NoRatio {
 		data["low"], data["high"] = c.Low, c.High
 	}
 	return data
@@ -102,6 +113,9 @@ func (b *builder) addCompare(c *hclspec.Compare) {
 			b.link(n, &n.After, t.At)
 		}
 		for _, m := range g.members {
+			for _, probe := range b.probes[m.candidate] {
+				b.link(n, &n.After, probe) // it decides an outcome also when it is declared after measuring
+			}
 			b.link(n, &n.After, m.bench.Address)
 		}
 	}
@@ -114,12 +128,23 @@ type reportTask struct {
 }
 
 // rendererVersion is part of a report's key: another rendering is another report.
-const rendererVersion = "1"
+const rendererVersion = "3"
 
 func (t *reportTask) Describe(d *cache.Description) {
 	d.Add("renderer", rendererVersion)
 	d.Add("name", t.spec.Address.Name)
 	d.Add("formats", t.spec.Formats...)
+	for _, text := range t.spec.Recorded {
+		d.Add("recorded", fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
+	}
+	commits := slices.Clone(t.p.Spec.Commits)
+	slices.SortFunc(commits, func(a, b hclspec.Commit) int { return strings.Compare(a.Name, b.Name) })
+	for i := range commits {
+		d.Add("commit", commits[i].Name, commits[i].Title)
+	}
+	for _, device := range sortedKeys(t.p.Spec.GPUHour) {
+		d.Add("gpu_hour", device, strconv.FormatFloat(t.p.Spec.GPUHour[device], 'g', -1, 64))
+	}
 }
 
 func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
@@ -135,10 +160,7 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 		}
 		all = append(all, f)
 	}
-	if slices.Contains(t.spec.Formats, "html") {
-		env.Emit(engine.Event{Type: engine.Note, Reason: "this version writes no HTML page; the other formats are written"})
-	}
-	files, err := t.p.Render(all, t.spec.Address.Name, t.spec.Formats)
+	files, err := t.p.Render(all, t.p.Spec, t.spec)
 	if err != nil {
 		return err
 	}

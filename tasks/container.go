@@ -35,19 +35,19 @@ func (p *Project) askEngine() string {
 const enginePatience = 10 * time.Second
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
-func (b *builder) withImage(allowed []hclspec.Address, image hclspec.Address) (all []hclspec.Address, built []fix.Due) {
+func (b *builder) withImage(cures []cure, image hclspec.Address, candidate string) (all []cure, built []fix.Due) {
 	if image == (hclspec.Address{}) {
-		return allowed, nil
+		return cures, nil
 	}
-	own, built := b.imageFixes(image)
-	return slices.Concat(allowed, own), built
+	own, built := b.imageFixes(image, candidate)
+	return slices.Concat(cures, own), built
 }
 
-// imageFixes are the fixes that an image, or one that it begins with, may get, and those that they are made with.
-func (b *builder) imageFixes(image hclspec.Address) (allowed []hclspec.Address, built []fix.Due) {
+// imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those that
+// they are made with.
+func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []cure, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
-		own := b.eligible(s.Fixes)
-		allowed, built = slices.Concat(allowed, own), fix.Merge(built, b.dueIn(s))
+		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)), fix.Merge(built, b.dueIn(s))
 	}
-	return allowed, built
+	return cures, built
 }

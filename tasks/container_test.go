@@ -139,7 +139,7 @@ func beside(server, ready, command, more string) string {
 task "page" { command = "mkdir $OUT/d; echo 'work done: 1000 items/s' > $OUT/d/speed; echo of the server > $OUT/d/page" }
 benchmark "speed" {
   image = image.WORD
-  data  = { "pages" = task.page }
+  data  = { "pages/" = task.page }
   server {
     command = %s
     ready {

@@ -10,8 +10,21 @@ const everything = `
 benchgraph {
   required_version = ">= 0.0.1"
   include          = ["more/one.hcl"]
+  packs            = ["first-pack"]
 }
 cost { gpu_hour = { "A device" = 1 } }
+machine "other" { devices = "machines/one.json" }
+model "org/m" {
+  parameters   = 8000000001
+  weights      = 16000000001
+  quantization = "fp8-1"
+  architecture = "OneForCausalLM"
+  max_length   = 8001
+  cache        = 131001
+  gated        = true // model
+  rope         = "rope-1"
+  exists       = true // model
+}
 variable "unused" {
   type        = string
   default     = "xx"
@@ -48,6 +61,7 @@ variant "agent" {
   rev      = each.commit.rev
   patch    = "patches/a.diff"
   optional = false
+  protect  = ["tests/**"]
 }
 
 wheel "w" {
@@ -57,11 +71,13 @@ wheel "w" {
   outputs  = ["w*"]
   fixes    = [fix.first]
   build {
+    inputs  = ["in/one.txt"]
     image   = null
     command = "echo ${local.greeting} > $OUT/w"
     env     = { W = "one" }
     network = false
     fixes   = [fix.second]
+    mounts  = [mount.m["one"], mount.n]
     secrets = ["W_ONE"]
     cpus    = 1
     memory  = "1GiB"
@@ -74,6 +90,13 @@ wheel "pre" {
   for_each = toset(["one"])
   prebuilt = ["%[1]s/one.whl"]
   source   = source.r["x/base"]
+}
+wheel "near" {
+  for_each = candidates
+  source = each.source
+  overlay = ["**/*.py"]
+  prebuilt = ["%[1]s/${each.rev}.whl"]
+  nearest  = 2
 }
 image "built" {
   build {
@@ -117,6 +140,7 @@ fix "second" {
 }
 fix "third" {
   detect = "seldom (seen)"
+  patches     = false
   run    = ["true # t"]
 }
 fix "fifth" { run = ["true # 5"] }
@@ -127,6 +151,7 @@ failure "rule" {
   class       = "permanent"
   remedy      = "remedy one"
   description = "failure one"
+  wrapper     = false
   retry {
     attempts = 2
     backoff  = "2s"
@@ -159,6 +184,7 @@ benchmark "b" {
   command  = "./w --bench"
   client   = each.commit.parent
   fixes    = [fix.second, fix.first]
+  mounts   = [mount.m["one"]] # b
   cpus     = 2
   memory   = "2GiB"
   quiet    = false
@@ -196,11 +222,18 @@ benchmark "b" {
     warmup  = 1
     seed    = 1
   }
+  check {
+    command = "true # check"
+    source  = source.r["x/base"]
+    same    = { "a*" = { tolerance = 0.1 } }
+    timeout = "8m"
+  }
   metrics {
     format          = "auto"
     primary         = "m"
     file            = "out-b.json"
     token_tolerance = 0.01
+    require         = { m = 1 }
     metric "m" {
       match  = "m ([0-9]+)"
       file   = "out-m.json"
@@ -230,10 +263,25 @@ report "r" {
   for_each = toset(["one"])
   of       = [compare.all]
   formats  = ["markdown"]
+  recorded = [file("one.jsonl")]
   dir      = "report"
+}
+mount "m" {
+  for_each  = toset(["one"])
+  source    = "/usr"
+  target    = "/mounted"
+  read_only = true
+  identity  = "r1"
+}
+mount "n" {
+  source   = "/usr"
+  target   = "/mounted-too"
+  identity = "s1"
 }
 task "t" {
   for_each    = toset(["one"])
+  artefact    = false
+  mounts      = [mount.m["one"]]
   inputs      = ["in/*.txt"]
   command     = "true # task"
   env         = { T = "one" }
@@ -273,7 +321,18 @@ func (e edit) in(t *testing.T, text string) string {
 var edits = map[string]edit{
 	"benchgraph.required_version":       {`">= 0.0.1"`, `">= 0.0.2"`},
 	"benchgraph.include":                {`"more/one.hcl"`, `"more/*.hcl"`},
+	"benchgraph.packs":                  {`"first-pack"`, `"second-pack"`},
+	"machine.devices":                   {"machines/one.json", "machines/two.json"},
 	"cost.gpu_hour":                     {`"A device" = 1`, `"A device" = 2`},
+	"model.parameters":                  {"8000000001", "8000000002"},
+	"model.weights":                     {"16000000001", "16000000002"},
+	"model.quantization":                {"fp8-1", "fp8-2"},
+	"model.architecture":                {"OneForCausalLM", "TwoForCausalLM"},
+	"model.max_length":                  {"8001", "8002"},
+	"model.cache":                       {"131001", "131002"},
+	"model.gated":                       {"gated        = true", "gated        = false"},
+	"model.rope":                        {"rope-1", "rope-2"},
+	"model.exists":                      {"exists       = true", "exists       = false"},
 	"variable.type":                     {"= string", "= any"},
 	"variable.default":                  {`"xx"`, `"yy"`},
 	"variable.description":              {"as any", "like any"},
@@ -293,8 +352,14 @@ var edits = map[string]edit{
 	"variant.patch":    {"patches/a.diff", "patches/b.diff"},
 	"variant.baseline": {"baseline = true", "baseline = false # now", "baseline = false\n  rev", "baseline = true\n  rev"},
 	"variant.optional": {"optional = false", "optional = true"},
+	"variant.protect":  {`["tests/**"]`, `["tests/*"]`},
 	"variant.params":   {`unused = "two"`, `unused = "other"`},
 
+	"mount.for_each":       {`toset(["one"])` + "\n  source", `toset(["one", "two"])` + "\n  source"},
+	"mount.source":         {`source    = "/usr"`, `source    = "/etc"`},
+	"mount.target":         {`"/mounted"`, `"/elsewhere"`},
+	"mount.read_only":      {"read_only = true", "read_only = false"},
+	"mount.identity":       {`"r1"`, `"r2"`},
 	"fetch.for_each":       {`toset(["one"])` + "\n  url", `toset(["one", "two"])` + "\n  url"},
 	"fetch.url":            {"/loose", "/other"},
 	"fetch.sha256":         {"e3b0c4", "e3b0c5"},
@@ -302,11 +367,14 @@ var edits = map[string]edit{
 	"wheel.source":         {"source   = each.source", `source   = source.r["x/base"]`},
 	"wheel.prebuilt":       {"/one.whl", "/two.whl"},
 	"wheel.overlay":        {`"*.py"`, `"*.txt"`},
+	"wheel.nearest":        {"nearest  = 2", "nearest  = 3"},
 	"wheel.outputs":        {`"w*"`, `"w"`},
 	"wheel.fixes":          {"fixes    = [fix.first]\n  build", "fixes    = []\n  build"},
+	"wheel.build.inputs":   {`inputs  = ["in/one.txt"]`, `inputs  = ["in/two.txt"]`},
 	"wheel.build.image":    {"image   = null", "image   = image.built"},
 	"wheel.build.command":  {"echo ${local.greeting}", "echo the ${local.greeting}"},
 	"wheel.build.env":      {`W = "one"`, `W = "two"`},
+	"wheel.build.mounts":   {`[mount.m["one"], mount.n]`, "[mount.n]"},
 	"wheel.build.fixes":    {"fixes   = [fix.second]", "fixes   = []"},
 	"wheel.build.network":  {"network = false", "network = true"},
 	"wheel.build.secrets":  {"W_ONE", "W_TWO"},
@@ -330,6 +398,7 @@ var edits = map[string]edit{
 
 	"fix.when":         {`used == "yes"`, `used == "no"`},
 	"fix.detect":       {"seldom (seen)", "often (seen)"},
+	"fix.patches":      {"patches     = false", "patches     = true"},
 	"fix.run":          {"true # f\"", "true # g\""},
 	"fix.env":          {`F = "one"`, `F = "two"`},
 	"fix.pip":          {"pip         = []", `pip         = ["x==1"]`},
@@ -347,6 +416,7 @@ var edits = map[string]edit{
 	"failure.class":          {`"permanent"`, `"transient"`},
 	"failure.remedy":         {"remedy one", "remedy two"},
 	"failure.description":    {"failure one", "failure two"},
+	"failure.wrapper":        {"wrapper     = false", "wrapper     = true"},
 	"failure.retry.attempts": {"attempts = 2", "attempts = 3"},
 	"failure.retry.backoff":  {`"2s"`, `"3s"`},
 	"skip.for_each":          {`["x/agent"])` + "\n  when     = 1", `["x/agent", "x/base"])` + "\n  when     = 1"},
@@ -363,6 +433,7 @@ var edits = map[string]edit{
 	"benchmark.env":                     {`B = "one"`, `B = "two"`},
 	"benchmark.command":                 {"--bench", "--bench --more"},
 	"benchmark.client":                  {"client   = each.commit.parent", "client   = each.commit.rev"},
+	"benchmark.mounts":                  {`[mount.m["one"]] # b`, "[mount.n]"},
 	"benchmark.fixes":                   {"[fix.second, fix.first]", "[fix.second]"},
 	"benchmark.cpus":                    {"cpus     = 2", "cpus     = 1"},
 	"benchmark.memory":                  {`memory   = "2GiB"`, `memory   = "3GiB"`},
@@ -394,10 +465,15 @@ var edits = map[string]edit{
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},
 	"benchmark.design.warmup":           {"warmup  = 1", "warmup  = 2"},
 	"benchmark.design.seed":             {"seed    = 1", "seed    = 2"},
+	"benchmark.check.command":           {"true # check", "true # other check"},
+	"benchmark.check.source":            {`source  = source.r["x/base"]`, `source  = source.r["x/agent"]`},
+	"benchmark.check.same":              {"tolerance = 0.1 }", "tolerance = 0.2 }"},
+	"benchmark.check.timeout":           {`"8m"`, `"9m"`},
 	"benchmark.metrics.format":          {`"auto"`, `"regex"`},
 	"benchmark.metrics.primary":         {`primary         = "m"`, `primary         = "j"`},
 	"benchmark.metrics.file":            {"out-b.json", "out-c.json"},
 	"benchmark.metrics.token_tolerance": {"token_tolerance = 0.01", "token_tolerance = 0.02"},
+	"benchmark.metrics.require":         {"require         = { m = 1 }", "require         = { m = 2 }"},
 	"benchmark.metrics.metric.match":    {"m ([0-9]+)", "m: ([0-9]+)"},
 	"benchmark.metrics.metric.json":     {`"a.b"`, `"a.c"`},
 	"benchmark.metrics.metric.file":     {"out-m.json", "out-n.json"},
@@ -413,9 +489,10 @@ var edits = map[string]edit{
 	"report.for_each":    {`toset(["one"])` + "\n  of       =", `toset(["one", "two"])` + "\n  of       ="},
 	"report.of":          {"[compare.all]", "[compare.bare]"},
 	"report.formats":     {`["markdown"]`, `["json"]`},
+	"report.recorded":    {"one.jsonl", "two.jsonl"},
 	"report.dir":         {`"report"`, `"elsewhere"`},
 
-	"task.for_each":    {`toset(["one"])` + "\n  inputs", `toset(["one", "two"])` + "\n  inputs"},
+	"task.for_each":    {`toset(["one"])` + "\n  artefact", `toset(["one", "two"])` + "\n  artefact"},
 	"task.inputs":      {"in/*.txt", "in/one.txt"},
 	"task.command":     {"true # task", "true # other task"},
 	"task.env":         {`T = "one"`, `T = "two"`},
@@ -433,5 +510,7 @@ var edits = map[string]edit{
 	"task.estimate":    {`"7s"`, `"70s"`},
 	"task.quiet":       {"quiet       = true", "quiet       = false"},
 	"task.network":     {"network     = false", "network     = true"},
+	"task.mounts":      {`mounts      = [mount.m["one"]]`, "mounts      = [mount.n]"},
+	"task.artefact":    {"artefact    = false", "artefact    = true"},
 	"task.description": {"task one", "task two"},
 }

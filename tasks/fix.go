@@ -59,14 +59,22 @@ func (p *Project) indexFixes() {
 	slices.SortFunc(p.unlisted, func(a, b hclspec.Address) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// due are the eligible fixes that are to be applied for a candidate: where the file says when, or where one was learnt
-// from a failure of any variant of its commit. A fix comes after those that it names.
-func (p *Project) due(eligible []hclspec.Address, candidate string) []fix.Due {
-	return p.dueFor(eligible, candidate, func(fix string) bool { return p.learnt(fix, candidate) })
+// onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
+func (p *Project) onHost(listed ...[]hclspec.Address) []hclspec.Address {
+	if all := slices.Concat(listed...); len(all) > 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(p.unlisted), func(a hclspec.Address) bool { return p.fixes[a].InImage })
+}
+
+// due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
+// was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
+func (p *Project) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
+	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.learnt(fix, block, candidate) })
 }
 
 // dueFor is due with a say in what counts as learnt.
-func (p *Project) dueFor(eligible []hclspec.Address, candidate string, learnt func(fix string) bool) []fix.Due {
+func (p *Project) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string, learnt func(fix string) bool) []fix.Due {
 	var due []fix.Due
 	var visit func(a hclspec.Address)
 	seen := map[hclspec.Address]bool{}
@@ -79,11 +87,8 @@ func (p *Project) dueFor(eligible []hclspec.Address, candidate string, learnt fu
 		for _, before := range f.After {
 			visit(before)
 		}
-		c, ok := f.Cases[candidate]
-		if !ok {
-			c = f.Cases[""]
-		}
-		if c.When || learnt(a.Name) {
+		c, ok := f.Case(block, candidate)
+		if ok && (c.When || learnt(a.Name)) {
 			one := fix.Due{Fix: f, FixCase: c}
 			for _, file := range c.Files {
 				one.Digests = append(one.Digests, p.known[fix.Source(file)].SHA256)
@@ -117,14 +122,27 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 	return nil
 }
 
-func (p *Project) learnt(fix, candidate string) bool {
+func (p *Project) learnt(fix string, block hclspec.Address, candidate string) bool {
 	commit, _, _ := strings.Cut(candidate, "/")
-	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit })
+	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit && isAt(l, block) })
 }
 
-// enter opens a shell in an image, or on the host when that is the zero Address. From its failures those of the allowed
-// fixes may be learnt that are not applied yet.
-func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at shell.Place, allowed []hclspec.Address, applied []fix.Due) (*fix.Shell, error) {
+// isAt reports whether a fix was learnt for a block.
+func isAt(l hclspec.LearntFix, block hclspec.Address) bool {
+	return l.At == "" || l.At == blockOf(block)
+}
+
+// blockOf names the block of an address: kind.name. The build of a wheel belongs to the wheel.
+func blockOf(a hclspec.Address) string {
+	if a.Kind == "build" {
+		a.Kind = "wheel"
+	}
+	return a.Kind + "." + a.Name
+}
+
+// enter opens a shell in an image, or on the host when that is the zero Address. From its failures those of the cures may
+// be learnt that are not applied yet.
+func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
 	if image != (hclspec.Address{}) {
 		rec, err := images.Read(r.Input(env, image).Entry)
 		if err != nil {
@@ -132,18 +150,7 @@ func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at
 		}
 		at.Image = rec.ForShell()
 	}
-	return fix.Open(p.shells, env, r, at, p.Spec.Dir, p.fixesAt(allowed), applied)
-}
-
-// fixesAt are the fixes with these addresses.
-func (p *Project) fixesAt(addresses []hclspec.Address) []*hclspec.Fix {
-	var all []*hclspec.Fix
-	for _, a := range addresses {
-		if f := p.fixes[a]; f != nil {
-			all = append(all, f)
-		}
-	}
-	return all
+	return fix.Open(p.shells, env, r, at, p.Spec.Dir, fixesOf(cures), applied)
 }
 
 // gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's fix

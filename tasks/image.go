@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/download"
 	"github.com/benchgraph/benchgraph/internal/fix"
 	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/shell"
@@ -72,7 +74,7 @@ func (p *Project) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnos
 // resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a registry
 // can tell, the image is blocked, and asked about again with the next plan.
 func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
-	p.unresolved = map[string]string{}
+	p.unresolved = map[string]unknownImage{}
 	missing, diags := p.missingImages(ctx)
 	if len(missing) == 0 || diags.HasErrors() {
 		return false, diags
@@ -86,14 +88,19 @@ func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	var g errgroup.Group
 	g.SetLimit(8)
 	changed := false
+	var unanswered []wantedImage
 	for _, w := range missing {
 		g.Go(func() error {
-			pin, err := p.resolveImage(ctx, w.name)
+			pin, open, err := p.resolveImage(ctx, w.name)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				why := strings.TrimPrefix(err.Error(), w.name+": ") // a registry's error begins with the name, an engine's does not
-				p.unresolved[w.name] = fmt.Sprintf("image %s is not known: %s", w.name, why)
+				p.unresolved[w.name] = unknownImage{fmt.Sprintf("image %s is not known: %s", w.name, why), open}
+				if open {
+					unanswered = append(unanswered, w)
+					return nil
+				}
 				d := problem(w.at, "Image cannot be resolved", fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
 				d.Severity = hcl.DiagWarning
 				diags = append(diags, d)
@@ -112,41 +119,86 @@ func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 		return changed, append(diags, problem(missing[0].at, "Image cannot be resolved", context.Cause(ctx).Error()))
 	}
 	slices.SortFunc(diags, func(a, b *hcl.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
-	return changed, diags
+	return changed, append(diags, p.unansweredImages(unanswered)...)
 }
 
-func (p *Project) resolveImage(ctx context.Context, name string) (docker.Pin, error) {
+// unansweredImages is one warning for all images of which nobody could be asked.
+func (p *Project) unansweredImages(list []wantedImage) hcl.Diagnostics {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b wantedImage) int { return strings.Compare(a.name, b.name) })
+	others := ""
+	if n := len(list) - 1; n > 0 {
+		others = fmt.Sprintf(" The same holds for %d more.", n)
+	}
+	d := problem(list[0].at, "Image cannot be resolved", fmt.Sprintf("Unverified: %s.%s Nodes that need such an image are blocked here; the next plan asks again.",
+		p.unresolved[list[0].name].why, others))
+	d.Severity = hcl.DiagWarning
+	return hcl.Diagnostics{d}
+}
+
+// unknownImage says why nobody knows which image a name means.
+type unknownImage struct {
+	why  string
+	open bool // nobody could be asked from here: another machine may know
+}
+
+// resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
+func (p *Project) resolveImage(ctx context.Context, name string) (pin docker.Pin, open bool, err error) {
 	if p.Engine == nil {
-		return docker.Pin{}, images.ErrNoEngine
+		return docker.Pin{}, true, images.ErrNoEngine
 	}
-	if p.Offline {
-		_, err := p.Engine.Image(ctx, name)
-		if docker.IsNoImage(err) {
-			return docker.Pin{}, fmt.Errorf("%w, and -offline forbids to ask its registry", err)
-		}
+	if _, err := p.Engine.Image(ctx, name); !docker.IsNoImage(err) {
+		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
+		return pin, p.lacks() != "", err
+	} else if p.Offline {
+		return docker.Pin{}, true, fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
 	}
-	return p.Engine.Resolve(ctx, name)
+	parsed, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		pin, err = p.Engine.Resolve(ctx, name)
+		return pin, false, err
+	}
+	err = p.asker.Ask(ctx, reference.Domain(parsed), func(ctx context.Context) (bool, error) {
+		var err error
+		pin, err = p.Engine.Resolve(ctx, name)
+		failed, ok := errors.AsType[*docker.RegistryError](err)
+		return !ok || !failed.Passing(), err
+	})
+	if unverified, ok := errors.AsType[*download.Unverified](err); ok {
+		return pin, true, unverified.Err
+	}
+	return pin, false, err
 }
 
 // addImage adds the node of an image, and that of pushing it.
 func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
-	t := &images.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: b.fixesAt(b.eligible(s.Fixes)), Fixes: b.dueIn(s)}
+	if s.Out != nil {
+		b.addOut(s.Block)
+		return nil
+	}
+	t := &images.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: fixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
 	t.Refs.Add(s.Install...)
 	fix.Refer(&t.Refs, t.Fixes)
 	t.Refs.AddCommand(s.Verify)
-	problem := b.unresolved[s.From]
+	unknown := b.unresolved[s.From]
 	if s.Build != nil {
 		var err error
-		if problem, err = b.readContext(ctx, t); err != nil {
+		if unknown, err = b.readContext(ctx, t); err != nil {
 			return fmt.Errorf("%s: %w", s.Address, err)
 		}
 	}
 	n := b.add(s.Block, t, t.Refs)
 	n.Lacks = b.lacks
-	if problem != "" && n.Exclude.Action == "" {
-		n.Exclude = blocked("%s", problem)
+	switch {
+	case unknown.open: // this machine lacks the image; a plan for another one goes on
+		n.Lacks = func() string { return unknown.why }
+		alsoLacks(n, b.lacks)
+	case unknown.why != "" && n.Exclude.Action == "":
+		n.Exclude = blocked("%s", unknown.why)
 	}
 	if s.Push != "" {
 		b.addPush(s)
@@ -162,8 +214,9 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	if candidate == "" && b.commits[s.Address.Key] != nil {
 		candidate = s.Address.Key
 	}
-	due := b.dueFor(b.eligible(s.Fixes), candidate, func(fix string) bool {
-		return b.learnt(fix, candidate) || candidate == "" && !b.begun[s.Address] && len(b.Lock.Fixes[fix]) > 0
+	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
+		any := func(l hclspec.LearntFix) bool { return isAt(l, s.Address) }
+		return b.learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] && slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
 		due = fix.Without(due, b.dueIn(base))
@@ -218,18 +271,18 @@ func (p *Project) ownFiles() []string {
 	return own
 }
 
-// readContext finds out what an image is built from, or why it cannot be.
-func (b *builder) readContext(ctx context.Context, t *images.Task) (problem string, err error) {
+// readContext finds out what an image is built from, and whether one of its bases is not known.
+func (b *builder) readContext(ctx context.Context, t *images.Task) (unknown unknownImage, err error) {
 	if t.Context, err = b.readBuild(ctx, t.Spec.Build, b.ownFiles()); err != nil {
-		return "", err
+		return unknown, err
 	}
 	for _, name := range t.Context.Bases {
 		t.Bases = append(t.Bases, b.base(name))
-		if why := b.unresolved[name]; why != "" {
-			problem = why
+		if base, ok := b.unresolved[name]; ok {
+			unknown = base
 		}
 	}
-	return problem, nil
+	return unknown, nil
 }
 
 // addPush adds the node that pushes an image.

@@ -47,7 +47,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if err := os.Mkdir(l.out, 0o755); err != nil {
 		return err
 	}
-	l.sh, err = l.enter(dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
+	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if ran != nil {
 		return l.sh.Secrets.Conceal(ran)
 	}
-	primary, err := sample.Primary(l.m.bench.Metrics, l.out)
+	primary, err := sample.Primary(l.m.bench.Metrics, l.m.bench.Command, l.out)
 	if err != nil {
 		return l.sh.Excused(err)
 	}
@@ -69,11 +69,15 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 
 // enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result for what
 // they write to $OUT.
-func (l *lifecycle) enter(dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
+func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
 	b := l.m.bench
+	mounts, err := l.t.p.openMounts(ctx, b.Mounts, image != hclspec.Address{})
+	if err != nil {
+		return nil, err
+	}
 	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
-		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true, Network: b.Network, Env: b.Env, Secrets: b.Secrets,
-	}, l.m.allowed, l.m.built)
+		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true, Network: b.Network, Env: b.Env, Secrets: b.Secrets, Mounts: mounts,
+	}, l.m.cures, l.m.built)
 }
 
 // admit looks at what the lifecycle left.
@@ -133,7 +137,7 @@ func (l *lifecycle) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if own, err = l.enter(dir, serverDir, hclspec.Address{}, l.m.bench.Image); err != nil {
+		if own, err = l.enter(ctx, dir, serverDir, hclspec.Address{}, l.m.bench.Image); err != nil {
 			return err
 		}
 		if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
@@ -189,7 +193,10 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	}
 	l.sum = sha256.New()
 	err = l.client(ctx, server, io.MultiWriter(stdout, l.sum))
-	return errors.Join(err, stdout.Close())
+	if err := errors.Join(err, stdout.Close()); err != nil {
+		return err
+	}
+	return l.check(ctx, server)
 }
 
 // client runs the measured command.

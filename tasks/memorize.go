@@ -17,7 +17,7 @@ import (
 // Memorize keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not
 // tell whether it still holds.
 func (p *Project) Memorize(ctx context.Context, plan *engine.Plan) error {
-	if p.MemoFile == "" || len(p.given) > 0 || !p.pinned() {
+	if p.MemoFile == "" || len(p.given) > 0 || len(p.work) > 0 || p.partial || !p.pinned() {
 		return nil
 	}
 	if p.recalled != nil {
@@ -44,10 +44,15 @@ func (p *Project) Memorize(ctx context.Context, plan *engine.Plan) error {
 	return m.Write(p.MemoFile)
 }
 
-// pinned says that the plan rests on nothing that only the network knows.
+// pinned says that the plan rests on nothing that only the network knows, and on no directory that may come any time.
 func (p *Project) pinned() bool {
 	for i := range p.Spec.Wheels {
-		if w := &p.Spec.Wheels[i]; len(w.Prebuilt) > 0 && p.servedBy(w) == "" {
+		if w := &p.Spec.Wheels[i]; len(w.Prebuilt) > 0 && !p.servedBy(w).known() {
+			return false
+		}
+	}
+	for i := range p.Spec.Mounts {
+		if m := &p.Spec.Mounts[i]; m.Out == nil && p.lacksMount(m, true) != "" {
 			return false
 		}
 	}
@@ -82,6 +87,12 @@ func (p *Project) world(ctx context.Context) ([]memo.Thing, bool) {
 	for name, regular := range p.words {
 		if !regular {
 			w.presence(name, false)
+		}
+	}
+	for i := range p.Spec.Mounts {
+		if m := &p.Spec.Mounts[i]; m.Out == nil && !m.Volume {
+			t, ok := memo.DirectoryThing(p.mountSource(m), p.Spec.Reads.Began)
+			w.things, w.changed = append(w.things, t), w.changed || !ok
 		}
 	}
 	for _, dir := range p.Spec.Reads.Listed {
@@ -133,8 +144,9 @@ func (w *worldly) presence(name string, regular bool) {
 
 // writeDown fills in the nodes of a plan and the files that they depend on.
 func (p *Project) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) error {
-	known := common{Hardware: p.hardware, GPUs: p.kinds(device.GPUs{}), Own: p.ownFiles(), Spec: hclspec.Spec{
-		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, GPUHour: p.Spec.GPUHour,
+	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: p.kinds(device.GPUs{}), Own: p.ownFiles(), Spec: hclspec.Spec{
+		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour,
+		Commits: p.reported(),
 	}}
 	var err error
 	if known.Builds, err = p.knownBuilds(ctx); err != nil {
@@ -237,11 +249,11 @@ func (w *writing) node(n *memo.Node, s *engine.Step) error {
 		Excluded: s.Node.Exclude.Action == engine.Skip, Origin: s.Node.Origin,
 	}
 	w.p.found(n, s)
-	t, ok := s.Node.Task.(*commandTask)
+	r, ok := s.Node.Task.(interface{ read() []file })
 	if !ok {
 		return nil
 	}
-	for _, f := range t.files {
+	for _, f := range r.read() {
 		i, there := w.files[f.path]
 		if !there {
 			i = int32(len(w.Files))
@@ -251,7 +263,7 @@ func (w *writing) node(n *memo.Node, s *engine.Step) error {
 		w.Files[i] = memo.FileThing(f.path, f.Hashed)
 		n.Files = append(n.Files, i)
 	}
-	if t.alone() {
+	if t, ok := s.Node.Task.(*commandTask); ok && t.alone() {
 		block, err := json.Marshal(t.spec)
 		if err != nil {
 			return err
@@ -274,5 +286,5 @@ func (w *writing) indices(nodes []*engine.Node) []int32 {
 
 // alone says that the task can be made anew from its block and the addresses in it.
 func (t *commandTask) alone() bool {
-	return t.spec.Candidate == "" && t.spec.Source == hclspec.Address{} && t.spec.Image == hclspec.Address{} && len(t.allowed) == 0
+	return len(t.spec.Mounts) == 0 && t.spec.Candidate == "" && t.spec.Source == hclspec.Address{} && t.spec.Image == hclspec.Address{} && len(t.cures) == 0
 }

@@ -31,10 +31,13 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 	b := m.bench
 	var fields []stats.Field
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
-	// A candidate's own artefact stands by its block alone, since it is what is measured.
+	// A candidate's own artefact stands by its block alone, since that is measured.
 	neutral := func(a hclspec.Address) string {
-		if a.Keyed && p.candidates[a.Key] != nil {
+		if p.ownArtefact(a) {
 			return "${" + a.Kind + "." + a.Name + "}"
+		}
+		if a.Keyed && p.candidates[a.Key] != nil { // data that each variant has for itself: the same for all when it is the same work
+			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.work[a.String()])
 		}
 		return content(a)
 	}
@@ -44,7 +47,7 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 		add("client", content(b.Client))
 	}
 	for _, item := range b.Data {
-		add("data "+item.Name, neutral(item.Ref))
+		add("data "+item.Label(), neutral(item.Ref))
 	}
 	addEnv := func(prefix string, env map[string]hclspec.Text) {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -55,6 +58,9 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 	if srv := b.Server; srv != nil {
 		add("server", expandCommand(srv.Command, neutral))
 		addEnv("server env ", srv.Env)
+	}
+	for _, m := range p.mountsAt(b.Mounts) {
+		add("mount "+m.Target, m.Identity)
 	}
 	if b.Image != (hclspec.Address{}) {
 		add("runs in", neutral(b.Image))

@@ -9,9 +9,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -22,12 +24,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/download"
 	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/history"
 	"github.com/benchgraph/benchgraph/internal/images"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/memo"
 	"github.com/benchgraph/benchgraph/internal/room"
 	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/preflight"
 )
 
 // Store is what a project needs of the store.
@@ -42,6 +47,7 @@ type Store interface {
 // Config is what a project works with. All of it comes from main; nothing else is read from the environment.
 type Config struct {
 	StateDir   string // absolute; holds mirrors and logs
+	StoreDir   string // absolute; of the store: nothing of it is mounted
 	Store      Store
 	Journal    *cache.Journal
 	Stat       *cache.StatCache
@@ -51,6 +57,7 @@ type Config struct {
 	ImageLocks string            // directory by which the applies of one user leave each other's images alone; empty: they do not
 	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
+	Elsewhere  *Elsewhere     // the machine that is planned for; nil: this one
 	GPUs       *device.Driver // by which samples are watched; nil: they are not
 	Clocks     *device.Clocks // of its devices; nil: they are not locked
 	HTTP       *http.Client   // for downloads
@@ -58,6 +65,7 @@ type Config struct {
 	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
 	Load       Loader
+	History    *history.Cache // what Load asks of the histories of repos; nil: nothing
 	Render     Renderer
 	Offline    bool      // reach no network
 	Locked     bool      // refuse to change the lock
@@ -72,7 +80,7 @@ type Config struct {
 type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
 
 // Renderer renders what a report node found, as files by name.
-type Renderer func(found []judge.Findings, name string, formats []string) (map[string][]byte, error)
+type Renderer func(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
 
 // Project is a spec with everything that its graph is made from.
 type Project struct {
@@ -80,12 +88,18 @@ type Project struct {
 	Spec *hclspec.Spec
 	Lock *hclspec.Lock
 
+	asker      *download.Asker // asks hosts what planning must know
+	wheels     wheelLookup     // what is known of the wheels of the file
+	warnings   hcl.Diagnostics // of the last reading of the files: warnings
+	verifying  sync.Mutex      // held while the files of a mount are read
 	mirrorsMu  sync.Mutex
 	mirrors    map[string]*git.Mirror // by repo name
 	trees      map[string]string      // by commit: its tree
 	shells     shell.Config           // by which nodes run commands
 	fixes      map[hclspec.Address]*hclspec.Fix
 	unlisted   []hclspec.Address             // fixes that no block lists
+	unsaved    bool                          // the lock has fixes that were learnt from remembered failures
+	recognized map[string]bool               // attempts whose logs were searched for fixes that were declared since
 	candidates map[string]*hclspec.Candidate // by key
 	rank       map[string]int                // place of each candidate in the file
 	groups     []*group
@@ -99,17 +113,30 @@ type Project struct {
 	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
 	blocks     map[string]int              // by group: how many blocks are asked for
+	alone      map[string]map[string]bool  // by group: the members that are measured by themselves, by name; nil: none is
 	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
+	causes     map[string]cause            // by benchmark instance: the failure for which it was dropped
+	issues     map[string]absence          // by benchmark instance: the known issue that was found after it was measured
 	known      map[string]file             // files of the project that tasks read, as they were when they were first looked at
+	misfits    map[string]string           // by task: why what is stored cannot be laid out as it asks for it
 	words      map[string]bool             // words of commands: whether the project had a file of that name
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
 	room       *room.Room                  // for images
 	maker      *images.Maker               // of images
-	unresolved map[string]string           // by name of an image: why nobody knows which one it is
+	unlike     error                       // what Unlike tells
+	unresolved map[string]unknownImage     // by name of an image: why nobody knows which one it is
 	builds     map[string]images.Context   // of image builds, as they were when they were first looked at
 	lacks      func() string               // why there is no container engine, asked once; empty: there is one
 	canaries   canaries                    // of blocks that count
+	artefacts  map[hclspec.Address]bool    // tasks whose results are measured
+	work       map[string]string           // by address of a task or download of one candidate: its key, where that of another variant differs
+	machines   []Elsewhere                 // of the file; nil: not read yet
+	machineOf  map[string]string           // by address, of the last plan: the machine of the file that can run what this one is too small for
+	partial    bool                        // the last plan is without what waits for another machine
+	lacking    map[string]func() string    // what this machine lacks for nodes of a plan for another one, by address
+	findings   []preflight.Finding         // of the preflight
+	refused    refusals                    // what they take out
 	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
 }
 
@@ -120,14 +147,20 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		models:   map[string]*regexp.Regexp{},
 		regained: map[string]bool{},
 		given:    map[cache.Key]cache.Attempt{},
-		blocks:   map[string]int{},
+		blocks:   map[string]int{}, recognized: map[string]bool{},
 		dropped:  map[string]absence{},
+		issues:   map[string]absence{},
+		causes:   map[string]cause{},
 		known:    map[string]file{},
+		misfits:  map[string]string{},
 		words:    map[string]bool{},
 		fixFiles: map[string]bool{},
 		patches:  map[string]string{},
 		builds:   map[string]images.Context{},
 	}
+	p.asker = download.NewAsker(download.AskOptions{
+		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
+	})
 	p.shells = shell.Config{
 		Host: c.Host, Containers: c.Containers, Engine: c.Engine, HTTP: c.HTTP, Environ: c.Environ, Secret: c.Secret,
 		Rules: sync.OnceValues(func() (shell.Rules, error) { return shell.NewRules(p.Spec.Failures) }),
@@ -155,16 +188,24 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	p.Spec = spec
+	p.Spec, p.warnings = spec, diags
 	class, _, err := device.Inventory(nil)
 	if err != nil {
 		fmt.Fprintf(p.Progress, "inventory: %v\n", err)
 	}
 	p.hardware = class.String()
-	changed, more := p.resolve(ctx)
-	diags = append(diags, more...)
+	if p.Elsewhere != nil {
+		p.hardware = p.Elsewhere.Host.Class().String()
+	}
+	changed, diags := p.resolve(ctx)
 	if changed && !diags.HasErrors() {
 		diags = append(diags, p.reload()...)
+	}
+	if !diags.HasErrors() {
+		if err := p.runPreflight(ctx); err != nil {
+			return append(diags, problem(hcl.Range{}, "Preflight", err.Error()))
+		}
+		diags = append(slices.Clip(p.warnings), diags...)
 	}
 	return diags
 }
@@ -175,7 +216,7 @@ func (p *Project) reload() hcl.Diagnostics {
 	if diags.HasErrors() {
 		return diags
 	}
-	p.Spec = spec
+	p.Spec, p.warnings = spec, diags
 	return nil
 }
 
@@ -185,14 +226,27 @@ type PlanOptions struct {
 	Exclude     func(address string) bool
 	Replace     func(address string) bool
 	RetryFailed bool
+	Here        bool // without what waits for another machine
 	AsIs        bool // for showing how things stand: failures that an apply would try again count, too
 }
+
+// measures says whether a plan with these options may measure a group.
+func (o *PlanOptions) measures(g *group) bool {
+	return slices.ContainsFunc(g.trials, func(t judge.Block) bool {
+		at := t.At.String()
+		return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
+	})
+}
+
+// Unlike is the error for variants that the file measures in different ways, as the last plan found them: a *stats.RefusedError.
+// Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
+func (p *Project) Unlike() error { return p.unlike }
 
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.maker.Forget()
-	p.missed = nil
+	p.missed, p.alone = nil, nil
 	for {
 		graph, err := p.graph(ctx)
 		if err != nil {
@@ -206,17 +260,42 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 		if err != nil {
 			return nil, err
 		}
+		if !changed && !o.AsIs {
+			changed, err = p.relearn(ctx, whole)
+		}
+		if err != nil {
+			return nil, err
+		}
 		if changed {
 			continue
+		}
+		if p.recalled == nil { // else nothing differed when it was remembered
+			p.noteWork(whole)
+			p.unlike = p.differ(o.measures)
+		}
+		if p.alone == nil && o.Target != nil {
+			if p.alone = p.targetedAlone(whole, o.Target); p.alone != nil {
+				continue
+			}
 		}
 		failed, err := p.failedBlocks(ctx, whole, o)
 		if err != nil {
 			return nil, err
 		}
-		if o.Target == nil && o.Exclude == nil && len(failed) == 0 {
+		waits := map[string]string{}
+		if o.Here {
+			waits = p.Waits(whole)
+			maps.Copy(waits, p.postponed(whole))
+		}
+		p.partial = len(waits) > 0
+		p.noteWaits(whole)
+		if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
 			return whole, nil
 		}
 		part, err := graph.Subset(o.Target, o.Exclude)
+		if err == nil && len(waits) > 0 {
+			part, err = part.Subset(nil, func(address string) bool { return waits[address] != "" })
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +308,7 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	return engine.PlanOptions{
-		Store: p.Store, Journal: p.Journal, Pool: p.Pool,
+		Store: p.Store, Journal: p.Journal, Pool: p.planningPool(),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given,
 	}
 }

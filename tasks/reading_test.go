@@ -131,7 +131,13 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 		_, err := p.Apply(ctx, tasks.ApplyOptions{RunID: "retry", PlanOptions: tasks.PlanOptions{RetryFailed: true}})
 		must(t, err)
 	})
-	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Win, "c/two": stats.Loss})
+	// A candidate that was tried again until it passed has no win.
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Loss})
+	for _, row := range s.ledger() {
+		if a := row.Attempts; row.Candidate == "c/one" && (a.Replaced != 4 || a.Lost("one") != 1 || !strings.Contains(row.Reason, "survivorship")) {
+			t.Errorf("%+v: %s", a, row.Reason)
+		}
+	}
 }
 
 func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
@@ -282,7 +288,9 @@ fix "fast" {
 	s.allow = []string{"fix fast"}
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Win, "c/two": stats.Loss})
 	for _, row := range s.ledger() {
-		if labelled := slices.ContainsFunc(row.Caveats, func(c string) bool { return strings.Contains(c, "fix fast") && strings.Contains(c, "differ") }); row.Candidate == "c/one" && !labelled {
+		if labelled := slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool {
+			return strings.Contains(c.Text, "fix fast") && strings.Contains(c.Text, "differ")
+		}); row.Candidate == "c/one" && !labelled {
 			t.Errorf("what was let through is not labelled: %q", row.Caveats)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/memo"
+	"github.com/benchgraph/benchgraph/preflight"
 )
 
 // recalled is a plan of an earlier process, and what has changed since.
@@ -29,6 +30,8 @@ type common struct {
 	GPUs     []string // kinds, of all devices
 	Builds   []knownBuild
 	Own      []string // what benchgraph writes into the project
+
+	Findings []preflight.Finding
 }
 
 // knownBuild is what an image is built from, and a digest of what that was.
@@ -83,7 +86,7 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 	if !p.sameBuilds(ctx, &known) || !p.sameImages(ctx, m) || !p.stillFits(m) {
 		return nil, false
 	}
-	p.hardware = known.Hardware
+	p.hardware, p.findings = known.Hardware, known.Findings
 	p.recalled = &recalled{Memo: m, changed: changed, fresh: !check.Refreshed.Load()}
 	p.recalled.stands()
 	return p, true
@@ -92,7 +95,7 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 // sameHardware says whether samples would be of the same class of machine as when the memo was made.
 func sameHardware(m *memo.Memo, c Config, was *common) bool {
 	for i := range m.Nodes {
-		if m.Nodes[i].Kind == "trial" {
+		if m.Nodes[i].Kind == "trial" || len(was.Findings) > 0 { // some of which are about devices
 			class, _, err := device.Inventory(nil)
 			return err == nil && class.String() == was.Hardware && slices.Equal(c.kinds(device.GPUs{}), was.GPUs)
 		}

@@ -6,20 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/download"
 	"github.com/benchgraph/benchgraph/internal/git"
 )
-
-// builtHere stands in the lock for: no prebuilt source serves this wheel.
-const builtHere = "build"
 
 // resolve pins what the lock does not pin yet: revisions, the parts of trees outside overlays, the sources of wheels.
 // It returns whether the lock changed.
@@ -29,6 +26,12 @@ func (p *Project) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 			return false, diags
 		}
 	}
+	p.asker.Begin()
+	defer func() {
+		if err := p.asker.Save(); err != nil {
+			fmt.Fprintf(p.Progress, "%v\n", err)
+		}
+	}()
 	revs, diags := p.resolveRevisions(ctx)
 	if diags.HasErrors() {
 		return false, diags
@@ -38,12 +41,16 @@ func (p *Project) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 			return false, append(diags, more...)
 		}
 	}
+	asked, more := p.resolveHistory(ctx)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return false, diags
+	}
 	outsides, more := p.resolveOutsides(ctx)
 	diags = append(diags, more...)
 	wheels, more := p.resolveWheels(ctx)
 	diags = append(diags, more...)
 	images, more := p.resolveImages(ctx)
-	return revs || outsides || wheels || images, append(diags, more...)
+	return revs || asked || outsides || wheels || images, append(diags, more...)
 }
 
 // wantedRev is a revision that the file names, and where.
@@ -69,7 +76,7 @@ func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) 
 		found, more := p.lookUp(ctx, repo, missing)
 		diags = append(diags, more...)
 		for rev, r := range found {
-			p.lockOf(repo.Address.Name).Revs[rev] = hclspec.RevLock{Commit: r.Commit, Tree: r.Tree}
+			p.lockOf(repo.Address.Name).Revs[rev] = r
 			changed = true
 		}
 	}
@@ -77,7 +84,8 @@ func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) 
 	return changed, diags
 }
 
-// forgetMoved drops the pins of repos that are now taken from somewhere else. It returns whether there were any.
+// forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are written in
+// full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
 func (p *Project) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]hclspec.RepoLock{}
@@ -89,12 +97,24 @@ func (p *Project) forgetMoved() bool {
 		if ok && l.Location == location {
 			continue
 		}
-		moved = moved || len(l.Revs) > 0
-		p.Lock.Repos[name] = hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: map[string]map[string]string{}}
+		kept := hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: l.Outside, Described: l.Described}
+		for rev, pin := range l.Revs {
+			if commit := strings.TrimSuffix(rev, "^"); fullRevision.MatchString(commit) && pin.Unknown == "" {
+				kept.Revs[rev] = pin
+			}
+		}
+		if kept.Outside == nil {
+			kept.Outside = map[string]map[string]string{}
+		}
+		moved = moved || len(kept.Revs) < len(l.Revs)
+		p.Lock.Repos[name] = kept
 	}
 	p.indexTrees()
 	return moved
 }
+
+// fullRevision matches the hash of a commit, whole.
+var fullRevision = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 func (p *Project) lockOf(repo string) hclspec.RepoLock {
 	l := p.Lock.Repos[repo]
@@ -122,27 +142,33 @@ func (p *Project) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	var missing []wantedRev
 	seen := map[string]bool{}
 	want := func(rev string, at hcl.Range) {
-		if rev != "" && p.trees[rev] == "" && !seen[rev] {
+		if rev != "" && p.trees[rev] == "" && !seen[rev] && p.lockOf(repo.Address.Name).Revs[rev].Unknown == "" {
 			seen[rev] = true
 			missing = append(missing, wantedRev{rev, at})
 		}
 	}
 	for _, c := range p.Spec.Commits {
-		if c.Repo == repo.Address {
+		if c.Repo == repo.Address && c.Out == nil {
 			want(c.Rev, c.RevRange)
 			want(c.Parent, c.ParentRange)
 		}
 	}
+	for _, r := range p.Spec.Revisions {
+		if r.Repo == repo.Address {
+			want(r.Rev, repo.Range)
+		}
+	}
 	for _, s := range p.Spec.Sources {
-		if s.Repo == repo.Address {
+		if s.Repo == repo.Address && s.Out == nil {
 			want(s.Rev, s.RevRange)
 		}
 	}
 	return missing
 }
 
-// lookUp asks the repo for revisions. Each unknown one is a diagnostic of its own.
-func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]git.Resolved, hcl.Diagnostics) {
+// lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that, and whatever
+// the revision is needed for has a mistake.
+func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock, hcl.Diagnostics) {
 	mirror, err := p.mirror(ctx, repo.Address)
 	if err != nil {
 		return nil, hcl.Diagnostics{problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, err))}
@@ -152,26 +178,21 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 		revs[i] = w.rev
 	}
 	fmt.Fprintf(p.Progress, "resolving %d revisions of %s\n", len(revs), repo.Address)
-	found, err := mirror.Resolve(ctx, revs)
+	end := p.asker.Watch(repo.URL+repo.Path, "revisions of "+repo.Address.String())
+	resolved, err := mirror.Resolve(ctx, revs)
+	end()
+	found := map[string]hclspec.RevLock{}
+	for rev, r := range resolved {
+		found[rev] = hclspec.RevLock{Commit: r.Commit, Tree: r.Tree}
+	}
 	var diags hcl.Diagnostics
-	unknowns := map[string]bool{}
 	for _, e := range unjoin(err) {
 		var unknown *git.UnknownRev
 		if errors.As(e, &unknown) {
-			unknowns[unknown.Rev] = true
-		}
-	}
-	for _, e := range unjoin(err) {
-		var unknown *git.UnknownRev
-		if !errors.As(e, &unknown) {
-			diags = append(diags, problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, e)))
+			found[unknown.Rev] = hclspec.RevLock{Unknown: unknownText(repo, unknown)}
 			continue
 		}
-		if commit, ok := strings.CutSuffix(unknown.Rev, "^"); ok && unknowns[commit] {
-			continue // the same mistake once more: what is not there has no parent
-		}
-		i := slices.IndexFunc(missing, func(w wantedRev) bool { return w.rev == unknown.Rev })
-		diags = append(diags, problem(missing[max(i, 0)].at, "Unknown revision", unknownText(repo, unknown)))
+		diags = append(diags, problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, e)))
 	}
 	return found, diags
 }
@@ -271,7 +292,9 @@ func (p *Project) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
 		if err != nil {
 			return false, hcl.Diagnostics{problem(w.Range, "Repository cannot be read", err.Error())}
 		}
+		end := p.asker.Watch(p.lockOf(key.repo.Name).Location, "trees of "+key.repo.String())
 		digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)
+		end()
 		if err != nil {
 			return false, hcl.Diagnostics{problem(w.Range, "Tree cannot be read", fmt.Sprintf("%s: %v", w.Address, err))}
 		}
@@ -292,71 +315,91 @@ func (p *Project) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	var open []*hclspec.Wheel
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
-		if len(w.Prebuilt) > 0 && p.servedBy(w) == "" {
+		if len(w.Prebuilt) > 0 && !p.servedBy(w).known() {
 			open = append(open, w)
 		}
 	}
-	if len(open) == 0 || p.Offline {
+	if len(open) == 0 || p.Locked && p.Offline {
 		return false, nil
 	}
 	if p.Locked {
 		return false, hcl.Diagnostics{problem(open[0].Range, "Lock file is incomplete",
 			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. Run without -locked once and commit the lock file.", open[0].Address))}
 	}
-	var mu sync.Mutex
-	var diags hcl.Diagnostics
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(16)
-	changed := false
-	for _, w := range open {
-		g.Go(func() error {
-			url, err := p.serving(ctx, w.Prebuilt)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				d := problem(w.Range, "Prebuilt source does not answer", fmt.Sprintf("%s: %v. It will be asked again; until then the wheel counts as to be built.", w.Address, err))
-				d.Severity = hcl.DiagWarning
-				diags = append(diags, d)
-				return nil
-			}
-			p.pinWheel(w, url)
-			changed = true
-			return nil
-		})
+	near := map[outsideOf]map[string][]git.Ancestor{}
+	if !p.Offline {
+		var diags hcl.Diagnostics
+		if near, diags = p.ancestors(ctx, open); diags.HasErrors() {
+			return false, diags
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return changed, append(diags, problem(hcl.Range{}, "Prebuilt sources", err.Error()))
+	pinned, unverified := p.askAll(ctx, open, near)
+	if ctx.Err() != nil {
+		return len(pinned) > 0, hcl.Diagnostics{problem(open[0].Range, "Prebuilt sources", context.Cause(ctx).Error())}
 	}
-	slices.SortFunc(diags, func(a, b *hcl.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
-	return changed, diags
+	return len(pinned) > 0, append(p.pinOutsides(ctx, pinned), p.tellSilence(unverified)...)
 }
 
-// servedBy is what the lock says of a wheel: the URL that serves it, builtHere, or nothing. A URL that the file no longer
-// names says nothing: it may be that of another revision.
-func (p *Project) servedBy(w *hclspec.Wheel) string {
-	url := p.Lock.Wheels[w.Address.Name][w.Address.Key]
-	if url != builtHere && !slices.Contains(w.Prebuilt, url) {
-		return ""
+// askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and the
+// others by the host that said nothing.
+func (p *Project) askAll(ctx context.Context, open []*hclspec.Wheel, near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
+	type answer struct {
+		served
+		err error
 	}
-	return url
+	answers := make([]answer, len(open))
+	once := &asked{all: map[string]func() (served, error){}}
+	var wg sync.WaitGroup
+	for i, w := range open {
+		var ancestors []git.Ancestor
+		if src := p.sourceOf(w.Source); w.Nearest > 0 && src != nil {
+			ancestors = near[outsideOf{src.Repo, patterns(w.Overlay)}][src.Rev]
+		}
+		wg.Go(func() { answers[i].served, answers[i].err = p.serving(ctx, w, ancestors, once) })
+	}
+	wg.Wait()
+	unverified = map[string][]silence{}
+	for i, w := range open {
+		if silent, ok := errors.AsType[*download.Unverified](answers[i].err); ok {
+			unverified[silent.Host] = append(unverified[silent.Host], silence{w, silent.Err})
+		} else if answers[i].err == nil {
+			p.pinWheel(w, answers[i].served)
+			pinned = append(pinned, w)
+		}
+	}
+	return pinned, unverified
 }
 
-func (p *Project) pinWheel(w *hclspec.Wheel, url string) {
-	if p.Lock.Wheels == nil {
-		p.Lock.Wheels = map[string]map[string]string{}
-	}
-	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
-	if byKey == nil {
-		byKey = map[string]string{}
-	}
-	byKey[w.Address.Key] = url
-	p.Lock.Wheels[w.Address.Name] = byKey
+// silence is a wheel of which a host did not say whether it has it.
+type silence struct {
+	wheel *hclspec.Wheel
+	why   error
 }
 
-// serving is the first of the URLs at which there is a file; builtHere when there is none at any.
-func (p *Project) serving(ctx context.Context, urls []string) (string, error) {
+// tellSilence warns once of each host. Offline, the plan says so at each wheel.
+func (p *Project) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
+	if p.Offline {
+		return nil
+	}
+	for _, host := range sortedKeys(unverified) {
+		all := unverified[host]
+		slices.SortFunc(all, func(a, b silence) int { return strings.Compare(a.wheel.Address.String(), b.wheel.Address.String()) })
+		wheels := all[0].wheel.Address.String()
+		if len(all) > 1 {
+			wheels += fmt.Sprintf(" and %d other wheels", len(all)-1)
+		}
+		d := problem(all[0].wheel.Range, "Prebuilt source does not answer",
+			fmt.Sprintf("%s: unverified whether %s has it: %v. The next plan asks again; until then such a wheel counts as to be built.", wheels, host, all[0].why))
+		d.Severity = hcl.DiagWarning
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// firstOf is the first of the URLs at which there is a file; empty when there is none at any.
+func (p *Project) firstOf(ctx context.Context, urls []string) (string, error) {
 	for _, url := range urls {
-		_, err := download.Head(ctx, download.Options{URL: url, Client: p.HTTP, AllowLocal: true})
+		_, err := p.asker.Head(ctx, url)
 		var refused *download.Refused
 		switch {
 		case err == nil:
@@ -365,5 +408,5 @@ func (p *Project) serving(ctx context.Context, urls []string) (string, error) {
 			return "", err
 		}
 	}
-	return builtHere, nil
+	return "", nil
 }

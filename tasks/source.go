@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -49,10 +53,16 @@ type tree struct {
 	rev   string // 40 digits
 	patch string // path relative to the project's directory; empty: none
 	bytes []byte // of the patch
+
+	protect []string // patterns of files that the candidate must not change
+	against string   // with protect: the baseline's revision, 40 digits; empty: only the patch can change anything
 }
 
 func (p *Project) tree(s *hclspec.Source) (*tree, error) {
-	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch}
+	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch, protect: s.Protect}
+	if s.Against != s.Rev {
+		t.against = s.Against
+	}
 	if s.Patch == "" {
 		return t, nil
 	}
@@ -68,6 +78,51 @@ func (t *tree) Describe(d *cache.Description) {
 	if t.patch != "" {
 		d.Add("patch", t.digest())
 	}
+	if len(t.protect) > 0 && (t.patch != "" || t.against != "") {
+		d.Add("protect", t.protect...)
+	}
+	if len(t.protect) > 0 && t.against != "" {
+		d.Add("against", t.p.trees[t.against])
+	}
+}
+
+// trespass is the failure of a candidate whose revision or patch changes the files that measure; nil: it changes none.
+func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
+	if len(t.protect) == 0 {
+		return nil
+	}
+	if t.against != "" {
+		changed, err := mirror.Changed(ctx, []git.Step{{From: t.against, To: t.rev}})
+		if err != nil {
+			return gitFailure(err)
+		}
+		if err := t.protected(changed[0], fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", short(t.rev)),
+			"measure with a client of one revision, or take these files out of protect"); err != nil {
+			return err
+		}
+	}
+	if t.patch == "" {
+		return nil
+	}
+	paths, err := git.TouchedPaths(t.bytes)
+	if err != nil {
+		return nil // what is wrong with it is told when it is applied
+	}
+	return t.protected(paths, t.patch+" changes files that the variant protects", "take these files out of the patch, or out of protect")
+}
+
+// protected is the failure of a change that reaches files which the variant protects.
+func (t *tree) protected(paths []string, message, remedy string) error {
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		return !slices.ContainsFunc(t.protect, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, path) })
+	})
+	if len(paths) == 0 {
+		return nil
+	}
+	return &engine.Failure{Failure: cache.Failure{
+		Class: cache.Permanent, Rule: "protected", Stage: "checkout", Message: message,
+		Evidence: strings.Join(paths[:min(len(paths), 10)], " "), Remedy: remedy,
+	}}
 }
 
 // digest is the SHA-256 of the patch.
@@ -81,6 +136,9 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 		return "", gitFailure(err)
 	}
 	if err := t.checkPin(ctx, mirror); err != nil {
+		return "", err
+	}
+	if err := t.trespass(ctx, mirror); err != nil {
 		return "", err
 	}
 	if t.patch == "" {

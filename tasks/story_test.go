@@ -147,8 +147,8 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 			spec, _, diags := hclspec.Load(hclspec.Options{Dir: s.dir, Lock: l})
 			return spec, diags
 		},
-		Render: func(found []judge.Findings, name string, _ []string) (map[string][]byte, error) {
-			return map[string][]byte{name + ".md": fmt.Appendf(nil, "%d findings\n", len(found))}, nil
+		Render: func(found []judge.Findings, _ *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
+			return map[string][]byte{r.Address.Name + ".md": fmt.Appendf(nil, "%d findings\n", len(found))}, nil
 		},
 	}, s.lock)
 	if !diags.HasErrors() {
@@ -391,7 +391,8 @@ func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
 			s.write("patches/c.diff", patch)
 			applied := s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": tt.wantHuman, "c/agent": tt.wantAgent})
-			if r := applied.Result; r.Failed == 0 || r.Failed != len(r.Failures) {
+			// A preflight tells of a patch that does not apply, and nothing is tried.
+			if r := applied.Result; (r.Failed == 0) != (tt.patch != "") || r.Failed != len(r.Failures) {
 				t.Errorf("%d nodes failed, and %d failures are told", r.Failed, len(r.Failures))
 			}
 		})

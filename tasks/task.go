@@ -32,19 +32,27 @@ type file struct {
 
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
-	p       *Project
-	refs    shell.Refs
-	spec    *hclspec.Task
-	files   []file
-	allowed []hclspec.Address
-	fixes   []fix.Due
-	built   []fix.Due // that its image was made with
+	p     *Project
+	refs  shell.Refs
+	spec  *hclspec.Task
+	files []file
+	cures []cure
+	fixes []fix.Due
+	built []fix.Due // that its image was made with
+}
+
+// read are the files of the project that a task reads.
+func (t *commandTask) read() []file { return t.files }
+
+// describeFiles writes files into a key.
+func describeFiles(d *cache.Description, files []file) {
+	for _, f := range files {
+		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
+	}
 }
 
 func (t *commandTask) Describe(d *cache.Description) {
-	for _, f := range t.files {
-		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
-	}
+	describeFiles(d, t.files)
 	if t.spec.Source != (hclspec.Address{}) {
 		d.Add("source", t.refs.Label(t.spec.Source))
 	}
@@ -52,6 +60,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 	t.refs.DescribeEnv(d, t.spec.Env)
 	t.refs.DescribeData(d, t.spec.Data)
 	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
+	t.p.describeMounts(d, t.spec.Mounts)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
@@ -61,15 +70,19 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
 		dir, made = filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	}
+	mounts, err := t.p.openMounts(ctx, t.spec.Mounts, t.spec.Image != hclspec.Address{})
+	if err != nil {
+		return err
+	}
 	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
-		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network, Env: t.spec.Env, Secrets: t.spec.Secrets,
-	}, t.allowed, t.built)
+		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network, Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
+	}, t.cures, t.built)
 	if err != nil {
 		return err
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
-		if err := t.lay(f, dir); err != nil {
+		if err := t.p.lay(f, dir); err != nil {
 			return err
 		}
 	}
@@ -86,9 +99,13 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
-func (t *commandTask) lay(f file, dir string) error {
+func (p *Project) lay(f file, dir string) error {
 	h := sha256.New()
-	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(t.p.Spec.Dir, filepath.FromSlash(f.path)), h)
+	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(p.Spec.Dir, filepath.FromSlash(f.path)), h)
+	if errors.Is(err, fs.ErrExist) {
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict", Stage: "start",
+			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.path), Remedy: "rename the file of the project"}}
+	}
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return workdir.InputChanged(f.path)
 	}
@@ -144,16 +161,17 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 
 // addTask adds the node of a task block with these inputs.
 func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string) error {
-	t := &commandTask{p: b.Project, spec: s}
-	for _, name := range inputs {
-		f, err := b.inputFile(ctx, name)
-		if err != nil {
-			return fmt.Errorf("%s: input %s: %w", s.Address, name, err)
-		}
-		t.files = append(t.files, f)
+	if s.Out != nil {
+		b.addOut(s.Block)
+		return nil
 	}
-	t.allowed = b.eligible(s.Fixes)
-	t.fixes = b.due(t.allowed, s.Candidate)
+	t := &commandTask{p: b.Project, spec: s}
+	var err error
+	if t.files, err = b.inputFiles(ctx, s.Address, inputs); err != nil {
+		return err
+	}
+	eligible := b.onHost(s.Fixes)
+	t.cures, t.fixes = b.cures(eligible, s.Address, s.Candidate), b.due(eligible, s.Address, s.Candidate)
 	t.refs.Add(s.Source)
 	t.refs.AddCommand(s.Command)
 	t.refs.AddEnv(s.Env)
@@ -162,13 +180,30 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	}
 	t.refs.Add(s.Needs...)
 	fix.Refer(&t.refs, t.fixes)
-	t.allowed, t.built = b.withImage(t.allowed, s.Image)
+	t.cures, t.built = b.withImage(t.cures, s.Image, s.Candidate)
 	t.refs.Add(s.Image)
 	n := b.add(s.Block, t, t.refs)
 	n.Resources, n.Estimate = request(s.Limits), s.Estimate
 	n.Resources.Quiet = s.Quiet
 	b.inImage(n, s.Image)
+	b.needMounts(n, s.Mounts, s.Image)
+	if why := b.misfits[n.Address]; why != "" {
+		n.Exclude = blocked("%s", why)
+	}
 	return nil
+}
+
+// inputFiles are the inputs of a node.
+func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []string) ([]file, error) {
+	var files []file
+	for _, name := range names {
+		f, err := b.inputFile(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: input %s: %w", of, name, err)
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }
 
 // inputs are the files that a task declares and those that its command names: a script that a command runs is an input

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/shell"
 	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
@@ -36,7 +37,7 @@ type member struct {
 	candidate string // commit/variant; empty likewise
 	baseline  bool
 	bench     *hclspec.Benchmark
-	allowed   []hclspec.Address // fixes
+	cures     []cure
 	fixes     []fix.Due
 	built     []fix.Due       // that its image is made with; they are among those under it
 	client    hclspec.Address // image in which the command runs that talks to its server; zero: it runs where the server does
@@ -55,6 +56,8 @@ type trialTask struct {
 	block   int      // from 1
 	members []member // by name
 	pilot   hclspec.Address
+	rule    []stats.Field // how the file judges, for the record
+	checked bool          // the block has the check
 }
 
 func (t *trialTask) Describe(d *cache.Description) {
@@ -86,6 +89,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))
+	t.p.describeMounts(d, b.Mounts)
 	if s := b.Server; s != nil {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)
@@ -99,10 +103,13 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	}
 	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
 	fix.Describe(d, t.refs, m.fixes)
+	if t.checked && b.Check != nil {
+		t.describeCheck(d, b.Check)
+	}
 }
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
-	rec := sample.Record{Block: t.block, Members: map[string]sample.Member{}}
+	rec := sample.Record{Block: t.block, Members: map[string]sample.Member{}, Run: env.Run, Tries: t.tries(ctx, env), Rule: t.rule}
 	devices, reset, err := t.lockClocks(ctx, env)
 	if err != nil {
 		return err
@@ -158,7 +165,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	if c != nil {
 		rec.Canary = &c.record
 	}
-	return nil
+	return t.agree(env, rec)
 }
 
 // order draws the random order of the members. The seed comes from what the block is, so a block that is run again
@@ -234,7 +241,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 	if _, fixable := fix.Wanted(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
-	if f.Rule != sample.MetricMissing || l.silent() {
+	if !sample.ByReading(f.Rule) || l.silent() {
 		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
 	}
 	return r, nil

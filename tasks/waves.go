@@ -58,12 +58,17 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	for {
 		plan, err := o.First, error(nil)
 		if plan == nil {
-			plan, err = p.Plan(ctx, o.PlanOptions)
+			plan, err = p.planToMeasure(ctx, o.PlanOptions)
 		}
 		if err != nil {
 			return a, err
 		}
 		a.Plan, o.First = plan, nil
+		if p.unsaved {
+			if err := p.save(o); err != nil {
+				return a, err
+			}
+		}
 		if a.Waves > 0 && plan.Counts()[engine.Run] == 0 {
 			break
 		}
@@ -96,11 +101,11 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		case result.Standing != nil && len(p.groups) == 0 && o.Replace == nil:
 			o.First = result.Standing
 		default:
-			if o.First, err = p.Plan(ctx, o.PlanOptions); err != nil {
+			if o.First, err = p.planToMeasure(ctx, o.PlanOptions); err != nil {
 				return a, err
 			}
 		}
-		taught, err := p.takeOver(o)
+		taught, err := p.takeOver(ctx, o)
 		if err != nil {
 			return a, err
 		}
@@ -220,6 +225,7 @@ func (p *Project) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
 }
 
 func (p *Project) save(o ApplyOptions) error {
+	p.unsaved = false
 	if o.SaveLock == nil || p.Locked {
 		return nil
 	}
@@ -286,9 +292,9 @@ func (p *Project) remember(result *engine.Result) (lost bool) {
 }
 
 // takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
-// whether fixes are among it.
-func (p *Project) takeOver(o ApplyOptions) (taught bool, err error) {
-	news := p.learn(o.First)
+// whether something asks for another plan: a fix, or a prebuilt wheel that is none.
+func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, err error) {
+	news := append(p.learn(o.First), p.passOver(ctx, o.First)...)
 	pinned := p.pin(o.First)
 	if len(news) == 0 && !pinned {
 		return false, nil
@@ -306,4 +312,13 @@ func (p *Project) takeOver(o ApplyOptions) (taught bool, err error) {
 		p.dropped = map[string]absence{}
 	}
 	return len(news) > 0, p.save(o)
+}
+
+// planToMeasure is Plan for what is to be done, not shown.
+func (p *Project) planToMeasure(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
+	plan, err := p.Plan(ctx, o)
+	if err == nil {
+		err = p.unlike
+	}
+	return plan, err
 }

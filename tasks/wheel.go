@@ -1,10 +1,10 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -32,33 +32,46 @@ type buildTask struct {
 	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
 	outside string          // digest of the part of tree that is
 	overlay []string        // patterns of the part that is not
+	repo    hclspec.Address // of the source, whose tags say its version
+	rev     string          // of the source, 40 digits; empty: there is none
 	build   *hclspec.Build
+	files   []file // of the project, which are laid into the tree
 	outputs []string
-	allowed []hclspec.Address // fixes
+	cures   []cure
 	fixes   []fix.Due
 	built   []fix.Due // that its image was made with
+
+	system, arch string // that it is built for, as Go names them
 }
 
 func (t *buildTask) Describe(d *cache.Description) {
-	d.Add("arch", runtime.GOOS, runtime.GOARCH)
+	d.Add("arch", t.system, t.arch)
 	if t.tree != nil {
 		d.Add("outside", t.outside)
 	}
 	if t.source != (hclspec.Address{}) {
 		d.Add("source", t.refs.Label(t.source))
 	}
+	describeFiles(d, t.files)
 	t.refs.DescribeCommand(d, "command", t.build.Command)
 	t.refs.DescribeEnv(d, t.build.Env)
 	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
+	t.p.describeMounts(d, t.build.Mounts)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
 
+func (t *buildTask) read() []file { return t.files }
+
 func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
+	mounts, err := t.p.openMounts(ctx, t.build.Mounts, t.build.Image != hclspec.Address{})
+	if err != nil {
+		return err
+	}
 	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
-		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network, Env: t.build.Env, Secrets: t.build.Secrets,
-	}, t.allowed, t.built)
+		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network, Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
+	}, t.cures, t.built)
 	if err != nil {
 		return err
 	}
@@ -68,6 +81,11 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 			return err
 		}
 		if err := overlay.Record(src, t.overlay, env.Out); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.files {
+		if err := t.p.lay(f, src); err != nil {
 			return err
 		}
 	}
@@ -106,10 +124,33 @@ func Builds(n *engine.Node) bool {
 	return ok
 }
 
+// addWheels adds the nodes of all wheels. The inputs of their builds are hashed together, on all cores.
+func (b *builder) addWheels(ctx context.Context) error {
+	var inputs [][]string
+	for i := range b.Spec.Wheels {
+		if build := b.Spec.Wheels[i].Build; build != nil {
+			inputs = append(inputs, build.Inputs)
+		}
+	}
+	if err := b.hashInputs(ctx, inputs); err != nil {
+		return err
+	}
+	for i := range b.Spec.Wheels {
+		if err := b.addWheel(ctx, &b.Spec.Wheels[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // addWheel adds the nodes of one wheel.
-func (b *builder) addWheel(w *hclspec.Wheel) {
+func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
+	if w.Out != nil {
+		b.addOut(w.Block)
+		return nil
+	}
 	src := b.source(w.Source)
-	url, origin := b.originOf(w, src)
+	by, origin := b.originOf(w, src)
 	base := w.Address
 	if len(w.Overlay) > 0 && src != nil {
 		base.Kind = "build"
@@ -117,44 +158,67 @@ func (b *builder) addWheel(w *hclspec.Wheel) {
 		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r).Origin = origin
 	}
 	switch {
-	case url != "":
-		b.addAt(base, w.Block, &downloadTask{p: b.Project, url: url, expected: b.Lock.Fetches[url].SHA256}, nil).Origin = origin
+	case by.url != "":
+		b.addPrebuilt(base, w, src, by).Origin = origin
 	case w.Build != nil:
-		b.addBuild(base, w, src).Origin = origin
+		n, err := b.addBuild(ctx, base, w, src)
+		if err != nil {
+			return err
+		}
+		n.Origin = origin
 	default:
 		n := b.addAt(base, w.Block, &downloadTask{p: b.Project, url: strings.Join(w.Prebuilt, " ")}, nil)
 		n.Exclude = blocked("none of the prebuilt sources of %s serves it, and it declares no build", w.Address)
+		n.Origin = origin
 	}
+	return nil
 }
 
-// originOf is the prebuilt source that serves a wheel, empty when it is to be built, and what a plan says of that.
-func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (url string, origin *engine.Origin) {
-	if len(w.Prebuilt) == 0 {
-		return "", nil
+// addPrebuilt adds the node of a wheel that is fetched.
+func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by served) *engine.Node {
+	t := &prebuiltTask{downloadTask: downloadTask{p: b.Project, url: by.url, expected: b.Lock.Fetches[by.url].SHA256}, wheel: w}
+	var order []hclspec.Address
+	if src != nil {
+		t.tree = &tree{p: b.Project, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
+		order = append(order, src.Repo)
 	}
-	url = b.servedBy(w)
-	origin = &engine.Origin{Passed: []string{}}
+	return b.addAt(at, w.Block, t, nil, order...)
+}
+
+// originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of that.
+func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (served, *engine.Origin) {
+	if len(w.Prebuilt) == 0 {
+		return served{}, nil
+	}
+	by := b.servedBy(w)
+	origin := &engine.Origin{Passed: []string{}}
 	switch {
-	case url == "":
-		origin.Reason = "its prebuilt sources have not answered yet"
-		return "", origin
-	case url == builtHere:
+	case !by.known():
+		origin.Reason = "unverified: its prebuilt sources have not answered"
+		return served{}, origin
+	case by.here && w.Nearest > 0:
+		origin.Reason = fmt.Sprintf("no prebuilt source has it, nor one of an ancestor with the same native tree up to %d commits back", w.Nearest)
+	case by.here:
 		origin.Reason = "no prebuilt source has it"
 	case !b.servesPatched(w, src):
 		origin.Reason = "its patch changes what a prebuilt one holds"
 	default:
-		origin.Serves = withoutPassword(url)
+		origin.Serves = withoutPassword(by.url)
+		if by.near.Commit != "" {
+			origin.Ancestor, origin.Back = by.near.Commit, by.near.Back
+		}
 	}
+	refused := b.Lock.Refused[w.Address.Name]
 	for _, other := range w.Prebuilt {
-		if other == url && origin.Serves != "" {
+		if other == by.url && origin.Serves != "" {
 			break
 		}
-		origin.Passed = append(origin.Passed, withoutPassword(other))
+		origin.Passed = append(origin.Passed, withReason(other, refused[refusal(w, other)]))
 	}
 	if origin.Serves == "" {
-		url = ""
+		by = served{}
 	}
-	return url, origin
+	return by, origin
 }
 
 // servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
@@ -175,10 +239,18 @@ func onlyTouches(patch []byte, patterns []string) bool {
 	})
 }
 
-func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) *engine.Node {
+func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) (*engine.Node, error) {
 	t := &buildTask{p: b.Project, at: at, build: w.Build, outputs: w.Outputs}
+	t.system, t.arch = b.platform()
+	var err error
+	if t.files, err = b.inputFiles(ctx, w.Address, w.Build.Inputs); err != nil {
+		return nil, err
+	}
 	var order []hclspec.Address
 	problem := ""
+	if src != nil {
+		t.repo, t.rev = src.Repo, src.Rev
+	}
 	if at.Kind == "build" {
 		t.overlay = w.Overlay
 		t.tree, t.outside, problem = b.outsideOf(w, src)
@@ -187,20 +259,21 @@ func (b *builder) addBuild(at hclspec.Address, w *hclspec.Wheel, src *hclspec.So
 		t.source = w.Source
 		t.refs.Add(w.Source)
 	}
-	t.allowed = b.eligible(w.Fixes, w.Build.Fixes)
-	t.fixes = b.due(t.allowed, w.Candidate)
+	eligible := b.onHost(w.Fixes, w.Build.Fixes)
+	t.cures, t.fixes = b.cures(eligible, w.Address, w.Candidate), b.due(eligible, w.Address, w.Candidate)
 	t.refs.AddCommand(w.Build.Command)
 	t.refs.AddEnv(w.Build.Env)
 	fix.Refer(&t.refs, t.fixes)
-	t.allowed, t.built = b.withImage(t.allowed, w.Build.Image)
+	t.cures, t.built = b.withImage(t.cures, w.Build.Image, w.Candidate)
 	t.refs.Add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)
 	n.Resources, n.Estimate = request(w.Build.Limits), w.Build.Estimate
 	b.inImage(n, w.Build.Image)
+	b.needMounts(n, w.Build.Mounts, w.Build.Image)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}
-	return n
+	return n, nil
 }
 
 // outsideOf is the tree of a source and the digest of what of it the overlay does not cover.

@@ -70,7 +70,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		stream = view.NewStream(a.stdout, version)
 		defer func() {
 			if err != nil && !a.summed {
-				a.sumJSON(ctx, stream, &tasks.Applied{}, nil, 0, err) // it ended before anything was applied
+				a.sumJSON(ctx, &tasks.Applied{}, nil, conclusion{stream: stream}, err) // it ended before anything was applied
 			}
 			err = errors.Join(err, stream.Err())
 		}()
@@ -119,13 +119,13 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles) > 0 || o.RetryFailed {
+	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed {
 		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables", Remedy: "give these flags to plan -out"}
 	}
 	if a.file == "" && a.chdir == "" {
 		a.file = f.Project
 	}
-	o.selection, o.allow, a.vars, a.varFiles = f.Select, f.Allow, f.Vars, f.VarFiles
+	o.selection, o.allow, o.machine, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Vars, f.VarFiles
 	return f, nil
 }
 
@@ -155,19 +155,35 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err != nil {
 		return err
 	}
+	if err := s.project.Unlike(); err != nil {
+		return err
+	}
 	if err := o.selection.infeasible(p); err != nil {
 		return err
 	}
-	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
-		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if file != nil {
 		if err := file.check(p); err != nil {
 			return err
 		}
 	}
+	if err := s.checkPlatform(); err != nil {
+		return err
+	}
+	whole := p
+	options.Here = true
+	if s.outgrown(p) {
+		if p, err = s.project.Plan(ctx, options); err != nil {
+			return err
+		}
+	}
+	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
+		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	forecast := s.forecast(p)
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
 		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
+	}
+	if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
+		return err
 	}
 	s.note("%s", view.Sum(p, forecast))
 	runs, err := s.createRunLog(ao.RunID)
@@ -187,7 +203,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err == nil {
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
-	return s.conclude(ctx, applied, err, conclusion{stream: stream, took: time.Since(begun), cause: context.Cause(inner)})
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:

@@ -169,7 +169,7 @@ func (s *session) compareBlock(name string) (*hclspec.Compare, error) {
 
 func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 	fmt.Fprintf(a.stdout, "%s against %s\n", view.Clean(one), view.Clean(other))
-	table := [][]string{{"benchmark", "metric", "A", "B", "effect", "blocks", "p", "outcome"}}
+	table := [][]string{{"benchmark", "metric", "better", "A", "B", "effect", "blocks", "p", "outcome"}}
 	for _, r := range rows {
 		p, value, against := "-", "-", "-"
 		if r.Blocks > 1 {
@@ -178,7 +178,7 @@ func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 		if r.Blocks > 0 {
 			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)), fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))
 		}
-		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), value, against, view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})
+		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), view.Direction(r), value, against, view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})
 	}
 	view.Table(a.stdout, "  ", table)
 	return nil

@@ -23,6 +23,16 @@ type conclusion struct {
 	stream *view.Stream // nil: text
 	took   time.Duration
 	cause  error // why the context ended
+	waits  []*waiting
+	moved  int // blocked nodes that are among waits
+}
+
+// waiting is how many nodes wait for another machine.
+func (c *conclusion) waiting() (n int) {
+	for _, w := range c.waits {
+		n += len(w.nodes)
+	}
+	return n
 }
 
 // conclude shows what came of an apply: verdicts, failures, reports, the sum.
@@ -50,12 +60,15 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	if err != nil {
 		return err
 	}
+	waits, blocked := s.waitingDeclared(applied.Plan)
+	c.waits = append(c.waits, waits...)
+	c.moved = len(hindered(applied.Plan)) - len(blocked)
 	if c.stream == nil {
-		s.showResults(applied, rows, files)
+		s.showResults(applied, rows, files, blocked, c.waits)
 	}
 	err = refusal(rows)
 	if err == nil {
-		err = hindrance(applied.Plan)
+		err = hindrance(blocked)
 	}
 	if applied.Result.Failed > 0 {
 		err = &failedError{applied.Result.Failed}
@@ -93,7 +106,7 @@ func refusal(rows []stats.Comparison) error {
 	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
 
-func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string) {
+func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step, waits []*waiting) {
 	style := s.style(s.stdout)
 	if len(rows) > 0 {
 		view.Verdicts(s.stdout, style, rows, false)
@@ -109,7 +122,10 @@ func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, f
 			fmt.Fprintf(s.stdout, "  and %d more: benchgraph status\n", n-20)
 		}
 	}
-	s.showHindered(applied.Plan)
+	s.showHindered(blocked)
+	for _, w := range waits {
+		fmt.Fprintf(s.stdout, "%s\n", view.Clean(w.String()))
+	}
 	for _, r := range s.project.Spec.Reports {
 		if st, ok := applied.Plan.Step(r.Address.String()); ok && st.Action == engine.Cached {
 			fmt.Fprintf(s.stdout, "%s: %s (%s written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir), view.Count(count(files, s.reportDir(r.Dir)), "file"))
@@ -137,9 +153,8 @@ func hindered(p *engine.Plan) (steps []*engine.Step) {
 	return steps
 }
 
-// hindrance is the error for a plan of which something could not run.
-func hindrance(p *engine.Plan) error {
-	steps := hindered(p)
+// hindrance is the error for steps that could not run; nil when there are none.
+func hindrance(steps []*engine.Step) error {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -147,11 +162,11 @@ func hindrance(p *engine.Plan) error {
 }
 
 // showHindered lists why nodes could not run, each reason once.
-func (s *session) showHindered(p *engine.Plan) {
+func (s *session) showHindered(blocked []*engine.Step) {
 	counts := map[string]int{}
 	first := map[string]string{}
 	var order []string
-	for _, st := range hindered(p) {
+	for _, st := range blocked {
 		if counts[st.Reason] == 0 {
 			order = append(order, st.Reason)
 			first[st.Reason] = st.Node.Address
@@ -173,11 +188,11 @@ func (s *session) showHindered(p *engine.Plan) {
 
 // sum writes the last line.
 func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
-	r := applied.Result
 	if c.stream != nil {
-		s.sumJSON(ctx, c.stream, applied, files, c.took, err)
+		s.sumJSON(ctx, applied, files, c, err)
 		return
 	}
+	r := applied.Result
 	for _, q := range applied.Left {
 		fmt.Fprintln(s.stdout, view.Clean(q.String()))
 	}
@@ -185,7 +200,7 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 	for _, p := range []struct {
 		n    int
 		word string
-	}{{r.Done, "done"}, {r.Cached, "cached"}, {r.Failed, "failed"}, {r.Blocked, "blocked"}, {r.Skipped, "skipped"}, {r.NotRun, "not run"}} {
+	}{{r.Done, "done"}, {r.Cached, "cached"}, {r.Failed, "failed"}, {r.Blocked - c.moved, "blocked"}, {c.waiting(), "waiting"}, {r.Skipped, "skipped"}, {r.NotRun, "not run"}} {
 		if p.n > 0 || p.word == "done" {
 			parts = append(parts, view.Number(p.n)+" "+p.word)
 		}
@@ -195,7 +210,8 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 }
 
 // sumJSON writes the last line of apply -json and, before it, what went wrong.
-func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.Applied, files []string, took time.Duration, err error) {
+func (a *app) sumJSON(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
+	stream := c.stream
 	if err != nil && ctx.Err() == nil {
 		writeDiagnostics(stream, viewError(err))
 	}
@@ -208,14 +224,15 @@ func (a *app) sumJSON(ctx context.Context, stream *view.Stream, applied *tasks.A
 		Failed   int                 `json:"failed"`
 		Blocked  int                 `json:"blocked"`
 		Skipped  int                 `json:"skipped"`
+		Waiting  int                 `json:"waiting"` // for another machine
 		NotRun   int                 `json:"not_run"`
 		Waves    int                 `json:"waves"`
 		Duration float64             `json:"duration_s"`
 		Reports  []string            `json:"reports"`  // files that were written
 		Left     []device.Quarantine `json:"left_out"` // devices
 		Exit     int                 `json:"exit_code"`
-	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked, r.Skipped, r.NotRun, applied.Waves,
-		took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})
+	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked - c.moved, r.Skipped, c.waiting(), r.NotRun, applied.Waves,
+		c.took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})
 	a.summed = true
 }
 

@@ -102,7 +102,11 @@ func (a *app) inspect(driver *device.Driver) []deviceDoc {
 }
 
 func (a *app) writeDevices(driver *device.Driver, _ bool) error {
-	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "devices": a.inspect(driver)}
+	host, err := device.ThisHost()
+	if err != nil {
+		a.note("Warning: %v", err)
+	}
+	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "machine": host, "devices": a.inspect(driver)}
 	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version, "cuda_version": driver.CUDA} {
 		if value != "" {
 			doc[name] = value

@@ -19,7 +19,7 @@ task "made" {
   command = "cat in > $OUT/text; mkdir $OUT/sub; echo below > $OUT/sub/text; ln -s text $OUT/link"
 }
 task "user" {
-  data    = { "made" = task.made }
+  data    = { "made/" = task.made }
   command = "cat made/text made/sub/text > $OUT/both; echo ${var.again}"
 }
 `

@@ -28,7 +28,7 @@ task "last" {
   command  = "cat n n > $OUT/n; head -c 20000 /dev/zero > $OUT/zeros; echo ${each.key}"
 }
 task "all" {
-  data    = { for name, part in task.last : name => part }
+  data    = { for name, part in task.last : "${name}/" => part }
   command = "cat */n > $OUT/all; if [ -e ${var.small}/print ]; then head -c 9000000 /dev/zero | tr '\\0' x; fi; if [ -e ${var.small}/write ]; then mkdir $OUT/s; head -c 9000000 /dev/zero > $OUT/s/large; fi"
 }
 `
@@ -138,7 +138,7 @@ variant "baseline" {
 variant "human" { rev = each.commit.rev }
 benchmark "b" {
   for_each = candidates
-  data     = { "src" = each.source }
+  data     = { "src/" = each.source }
   command  = "echo speed $(cat src/value)"
   design { samples = 4 }
   metrics {

@@ -74,7 +74,7 @@ variable "up" { default = "up" }
 			w := world(t, "[ -e $LIFE.go ] || sleep 300")
 			cmd := w.command("apply")
 			check(t, cmd.Start())
-			until(t, "the daemon", func() bool { return exists(w.path("up")) && strings.Contains(w.roll(), "\n+") })
+			until(t, "the daemon", func() bool { return exists(w.path("up")) && w.rolled("9<>$LIFE") })
 			// What is an orphan by now is known to the apply after a second.
 			if strings.Contains(command, "setsid env -i") {
 				until(t, "the orphan", func() bool {
@@ -99,6 +99,18 @@ variable "up" { default = "up" }
 			}
 		})
 	}
+}
+
+// rolled reports whether the state knows of a process whose command line has a text.
+func (w *world) rolled(text string) bool {
+	for _, line := range strings.Split(w.roll(), "\n") {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "+" {
+			if command, err := os.ReadFile("/proc/" + fields[1] + "/cmdline"); err == nil && strings.Contains(string(command), text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // roll is what the state says that runs.

@@ -21,7 +21,7 @@ task "part" {
   command  = "echo ${each.key} ${var.again} > $OUT/part; head -c 100000 /dev/zero > $OUT/zeros"
 }
 task "all" {
-  data    = { for name, part in task.part : name => part }
+  data    = { for name, part in task.part : "${name}/" => part }
   command = "cat */part > $OUT/all"
 }
 `

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -25,11 +27,16 @@ func (a *app) parse() cli.Command {
 	return cli.Command{
 		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "what benchgraph reads from a log or result file; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: auto, vllm, sglang, gobench, redis or json")
+			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
 			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(_ context.Context, args []string) error { return a.runParse(o, args[0]) },
 	}
+}
+
+// parsed are the formats that can be read without the definitions of a file.
+func parsed() []string {
+	return slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
 }
 
 // mostStdin is how much of standard input is read: it is held in memory, since it is read more than once.
@@ -100,7 +107,11 @@ func (a *app) parseText(log metrics.Log) {
 		}
 	}
 	if f := log.Failure; f != nil {
-		fmt.Fprintf(a.stdout, "failure: %s (%s), line %d: %s\n", f.Rule, f.Class, f.Line, view.Clean(f.Evidence))
+		at := ""
+		if f.Line > 0 { // a result in JSON is not read by lines
+			at = fmt.Sprintf(", line %d", f.Line)
+		}
+		fmt.Fprintf(a.stdout, "failure: %s (%s)%s: %s\n", f.Rule, f.Class, at, view.Clean(f.Evidence))
 		if f.Remedy != "" {
 			fmt.Fprintf(a.stdout, "remedy: %s\n", view.Clean(f.Remedy))
 		}

@@ -103,6 +103,8 @@ func (p place) prepare() error {
 
 func (p place) memo() string { return filepath.Join(p.state, "memo") }
 
+func (p place) history() string { return filepath.Join(p.state, "history") }
+
 func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
 
 // maxLock is the size in bytes above which a lock file was not written by benchgraph.

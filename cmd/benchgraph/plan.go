@@ -32,6 +32,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
+	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or a file that benchgraph devices -json printed there")
 	allowFlag(fs, &o.allow)
 }
 
@@ -66,17 +67,21 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := s.project.Unlike(); err != nil {
+		return err
+	}
 	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
 	s.warn(s.unset(p))
 	f := s.forecast(p)
 	if o.json {
-		err = view.PlanJSON(a.stdout, p, f, viewDiagnostics(s.warnings))
-	} else {
+		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
+	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p), o.verbose); err == nil {
 		err = view.Plan(a.stdout, a.style(a.stdout), p, f, o.verbose)
 	}
 	if err != nil {
 		return err
 	}
+	s.planned(p)
 	if o.out != "" {
 		if err := writePlanFile(o.out, s, &o.selection, o.allow, p); err != nil {
 			return err
@@ -92,15 +97,32 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	return nil
 }
 
+// wheelBuilds is how many wheels a plan builds.
+func wheelBuilds(p *engine.Plan) int {
+	n := 0
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == engine.Run && (s.Node.Kind == "build" || s.Node.Kind == "wheel") && tasks.Builds(s.Node) {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *session) forecast(p *engine.Plan) view.Forecast {
+	if m := s.project.Elsewhere; m != nil {
+		f := view.Predict(p, m.Host.Cores, m.Devices, s.project.Spec.GPUHour)
+		f.Machine, f.Waits = m.Name, s.project.Waits(p)
+		return f
+	}
 	return view.Predict(p, s.cpus, s.gpus.Devices, s.project.Spec.GPUHour)
 }
 
 // unset warns of the secrets that what is to run needs and the environment does not have: hours later is too late.
 func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 	due := map[string]bool{} // blocks of which something is to run
+	waits := s.project.Waits(p)
 	for i := range p.Steps {
-		if st := &p.Steps[i]; st.Action == engine.Run {
+		if st := &p.Steps[i]; st.Action == engine.Run && waits[st.Node.Address] == "" {
 			block, _, _ := strings.Cut(st.Node.Address, "[")
 			due[block] = true
 			if _, name, ok := strings.Cut(block, "."); ok && tasks.Builds(st.Node) {

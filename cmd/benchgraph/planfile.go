@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 // planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
@@ -24,6 +26,7 @@ type planFile struct {
 	Project  string        `json:"project"` // root file, absolute
 	Select   selection     `json:"select"`
 	Allow    cli.List      `json:"allow_mismatch,omitempty"`
+	Machine  string        `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
 	Vars     cli.List      `json:"vars,omitempty"`
 	VarFiles cli.List      `json:"var_files,omitempty"`
 	Nodes    []plannedNode `json:"nodes"`
@@ -41,6 +44,13 @@ func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec
 
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan) error {
 	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Vars: s.vars}
+	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines, func(m hclspec.Machine) bool { return m.Address.Name == f.Machine }) {
+		full, err := filepath.Abs(f.Machine)
+		if err != nil {
+			return err
+		}
+		f.Machine = full
+	}
 	for _, name := range s.varFiles {
 		full, err := filepath.Abs(name)
 		if err != nil {

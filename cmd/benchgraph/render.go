@@ -6,32 +6,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// render makes the files of a report. A format that this version cannot write yet is left out: the others are not held
-// up by it.
-func render(found []judge.Findings, name string, formats []string) (map[string][]byte, error) {
-	doc, err := document(found, name)
+// render makes the files of a report.
+func (p place) render(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
+	doc, err := p.document(found, spec, r)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, format := range formats {
+	for _, format := range r.Formats {
 		made, err := report.Render(doc, format)
-		var unavailable *report.UnavailableError
-		if errors.As(err, &unavailable) {
-			continue
-		}
 		if err != nil {
-			return nil, fmt.Errorf("report %s as %s: %w", name, format, err)
+			return nil, fmt.Errorf("report %s as %s: %w", r.Address.Name, format, err)
 		}
 		for file, text := range made {
 			files[file] = text
@@ -41,17 +39,18 @@ func render(found []judge.Findings, name string, formats []string) (map[string][
 }
 
 // document is what findings are as a report. It holds nothing that changes while the findings do not.
-func document(found []judge.Findings, title string) (report.Document, error) {
+func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (report.Document, error) {
 	id, err := snapshotOf(found)
 	if err != nil {
 		return report.Document{}, err
 	}
-	doc := report.Document{Title: title, Snapshot: report.Snapshot{ID: id, Version: version}}
+	doc := report.Document{Title: r.Address.Name, Snapshot: report.Snapshot{ID: id, Version: version}}
 	better := map[string]string{}
 	hardware := map[string]bool{}
 	for _, f := range found {
 		doc.Universe += f.Universe
 		doc.Comparisons = append(doc.Comparisons, f.Comparisons...)
+		doc.Pairs = append(doc.Pairs, f.Pairs...)
 		for _, row := range f.Comparisons {
 			if row.Better != "" {
 				better[row.Metric] = row.Better
@@ -85,7 +84,136 @@ func document(found []judge.Findings, title string) (report.Document, error) {
 		}
 	}
 	doc.Hardware = sortedKeys(hardware)
-	return doc, nil
+	for i := range spec.Commits {
+		c := &spec.Commits[i]
+		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent})
+	}
+	p.account(&doc, found, spec)
+	if len(r.Recorded) > 0 { // they are part of the state that the report is of
+		sum := sha256.Sum256([]byte(id + "\n" + strings.Join(r.Recorded, "\n")))
+		doc.Snapshot.ID = hex.EncodeToString(sum[:6])
+	}
+	doc.Recorded, err = recordedOf(spec, r)
+	return doc, err
+}
+
+// recordedOf enters the results of other studies that a report names into a book of the file's commits.
+func recordedOf(spec *hclspec.Spec, r *hclspec.Report) (*recorded.Book, error) {
+	if len(r.Recorded) == 0 {
+		return nil, nil
+	}
+	var lines []recorded.Line
+	for _, text := range r.Recorded {
+		some, err := recorded.Read([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: recorded: %w", r.Address, err)
+		}
+		lines = append(lines, some...)
+	}
+	commits := make([]recorded.Commit, len(spec.Commits))
+	for i := range spec.Commits {
+		c := &spec.Commits[i]
+		commits[i] = recorded.Commit{Name: c.Name, Rev: c.Rev, Parent: c.Parent, Model: modelOf(c.Params)}
+	}
+	slices.SortFunc(commits, func(a, b recorded.Commit) int { return strings.Compare(a.Name, b.Name) })
+	return recorded.Keep(commits, lines), nil
+}
+
+// modelOf is the parameter model of a commit; empty when it has none that is a text.
+func modelOf(params json.RawMessage) string {
+	var named struct {
+		Model any `json:"model"`
+	}
+	// Params come from the file's own encoder.
+	_ = json.Unmarshal(params, &named)
+	model, _ := named.Model.(string)
+	return model
+}
+
+// account tells how all variants stand, what failed, and what it took. Several compares may be about the same blocks.
+func (p place) account(doc *report.Document, found []judge.Findings, spec *hclspec.Spec) {
+	states := map[judge.State]bool{}
+	failures := map[judge.Failure]bool{}
+	for _, f := range found {
+		for _, s := range f.States {
+			if !states[s] {
+				states[s] = true
+				doc.States = append(doc.States, report.State(s))
+			}
+		}
+		for _, failure := range f.Failures {
+			if failures[failure] {
+				continue
+			}
+			failures[failure] = true
+			why := failure.Failure
+			told := report.Failure{Address: failure.Address, Commit: failure.Commit, Candidate: failure.Candidate, Class: string(why.Class), Rule: why.Rule,
+				Stage: why.Stage, Message: why.Message, Evidence: why.Evidence, Remedy: why.Remedy, Took: failure.Took}
+			if failure.Attempt != "" {
+				told.Log = p.shortLog(failure.Attempt)
+			}
+			doc.Failures = append(doc.Failures, told)
+		}
+	}
+	doc.Cost = costOf(found)
+	doc.Cost.Money = doc.Cost.GPUTime.Hours() * priceOf(doc.Hardware, spec.GPUHour)
+}
+
+// costOf sums up attempts, each once.
+func costOf(found []judge.Findings) (c report.Cost) {
+	seen := map[string]bool{}
+	blocks := 0
+	for _, f := range found {
+		for _, a := range f.Spent {
+			if seen[a.Attempt] {
+				continue
+			}
+			seen[a.Attempt] = true
+			gpus := a.Took * time.Duration(a.GPUs)
+			c.Attempts++
+			c.Wall += a.Took
+			c.GPUTime += gpus
+			switch {
+			case a.Failed:
+				c.Lost++
+				c.LostGPU += gpus
+			case a.Block:
+				c.PerBlock += a.Took
+				blocks++
+			}
+		}
+	}
+	if blocks > 0 {
+		c.PerBlock /= time.Duration(blocks)
+	}
+	return c
+}
+
+// shortLog is where the log of an attempt is: below the project's directory, if it is there.
+func (p place) shortLog(attempt string) string {
+	path := p.logOf(attempt)
+	if below, err := filepath.Rel(p.dir, path); err == nil && filepath.IsLocal(below) {
+		return filepath.ToSlash(below)
+	}
+	return path
+}
+
+// priceOf is what an hour of a device costs on which all was measured; 0 when none is declared for it, or several are.
+func priceOf(hardware []string, prices map[string]float64) float64 {
+	price := 0.0
+	for _, class := range hardware {
+		own := 0.0
+		for device, p := range prices {
+			if strings.Contains(class, device) {
+				own = max(own, p)
+			}
+		}
+		if own == 0 || price != 0 && own != price {
+			return 0
+		}
+		price = own
+	}
+	return price
 }
 
 // snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the file

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
@@ -34,7 +35,7 @@ func FuzzFindings(f *testing.F) {
 			return
 		}
 		fuzzing.Frugal(t, len(text), func() {
-			files, err := render([]judge.Findings{found}, "all", formats)
+			files, err := place{}.render([]judge.Findings{found}, &hclspec.Spec{}, &hclspec.Report{Formats: formats})
 			if err != nil {
 				return
 			}

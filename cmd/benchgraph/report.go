@@ -66,7 +66,9 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 			all = append(all, r.Of...)
 		}
 		chosen := of(found, all)
-		files, err := render(chosen, reports[0].Address.Name, []string{"json"})
+		whole := reports[0]
+		whole.Formats = []string{"json"}
+		files, err := s.render(chosen, s.project.Spec, &whole)
 		if err != nil {
 			return err
 		}
@@ -149,14 +151,11 @@ func (s *session) reportDir(dir string) string {
 // write writes the files of one report, and prints their names.
 func (s *session) write(r hclspec.Report, found []judge.Findings) error {
 	for _, name := range r.Formats {
-		if name != "html" && !slices.Contains(report.Formats(), name) {
+		if !slices.Contains(report.Formats(), name) {
 			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name, cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}
 		}
-		if name == "html" {
-			s.note("%s: html comes with a later release; the other formats hold the same content.", r.Address)
-		}
 	}
-	files, err := render(found, r.Address.Name, r.Formats)
+	files, err := s.render(found, s.project.Spec, &r)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +25,10 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/download"
+	"github.com/benchgraph/benchgraph/internal/history"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -46,7 +50,7 @@ const varPrefix = "BENCHGRAPH_VAR_"
 
 // options are what the project's files are read with.
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
-	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles, EnvVars: map[string]string{}, Lock: lock, Version: version}
+	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles, EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
@@ -98,9 +102,12 @@ type session struct {
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
 	project   *tasks.Project
-	warnings  hcl.Diagnostics // about the files, and about what their commands will lack
+	machine   string              // as access has it
+	pools     []*device.LocalPool // of other machines
+	warnings  hcl.Diagnostics     // about the files, and about what their commands will lack
 
-	lockText []byte // of the lock file, as it was last read or written
+	past     *history.Cache // what expressions ask of repos
+	lockText []byte         // of the lock file, as it was last read or written
 }
 
 // access says what a command may do.
@@ -108,6 +115,7 @@ type access struct {
 	offline bool
 	locked  bool
 	allow   []string
+	machine string // another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this one
 	recall  recall
 	devices string // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 }
@@ -127,7 +135,10 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, place: p}
+	if o.machine != "" {
+		o.recall = recallNothing // what is remembered is about this machine
+	}
+	s := &session{app: a, place: p, machine: o.machine}
 	if err := s.openAll(ctx, o); err != nil {
 		s.close()
 		return nil, err
@@ -149,6 +160,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if err != nil {
 		return err
 	}
+	s.past = history.Open(s.place.history())
+	options.History = s.past
 	if recalled, err := s.recall(ctx, o, options); recalled || err != nil {
 		return err
 	}
@@ -157,13 +170,23 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
+	profiles, mistakes := checkMachines(spec)
+	if mistakes.HasErrors() {
+		return &diagError{mistakes, files}
+	}
 	if s.store == nil {
 		if err := s.openState(ctx, o); err != nil {
 			return err
 		}
 	}
+	elsewhere, err := s.elsewhere(o.machine, spec, profiles)
+	if err != nil {
+		return err
+	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
-	project, diags := tasks.Open(ctx, s.config(ctx, o, s.loader(options, first)), options.Lock)
+	config := s.config(ctx, o, s.loader(options, first))
+	config.Elsewhere = elsewhere
+	project, diags := tasks.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}
@@ -193,7 +216,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if len(s.warnings) > 0 || !sel.everything() {
+	if len(s.warnings) > 0 || !sel.everything() || s.machine != "" {
 		return // warnings are to be told each time
 	}
 	if err := s.project.Memorize(ctx, p); err != nil {
@@ -302,15 +325,16 @@ func (a *app) sharedLocks() string {
 // config is what the project works with.
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	return tasks.Config{
-		StateDir: s.state, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus, Clocks: s.newClocks(),
+		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus, Clocks: s.newClocks(),
 		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place), ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 20 * time.Second, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, MaxIdleConnsPerHost: download.PerHost,
+			ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		}},
 		Environ: s.environ(), GitEnviron: s.gitEnviron(),
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		Load:   load,
-		Render: render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
+		Load:   load, History: s.past,
+		Render: s.render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
 		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}
 }
@@ -383,6 +407,9 @@ func (s *session) closers() []io.Closer {
 	}
 	if s.pool != nil {
 		list = append(list, s.pool)
+	}
+	for _, pool := range s.pools {
+		list = append(list, pool)
 	}
 	if s.host != nil {
 		list = append(list, s.host)

@@ -45,6 +45,7 @@ type nodeView struct {
 	Attempts  []attemptView        `json:"attempts"`
 	Runs      []tasks.Run          `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
+	Alone     bool                 `json:"alone,omitempty"` // the samples are of blocks without the other variants, which are never compared
 	Origin    *engine.Origin       `json:"origin,omitempty"`
 }
 
@@ -75,15 +76,39 @@ func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	p, st, alone, err := s.measuredAlone(ctx, p, st)
+	if err != nil {
+		return err
+	}
 	v, err := s.view(ctx, p, st)
 	if err != nil {
 		return err
 	}
+	v.Alone = alone
 	if asJSON {
 		return view.JSON(a.stdout, v)
 	}
 	s.showNode(v)
 	return nil
+}
+
+// measuredAlone is how a benchmark stands that has no result of blocks of all variants, and one of blocks of its own; else the step as it is.
+func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool, error) {
+	address := st.Node.Address
+	at, err := hclspec.ParseAddress(address)
+	if _, stored := st.Stored(); stored || err != nil || at.Kind != "benchmark" || len(s.journal.Attempts(hclspec.TrialAddress(at.Name, at.Key, 1).String())) == 0 {
+		return p, st, false, nil
+	}
+	other, err := s.project.Plan(ctx, tasks.PlanOptions{AsIs: true, Target: func(a string) bool { return a == address }})
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if s.project.MeasuredAlone(other, address) {
+		step, _ := other.Step(address)
+		return other, step, true, nil
+	}
+	p, st, err = s.one(ctx, address) // the project is again as that plan has it
+	return p, st, false, err
 }
 
 func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*nodeView, error) {
@@ -155,6 +180,9 @@ func (s *session) showNode(v *nodeView) {
 	fmt.Fprintf(w, "%s\n", s.style(w).Bold(view.Clean(v.Address)))
 	line("declared", "%s", v.Place)
 	line("state", "%s: %s", v.Action, v.Reason)
+	if v.Alone {
+		line("measured", "alone: in blocks without the other variants, which are never compared")
+	}
 	line("key", "%s", v.Key)
 	if v.Origin != nil {
 		line("origin", "%s", view.Origin(v.Origin, true))

@@ -70,12 +70,13 @@ type statusDoc struct {
 }
 
 type commitStatus struct {
-	Compare   string        `json:"compare"`
-	Commit    string        `json:"commit"`
-	Benchmark string        `json:"benchmark"`
-	Candidate string        `json:"candidate"`
-	Outcome   stats.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`
+	Compare   string         `json:"compare"`
+	Commit    string         `json:"commit"`
+	Benchmark string         `json:"benchmark"`
+	Candidate string         `json:"candidate"`
+	Outcome   stats.Outcome  `json:"outcome"`
+	Reason    string         `json:"reason"`
+	Caveats   []stats.Caveat `json:"caveats"`
 }
 
 type nodeStatus struct {
@@ -116,7 +117,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	doc.Universe, doc.Counts = ledger.Universe, ledger.Total().Counts
 	for _, row := range ledger.Rows {
 		if row.Primary {
-			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate, row.Outcome, row.Reason})
+			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate, row.Outcome, row.Reason, present(row.Caveats)})
 		}
 	}
 	if owner, held := applylock.Holder(s.applyLock()); held {

@@ -41,7 +41,12 @@ func (a *app) runValidate(asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	o.Strict = true
 	spec, files, diags := hclspec.Load(o)
+	if spec != nil {
+		_, more := checkMachines(spec)
+		diags = append(diags, more...)
+	}
 	var mistakes error
 	if diags.HasErrors() {
 		mistakes = &diagError{diags, files}

@@ -22,12 +22,14 @@ var storeys = map[string]int{
 	"tasks":          30, "report": 30,
 	"internal/images": 27, "internal/fix": 26,
 	"internal/git": 25, "internal/overlay": 25, "internal/room": 25, "internal/download": 25, "internal/applylock": 25,
-	"internal/memo": 25, "internal/judge": 25, "internal/shell": 25,
+	"internal/memo": 25, "internal/history": 25, "internal/judge": 25, "internal/shell": 25,
 	"internal/sample": 22, "internal/workdir": 22,
 	"engine": 20, "executor": 20, "stats": 20,
 	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,
 	"internal/docker":    15,
-	"internal/printable": 5, "internal/fuzzing": 5,
+	"internal/dataset":   10,
+	"preflight":          12,
+	"internal/printable": 5, "internal/fuzzing": 5, "internal/recorded": 5,
 }
 
 // rule forbids packages the imports of a list: a path, or with /... all paths below it, too.

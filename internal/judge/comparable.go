@@ -38,28 +38,68 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}
-	why, label := c.tokensDiffer(s, base)
+	why, more := c.incomplete(s, base)
+	row.Caveats = append(row.Caveats, more...)
+	if why == "" {
+		why = gap(row.Metric, s, base)
+	}
 	if why != "" {
 		row.Outcome, row.Reason = stats.NotComparable, why
 	}
-	row.Caveats = append(row.Caveats, label...)
 	return row, why != ""
 }
 
-// tokensDiffer holds the total output tokens of both sides against each other: a server that says less is not faster. It
-// is a reason to refuse, or a label where the user lets them differ.
-func (c *Case) tokensDiffer(s, base *standing) (refusal string, label []string) {
-	const metric, usual = "total_output_tokens", 0.005
-	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usual)
-	x, y := mean(s.series[metric]), mean(base.series[metric])
-	if x == 0 || y == 0 || math.Abs(x-y)/y <= tolerance {
-		return "", nil
+// usualTolerance is the relative difference of total tokens up to which two servers are taken to have said the same.
+const usualTolerance = 0.005
+
+// amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server that
+// says less is not faster.
+func amountsDiffer(metric, own string, s *standing, theirs string, base *standing) string {
+	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usualTolerance)
+	x, y := mean(s.series[own]), mean(base.series[theirs])
+	if apart(x, y) <= tolerance {
+		return ""
 	}
-	diff := fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart", metric, x, y, 100*tolerance)
-	if slices.Contains(c.Allow, metric) {
-		return "", []string{"compared in spite of a different " + diff}
+	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart (token_tolerance in metrics)", metric, x, y, 100*tolerance)
+}
+
+// amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside blocks, or
+// there are none.
+func amountsVary(metric, own string, s *standing, theirs string, base *standing) []stats.Caveat {
+	const inBlock = 0.02
+	doubt := func(format string, args ...any) []stats.Caveat {
+		return []stats.Caveat{{Kind: stats.CaveatRequests, Text: metric + ": " + fmt.Sprintf(format, args...)}}
 	}
-	return diff + " (token_tolerance in metrics)", nil
+	x, y := mean(s.series[own]), mean(base.series[theirs])
+	switch {
+	case x == 0 && y == 0 && metric == "total_output_tokens":
+		return doubt("0 in each run of %s and of %s: nothing was generated", s.name(), base.name())
+	case apart(x, y) > usualTolerance:
+		return doubt("%.6g of %s against %.6g of %s, which token_tolerance lets pass", x, s.name(), y, base.name())
+	}
+	var blocks []int
+	for _, block := range slices.Sorted(maps.Keys(s.series[own])) {
+		if other, ok := base.series[theirs][block]; ok && apart(s.series[own][block], other) > inBlock {
+			blocks = append(blocks, block)
+		}
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	first := blocks[0]
+	return doubt("more than %g %% apart in %s, although the means agree: %.6g of %s against %.6g of %s in block %d",
+		100*inBlock, blocksText(blocks), s.series[own][first], s.name(), base.series[theirs][first], base.name(), first)
+}
+
+// apart is the relative difference of two amounts.
+func apart(x, y float64) float64 {
+	switch {
+	case x == y:
+		return 0
+	case y == 0:
+		return math.Inf(1)
+	}
+	return math.Abs(x-y) / math.Abs(y)
 }
 
 func mean(values map[int]float64) float64 {

@@ -49,10 +49,10 @@ func FuzzSamples(f *testing.F) {
 	ends, store := map[string]engine.End{}, map[string]func([]byte){}
 	for _, m := range c.Groups[0].Members {
 		dir := f.TempDir()
-		if err := sample.WriteGathered(dir, nil); err != nil {
+		if err := sample.WriteGathered(dir, sample.Reading{}); err != nil {
 			f.Fatal(err)
 		}
-		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		names, err := filepath.Glob(filepath.Join(dir, "samples*"))
 		if err != nil || len(names) != 1 {
 			f.Fatal(names, err)
 		}

@@ -19,6 +19,7 @@ type Group struct {
 	Design  hclspec.Design
 	Members []Member // all that were to take part
 	Blocks  []Block
+	Rule    []stats.Field // how the file judges now; parts of one compare begin with its address
 }
 
 // Block is one block of a group, by the address of its trial, and the names of the members that are in it.
@@ -31,11 +32,13 @@ type Block struct {
 type Member struct {
 	Name        string // of the variant; "run" where the benchmark has no candidates
 	Baseline    bool
+	Patched     bool // by a patch of the project
 	Bench       *hclspec.Benchmark
-	Absent      stats.Outcome     // of one that takes no part; else empty
-	Why         string            // it takes none
-	Methodology stats.Methodology // as declared; on what hardware it was is known by the samples
-	Caveats     []string          // that every figure must carry
+	Absent      stats.Outcome        // of one that takes no part; else empty
+	Why         string               // it takes none
+	Methodology stats.Methodology    // as declared; on what hardware it was is known by the samples
+	Caveats     []stats.Caveat       // that every figure must carry
+	Tries       map[int][]sample.Try // by block: attempts at those that have no result
 }
 
 func (m *Member) candidate() string { return m.Bench.Candidate }
@@ -56,6 +59,10 @@ type Findings struct {
 	Universe     int                  `json:"universe"` // outcomes there must be
 	Comparisons  []stats.Comparison   `json:"comparisons"`
 	Measurements []sample.Measurement `json:"measurements"`
+	States       []State              `json:"states"`   // of all members
+	Pairs        []stats.Comparison   `json:"pairs"`    // patched candidates against what the commit itself is; in no total
+	Failures     []Failure            `json:"failures"` // behind outcomes without figures, and in blocks that were lost
+	Spent        []Spent              `json:"spent"`    // as far as it is recorded
 }
 
 // Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended and,
@@ -77,6 +84,8 @@ func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 			}
 		}
 		found.Comparisons = append(found.Comparisons, rows...)
+		found.States = append(found.States, c.states(g, all)...)
+		found.Pairs = append(found.Pairs, c.pairs(g, all)...)
 	}
 	found.Comparisons = append(found.Comparisons, c.Uncovered...)
 	found.Universe += len(c.Uncovered)
@@ -156,12 +165,20 @@ func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Compar
 // its rows begins.
 func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bool) {
 	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit, Candidate: s.candidate(),
-		Metric: s.Bench.Metrics.Primary, Primary: true, Caveats: append([]string{}, s.Caveats...)}
+		Metric: s.Bench.Metrics.Primary, Primary: true, Caveats: append([]stats.Caveat{}, s.Caveats...)}
 	if base != nil {
 		row.Against = base.candidate()
 	}
+	row.Attempts = attempts(s, base)
 	var decided bool
-	if row.Outcome, row.Reason, decided = outcome(s, base); decided {
+	row.Outcome, row.Reason, decided = outcome(s, base)
+	if decided && row.Outcome == stats.NotRun && base != nil {
+		// What the file measures in another way is not comparable, whether it has been measured or not.
+		if diff, _ := stats.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
+			row.Outcome, row.Reason = stats.NotComparable, stats.Refuse(s.name(), base.name(), diff).Error()
+		}
+	}
+	if decided {
 		return row, true
 	}
 	return c.comparable(row, s, base)
@@ -179,11 +196,13 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 	case base == nil:
 		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
 	case base.failure != nil:
-		return stats.NoBaseline, "the baseline failed: " + base.failure.Message, true
+		return stats.NoBaseline, "the baseline failed: " + Explain(base.failure), true
 	case base.infra != nil && base.infra.Subject != "":
 		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
 	case s.Absent != "":
 		return s.Absent, s.Why, true
+	case s.failure != nil && s.failure.Rule == sample.Wrong && base.measured():
+		return stats.Wrong, Explain(s.failure), true
 	case s.failure != nil && base.measured():
 		return stats.Failed, Explain(s.failure), true
 	case s.infra != nil:

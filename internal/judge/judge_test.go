@@ -178,7 +178,7 @@ func TestWhatMayDifferIsLabelled(t *testing.T) {
 	c.Allow = append(c.Allow, "total_output_tokens")
 	row := only(t, c, ends)
 	labelled := func(what string) bool {
-		return slices.ContainsFunc(row.Caveats, func(c string) bool { return strings.Contains(c, "in spite of a different "+what) })
+		return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return strings.Contains(c.Text, "in spite of a different "+what) })
 	}
 	if row.Outcome != stats.Win || !labelled("command") || !labelled("total_output_tokens") {
 		t.Errorf("%s: %q", row.Outcome, row.Caveats)
@@ -282,7 +282,7 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 			}
 			rows, err := c.Runs(&c.Groups[0], &c.Groups[0].Members[1], run("r2", story.one), run("r1", story.other))
 			must(t, err)
-			if len(rows) != 1 || rows[0].Outcome != story.want || !strings.Contains(rows[0].Reason+strings.Join(rows[0].Caveats, " "), story.says) {
+			if len(rows) != 1 || rows[0].Outcome != story.want || !strings.Contains(rows[0].Reason+fmt.Sprint(rows[0].Caveats), story.says) {
 				t.Fatalf("%+v", rows)
 			}
 			row := rows[0]

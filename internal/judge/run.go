@@ -48,6 +48,7 @@ func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, 
 	if refused {
 		return []stats.Comparison{row}, nil
 	}
+	row.Attempts = attempts(s, base)
 	apart := *g
 	apart.Design.Pairing = stats.Runs
 	rows, _ := c.verdicts(&apart, []contender{{s, row}}, base)
@@ -72,18 +73,18 @@ func (m *Member) in(run Run) (*standing, error) {
 
 // changed says what the figures of two runs must carry: fixes that may change speed, and which of a candidate's own artefacts
 // differ, for it may be called the same and be another one.
-func changed(s, base *standing) []string {
-	list := []string{}
+func changed(s, base *standing) []stats.Caveat {
+	list := []stats.Caveat{}
 	for _, name := range slices.Sorted(maps.Keys(s.procedure)) {
 		if strings.HasPrefix(name, "fix ") {
-			list = append(list, name+" ("+s.procedure.of(name)+")")
+			list = append(list, stats.Caveat{Kind: stats.CaveatFix, Text: name + " (" + s.procedure.of(name) + ")"})
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(s.artefacts)) {
 		a, err := hclspec.ParseAddress(node)
 		own, other := s.artefacts.of(node), base.artefacts.of(node)
 		if err == nil && a.Key == s.candidate() && other != "" && own != other {
-			list = append(list, fmt.Sprintf("%s was another one: %s against %s", node, brief(own), brief(other)))
+			list = append(list, stats.Caveat{Kind: stats.CaveatArtefact, Text: fmt.Sprintf("%s was another one: %s against %s", node, brief(own), brief(other))})
 		}
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/metrics"
 )
 
 // Standings are how the members of a group stand after its blocks, by name.
@@ -27,8 +28,11 @@ type standing struct {
 	pending string         // why blocks are still missing
 	whole   bool           // its numbers were gathered from all its blocks
 	rows    []sample.Measurement
-	series  map[string]map[int]float64 // metric → block → value
-	units   map[string]string
+	series  map[string]map[int]float64 // metric → block → value, in the unit of units
+	units   map[string]string          // by metric: that of its first sample
+	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
+
+	evidence []sample.Evidence // of the blocks with samples
 
 	run       string // all of it is from one run; empty: it is as everything stands now
 	procedure values // how it was measured, as the blocks that were read say
@@ -37,7 +41,7 @@ type standing struct {
 }
 
 func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, procedure: values{}, artefacts: values{}}
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, procedure: values{}, artefacts: values{}}
 }
 
 // name is the candidate and, where that is not what stands now, the run.
@@ -61,11 +65,12 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		if end.Entry.Dir == "" {
 			continue
 		}
-		rows, err := sample.Gathered(end.Entry)
+		read, err := sample.Gathered(end.Entry)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Bench.Address, err)
 		}
-		s.take(rows)
+		s.take(read.Rows)
+		s.rest(read.Blocks...)
 		s.whole = true
 	}
 	for _, b := range g.Blocks {
@@ -123,13 +128,16 @@ func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 		s.failure = own.Failure
 		return nil
 	}
-	rows, err := rec.Measurements(e, s.Bench, s.Name)
+	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
 	if missing, ok := errors.AsType[*engine.Failure](err); ok {
 		s.failure = &missing.Failure
 	} else if err != nil {
 		return err
 	}
 	s.take(rows)
+	if len(rows) > 0 {
+		s.rest(evidence)
+	}
 	s.note(own)
 	return nil
 }
@@ -144,8 +152,27 @@ func (s *standing) take(rows []sample.Measurement) {
 		if s.series[r.Metric] == nil {
 			s.series[r.Metric] = map[int]float64{}
 		}
-		s.series[r.Metric][r.Block] = r.Value
-		s.units[r.Metric] = r.Unit
+		unit, known := s.units[r.Metric]
+		if !known {
+			unit = r.Unit
+			s.units[r.Metric] = unit
+		}
+		value, ok := metrics.Convert(r.Value, r.Unit, unit)
+		if !ok {
+			value = r.Value
+			s.clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", unitText(unit), unitText(r.Unit), r.Block)
+		}
+		s.series[r.Metric][r.Block] = value
+	}
+}
+
+// rest takes over what the numbers of blocks rest on.
+func (s *standing) rest(blocks ...sample.Evidence) {
+	s.evidence = append(s.evidence, blocks...)
+	for _, e := range blocks {
+		for _, a := range e.Artefacts {
+			s.artefacts.add(a.Node, a.Digest)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
 // follows or of what a plan reads from it.
-const magic = "benchgraph memo 6\n"
+const magic = "benchgraph memo 7\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
@@ -190,6 +190,8 @@ func (w *writer) node(n *Node) {
 	if n.Origin != nil {
 		w.text(n.Origin.Serves)
 		w.text(n.Origin.Reason)
+		w.text(n.Origin.Ancestor)
+		w.number(n.Origin.Back)
 		writeAll(w, n.Origin.Passed, w.text)
 	}
 	if n.Digest != "" {
@@ -348,7 +350,7 @@ func (r *reader) node(n *Node, index, files int) {
 	flags := r.byte()
 	n.Excluded = flags&1 != 0
 	if flags&4 != 0 {
-		n.Origin = &engine.Origin{Serves: r.text(), Reason: r.text(), Passed: make([]string, r.count(1))}
+		n.Origin = &engine.Origin{Serves: r.text(), Reason: r.text(), Ancestor: r.text(), Back: int(r.number()), Passed: make([]string, r.count(1))}
 		for i := range n.Origin.Passed {
 			n.Origin.Passed[i] = r.text()
 		}

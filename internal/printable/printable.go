@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -142,9 +143,12 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too.
+// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too. It is safe for concurrent
+// use.
 type Writer struct {
-	w   io.Writer
+	w io.Writer
+
+	mu  sync.Mutex
 	buf []byte
 }
 
@@ -156,6 +160,8 @@ const longestWait = 64 << 10
 
 // Write passes on the lines that have come to their end.
 func (p *Writer) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.buf = append(p.buf, b...)
 	end := bytes.LastIndexByte(p.buf, '\n') + 1
 	if end == 0 && len(p.buf) > longestWait {
@@ -168,7 +174,11 @@ func (p *Writer) Write(b []byte) (int, error) {
 }
 
 // Close passes on the rest. It does not close the writer below.
-func (p *Writer) Close() error { return p.pass(len(p.buf)) }
+func (p *Writer) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pass(len(p.buf))
+}
 
 func (p *Writer) pass(n int) error {
 	if n == 0 {

@@ -31,6 +31,9 @@ type Record struct {
 	Instance device.Instance   `json:"hardware_instance"`
 	Canary   *Canary           `json:"canary,omitempty"`
 	Members  map[string]Member `json:"members"`
+	Run      string            `json:"run,omitempty"`   // the apply that measured it
+	Rule     []stats.Field     `json:"rule,omitempty"`  // how the file judged when the block was measured
+	Tries    []Try             `json:"tries,omitempty"` // earlier attempts at the same block
 }
 
 // Member is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.

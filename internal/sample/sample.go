@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,7 @@ import (
 
 // ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
 // reading, and no measurement.
-const ReaderVersion = "1"
+const ReaderVersion = "2"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of a
 // block has it: it is found out whenever the output is read.
@@ -44,16 +43,41 @@ type Measurement struct {
 	Of hclspec.Address `json:"-"` // the instance that it was taken of; set where numbers of several ones are together
 }
 
-// Read parses the raw output that one lifecycle left in a directory.
-func Read(spec hclspec.Metrics, dir string) (metrics.Result, error) {
-	parser, err := parserOf(spec)
+// Read parses the raw output that one lifecycle left in a directory. The command, which may be empty, is the measured
+// one: it may say how many requests were asked for.
+func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Result, error) {
+	parsers, err := parsersOf(spec)
 	if err != nil {
 		return metrics.Result{}, err
 	}
-	out := metrics.Output{Open: func(name string) (io.ReadCloser, error) { return os.OpenInRoot(filepath.Join(dir, OutDir), name) }}
+	var all metrics.Result
+	for i, parser := range parsers {
+		r, err := read(parser, spec.File, command, dir)
+		switch {
+		case err != nil:
+			return metrics.Result{}, err
+		case i == 0:
+			all = r
+			continue
+		}
+		all.Samples = slices.DeleteFunc(all.Samples, func(s metrics.Sample) bool { // a definition of one's own goes before
+			return slices.ContainsFunc(r.Samples, func(own metrics.Sample) bool { return own.Metric == s.Metric })
+		})
+		all.Samples = append(all.Samples, r.Samples...)
+		all.Warnings = append(all.Warnings, r.Warnings...)
+		all.Labels = append(all.Labels, r.Labels...)
+	}
+	return all, nil
+}
+
+// read parses the output with one parser.
+func read(parser metrics.Parser, file string, command hclspec.Command, dir string) (metrics.Result, error) {
+	var err error
+	open := func(name string) (io.ReadCloser, error) { return os.OpenInRoot(filepath.Join(dir, OutDir), name) }
+	out := metrics.Output{Command: commandLine(command), Open: open}
 	var f io.ReadCloser
-	if spec.File != "" {
-		f, err = out.Open(spec.File)
+	if file != "" {
+		f, err = out.Open(file)
 	} else {
 		f, err = os.Open(filepath.Join(dir, StdoutFile))
 	}
@@ -65,29 +89,58 @@ func Read(spec hclspec.Metrics, dir string) (metrics.Result, error) {
 	return parser.Parse(out)
 }
 
-func parserOf(spec hclspec.Metrics) (metrics.Parser, error) {
-	if len(spec.Custom) == 0 {
-		return metrics.Lookup(spec.Format)
+// commandLine is a command as text, for what its options say. References stand in it as a dollar sign.
+func commandLine(c hclspec.Command) string {
+	plain := func(hclspec.Address) string { return "$" }
+	if c.Argv == nil {
+		return c.Shell.Expand(plain)
+	}
+	words := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		words[i] = word.Expand(plain)
+	}
+	return strings.Join(words, " ")
+}
+
+// parsersOf are the parsers of a benchmark's output. Metric blocks are all that is read, unless a format is named that
+// gives metrics by itself.
+func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
+	var parsers []metrics.Parser
+	if len(spec.Custom) == 0 || !spec.Own() {
+		p, err := metrics.Lookup(spec.Format)
+		if err != nil || len(spec.Custom) == 0 {
+			return []metrics.Parser{p}, err
+		}
+		parsers = append(parsers, p)
 	}
 	defs := make([]metrics.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
 		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit, Better: c.Better}
 	}
-	return metrics.NewCustom(defs)
+	p, err := metrics.NewCustom(defs)
+	return append(parsers, p), err
 }
 
 // Primary reads the number that decides from the raw output that one lifecycle left in a directory. Without it there is a
 // *engine.Failure.
-func Primary(spec hclspec.Metrics, dir string) (metrics.Sample, error) {
-	result, err := Read(spec, dir)
+func Primary(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Sample, error) {
+	result, err := Read(spec, command, dir)
 	return primaryOf(spec, result, err)
 }
 
-// primaryOf finds the primary metric in what was read.
+// primaryOf finds the primary metric in a result. A result that is not valid has none.
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
+	if f := result.Failure; err == nil && f != nil {
+		return metrics.Sample{}, &engine.Failure{Failure: cache.Failure{
+			Class: cache.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence, Remedy: f.Remedy,
+		}}
+	}
 	if err == nil {
 		if s, ok := metrics.Find(result.Samples, spec.Primary); ok {
-			return s, nil
+			if err := repeated(s, result); err != nil {
+				return metrics.Sample{}, err
+			}
+			return s, incomplete(spec, result)
 		}
 	}
 	message := fmt.Sprintf("metric %q not found in the output", spec.Primary)
@@ -131,22 +184,23 @@ func Better(spec hclspec.Metrics, metric, unit string) (string, bool) {
 	return stats.Lower, true
 }
 
-// Measurements reads all numbers of one member of a block anew from its raw output in the block's entry. Without the
-// primary one they are a *engine.Failure.
-func (r *Record) Measurements(e cache.Entry, b *hclspec.Benchmark, member string) ([]Measurement, error) {
-	result, err := Read(b.Metrics, filepath.Join(e.Dir, member))
+// Read reads all numbers of one member of a block anew from its raw output in the block's entry, and what they rest on. An
+// output without a sample that counts is a *engine.Failure.
+func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Measurement, Evidence, error) {
+	result, err := Read(b.Metrics, b.Command, filepath.Join(e.Dir, member))
 	primary, err := primaryOf(b.Metrics, result, err)
 	if err != nil {
-		return nil, err
+		return nil, Evidence{}, err
 	}
 	commit, _, _ := strings.Cut(b.Candidate, "/")
 	rows := make([]Measurement, 0, len(result.Samples))
-	for _, s := range result.Samples {
+	for i, s := range result.Samples {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 			continue
 		}
-		if s == primary {
+		if s.Metric == primary.Metric {
 			s.Metric = b.Metrics.Primary // the file may spell it in its own way
+			result.Samples[i].Metric = s.Metric
 		}
 		rows = append(rows, Measurement{
 			Benchmark: b.Address.Name, Commit: commit, Candidate: b.Candidate, Block: r.Block,
@@ -154,29 +208,20 @@ func (r *Record) Measurements(e cache.Entry, b *hclspec.Benchmark, member string
 			Metric: s.Metric, Value: s.Value, Unit: s.Unit, Hardware: r.Class.String(),
 		})
 	}
-	return rows, nil
+	return rows, r.evidence(member, result), nil
 }
 
 const gatheredFile = "samples.json"
 
 // WriteGathered keeps what was read of all blocks of a member, as the result of its benchmark node.
-func WriteGathered(dir string, rows []Measurement) error {
-	text, err := json.MarshalIndent(rows, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, gatheredFile), append(text, '\n'), 0o644)
+func WriteGathered(dir string, read Reading) error {
+	return errors.Join(writeJSON(dir, gatheredFile, read.Rows), writeJSON(dir, evidenceFile, read.Blocks))
 }
 
 // Gathered reads that back.
-func Gathered(e cache.Entry) ([]Measurement, error) {
-	text, err := os.ReadFile(filepath.Join(e.Dir, gatheredFile))
-	if err != nil {
-		return nil, err
+func Gathered(e cache.Entry) (read Reading, err error) {
+	if _, err := os.Stat(filepath.Join(e.Dir, gatheredFile)); err != nil {
+		return read, err
 	}
-	var rows []Measurement
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, fmt.Errorf("%s: %w", gatheredFile, err)
-	}
-	return rows, nil
+	return read, errors.Join(readJSON(e.Dir, gatheredFile, &read.Rows), readJSON(e.Dir, evidenceFile, &read.Blocks))
 }

@@ -34,14 +34,14 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	inFile, elsewhere, misspelt := items, items, items
 	inFile.File, elsewhere.File, misspelt.Primary = "result.txt", "../stdout", "itemz"
 	dir := raw(t, "7 items/s\n", "8 items/s\n")
-	if s, err := Primary(items, dir); err != nil || s.Value != 7 || s.Unit != "items/s" {
+	if s, err := Primary(items, hclspec.Command{}, dir); err != nil || s.Value != 7 || s.Unit != "items/s" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := Primary(inFile, dir); err != nil || s.Value != 8 {
+	if s, err := Primary(inFile, hclspec.Command{}, dir); err != nil || s.Value != 8 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for want, spec := range map[string]hclspec.Metrics{"escapes": elsewhere, `nearest labels there: ["items"]`: misspelt} {
-		_, err := Primary(spec, dir)
+		_, err := Primary(spec, hclspec.Command{}, dir)
 		if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != MetricMissing || !strings.Contains(f.Message, want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -57,7 +57,7 @@ func TestTheNumbersOfAMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := &Record{Block: 3, Seed: 5, Order: []string{"base", "one"}, Members: map[string]Member{"one": {Candidate: "renamed/since"}}}
-	rows, err := rec.Measurements(cache.Entry{Dir: dir}, b, "one")
+	rows, evidence, err := rec.Read(cache.Entry{Dir: dir}, b, "one")
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
@@ -65,10 +65,10 @@ func TestTheNumbersOfAMember(t *testing.T) {
 	if got.Candidate != "c/one" || got.Commit != "c" || got.Block != 3 || got.Position != 2 || got.Value != 7 {
 		t.Errorf("%+v", got)
 	}
-	if err := WriteGathered(dir, rows); err != nil {
+	if err := WriteGathered(dir, Reading{rows, []Evidence{evidence}}); err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Gathered(cache.Entry{Dir: dir}); err != nil || len(back) != 1 || back[0] != got {
+	if back, err := Gathered(cache.Entry{Dir: dir}); err != nil || len(back.Rows) != 1 || back.Rows[0] != got || len(back.Blocks) != 1 || back.Blocks[0].Block != 3 {
 		t.Errorf("%+v, %v", back, err)
 	}
 }

@@ -161,7 +161,7 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	argv := s.expand(command)
 	out := s.Capture()
 	defer out.Close()
-	s.Say("$ %s\n", strings.Join(argv, " "))
+	s.Say("$ %s\n", told(argv))
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
@@ -234,6 +234,9 @@ func (s *Shell) cures() []metrics.Rule {
 	}
 	return s.Cures()
 }
+
+// told is a command as the log shows it. Each of its further lines is marked, so that none is taken for output.
+func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
 func (s *Shell) classify(stage string, o *Output, rules []metrics.Rule) (metrics.Match, bool, error) {
 	if len(rules) == 0 {

@@ -36,7 +36,8 @@ type box struct {
 	home, out          string // directories of the host
 	dir                string // in which commands run
 	inputs             Inputs
-	keyed              bool // the limits are part of the node's key
+	extra              []executor.Mount // that the file declares
+	keyed              bool             // the limits are part of the node's key
 }
 
 // Image is what commands need to know of the image that they run in.
@@ -126,9 +127,9 @@ func (i Inputs) Mounts() []executor.Mount {
 
 // mounts are what a command sees of the host: its directories, and what it was told of.
 func (b *box) mounts(work string) []executor.Mount {
-	return append([]executor.Mount{
+	return slices.Concat([]executor.Mount{
 		{Host: work, Inside: InsideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true}, {Host: b.home, Inside: insideHome, Writable: true},
-	}, b.inputs.Mounts()...)
+	}, b.inputs.Mounts(), b.extra)
 }
 
 // OnHost is where something lies on the host that commands know by this path, with variables and references in it. What lies
@@ -139,6 +140,9 @@ func (s *Shell) OnHost(text hclspec.Text) string {
 		return name
 	}
 	for _, m := range s.box.mounts(s.dir) {
+		if m.Host == "" {
+			continue
+		}
 		if rel, ok := strings.CutPrefix(path.Clean(name), m.Inside); ok && (rel == "" || rel[0] == '/') {
 			return filepath.Join(m.Host, filepath.FromSlash(rel))
 		}

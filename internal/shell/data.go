@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,18 +21,14 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 			return fmt.Errorf("data %q: outside the working directory", item.Name)
 		}
 		in := r.Input(env, item.Ref)
-		src := in.Dir
-		if item.Ref.Kind != "source" { // a tree stays a tree, however small
-			src = workdir.OnlyFile(in.Entry)
+		if message, remedy := Unlaid(item, in.Entry); message != "" {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_one_file", Stage: "start", Message: message, Remedy: remedy}}
 		}
-		info, err := os.Stat(src)
-		if err != nil {
-			return fmt.Errorf("data %q: %w", item.Name, err)
-		}
-		if info.IsDir() {
-			err = workdir.CopyTree(dst, src)
+		var err error
+		if item.Tree {
+			err = workdir.CopyTree(dst, in.Dir)
 		} else {
-			err = workdir.CopyFile(dst, src)
+			err = workdir.CopyFile(dst, workdir.OnlyFile(in.Entry))
 		}
 		if errors.Is(err, fs.ErrExist) {
 			return &engine.Failure{Err: err, Failure: cache.Failure{
@@ -46,4 +41,20 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 		}
 	}
 	return nil
+}
+
+// Unlaid says why an entry cannot be laid out as the file asks for it, and how to mend that. Both are empty when it can.
+func Unlaid(item hclspec.Data, e cache.Entry) (message, remedy string) {
+	if item.Tree || len(e.Files) == 1 && e.Files[0].Link == "" {
+		return "", ""
+	}
+	holds := fmt.Sprintf("holds %d files", len(e.Files))
+	switch len(e.Files) {
+	case 0:
+		holds = "holds no file"
+	case 1:
+		holds = "holds only a link"
+	}
+	return fmt.Sprintf("data %q is to be the one file of %s, which %s", item.Name, item.Ref, holds),
+		fmt.Sprintf("write %q, with a slash at the end, to get the directory", item.Name+"/")
 }

@@ -110,7 +110,7 @@ func (r Refs) DescribeEnv(d *cache.Description, env map[string]hclspec.Text) {
 // DescribeData writes what is laid into a working directory into a key.
 func (r Refs) DescribeData(d *cache.Description, data []hclspec.Data) {
 	for _, item := range data {
-		d.Add("data", item.Name, r.Label(item.Ref))
+		d.Add("data", item.Label(), r.Label(item.Ref))
 	}
 }
 

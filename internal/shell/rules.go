@@ -21,7 +21,7 @@ type Rules struct {
 func NewRules(own []hclspec.Failure) (Rules, error) {
 	r := Rules{retries: map[string]engine.Retry{}}
 	for _, f := range own {
-		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff}
+		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff, Wrapper: f.Wrapper}
 		if err := r.add(rule); err != nil {
 			return r, err
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -44,7 +43,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		out = io.MultiWriter(out, srv.watch)
 	}
 	argv := sh.expand(spec.Command)
-	sh.Say("$ %s &\n", strings.Join(argv, " "))
+	sh.Say("$ %s &\n", told(argv))
 	srv.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
 	if err != nil {
 		srv.close()

@@ -44,6 +44,16 @@ type Place struct {
 
 	Env     map[string]hclspec.Text
 	Secrets []string // names
+	Mounts  []Mount
+}
+
+// Mount is a directory of the host, or a volume of the container engine, that the commands see.
+type Mount struct {
+	Variable string // that tells commands where it is
+	Host     string // directory, absolute; empty: Volume is mounted, which only containers can have
+	Volume   string // name
+	Inside   string // path in containers, absolute
+	Writable bool   // in containers; on the host nothing enforces that it is not
 }
 
 // Shell runs the commands of one node in one place, with a clean environment.
@@ -80,6 +90,12 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 	if at.Image != nil {
 		if err := s.enter(r, at); err != nil {
 			return nil, err
+		}
+	}
+	for _, m := range at.Mounts {
+		if s.vars[m.Variable] = m.Host; s.box != nil {
+			s.vars[m.Variable] = m.Inside
+			s.box.extra = append(s.box.extra, executor.Mount{Host: m.Host, Volume: m.Volume, Inside: m.Inside, Writable: m.Writable})
 		}
 	}
 	s.SetEnv(at.Env)

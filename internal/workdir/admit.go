@@ -58,6 +58,9 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 	if err := isDirectory(dir, title); err != nil {
 		return err
 	}
+	if err := unmounted(dir, title); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -128,6 +131,17 @@ func isDirectory(dir, title string) error {
 		return Unfit("not_a_directory", title+" is no directory any more", "let the command write below $OUT and leave $OUT itself alone")
 	}
 	return nil
+}
+
+// unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of somebody
+// else, or gone with the machine's memory.
+func unmounted(dir, title string) error {
+	mounts, err := cache.MountsBelow(dir)
+	if err != nil || len(mounts) == 0 {
+		return err
+	}
+	name := title + strings.TrimPrefix(mounts[0], dir)
+	return Unfit("mount_point", name+" is a mount point", "let the command unmount it and copy the files")
 }
 
 func (a *admission) unfit(rule, name, why, remedy string) error {

@@ -115,6 +115,9 @@ func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, 
 		if err := isDirectory(made, "$OUT"); err != nil {
 			return err
 		}
+		if err := unmounted(made, "$OUT"); err != nil {
+			return err
+		}
 		if err := keepOutputs(env.Out, made, patterns); err != nil {
 			return err
 		}

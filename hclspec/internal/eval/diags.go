@@ -20,6 +20,27 @@ type Diagnostics struct {
 	list  hcl.Diagnostics
 	index map[place]*told
 	more  int // mistakes beyond maxTold
+	catch *catch
+}
+
+// catch is where the errors of one instance go.
+type catch struct {
+	whole bool // also those that name no instance
+	diags hcl.Diagnostics
+}
+
+// maxCaught bounds how many errors of one instance are kept.
+const maxCaught = 10
+
+// Catch calls f and returns the errors that f records for an instance, at most ten, instead of recording them; with whole, also
+// those that name no instance.
+func (c *Diagnostics) Catch(whole bool, f func()) hcl.Diagnostics {
+	around := c.catch
+	c.catch = &catch{whole: whole}
+	f()
+	caught := c.catch.diags
+	c.catch = around
+	return caught
 }
 
 type place struct {
@@ -40,6 +61,12 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 		c.index = map[place]*told{}
 	}
 	for _, d := range diags {
+		if c.catch != nil && d.Severity == hcl.DiagError && (instance != "" || c.catch.whole) {
+			if len(c.catch.diags) < maxCaught {
+				c.catch.diags = append(c.catch.diags, c.tidy(d))
+			}
+			continue
+		}
 		r := rangeOf(d)
 		at := place{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
 		if instance == "" {

@@ -11,7 +11,6 @@ import (
 	"hash"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -28,10 +27,7 @@ func files(dir *project.Dir, meter *Meter) map[string]function.Function {
 	}
 	return map[string]function.Function{
 		"abspath": ofString("path", func(name string) (string, error) {
-			if path.IsAbs(name) {
-				return path.Clean(name), nil
-			}
-			return filepath.Join(dir.Path(), name), nil
+			return dir.Absolute(name), nil
 		}),
 		"file": ofString("path", func(name string) (string, error) {
 			raw, err := read(name)

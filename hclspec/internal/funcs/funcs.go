@@ -37,6 +37,12 @@ func Table(dir *project.Dir, meter *Meter) map[string]function.Function {
 	return table
 }
 
+// Add adds a function of the caller's to the table. It may take references and must look into none.
+func Add(table map[string]function.Function, meter *Meter, name string, f function.Function) {
+	d := newDesign(name, f, false)
+	table[name] = meter.metered(&d)
+}
+
 // common are the functions that are the same for every project.
 var common = sync.OnceValue(func() (all []design) {
 	for name, f := range structural() {
@@ -79,7 +85,8 @@ func textual() map[string]function.Function {
 	return map[string]function.Function{
 		"basename": basename, "chomp": stdlib.ChompFunc, "dirname": dirname, "endswith": endsWith,
 		"formatdate": stdlib.FormatDateFunc, "indent": indent, "lower": stdlib.LowerFunc, "pep440_match": pep440Match,
-		"regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc, "replace": replace,
+		"pep440_version": ofText(pep440Version),
+		"regex":          stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc, "replace": replace,
 		"split": stdlib.SplitFunc, "startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
 		"substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
 		"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,

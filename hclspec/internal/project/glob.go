@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -143,6 +144,35 @@ func (d *Dir) below(pattern string) []string {
 	from := sort.SearchStrings(d.list, base+"/")
 	to := sort.SearchStrings(d.list, base+"0") // "0" follows "/"
 	return d.list[from:to]
+}
+
+// List returns the names of the files that lie directly in a directory, sorted; none when there is no such directory.
+func (d *Dir) List(name string) ([]string, error) {
+	clean, err := Clean(name)
+	if err != nil {
+		return nil, err
+	}
+	// A directory that is made later is noticed in the one above it.
+	for dir := clean; dir != "."; {
+		dir = path.Dir(dir)
+		if _, err := d.root.Stat(dir); err == nil {
+			d.reads.Listed = append(d.reads.Listed, dir)
+			break
+		}
+	}
+	var names []string
+	err = d.entries(clean, func(entry fs.DirEntry) error {
+		if !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	d.reads.Listed = append(d.reads.Listed, clean)
+	slices.Sort(names)
+	return names, err
 }
 
 // matching counts how many names are compared with patterns.

@@ -34,6 +34,36 @@ type Dir struct {
 	matched int      // names that were compared with patterns
 	globs   map[string][]string
 	reads   Reads
+
+	absolute map[string]bool // paths that Absolute made
+}
+
+// Absolute makes a path absolute: a relative one begins in the project's directory.
+func (d *Dir) Absolute(name string) string {
+	name = filepath.FromSlash(name)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(d.path, name)
+	}
+	if d.absolute == nil {
+		d.absolute = map[string]bool{}
+	}
+	name = filepath.Clean(name)
+	d.absolute[name] = true
+	return name
+}
+
+// MadeAbsolute reports whether Absolute made a path, or that of a directory above it.
+func (d *Dir) MadeAbsolute(name string) bool {
+	for {
+		if d.absolute[name] {
+			return true
+		}
+		above := filepath.Dir(name)
+		if above == name {
+			return false
+		}
+		name = above
+	}
 }
 
 // Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the same.

@@ -74,6 +74,9 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 		s.line(`export %s="${%s:?is a secret: export it first}"`, name, name)
 		env += " --env " + name
 	}
+	for _, m := range r.mounts {
+		env += " --env " + m.Variable + "=" + quote(m.Target)
+	}
 	words := []string{"sh", "-euc", s.literal(c.Shell)}
 	if c.Argv != nil {
 		words = nil
@@ -97,6 +100,9 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 	line += ` -v "$SRC:/benchgraph/work" -v "$OUT:/benchgraph/out" -v "$home:/benchgraph/home" --workdir /benchgraph/work`
 	for _, name := range s.inside.mounts {
 		line += fmt.Sprintf(` -v "$%s:/benchgraph/in/%s:ro"`, name, name)
+	}
+	for _, m := range r.mounts {
+		line += " --mount " + s.bind(m)
 	}
 	s.line(`home=$(mktemp -d "$work/home.XXXXXX")`)
 	s.line(`%s%s --entrypoint %s "$%s_id" %s%s`, line, env, words[0], image, strings.Join(words[1:], " "), suffix)

@@ -22,6 +22,7 @@ type running struct {
 	image   hclspec.Address
 	limits  hclspec.Limits
 	network bool
+	mounts  []hclspec.Mount
 	beside  bool // its container is in the network of the server's
 	serves  bool // its container is the server's
 }
@@ -58,10 +59,8 @@ func (s *script) prepare(r *running, source hclspec.Address) error {
 			texts = append(texts, file.From, file.To)
 		}
 	}
-	for _, t := range texts {
-		if err := s.needAll(t.Refs()...); err != nil {
-			return err
-		}
+	if err := s.needTexts(texts...); err != nil {
+		return err
 	}
 	for _, d := range r.data {
 		if err := s.need(d.Ref); err != nil {
@@ -78,14 +77,47 @@ func (s *script) layOut(r *running, source hclspec.Address) error {
 		s.line(`cp -R "$%s/." "$%s"`, s.places[source], dir)
 	}
 	for _, name := range r.files {
-		s.line(`mkdir -p "$%s/"%s; cp %s "$%s/"%s`, dir, quote(path.Dir(name)), quote(filepath.Join(s.Spec.Dir, filepath.FromSlash(name))), dir, quote(name))
+		if err := s.input(dir, name); err != nil {
+			return err
+		}
 	}
 	for _, d := range r.data {
-		s.line(`lay "$%s" "$%s/"%s`, s.places[d.Ref], dir, quote(d.Name))
+		lay := "lay"
+		if d.Tree {
+			lay = "lay_tree"
+		}
+		s.line(`%s "$%s" "$%s/"%s`, lay, s.places[d.Ref], dir, quote(d.Name))
 	}
 	s.line(`SRC=$%s; SITE=$SRC; OUT=$work/out%d; OUT_%d=$OUT; mkdir -p "$OUT"; cd "$SRC"`, dir, s.dirs, s.dirs)
 	for _, f := range r.fixes {
 		s.fix(r, f)
+	}
+	return nil
+}
+
+// maxEmbedded bounds the size of a project's file that a script carries; a larger one is copied from the project.
+const maxEmbedded = 256 << 10
+
+// input lays a file of the project into a working directory.
+func (s *script) input(dir, name string) error {
+	from := filepath.Join(s.Spec.Dir, filepath.FromSlash(name))
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	to := fmt.Sprintf(`"$%s/"%s`, dir, quote(name))
+	s.line(`mkdir -p "$%s/"%s`, dir, quote(path.Dir(name)))
+	if info.Size() > maxEmbedded {
+		s.line(`cp %s %s`, quote(from), to)
+		return nil
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	s.embed(to, content)
+	if info.Mode()&0o100 != 0 {
+		s.line(`chmod +x %s`, to)
 	}
 	return nil
 }
@@ -133,6 +165,9 @@ func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
 	}
 	for _, name := range sortedKeys(r.env) {
 		line += " " + quote(name+"=") + s.words(r.env[name])
+	}
+	for _, m := range r.mounts {
+		line += fmt.Sprintf(` %s=%s`, m.Variable, s.source(m))
 	}
 	for _, name := range r.secrets {
 		line += fmt.Sprintf(` %s="${%s:?is a secret: export it first}"`, name, name)
@@ -253,16 +288,16 @@ func (s *script) canary(b *hclspec.Benchmark) error {
 	if b.Canary == nil {
 		return nil
 	}
-	r := &running{env: b.Env, secrets: b.Secrets, command: b.Canary.Command, image: b.Image, limits: b.Limits, network: b.Network}
+	r := &running{env: b.Env, secrets: b.Secrets, command: b.Canary.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts)}
 	_, err := s.run(b.Address, r, b.Client)
 	return err
 }
 
 // lifecycle writes one sample: start the server, warm up, run the command, stop.
 func (s *script) lifecycle(b *hclspec.Benchmark) error {
-	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network}
+	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts)}
 	if r.image == (hclspec.Address{}) {
-		r.fixes = s.fixes(b.Candidate, b.Fixes)
+		r.fixes = s.fixes(b.Address, b.Candidate, b.Fixes)
 	} else if b.Server != nil {
 		r.image, r.beside = s.clientImage(b), true
 	}
@@ -277,7 +312,7 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 				merged[name] = t
 			}
 		}
-		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command, data: b.Data, image: b.Image, limits: b.Limits, network: b.Network, serves: true}
+		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command, data: b.Data, image: b.Image, limits: b.Limits, network: b.Network, serves: true, mounts: s.mounts(b.Mounts)}
 		if err := s.prepare(server, hclspec.Address{}); err != nil {
 			return err
 		}

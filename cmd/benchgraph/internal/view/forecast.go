@@ -18,6 +18,9 @@ type Forecast struct {
 	Wall     time.Duration // from start to end on this machine
 	GPUHours float64
 	Cost     float64 // 0: no price is declared for the devices
+
+	Machine string            // another machine that the plan is for; empty: this one
+	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 }
 
 // Prices are what an hour of a device costs, by its name.

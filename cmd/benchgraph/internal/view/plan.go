@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/preflight"
 )
 
 // How much a plan may be spread out before its lines are drawn together.
@@ -96,6 +97,9 @@ func Origin(o *engine.Origin, verbose bool) string {
 	text := "built here: " + o.Reason
 	if o.Serves != "" {
 		text = "prebuilt " + strconv.Quote(o.Serves)
+		if o.Ancestor != "" {
+			text = fmt.Sprintf("served by an ancestor with the same native tree: %s (%s back), %s", o.Ancestor[:min(7, len(o.Ancestor))], Count(o.Back, "commit"), text)
+		}
 	}
 	if !verbose || len(o.Passed) == 0 {
 		return text
@@ -221,6 +225,7 @@ type planNode struct {
 	Place     string    `json:"place,omitempty"`
 
 	Origin *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
+	Waits  string         `json:"waits,omitempty"`  // why this machine cannot run the node, in a plan for another one
 }
 
 // Resources is what a node needs while it runs.
@@ -267,12 +272,15 @@ func Needs(n *engine.Node) []string {
 }
 
 // PlanJSON writes a plan as one JSON document, with what is to be told beside it.
-func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, diagnostics []D) error {
+func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.Finding, diagnostics []D) error {
+	if found == nil {
+		found = []preflight.Finding{}
+	}
 	nodes := make([]planNode, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		nodes[i] = planNode{s.Node.Address, s.Node.Kind, string(s.Action), s.Reason, s.Key.String(), Needs(s.Node),
-			ResourcesOf(s.Node), s.Estimate.Seconds(), s.Never, s.Node.Place, s.Node.Origin}
+			ResourcesOf(s.Node), s.Estimate.Seconds(), s.Never, s.Node.Place, s.Node.Origin, f.Waits[s.Node.Address]}
 	}
 	counts := p.Counts()
 	summary := map[string]any{
@@ -283,7 +291,12 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, diagnostics []D) e
 	for _, s := range CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
-	return JSON(w, map[string]any{"format": Format, "nodes": nodes, "summary": summary, "critical_path": path, "diagnostics": diagnostics})
+	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary, "critical_path": path, "diagnostics": diagnostics}
+	if f.Machine != "" {
+		doc["machine"] = f.Machine
+		summary["waiting"] = len(f.Waits)
+	}
+	return JSON(w, doc)
 }
 
 // JSON writes one document.

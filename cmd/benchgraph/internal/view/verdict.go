@@ -14,12 +14,12 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
 		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
-		table := [][]string{{"commit", "candidate", "benchmark", "metric", "effect", "outcome"}}
+		table := [][]string{{"commit", "candidate", "benchmark", "metric", "better", "effect", "outcome"}}
 		benchmarks := map[string]bool{}
 		for _, row := range rows {
 			if row.Compare == totals.Compare && (row.Primary || all) {
 				benchmarks[row.Benchmark] = true
-				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Benchmark), Clean(row.Metric), Effect(row), Outcome(row)})
+				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Benchmark), Clean(row.Metric), Direction(row), Effect(row), Outcome(row)})
 			}
 		}
 		delete(benchmarks, "") // of a candidate that no benchmark measures
@@ -43,24 +43,33 @@ func Outcome(row stats.Comparison) string {
 	if row.Reason != "" && !row.Outcome.Judged() {
 		text += ": " + Clean(row.Reason)
 	}
-	if n := len(row.Caveats); n > 0 && row.Outcome.Judged() {
-		text += " (" + Clean(strings.Join(row.Caveats, "; ")) + ")"
+	if len(row.Caveats) > 0 && row.Outcome.Judged() {
+		texts := make([]string, len(row.Caveats))
+		for i, c := range row.Caveats {
+			texts[i] = c.Text
+		}
+		text += " (" + Clean(strings.Join(texts, "; ")) + ")"
 	}
 	return text
 }
 
-// Effect is an effect with its interval: +5.2 % [+4.1 %, +6.3 %].
+// Effect is an effect with its interval: +5.20 % [+4.10 %, +6.30 %].
 func Effect(row stats.Comparison) string {
-	switch {
-	case row.Blocks == 0:
-		return "-"
-	case row.Blocks == 1:
-		return percent(row.Effect)
+	text := row.EffectText()
+	if interval := row.IntervalText(); interval != "" {
+		text += " [" + strings.Replace(interval, " to ", ", ", 1) + "]"
 	}
-	return fmt.Sprintf("%s [%s, %s]", percent(row.Effect), percent(row.Low), percent(row.High))
+	return text
 }
 
-func percent(v float64) string { return fmt.Sprintf("%+.2f %%", 100*v) }
+// Direction is which way the metric of a row is better: "↑ higher".
+func Direction(row stats.Comparison) string {
+	text := row.DirectionText()
+	if row.Blocks == 0 || text == "" {
+		return "-"
+	}
+	return strings.TrimSuffix(text, " is better")
+}
 
 // TotalsText is the sum of outcomes, in which every number can be checked: 6 candidates = 2 win + 4 tie.
 func TotalsText(t stats.Totals) string {

@@ -143,7 +143,7 @@ func TestPlanJSON(t *testing.T) {
 	n.Key = cache.Key{1}
 	p := steps(t, n)
 	var b bytes.Buffer
-	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil), []string{}); err != nil {
+	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil), nil, []string{}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -282,12 +282,12 @@ func TestLive(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	var b bytes.Buffer
 	Verdicts(&b, Style{}, []stats.Comparison{
-		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []string{"fix f"}},
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []stats.Caveat{{Kind: "fix", Text: "fix f"}}},
 		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true, Outcome: stats.Failed, Reason: "run: \x1b[31mexit status 1"},
 		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n", Outcome: stats.Tie, Blocks: 7},
 	}, false)
 	for _, want := range []string{
-		"compare.x: 2 candidates = 1 failed + 1 win\n", "c1      human      m       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
+		"compare.x: 2 candidates = 1 failed + 1 win\n", "c1      human      m       -       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -310,7 +310,7 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	if strings.Contains(one.String(), "latency") {
 		t.Errorf("the only benchmark takes a column:\n%s", &one)
 	}
-	for _, want := range []string{"human      latency    m       +5.00 %  win\n", "human      load       m       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
+	for _, want := range []string{"human      latency    m       -       +5.00 %  win\n", "human      load       m       -       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
 		if !strings.Contains(two.String(), want) {
 			t.Errorf("no %q in\n%s", want, &two)
 		}

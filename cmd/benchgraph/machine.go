@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE."
+
+// checkMachines reads the descriptions of the machines that the file declares, by name. Each that cannot be read is a diagnostic.
+func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnostics) {
+	profiles := map[string]*device.Profile{}
+	var diags hcl.Diagnostics
+	for i := range spec.Machines {
+		m := &spec.Machines[i]
+		profile, err := device.ParseProfile(m.Document)
+		if err != nil {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &m.DevicesRange, Summary: "Machine not described",
+				Detail: fmt.Sprintf("%s: %v. %s", m.Devices, err, machineRemedy)})
+			continue
+		}
+		profiles[m.Address.Name] = profile
+	}
+	return profiles, diags
+}
+
+// elsewhere is the machine that -machine names: one of the file's, or one that a file describes. nil: this machine, as it turns out.
+func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile) (*tasks.Elsewhere, error) {
+	if named == "" {
+		return nil, nil
+	}
+	name, profile := named, profiles[named]
+	if profile == nil {
+		document, err := readMachine(named)
+		if errors.Is(err, fs.ErrNotExist) {
+			var names []string
+			for i := range spec.Machines {
+				names = append(names, spec.Machines[i].Address.Name)
+			}
+			return nil, hint(machineRemedy, "-machine %s: there is neither a machine block nor a file of that name%s", named, cli.Suggest(named, names))
+		}
+		if err == nil {
+			profile, err = device.ParseProfile(document)
+		}
+		if err != nil {
+			return nil, hint(machineRemedy, "-machine %s: %w", named, causeOf(err))
+		}
+		name = strings.TrimSuffix(filepath.Base(named), ".json")
+	}
+	if len(profile.Lacks) > 0 {
+		s.note("Warning: %s does not say everything. These are taken from this machine: %s. %s", view.Clean(named), strings.Join(profile.Lacks, " and "), machineRemedy)
+	}
+	if host, _, err := device.Inventory(nil); err == nil && profile.Is(host, s.gpus.Devices) {
+		return nil, nil
+	}
+	pool, err := profile.Pool("machine " + name)
+	if err != nil {
+		return nil, fmt.Errorf("-machine %s: %w", named, err)
+	}
+	s.pools = append(s.pools, pool)
+	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: pool}, nil
+}
+
+// maxMachine is the size in bytes above which a file describes no machine.
+const maxMachine = 2 << 20
+
+func readMachine(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > maxMachine:
+		return nil, fmt.Errorf("larger than %d MiB", maxMachine>>20)
+	}
+	return os.ReadFile(path)
+}
+
+// otherPlatform says that what is built here would not run on the machine that is planned for; empty: it would.
+func (s *session) otherPlatform() string {
+	m := s.project.Elsewhere
+	if m == nil || m.Host.OS == runtime.GOOS && m.Host.Arch == runtime.GOARCH {
+		return ""
+	}
+	return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there", m.Name, m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
+}
+
+// checkPlatform refuses to build for another platform.
+func (s *session) checkPlatform() error {
+	if other := s.otherPlatform(); other != "" {
+		return hint("Apply there, or on a machine of its platform.", "%s", other)
+	}
+	return nil
+}
+
+// planned says for which machine a plan is, and what of it can be made here.
+func (s *session) planned(p *engine.Plan) {
+	m := s.project.Elsewhere
+	if m == nil {
+		waits, _ := s.waitingDeclared(p)
+		for _, w := range waits {
+			s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.", view.Number(len(w.nodes)), w.machine, w.machine)
+		}
+		return
+	}
+	s.note("Planned for machine %s: %s.", view.Clean(m.Name), view.Clean(m.String()))
+	if other := s.otherPlatform(); other != "" {
+		s.note("Warning: %s.", view.Clean(other))
+		return
+	}
+	waits := len(s.project.Waits(p))
+	if here := p.Counts()[engine.Run] - waits; here > 0 && waits > 0 {
+		s.note("Of these nodes, %s can be made here: benchgraph apply -machine=%s. The others wait for machine %s.", view.Number(here), view.Clean(s.machine), view.Clean(m.Name))
+	}
+}
+
+// outgrown reports whether something of a plan may wait for another machine.
+func (s *session) outgrown(p *engine.Plan) bool {
+	return s.project.Elsewhere != nil || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool { return s.project.WaitsFor(p, st) != "" })
+}
+
+// waiting are nodes that wait for another machine.
+type waiting struct {
+	machine string
+	nodes   []string // addresses, those that begin the wait first
+	why     string   // of the first
+}
+
+func (w *waiting) add(address, why string) {
+	if len(w.nodes) == 0 {
+		w.why = why
+	}
+	w.nodes = append(w.nodes, address)
+}
+
+// String is the waiting in a line.
+func (w *waiting) String() string {
+	more := ""
+	if len(w.nodes) > 1 {
+		more = fmt.Sprintf(" and %s more", view.Number(len(w.nodes)-1))
+	}
+	verb := "wait"
+	if len(w.nodes) == 1 {
+		verb = "waits"
+	}
+	return fmt.Sprintf("%s %s for machine %s: %s%s: %s", view.Count(len(w.nodes), "node"), verb, w.machine, w.nodes[0], more, w.why)
+}
+
+// waitingElsewhere are the nodes that an apply for another machine leaves to that machine; nil: none.
+func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
+	waits := s.project.Waits(whole)
+	if len(waits) == 0 {
+		return nil
+	}
+	w := &waiting{machine: s.project.Elsewhere.Name}
+	for i := range whole.Steps {
+		if why := waits[whole.Steps[i].Node.Address]; why != "" {
+			w.add(whole.Steps[i].Node.Address, why)
+		}
+	}
+	return []*waiting{w}
+}
+
+// waitingDeclared are the blocked nodes that a machine of the file can run, by machine. The rest are those that none can.
+func (s *session) waitingDeclared(p *engine.Plan) (waits []*waiting, rest []*engine.Step) {
+	byName := map[string]*waiting{}
+	for _, step := range hindered(p) {
+		name := s.project.WaitsFor(p, step)
+		if name == "" {
+			rest = append(rest, step)
+			continue
+		}
+		if byName[name] == nil {
+			byName[name] = &waiting{machine: name}
+			waits = append(waits, byName[name])
+		}
+		byName[name].add(step.Node.Address, step.Reason)
+	}
+	return waits, rest
+}

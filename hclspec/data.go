@@ -1,0 +1,48 @@
+package hclspec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// laid is one element of a data attribute, and the place of the attribute.
+type laid struct {
+	Data
+	of Address // the node that has the attribute
+	at hcl.Range
+}
+
+// checkData finds the results that are laid out as one file although their outputs say that there are several.
+func (l *loader) checkData() {
+	outputs := map[Address][]string{}
+	for _, t := range l.spec.Tasks {
+		outputs[t.Address] = t.Outputs
+	}
+	for _, w := range l.spec.Wheels {
+		outputs[w.Address] = w.Outputs
+	}
+	for _, d := range l.laid {
+		if d.Tree {
+			continue
+		}
+		if files := fixedNames(outputs[d.Ref]); len(files) > 1 {
+			l.scope.Diags.Error(d.of.Key, d.at, "Not one file", fmt.Sprintf("%s has several files, such as %s and %s. Write the name with a slash at its end to get "+
+				"the directory: { %q = … }.", d.Ref, files[0], files[1], d.Name+"/"))
+		}
+	}
+}
+
+// fixedNames are the patterns that match exactly one name, without duplicates.
+func fixedNames(patterns []string) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, p := range patterns {
+		if p = strings.TrimPrefix(p, "./"); !strings.ContainsAny(p, `*?[{\!`) && !seen[p] {
+			seen[p] = true
+			names = append(names, p)
+		}
+	}
+	return names
+}

@@ -1,0 +1,301 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+)
+
+func TestSplitCommand(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want Command
+	}{
+		{
+			"python benchmarks/benchmark_serving.py --model m/x --backend vllm --dtype float16 --num-prompts 300 --seed 0 --host localhost --port 8000",
+			Command{Mode: "serving", Model: "m/x", Server: []string{"--dtype", "float16"}, Client: []string{"--num-prompts", "300", "--seed", "0"}},
+		},
+		{
+			"VLLM_USE_V1=1 A=b python3.11 -u /home/x/benchmark_latency.py --model 'm x' -tp 4 --enable-chunked-prefill False --input-len 550",
+			Command{
+				Env: map[string]string{"VLLM_USE_V1": "1", "A": "b"}, Mode: "latency", Model: "m x", GPUs: 4,
+				Server: []string{"-tp", "4", "--enable-chunked-prefill", "False"}, Client: []string{"--input-len", "550"},
+			},
+		},
+		{
+			"vllm bench throughput --model=m --load-format=dummy --tensor_parallel_size 2 --pipeline-parallel-size 2 --output-len 100",
+			Command{
+				Mode: "throughput", Model: "m", GPUs: 4, Client: []string{"--output-len", "100"},
+				Server: []string{"--load-format=dummy", "--tensor_parallel_size", "2", "--pipeline-parallel-size", "2"},
+			},
+		},
+		{
+			"vllm bench serve --dataset-name hf --dataset-path a/b --hf-split train --backend openai-chat --model m --temperature -1",
+			Command{Mode: "serving", Model: "m", Dataset: "hf", Client: []string{
+				"--dataset-path", "a/b", "--hf-split", "train", "--backend", "openai-chat", "--temperature", "-1",
+			}},
+		},
+		{
+			"python benchmarks/benchmark_prefix_caching.py --dataset-path ./ShareGPT_V3.json \\\n  --enable-prefix-caching",
+			Command{Mode: "prefix_caching", Dataset: "sharegpt", Server: []string{"--enable-prefix-caching"}},
+		},
+		{
+			"python3 -m sglang.bench_serving --backend sglang --num-prompt 480 --random-range-ratio 1.0",
+			Command{Mode: "serving", Client: []string{"--num-prompt", "480", "--random-range-ratio", "1.0"}},
+		},
+		{
+			"python3 -m sglang.launch_server --model-path m --disable-radix-cache --lora-paths a=b",
+			Command{Mode: "server", Model: "m", Server: []string{"--disable-radix-cache", "--lora-paths", "a=b"}},
+		},
+		{"vllm serve m --dtype half", Command{Mode: "server", Model: "m", Server: []string{"--dtype", "half"}}},
+		{"redis-benchmark -t set", Command{}},
+		{"", Command{}},
+		{"python", Command{}},
+	} {
+		got, err := SplitCommand(c.line)
+		if err != nil {
+			t.Errorf("%s: %v", c.line, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.line, diff)
+		}
+	}
+	for _, line := range []string{"a; b", "a && b", "a | tee x", "a $(b)", "echo `b`", "a > b", `a "b`, "a\nb", `a "$HOME"`, "a # b"} {
+		if got, err := SplitCommand(line); err == nil {
+			t.Errorf("%q was taken apart: %+v", line, got)
+		}
+	}
+}
+
+func TestJoinWordsIsReadBack(t *testing.T) {
+	words := []string{"--a", "[ngram]", "it's", "", "a b", `x"y`, "--json={\"k\": 1}", "$HOME", "new\nline"}
+	got, err := splitWords(joinWords(words))
+	if diff := cmp.Diff(words, got); err != nil || diff != "" {
+		t.Errorf("%s: %v (-want +got):\n%s", joinWords(words), err, diff)
+	}
+}
+
+// rev is a hash that begins with a digit of its own.
+func rev(n int) string { return fmt.Sprintf("%08x%032x", n, n) }
+
+func TestFormatsHoldTheSameTable(t *testing.T) {
+	type row struct {
+		Commit  string   `parquet:"commit_hash" json:"commit_hash"`
+		Subject *string  `parquet:"commit_subject,optional" json:"commit_subject"`
+		Config  string   `parquet:"gpu_config" json:"gpu_config"`
+		Tokens  int64    `parquet:"tokens" json:"tokens"`
+		Ratio   float64  `parquet:"ratio" json:"ratio"`
+		Paths   []string `parquet:"paths,list" json:"paths"`
+	}
+	title := `Fix "the" ${thing}`
+	table := []row{{rev(1), &title, "H100:4", 7, 0.5, []string{"a", "b"}}, {rev(2), nil, "", 8, 1e-3, nil}}
+	var parq bytes.Buffer
+	w := parquet.NewGenericWriter[row](&parq)
+	if _, err := w.Write(table); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	for _, r := range table {
+		if err := json.NewEncoder(&lines).Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	array, _ := json.Marshal(table)
+	object, _ := json.Marshal(map[string]any{"generated": "x", "rows": table, "more": []string{"a"}})
+	texts := map[string][]byte{"parquet": parq.Bytes(), "jsonl": lines.Bytes(), "json": array, "object": object}
+	o := Options{Params: []string{"tokens", "ratio", "paths"}}
+	want := `commit "00000001" {
+  rev    = "` + rev(1) + `"
+  title  = "Fix \"the\" $${thing}"
+  params = { gpus = 4, tokens = 7, ratio = 0.5, paths = ["a", "b"] }
+}
+
+commit "00000002" {
+  rev    = "` + rev(2) + `"
+  params = { tokens = 8, ratio = 0.001 }
+}
+`
+	for name, text := range texts {
+		rows, problems, err := Read(name, text)
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("%s: %v, %v", name, problems, err)
+		}
+		commits, problems, err := Commits(rows, o)
+		if err != nil || len(problems) > 0 {
+			t.Fatalf("%s: %v, %v", name, problems, err)
+		}
+		var b strings.Builder
+		if err := Write(&b, nil, commits, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestOneBadRowStopsNoOther(t *testing.T) {
+	text := "sha,parent,title,model,perf_command\n" +
+		rev(1) + "," + rev(9) + ",one,m,\n" +
+		"nonsense,,two,m,\n" +
+		",,three,m,\n" +
+		rev(1)[:12] + ",,four,m,\n" +
+		rev(1) + ",,five,m,\n" +
+		"too,few\n" +
+		`bro"ken` + "\n" +
+		strings.ToUpper(rev(2)) + ",abc1234,eight,m,python benchmark_latency.py --model other -tp 2\n" +
+		rev(3) + ",,nine,NaN,a | b\n"
+	rows, problems, err := Read("t.csv", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits, more, err := Commits(rows, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range append(problems, more...) {
+		got = append(got, p.String())
+	}
+	want := []string{
+		"t.csv: row 6: it has 2 fields, the heading 5",
+		`t.csv: row 7: line 8: bare " in non-quoted-field`,
+		`t.csv: row 2: column "sha" has "nonsense", which is no hash of a commit`,
+		"t.csv: row 3: it names no commit",
+		`t.csv: row 4: column "sha" has 000000010000, 12 digits of a hash, and 40 are needed`,
+		"t.csv: row 5: commit 00000001 is that of t.csv: row 1",
+		`t.csv: row 8: the parent is left to git: column "parent" has abc1234, 7 digits of a hash, and 40 are needed`,
+		`t.csv: row 8: model is "m", and its command has "other", which is written`,
+		"t.csv: row 9: the command: it is more than one plain command, so it is kept whole",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if len(commits) != 3 || commits[0].Parent != rev(9) || commits[1].Rev != rev(2) || commits[2].Name != rev(3)[:8] {
+		t.Errorf("commits: %+v", commits)
+	}
+}
+
+func TestNamesThatBeginAlikeAreLonger(t *testing.T) {
+	a, b := strings.Repeat("a", 8)+strings.Repeat("1", 32), strings.Repeat("a", 8)+strings.Repeat("2", 32)
+	rows, _, err := Read("", []byte(`[{"sha":"`+a+`"},{"sha":"`+b+`"},{"sha":"`+rev(5)+`"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits, _, err := Commits(rows, Options{})
+	if err != nil || commits[0].Name != a[:12] || commits[1].Name != b[:12] || commits[2].Name != rev(5)[:8] {
+		t.Errorf("%v: %+v", err, commits)
+	}
+}
+
+func TestNoTable(t *testing.T) {
+	for _, text := range []string{"", " \n", "\x00\x01\x02", "<html>", "3", `"x"`, "[", "PAR1", "PAR1xxxxPAR1"} {
+		rows, _, err := Read("x", []byte(text))
+		if err == nil {
+			if _, _, err = Commits(rows, Options{}); err == nil {
+				t.Errorf("%q is a table: %v", text, rows)
+			}
+		}
+	}
+}
+
+// FuzzRead reads hostile tables. Whatever they hold becomes blocks that HCL reads, in canonical layout.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`[{"sha":"` + rev(1) + `","title":"${x}\n%{if}","model":"a\"b","perf_command":"A=1 vllm bench serve --model '\\n' -tp 4"}]`))
+	f.Add([]byte("sha;title;env\n" + rev(2) + ";a}b;c\n"))
+	f.Add([]byte(`{"sha":"` + rev(3) + `","for":[1e99,{"for":null}]}` + "\n{}\n"))
+	var parq bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		Sha  string
+		List []int32
+	}](&parq, parquet.Compression(&parquet.Snappy))
+	_, err := w.Write([]struct {
+		Sha  string
+		List []int32
+	}{{rev(4), []int32{1, 2}}})
+	if err != nil || w.Close() != nil {
+		f.Fatal(err)
+	}
+	f.Add(parq.Bytes())
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzzing.Frugal(t, len(text), func() {
+			rows, _, err := Read("x", text)
+			if err != nil {
+				return
+			}
+			o := Options{Defaults: map[string]string{"gpus": "1"}}
+			for _, name := range []string{"for", "env", "List"} {
+				if len(rows) > 0 {
+					if _, ok := rows[0].Fields[name]; ok {
+						o.Params = append(o.Params, name)
+					}
+				}
+			}
+			commits, _, err := Commits(rows, o)
+			if err != nil {
+				return
+			}
+			var b bytes.Buffer
+			if err := Write(&b, []string{"x\ny"}, commits, o.Defaults); err != nil {
+				t.Fatal(err)
+			}
+			if len(text) > 100_000 {
+				return
+			}
+			file, diags := hclsyntax.ParseConfig(b.Bytes(), "x", hcl.InitialPos)
+			if diags.HasErrors() {
+				t.Fatalf("%v in\n%s", diags, &b)
+			}
+			if got := len(file.Body.(*hclsyntax.Body).Blocks); got != len(commits)+1 {
+				t.Fatalf("%d blocks of %d commits", got, len(commits))
+			}
+			if !bytes.Equal(hclwrite.Format(b.Bytes()), b.Bytes()) {
+				t.Fatalf("not canonical:\n%s", &b)
+			}
+		})
+	})
+}
+
+// TestLargeParquet reads what other programs write: many pages, dictionaries, all usual compressions.
+func TestLargeParquet(t *testing.T) {
+	type row struct {
+		Sha   string `parquet:"sha,dict"`
+		Model string `parquet:"model,dict"`
+		Log   string
+		Ratio float64
+	}
+	table := make([]row, 5000)
+	for i := range table {
+		table[i] = row{rev(i + 1), "model", strings.Repeat("line of a log\n", i%50), float64(i)}
+	}
+	for _, c := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli, &parquet.Lz4Raw} {
+		for _, version := range []int{1, 2} {
+			var b bytes.Buffer
+			w := parquet.NewGenericWriter[row](&b, parquet.Compression(c), parquet.DataPageVersion(version), parquet.PageBufferSize(4096), parquet.MaxRowsPerRowGroup(900))
+			if _, err := w.Write(table); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+			rows, _, err := Read("x", b.Bytes())
+			if err != nil || len(rows) != len(table) || rows[4999].Fields["sha"] != rev(5000) || rows[49].Fields["Log"] != table[49].Log {
+				t.Fatalf("%s, version %d: %d rows, %v", c, version, len(rows), err)
+			}
+			damaged := bytes.Clone(b.Bytes())
+			copy(damaged[len(damaged)/2:], "\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x7f")
+			_, _, _ = Read("x", damaged) // it may be read or refused, and must end
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// maxCells bounds how many values of a Parquet file are held: encodings repeat a value at almost no cost.
+const maxCells = 20_000_000
+
+// maxText bounds the texts of a Parquet file that are held, in bytes.
+const maxText = 1 << 30
+
+// readParquet reads the columns that hold one value a row, and lists of values.
+func readParquet(file string, data []byte) (rows []Row, err error) {
+	defer func() { // the library panics on some files that are damaged
+		if r := recover(); r != nil {
+			rows, err = nil, fmt.Errorf("it is a damaged Parquet file: %v", r)
+		}
+	}()
+	if err := checkFooter(data); err != nil {
+		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
+	}
+	if err := checkPages(f, data); err != nil {
+		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
+	}
+	if f.NumRows() > maxRows {
+		return nil, fmt.Errorf("it has more than %d rows", maxRows)
+	}
+	columns := f.Schema().Columns()
+	leaves := map[string]int{}
+	for _, path := range columns {
+		leaves[path[0]]++
+	}
+	t := parquetTable{file: file, columns: columns, leaves: leaves}
+	for _, group := range f.RowGroups() {
+		if err := t.group(group); err != nil {
+			return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
+		}
+	}
+	return t.rows, nil
+}
+
+// checkFooter makes sure that the footer lies in the file: the library allocates what the last bytes say.
+func checkFooter(data []byte) error {
+	const frame = 12 // the magic twice, and the length between them
+	if len(data) < frame || string(data[len(data)-4:]) != "PAR1" {
+		return io.ErrUnexpectedEOF
+	}
+	if n := binary.LittleEndian.Uint32(data[len(data)-8:]); int64(n) > int64(len(data)-frame) {
+		return fmt.Errorf("its footer has %d bytes, the file %d", n, len(data))
+	}
+	footer := data[len(data)-8-int(binary.LittleEndian.Uint32(data[len(data)-8:])) : len(data)-8]
+	w := thrift{data: footer}
+	return w.structure(deepest, nil, nil)
+}
+
+type parquetTable struct {
+	file        string
+	columns     [][]string     // paths of the leaves
+	leaves      map[string]int // number of leaves below each column
+	rows        []Row
+	cells, text int
+}
+
+func (t *parquetTable) group(group parquet.RowGroup) (err error) {
+	reader := group.Rows()
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	buffer := make([]parquet.Row, 64)
+	for {
+		n, err := reader.ReadRows(buffer)
+		for _, row := range buffer[:n] {
+			if wrong := t.add(row); wrong != nil {
+				return wrong
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.ErrNoProgress
+		}
+	}
+}
+
+func (t *parquetTable) add(row parquet.Row) error {
+	fields := map[string]any{}
+	for _, v := range row {
+		i := v.Column()
+		if i < 0 || i >= len(t.columns) || t.leaves[t.columns[i][0]] != 1 {
+			continue // part of a structure
+		}
+		name := clean(t.columns[i][0])
+		value := t.value(v)
+		if t.cells > maxCells || t.text > maxText {
+			return errors.New("it holds more than can be read")
+		}
+		if len(t.columns[i]) == 1 && v.RepetitionLevel() == 0 {
+			fields[name] = value
+			continue
+		}
+		list, _ := fields[name].([]any)
+		if value != nil {
+			list = append(list, value)
+		}
+		fields[name] = list
+	}
+	t.rows = append(t.rows, Row{File: t.file, Number: len(t.rows) + 1, Fields: fields})
+	return nil
+}
+
+func (t *parquetTable) value(v parquet.Value) any {
+	t.cells++
+	if v.IsNull() {
+		return nil
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		return v.Boolean()
+	case parquet.Int32:
+		return json.Number(strconv.FormatInt(int64(v.Int32()), 10))
+	case parquet.Int64:
+		return json.Number(strconv.FormatInt(v.Int64(), 10))
+	case parquet.Float:
+		return number(float64(v.Float()), 32)
+	case parquet.Double:
+		return number(v.Double(), 64)
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		text := clean(string(v.ByteArray()))
+		t.text += len(text)
+		return text
+	}
+	return nil
+}

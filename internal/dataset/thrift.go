@@ -1,0 +1,191 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// The library that reads Parquet allocates what a file says of its own sizes. So these are checked first.
+const (
+	maxElements = 100_000  // elements of lists in the metadata
+	maxPage     = 64 << 20 // bytes of one page
+	maxPages    = 1 << 30  // bytes of all pages
+)
+
+var errThrift = errors.New("its metadata are damaged")
+
+// thrift walks over a structure of Thrift's compact protocol without making anything of it.
+type thrift struct {
+	data     []byte
+	elements int
+}
+
+// structure walks over one structure. number is told the numbers of its fields; a field of a structure in it has the path
+// of both.
+func (w *thrift) structure(depth int, path []int64, number func(path []int64, value int64)) error {
+	field := int64(0)
+	for {
+		head, err := w.byte()
+		if err != nil || head == 0 {
+			return err
+		}
+		if delta := int64(head >> 4); delta > 0 {
+			field += delta
+		} else if field, err = w.signed(); err != nil {
+			return err
+		}
+		at := append(path[:len(path):len(path)], field)
+		if err := w.value(int(head&15), depth, at, number); err != nil {
+			return err
+		}
+	}
+}
+
+// value walks over one value of a type of the protocol.
+func (w *thrift) value(kind, depth int, path []int64, number func([]int64, int64)) error {
+	switch kind {
+	case 1, 2: // a bool is in the head of its field
+		return nil
+	case 3:
+		return w.skip(1)
+	case 4, 5, 6:
+		n, err := w.signed()
+		if err == nil && number != nil {
+			number(path, n)
+		}
+		return err
+	case 7:
+		return w.skip(8)
+	case 8:
+		n, err := w.unsigned()
+		if err != nil {
+			return err
+		}
+		return w.skip(n)
+	case 9, 10:
+		return w.list(depth, path)
+	case 12:
+		if depth == 0 {
+			return errThrift
+		}
+		return w.structure(depth-1, path, number)
+	}
+	return errThrift // Parquet has no maps
+}
+
+func (w *thrift) list(depth int, path []int64) error {
+	head, err := w.byte()
+	if err != nil {
+		return err
+	}
+	n, kind := uint64(head>>4), int(head&15)
+	if n == 15 {
+		if n, err = w.unsigned(); err != nil {
+			return err
+		}
+	}
+	if w.elements += int(min(n, maxElements+1)); w.elements > maxElements || n > uint64(len(w.data)) {
+		return errThrift
+	}
+	for range n {
+		if kind == 1 || kind == 2 { // in a list, a bool has a byte of its own
+			err = w.skip(1)
+		} else {
+			err = w.value(kind, depth, path, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *thrift) byte() (byte, error) {
+	if len(w.data) == 0 {
+		return 0, errThrift
+	}
+	b := w.data[0]
+	w.data = w.data[1:]
+	return b, nil
+}
+
+func (w *thrift) skip(n uint64) error {
+	if n > uint64(len(w.data)) {
+		return errThrift
+	}
+	w.data = w.data[n:]
+	return nil
+}
+
+func (w *thrift) unsigned() (uint64, error) {
+	n, size := binary.Uvarint(w.data)
+	if size <= 0 {
+		return 0, errThrift
+	}
+	w.data = w.data[size:]
+	return n, nil
+}
+
+func (w *thrift) signed() (int64, error) {
+	n, err := w.unsigned()
+	return int64(n>>1) ^ -int64(n&1), err
+}
+
+// deepest is how many structures may lie within each other.
+const deepest = 16
+
+// checkPages makes sure of the sizes that the heads of all pages give.
+func checkPages(f *parquet.File, data []byte) error {
+	total := int64(0)
+	for _, group := range f.Metadata().RowGroups {
+		for _, column := range group.Columns {
+			meta := &column.MetaData
+			at := meta.DataPageOffset
+			if first := meta.DictionaryPageOffset; first > 0 && first < at {
+				at = first
+			}
+			end := at + meta.TotalCompressedSize
+			if at < 0 || end < at || end > int64(len(data)) {
+				return errThrift
+			}
+			for at < end {
+				next, size, err := checkPage(data[at:end])
+				if err != nil {
+					return err
+				}
+				if total += size; total > maxPages {
+					return fmt.Errorf("its pages have more than %d bytes", maxPages)
+				}
+				at += next
+			}
+		}
+	}
+	return nil
+}
+
+// checkPage checks the head at the start of a page. It returns the bytes up to the next one, and those of the page when it is
+// not compressed.
+func checkPage(data []byte) (next, size int64, err error) {
+	w := thrift{data: data}
+	compressed, most := int64(-1), int64(0)
+	err = w.structure(deepest, nil, func(path []int64, n int64) {
+		switch {
+		case len(path) == 1 && path[0] == 2:
+			size = n
+		case len(path) == 1 && path[0] == 3:
+			compressed = n
+		case len(path) == 2: // numbers of values, of nulls and of rows, and sizes of levels
+			most = max(most, n)
+		}
+	})
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case compressed < 0 || compressed > int64(len(w.data)) || size < 0 || size > maxPage || most > maxRows*8:
+		return 0, 0, errThrift
+	}
+	return int64(len(data)-len(w.data)) + compressed, size, nil
+}

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// widest is how many columns a line of parameters may take before each has a line of its own.
+const widest = 160
+
+// Write writes commits as blocks, in canonical layout. The comment stands above them, each line as one of the file's.
+func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]string) error {
+	var b bytes.Buffer
+	for _, line := range comment {
+		fmt.Fprintf(&b, "# %s\n", oneLine(line))
+	}
+	if len(defaults) > 0 {
+		values := map[string]any{}
+		for name, value := range defaults {
+			values[name] = defaultValue(value)
+		}
+		fmt.Fprintf(&b, "locals {\n  # These stand for what a commit does not say:\n")
+		fmt.Fprintf(&b, "  # merge(local.defaults, { for k, v in each.commit.params : k => v if v != null })\n")
+		fmt.Fprintf(&b, "  defaults = %s\n}\n\n", expression(values))
+	}
+	for _, c := range commits {
+		c.write(&b)
+	}
+	_, err := w.Write(hclwrite.Format(bytes.TrimRight(b.Bytes(), "\n")))
+	if err == nil {
+		_, err = io.WriteString(w, "\n")
+	}
+	return err
+}
+
+func (c *Commit) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "commit %s {\n", expression(c.Name))
+	if c.Repo != "" {
+		fmt.Fprintf(b, "repo = repo.%s\n", c.Repo)
+	}
+	fmt.Fprintf(b, "rev = %s\n", expression(c.Rev))
+	if c.Parent != "" {
+		fmt.Fprintf(b, "parent = %s\n", expression(c.Parent))
+	}
+	if c.Title != "" {
+		fmt.Fprintf(b, "title = %s\n", expression(c.Title))
+	}
+	if len(c.Params) > 0 {
+		fmt.Fprintf(b, "params = %s\n", c.parameters())
+	}
+	b.WriteString("}\n\n")
+}
+
+// parameters writes an object on one line, or on one line for each part when that is too wide.
+func (c *Commit) parameters() string {
+	parts := make([]string, len(c.Params))
+	for i, p := range c.Params {
+		parts[i] = attribute(p.Name) + " = " + expression(p.Value)
+	}
+	line := "{ " + strings.Join(parts, ", ") + " }"
+	if len(line) > widest {
+		return "{\n" + strings.Join(parts, "\n") + "\n}"
+	}
+	return line
+}
+
+// shortNumber is a number that costs a reader little: HCL computes with all digits.
+var shortNumber = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
+
+// attribute is a name in an object: plain when it is an identifier that means nothing else.
+func attribute(name string) string {
+	if hclsyntax.ValidIdentifier(name) && name != "for" {
+		return name
+	}
+	return expression(name)
+}
+
+// expression writes a value such that nothing in it is evaluated.
+func expression(v any) string {
+	switch v := v.(type) {
+	case string:
+		return string(hclwrite.TokensForValue(cty.StringVal(clean(v))).Bytes())
+	case json.Number:
+		if shortNumber.MatchString(v.String()) {
+			return v.String()
+		}
+		return expression(v.String())
+	case bool:
+		return fmt.Sprint(v)
+	case []any:
+		parts := make([]string, len(v))
+		for i, item := range v {
+			parts[i] = expression(item)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		if len(v) == 0 {
+			return "{}"
+		}
+		var parts []string
+		for _, name := range sortedKeys(v) {
+			parts = append(parts, attribute(clean(name))+" = "+expression(v[name]))
+		}
+		return "{ " + strings.Join(parts, ", ") + " }"
+	}
+	return "null"
+}
+
+// defaultValue is a default of the command line as a value: a number, a bool, or else text.
+func defaultValue(s string) any {
+	switch {
+	case s == "true" || s == "false":
+		return s == "true"
+	case json.Valid([]byte(s)) && s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9'):
+		return json.Number(s)
+	}
+	return s
+}
+
+// oneLine keeps a comment a comment.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s)
+}

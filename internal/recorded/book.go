@@ -1,0 +1,310 @@
+package recorded
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Commit is a commit of the universe, with what is expected of its measurements where that is known.
+type Commit struct {
+	Name, Rev, Parent string
+	Model             string // that its command names
+}
+
+// States of one variant of a commit, beside Statuses.
+const (
+	Measured  = "measured" // one value at least that counts
+	Conflict  = "conflict" // records that exclude each other, and none supersedes the other
+	Excluded  = "excluded" // values, none of which counts
+	NoValue   = "no_value" // a metric without a value
+	NotStated = "not_recorded"
+	// NoBaseline is the state of a variant whose failure nobody can tell from that of its baseline.
+	NoBaseline = "no_baseline"
+)
+
+// Entry is a record with what became of it.
+type Entry struct {
+	Line
+	Counts    bool   `json:"counts"`
+	Why       string `json:"why,omitempty"`       // it does not
+	Diagnosis string `json:"diagnosis,omitempty"` // of a failure, as far as a line of a log shows it
+}
+
+// State is how one variant of a commit stands. There is exactly one for each.
+type State struct {
+	Commit  string `json:"commit"`
+	Variant string `json:"variant"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Records int    `json:"records"`
+}
+
+// Refusal is a line that cannot stand, and why.
+type Refusal struct {
+	Line Line   `json:"line"`
+	Why  string `json:"why"`
+}
+
+func (r Refusal) String() string {
+	l := r.Line
+	what := cmp.Or(l.Claim, l.Verdict, l.Metric, l.Status, "record")
+	if l.Commit != "" {
+		what = l.Commit + "/" + cmp.Or(l.Variant(), "?") + " " + what
+	}
+	if l.Source != "" {
+		what += " (" + l.Source + ")"
+	}
+	return what + ": " + r.Why
+}
+
+// Book is all that was recorded of a universe of commits. Its counts are computed.
+type Book struct {
+	Commits  []Commit
+	Variants []string // that the records name, sorted, baseline and human first
+	Entries  []Entry
+	States   []State // of every commit in every variant
+	Refused  []Refusal
+	sides    map[string]string // by variant
+}
+
+// Keep enters lines into a book. The states are the same in whatever order the lines come.
+func Keep(commits []Commit, lines []Line) *Book {
+	b := &Book{Commits: commits, sides: map[string]string{}}
+	var said []Line
+	superseded := map[string]bool{}
+	for _, l := range lines {
+		if l.Supersedes != "" {
+			superseded[b.name(l.Commit)+" "+l.Variant()+" "+l.Supersedes] = true
+		}
+	}
+	for _, l := range lines {
+		if l.says() {
+			said = append(said, l)
+			continue
+		}
+		c, ok := b.commit(l.Commit)
+		if !ok {
+			b.refuse(l, "no commit of the file has that name or revision, so it is in no universe")
+			continue
+		}
+		l.Commit = c.Name
+		e := Entry{Line: l, Counts: true}
+		e.Why = exclusion(&l, c)
+		if superseded[c.Name+" "+l.Variant()+" "+l.Source] {
+			e.Why = supersededBy
+		}
+		e.Counts = e.Why == ""
+		if l.Status != "" {
+			e.Diagnosis = diagnosis(&l)
+		}
+		b.Entries = append(b.Entries, e)
+		b.sides[l.Variant()] = l.Side
+		if v := l.Variant(); !slices.Contains(b.Variants, v) {
+			b.Variants = append(b.Variants, v)
+		}
+	}
+	slices.SortFunc(b.Variants, func(a, c string) int { return cmp.Or(cmp.Compare(place(a), place(c)), cmp.Compare(a, c)) })
+	slices.SortStableFunc(b.Entries, order)
+	b.findConflicts()
+	b.settle()
+	b.judge(said)
+	return b
+}
+
+func place(variant string) int {
+	switch variant {
+	case "baseline":
+		return 0
+	case "human":
+		return 1
+	}
+	return 2
+}
+
+func order(a, c Entry) int {
+	value := func(e Entry) float64 {
+		if e.Value == nil {
+			return 0
+		}
+		return *e.Value
+	}
+	return cmp.Or(cmp.Compare(a.Commit, c.Commit), cmp.Compare(place(a.Variant()), place(c.Variant())), cmp.Compare(a.Variant(), c.Variant()),
+		cmp.Compare(a.Runner, c.Runner), cmp.Compare(a.Metric, c.Metric), cmp.Compare(a.Status, c.Status), cmp.Compare(a.Source, c.Source),
+		cmp.Compare(value(a), value(c)), cmp.Compare(a.Cause, c.Cause))
+}
+
+// commit finds a commit by name or by a revision from 7 digits.
+func (b *Book) commit(name string) (Commit, bool) {
+	for _, c := range b.Commits {
+		if name != "" && (c.Name == name || len(name) >= 7 && strings.HasPrefix(c.Rev, name)) {
+			return c, true
+		}
+	}
+	return Commit{}, false
+}
+
+func (b *Book) name(of string) string {
+	c, _ := b.commit(of)
+	return c.Name
+}
+
+func (b *Book) refuse(l Line, format string, args ...any) {
+	b.Refused = append(b.Refused, Refusal{l, fmt.Sprintf(format, args...)})
+}
+
+// exclusion says why a record counts for nothing; empty: it counts.
+func exclusion(l *Line, c Commit) string {
+	switch {
+	case l.Metric == "":
+		return "it has no metric"
+	case l.Value == nil:
+		return "the metric has no value"
+	case len(l.Flags) > 0:
+		return "flagged: " + strings.Join(l.Flags, ", ")
+	case l.Unit == "":
+		return "its unit is not recorded"
+	case l.Model != "" && c.Model != "" && l.Model != c.Model:
+		return fmt.Sprintf("measured with %s, and the commit's command names %s: another methodology", l.Model, c.Model)
+	}
+	expected := ""
+	switch l.Side {
+	case "baseline", "agent":
+		expected = c.Parent
+	case "human":
+		expected = c.Rev
+	}
+	if l.Installed != "" && expected != "" && !strings.HasPrefix(expected, l.Installed) && !strings.HasPrefix(l.Installed, expected) {
+		return fmt.Sprintf("it ran %s, and %s was to be measured", l.Installed, expected)
+	}
+	return ""
+}
+
+// diagnosis is the cause of a failure as far as a line of a log shows it.
+func diagnosis(l *Line) string {
+	switch {
+	case l.Cause == "" && l.Evidence == "":
+		return "undiagnosed"
+	case l.Evidence == "":
+		return "undiagnosed: no line of a log shows " + fmt.Sprintf("%q", l.Cause)
+	case l.Cause == "":
+		return "undiagnosed: " + l.Evidence
+	}
+	return l.Cause + ": " + l.Evidence
+}
+
+// same is what two records have in common that cannot both be true when their values differ.
+type same struct{ commit, variant, runner, metric, unit, model, methodology string }
+
+func (e *Entry) identity() same {
+	return same{e.Commit, e.Variant(), e.Runner, e.Metric, e.Unit, e.Model, e.Methodology}
+}
+
+// findConflicts takes all values out that are recorded differently under one identity.
+func (b *Book) findConflicts() {
+	values := map[same][]float64{}
+	for _, e := range b.Entries {
+		if e.Counts {
+			id := e.identity()
+			if !slices.Contains(values[id], *e.Value) {
+				values[id] = append(values[id], *e.Value)
+			}
+		}
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		if all := values[e.identity()]; e.Counts && len(all) > 1 {
+			slices.Sort(all)
+			e.Counts, e.Why = false, fmt.Sprintf("conflict: %v %s are recorded for the same measurement, and none supersedes the other", all, e.Unit)
+		}
+	}
+}
+
+// settle gives every commit in every variant one state.
+func (b *Book) settle() {
+	type cell struct{ commit, variant string }
+	entries := map[cell][]*Entry{}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		at := cell{e.Commit, e.Variant()}
+		entries[at] = append(entries[at], e)
+	}
+	for _, c := range b.Commits {
+		for _, v := range b.Variants {
+			s := State{Commit: c.Name, Variant: v, Records: len(entries[cell{c.Name, v}])}
+			s.State, s.Reason = standing(entries[cell{c.Name, v}])
+			if s.State == "failed" && v != "baseline" && slices.Contains(b.Variants, "baseline") {
+				if base, _ := standing(entries[cell{c.Name, "baseline"}]); base != Measured {
+					s.State, s.Reason = NoBaseline, "the baseline is "+base+", so nobody can tell whose failure it was; "+s.Reason
+				}
+			}
+			b.States = append(b.States, s)
+		}
+	}
+}
+
+// supersededBy says of an entry that it is history.
+const supersededBy = "a later record supersedes it"
+
+// standing is the state that records of one variant of a commit leave: the best of its runners.
+func standing(entries []*Entry) (state, reason string) {
+	byRunner := map[string][]*Entry{}
+	for _, e := range entries {
+		if e.Why != supersededBy {
+			byRunner[e.Runner] = append(byRunner[e.Runner], e)
+		}
+	}
+	best := len(ranks())
+	for _, runner := range slices.Sorted(maps.Keys(byRunner)) {
+		s, why := standingIn(byRunner[runner])
+		if r := slices.Index(ranks(), s); r < best {
+			best, state, reason = r, s, why
+		}
+	}
+	if state == "" {
+		return NotStated, "nothing is recorded of it"
+	}
+	return state, reason
+}
+
+// ranks are the states of one runner, the most telling first.
+func ranks() []string {
+	return []string{Measured, Conflict, "failed", "build_failed", "infra", "infeasible", "no_image", "no_patch", "not_run", "skipped", Excluded, NoValue}
+}
+
+// standingIn is the state that the records of one runner leave.
+func standingIn(entries []*Entry) (state, reason string) {
+	var counts, conflict, value bool
+	statuses := map[string]string{} // with the first reason
+	why := ""
+	for _, e := range entries {
+		counts = counts || e.Counts
+		conflict = conflict || strings.HasPrefix(e.Why, "conflict:")
+		value = value || e.Value != nil
+		if _, known := statuses[e.Status]; e.Status != "" && !known {
+			statuses[e.Status] = e.Diagnosis
+		}
+		if !e.Counts && why == "" && e.Metric != "" {
+			why = e.Why
+		}
+	}
+	names := slices.Sorted(maps.Keys(statuses))
+	switch {
+	case counts && len(names) > 0 || len(names) > 1:
+		if counts {
+			names = append([]string{Measured}, names...)
+		}
+		return Conflict, "recorded as " + strings.Join(names, " and as ") + ", and none supersedes the other"
+	case counts:
+		return Measured, ""
+	case conflict:
+		return Conflict, why
+	case len(names) == 1:
+		return names[0], statuses[names[0]]
+	case value:
+		return Excluded, why
+	}
+	return NoValue, why
+}

@@ -1,0 +1,127 @@
+// Package recorded keeps what other studies measured beside what benchgraph measured: listed, counted and never compared.
+//
+// Nobody knows how such a number was made as well as benchgraph knows its own, so no verdict rests on one. What a study
+// says about its numbers (totals, winners, causes without evidence) is checked against the numbers and refused where it
+// does not follow from them.
+package recorded
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Line is one line of a file of recorded results: a measurement or an outcome of one side of a commit or, when Claim,
+// Verdict or Fixable is set, something that a study says of its results.
+type Line struct {
+	Commit      string   `json:"commit,omitempty"` // name, or revision from 7 digits
+	Side        string   `json:"side,omitempty"`   // baseline, human, agent, or the name of a variant
+	Agent       string   `json:"agent,omitempty"`  // which one, of side agent
+	Runner      string   `json:"runner,omitempty"` // the experiment that it belongs to
+	Metric      string   `json:"metric,omitempty"`
+	Value       *float64 `json:"value,omitempty"` // missing: the study has none
+	Unit        string   `json:"unit,omitempty"`
+	Model       string   `json:"model,omitempty"` // in full
+	GPUs        int      `json:"gpus,omitempty"`  // 0: not recorded
+	Installed   string   `json:"installed,omitempty"`
+	Methodology string   `json:"methodology,omitempty"` // equal only where all conditions were
+	Status      string   `json:"status,omitempty"`      // one of Statuses; empty: follows from the value
+	Cause       string   `json:"cause,omitempty"`
+	Evidence    string   `json:"evidence,omitempty"` // line of a log
+	Flags       []string `json:"flags,omitempty"`    // why the value is none of what its metric says
+	Source      string   `json:"source,omitempty"`   // where it was published
+	Supersedes  string   `json:"supersedes,omitempty"`
+
+	Claim     string   `json:"claim,omitempty"` // name of a count
+	Count     *int     `json:"count,omitempty"`
+	Of        *int     `json:"of,omitempty"`
+	Percent   *float64 `json:"percent,omitempty"`
+	Partition string   `json:"partition,omitempty"` // counts of one source that make up a whole
+	Verdict   string   `json:"verdict,omitempty"`   // of Side against Against
+	Against   string   `json:"against,omitempty"`
+	Fixable   *bool    `json:"fixable,omitempty"`
+}
+
+// Statuses are the states that a study may record without a value.
+func Statuses() []string {
+	return []string{"failed", "infra", "skipped", "not_run", "no_image", "no_patch", "build_failed", "infeasible"}
+}
+
+// says reports whether a line says something of results instead of recording one.
+func (l *Line) says() bool { return l.Claim != "" || l.Verdict != "" || l.Fixable != nil }
+
+// Variant is the name under which a side stands in reports: an agent by its own name.
+func (l *Line) Variant() string {
+	if l.Side == "agent" && l.Agent != "" {
+		return l.Agent
+	}
+	return l.Side
+}
+
+const (
+	maxLines = 1_000_000
+	maxLine  = 1 << 20
+)
+
+// Read reads JSON lines. The error names the first line that is none.
+func Read(text []byte) ([]Line, error) {
+	var lines []Line
+	number := 0
+	for len(text) > 0 {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		number++
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+			continue
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("line %d has %d bytes", number, len(line))
+		case len(lines) == maxLines:
+			return nil, fmt.Errorf("there are more than %d lines", maxLines)
+		}
+		var l Line
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&l); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		if err := l.Check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// Check finds what no line can have: a value that is no number, or nothing that is recorded.
+func (l *Line) Check() error {
+	switch {
+	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0)):
+		return fmt.Errorf("the value is no number")
+	case l.Claim != "" && l.Count == nil && l.Percent == nil:
+		return fmt.Errorf("the claim %q has neither count nor percent", l.Claim)
+	case l.Claim == "" && (l.Commit == "" || l.Side == "" && l.Fixable == nil):
+		return fmt.Errorf("it names no commit and side")
+	case l.Status != "" && !slices.Contains(Statuses(), l.Status):
+		return fmt.Errorf("the status %q is none of %q", l.Status, Statuses())
+	case !l.says() && l.Metric == "" && l.Status == "":
+		return fmt.Errorf("it has neither metric nor status")
+	}
+	return nil
+}
+
+// Write writes JSON lines.
+func Write(lines []Line) ([]byte, error) {
+	var b bytes.Buffer
+	for i := range lines {
+		text, err := json.Marshal(&lines[i])
+		if err != nil {
+			return nil, err
+		}
+		b.Write(append(text, '\n'))
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,164 @@
+package sample
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Evidence is all that one block says of a member beside its numbers: how the number came about and what it rests on.
+type Evidence struct {
+	Block     int                 `json:"block"`
+	Run       string              `json:"run,omitempty"` // the apply that measured the block
+	Start     time.Time           `json:"start"`         // of the member's lifecycle
+	Rule      []stats.Field       `json:"rule,omitempty"`
+	Tries     []Try               `json:"tries,omitempty"`
+	Warnings  []metrics.Warning   `json:"warnings,omitempty"`
+	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of
+	Artefacts []Artefact          `json:"artefacts,omitempty"`
+}
+
+// Try is an earlier attempt at a block.
+type Try struct {
+	Run    string    `json:"run"`
+	Start  time.Time `json:"start"`
+	Voided bool      `json:"voided"` // it has no result; else its result was replaced on request
+	Lost   []Loss    `json:"lost,omitempty"`
+}
+
+// Loss is a lifecycle of an earlier attempt that failed.
+type Loss struct {
+	Candidate string      `json:"candidate,omitempty"` // empty: the attempt failed as a whole
+	Class     cache.Class `json:"class"`
+	Rule      string      `json:"rule,omitempty"`
+}
+
+// Reading is all that was read of a member.
+type Reading struct {
+	Rows   []Measurement
+	Blocks []Evidence
+}
+
+// evidence is what the block says of a member of which the output was read.
+func (r *Record) evidence(member string, read metrics.Result) Evidence {
+	own := r.Members[member]
+	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts}
+	for _, s := range read.Samples {
+		if len(s.Over) > 0 {
+			if e.Over == nil {
+				e.Over = map[string][]string{}
+			}
+			e.Over[s.Metric] = s.Over
+		}
+	}
+	return e
+}
+
+// Rules of runs whose output does not count. Like MetricMissing they are found out whenever the output is read.
+const (
+	MetricRepeated = "metric_repeated" // the primary metric was printed more than once, with different values
+	Incomplete     = "incomplete"      // a number is not as metrics.require demands
+)
+
+// ByReading reports whether a rule is found by reading the output, so that no record of a block has it.
+func ByReading(rule string) bool {
+	return rule == MetricMissing || rule == MetricRepeated || rule == Incomplete || slices.Contains(metrics.Rules(), rule)
+}
+
+// repeated is the failure of an output in which the primary metric, or a part of the mean that it is, has several values.
+func repeated(primary metrics.Sample, read metrics.Result) error {
+	for _, w := range read.Warnings {
+		if w.Kind == metrics.Repeated && (w.Metric == primary.Metric || slices.Contains(primary.Over, w.Metric)) {
+			return &engine.Failure{Failure: cache.Failure{
+				Class: cache.Invalid, Rule: MetricRepeated, Stage: "parse", Message: "no sample: " + w.Text,
+				Remedy: "let the command print the primary metric once, or let match name the one line that counts",
+			}}
+		}
+	}
+	return nil
+}
+
+// incomplete is the failure of an output whose numbers are not as the file requires.
+func incomplete(spec hclspec.Metrics, read metrics.Result) error {
+	for _, want := range spec.Require {
+		s, found := Counted(read.Samples, want.Metric)
+		var message string
+		switch {
+		case !found:
+			message = fmt.Sprintf("%s = %g is required, and the output has no such number", want.Metric, want.Value)
+		case math.Abs(s.Value-want.Value) > 1e-9*math.Abs(want.Value):
+			message = fmt.Sprintf("%s is %g, and %g is required", want.Metric, s.Value, want.Value)
+		default:
+			continue
+		}
+		return &engine.Failure{Failure: cache.Failure{
+			Class: cache.Permanent, Rule: Incomplete, Stage: "parse", Message: message,
+			Remedy: "find out in the log why the run is not whole, or correct require in metrics",
+		}}
+	}
+	return nil
+}
+
+// aliases are the other names of counts, by the canonical ones.
+func aliases() map[string]string {
+	return map[string]string{"successful_requests": "completed", "failed_requests": "failed"}
+}
+
+// Counted finds a count by its canonical name or its alias.
+func Counted(samples []metrics.Sample, name string) (metrics.Sample, bool) {
+	if s, ok := metrics.Find(samples, name); ok {
+		return s, true
+	}
+	for canonical, alias := range aliases() {
+		switch name {
+		case canonical:
+			return metrics.Find(samples, alias)
+		case alias:
+			return metrics.Find(samples, canonical)
+		}
+	}
+	return metrics.Sample{}, false
+}
+
+// Counts are the metrics that say how complete a run was, each with its aliases.
+func Counts() [][]string {
+	return [][]string{{"successful_requests", "completed", "completed_requests", "num_completed"}, {"failed_requests", "failed", "num_failed"}, {"total_input_tokens"}, {"total_output_tokens"}}
+}
+
+const evidenceFile = "evidence.json"
+
+// writeJSON writes a value as a file of a directory.
+func writeJSON(dir, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
+}
+
+// readJSON reads such a file back. A file that is not there leaves v as it is.
+func readJSON(dir, name string, v any) error {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

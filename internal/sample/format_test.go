@@ -1,0 +1,89 @@
+package sample
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// The language knows the formats that are read, and the names of the metrics that they give.
+func TestTheLanguageKnowsTheFormats(t *testing.T) {
+	if got, want := hclspec.Formats(), metrics.Formats(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	read := map[string]map[string]bool{"vllm": {}, "sglang": {}}
+	figure := regexp.MustCompile(`(?m)^(\S+) = \S+ ?\S*$`)
+	for _, name := range []string{"vllm", "sglang", "made"} {
+		a, err := txtar.ParseFile("../../metrics/testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			format, _, _ := strings.Cut(strings.TrimPrefix(string(f.Data), "format "), "-")
+			if !strings.HasSuffix(f.Name, ".want") || read[format] == nil {
+				continue
+			}
+			for _, m := range figure.FindAllStringSubmatch(string(f.Data), -1) {
+				read[format][m[1]] = true
+				if !hclspec.Gives(format, m[1]) {
+					t.Errorf("%s of %s is read, and the language does not know it", m[1], f.Name)
+				}
+			}
+		}
+	}
+	for format, names := range read {
+		for _, name := range hclspec.FormatMetrics(format) {
+			if !names[name] {
+				t.Errorf("no output of %s in the archives has %s, which the language knows", format, name)
+			}
+		}
+		if hclspec.Gives(format, "requests_per_sec") || hclspec.Gives(format, "ttft") != (format == "sglang") {
+			t.Errorf("%s gives everything", format)
+		}
+	}
+}
+
+// An output that is not of a whole run has no number that decides: the counts are the evidence.
+func TestAPartOfTheRequests(t *testing.T) {
+	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \nRequest throughput (req/s):   13.97     \n" + strings.Repeat("=", 50) + "\n"
+	spec := hclspec.Metrics{Format: "vllm", Primary: "request_throughput"}
+	command := hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}}, {{Literal: "90"}}}}
+	dir := raw(t, table, "")
+	if s, err := Primary(spec, command, dir); err != nil || s.Value != 13.97 || s.Unit != "req/s" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	command = hclspec.Command{Shell: hclspec.Text{{Literal: "bench --num-prompts 100 && echo done"}}}
+	_, err := Primary(spec, command, dir)
+	f, ok := errors.AsType[*engine.Failure](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	if f.Rule != "requests_failed" || f.Class != "invalid" || f.Evidence != "90 of 100 requests succeeded (the command asks for them)" || !ByReading(f.Rule) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A metric block beside a format that gives metrics by itself adds one.
+func TestAFormatAndAMetricOfOnesOwn(t *testing.T) {
+	spec := hclspec.Metrics{Format: "vllm", Primary: "mine", Custom: []hclspec.Metric{{Name: "mine", Match: "mine=([0-9]+)"}, {Name: "latency_p50", Match: "Avg.*: ([0-9.]+)"}}}
+	dir := raw(t, "mine=3\nAvg latency: 1.5 seconds\n50% percentile latency: 1.4 seconds\n", "")
+	r, err := Read(spec, hclspec.Command{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range r.Samples {
+		got[s.Metric] = s.Printed + s.Unit
+	}
+	if len(got) != 3 || len(r.Samples) != 3 || got["mine"] != "3" || got["latency_avg"] != "1.5s" || got["latency_p50"] != "1.5s" {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,234 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// documentFormat is the JSON file of one tool.
+type documentFormat struct {
+	name string
+	keys []string // that stand in it, by which it is recognised; not all of them at its top
+	read func(r *toolReading, d map[string]any) bool
+}
+
+// documentFormats is the table of the tools whose JSON files are read.
+func documentFormats() []documentFormat {
+	return []documentFormat{
+		{"aiperf", []string{"input_config", "unit", "avg"}, readAIPerf},
+		{"aiperf", []string{"aiperf_version", "unit", "avg"}, readAIPerf},
+		{"hyperfine", []string{"results", "command", "mean", "user", "system"}, readHyperfine},
+		{"pytest", []string{"machine_info", "benchmarks"}, readPytest},
+		{"pyperf", []string{"benchmarks", "metadata", "runs"}, readPyperf},
+		{"googlebench", []string{"benchmarks", "real_time", "time_unit"}, readGoogle},
+	}
+}
+
+// inferenceFormats are the keys by which the JSON files of vLLM and SGLang are recognised.
+func inferenceFormats() []documentFormat {
+	return []documentFormat{
+		{name: "sglang", keys: []string{"sharegpt_output_len", "request_rate"}},
+		{name: "sglang", keys: []string{"dataset_name", "completed", "request_rate"}},
+		{name: "vllm", keys: []string{"completed", "num_prompts"}},
+		{name: "vllm", keys: []string{"completed", "duration", "model_id"}},
+		{name: "vllm", keys: []string{"elapsed_time", "requests_per_second"}},
+		{name: "vllm", keys: []string{"avg_latency", "latencies"}},
+		{name: "vllm", keys: []string{"avg_latency", "percentiles"}},
+		{name: "vllm", keys: []string{"cold_startup_percentiles"}},
+		{name: "vllm", keys: []string{"avg_cold_startup_time"}},
+		{name: "sglang", keys: []string{"prefill_latency", "overall_throughput"}},
+		{name: "sglang", keys: []string{"batch_size", "overall_throughput"}},
+		{name: "sglang", keys: []string{"batch_size", "latency", "output_throughput"}},
+		{name: "sglang", keys: []string{"total_latency", "total_output_tokens"}},
+	}
+}
+
+// keySearch recognises the tool that wrote a document by the keys in it.
+type keySearch struct {
+	formats []documentFormat
+	seen    map[string]bool
+}
+
+func newKeySearch() *keySearch {
+	s := &keySearch{formats: append(inferenceFormats(), documentFormats()...), seen: map[string]bool{}}
+	for _, f := range s.formats {
+		for _, key := range f.keys {
+			s.seen[key] = false
+		}
+	}
+	return s
+}
+
+// line looks at one line. It returns a format as soon as all of the format's keys were seen.
+func (s *keySearch) line(b []byte) string {
+	if !bytes.Contains(b, []byte(`":`)) {
+		return ""
+	}
+	more := false
+	for key, seen := range s.seen {
+		if !seen && bytes.Contains(b, []byte(`"`+key+`":`)) {
+			s.seen[key], more = true, true
+		}
+	}
+	if !more {
+		return ""
+	}
+	for _, f := range s.formats {
+		if !slices.ContainsFunc(f.keys, func(key string) bool { return !s.seen[key] }) {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// spread matches what has no mean over several benchmarks.
+var spread = regexp.MustCompile(`_(std|min|max|user|system)$`)
+
+// documentParser reads the JSON file of one tool.
+type documentParser struct{ name string }
+
+func (p documentParser) Format() string { return p.name }
+
+func (p documentParser) Parse(out Output) (Result, error) {
+	var t tail
+	if _, err := io.Copy(&t, out.Stdout); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", p.name, err)
+	}
+	t.trim()
+	var last *toolReading
+	documents := 0
+	_, cut := eachDocument(t.buf, func(document any) {
+		d, ok := document.(map[string]any)
+		if !ok {
+			return
+		}
+		for _, f := range documentFormats() {
+			r := &toolReading{collector: newCollector(p.name), command: askedBy(out.Command)}
+			if f.name == p.name && f.read(r, d) {
+				last = r
+				documents++
+				return
+			}
+		}
+	})
+	if last == nil {
+		last = &toolReading{collector: newCollector(p.name)}
+		last.warn(0, "no JSON document of %s found", p.name)
+	}
+	if cut {
+		last.warn(0, "the last JSON document ends before its last bracket")
+	}
+	if documents > 1 {
+		last.warn(0, "%d documents of %s: the last one counts", documents, p.name)
+	}
+	last.means(func(s Sample) string {
+		part := s.Metric[strings.LastIndexByte(s.Metric, ' ')+1:]
+		if part == s.Metric || spread.MatchString(part) {
+			return ""
+		}
+		return part
+	})
+	r := last.finish()
+	r.Failure = last.failure
+	return r, nil
+}
+
+// toolReading is the content of one document.
+type toolReading struct {
+	*collector
+	command int // how many requests the command line asks for
+	failure *Failure
+}
+
+// fail notes that the document is no result of a whole run.
+func (r *toolReading) fail(rule, format string, args ...any) {
+	if r.failure == nil {
+		text := string(scrub([]byte(fmt.Sprintf(format, args...)), 0))
+		text = clip(text, maxEvidence)
+		r.failure = &Failure{Rule: rule, Class: "invalid", Stage: "run", Evidence: text, Remedy: remedyOf(rule)}
+	}
+}
+
+// take adds one number of a document.
+func (r *toolReading) take(name, part, unit string, v any) {
+	if v == nil {
+		return
+	}
+	metric := named(name, part)
+	text, _, err := digits(v)
+	if err != nil {
+		r.warnOf("", metric, 0, "%s %v", metric, err)
+		return
+	}
+	r.add(metric, text, unit, 0)
+}
+
+// stats adds the mean, the median and the spread of some values.
+func (r *toolReading) stats(name, part, unit string, values []float64) {
+	if len(values) == 0 {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	mean := meanOf(values)
+	middle := len(sorted) / 2
+	median := sorted[middle]
+	if len(sorted)%2 == 0 {
+		median = (sorted[middle-1] + sorted[middle]) / 2
+	}
+	squares := 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	put := func(stat string, v float64) {
+		metric := named(name, part+stat)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			r.warn(0, "%s %v", metric, errNotFinite)
+			return
+		}
+		r.put(Sample{Metric: metric, Value: round(v), Unit: unit})
+	}
+	put("_mean", mean)
+	put("_median", median)
+	put("_min", sorted[0])
+	put("_max", sorted[len(sorted)-1])
+	if len(values) > 1 {
+		put("_std", math.Sqrt(squares/float64(len(values)-1)))
+	}
+}
+
+// named is the metric of one benchmark among several; without a name it is that of the only one.
+func named(name, part string) string {
+	return strings.TrimSpace(string(scrub([]byte(clip(name, 500)), 0)) + " " + part)
+}
+
+// meanOf is the arithmetic mean.
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// floats are the finite numbers of a list.
+func floats(v any) []float64 {
+	var all []float64
+	for _, item := range list(v, 1_000_000) {
+		if n, ok := item.(json.Number); ok {
+			if f, err := number(n.String()); err == nil {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+func text(v any) string { s, _ := v.(string); return s }
+
+func object(v any) map[string]any { d, _ := v.(map[string]any); return d }

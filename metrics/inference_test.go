@@ -1,0 +1,261 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+)
+
+// inferenceCase is one output with its figures.
+type inferenceCase struct{ name, text, document, command, want string }
+
+// inferenceCases are the outputs of the archives, by name.
+func inferenceCases(t testing.TB) []inferenceCase {
+	t.Helper()
+	var all []inferenceCase
+	for _, name := range []string{"vllm", "sglang", "made"} {
+		a, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			base, kind, _ := strings.Cut(f.Name, ".")
+			at := slices.IndexFunc(all, func(c inferenceCase) bool { return c.name == base })
+			if at < 0 {
+				at = len(all)
+				all = append(all, inferenceCase{name: base})
+			}
+			c := &all[at]
+			switch kind {
+			case "txt":
+				c.text = string(f.Data)
+			case "json":
+				c.document = string(f.Data)
+			case "command":
+				c.command = string(f.Data)
+			case "want":
+				c.want = string(f.Data)
+			}
+		}
+	}
+	return all
+}
+
+// figures writes what was read as the archives do.
+func figures(r Result) string {
+	var lines []string
+	for _, s := range r.Samples {
+		lines = append(lines, fmt.Sprintf("%s = %s %s", s.Metric, strconv.FormatFloat(s.Value, 'f', -1, 64), s.Unit))
+	}
+	slices.Sort(lines)
+	if r.Format != "" {
+		lines = append([]string{"format " + r.Format}, lines...)
+	}
+	if r.Failure != nil {
+		lines = append(lines, "failure "+r.Failure.Rule)
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// parseInference reads an output with a format, in a way that cannot be rewound.
+func parseInference(t *testing.T, format, text, command string) Result {
+	t.Helper()
+	p, err := Lookup(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Parse(Output{Stdout: strings.NewReader(text), Command: command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Every output is read in value, unit and validity, whichever of the formats is declared.
+func TestInferenceOutputs(t *testing.T) {
+	for _, c := range inferenceCases(t) {
+		for _, format := range []string{"auto", "vllm", "sglang"} {
+			t.Run(c.name+"/"+format, func(t *testing.T) {
+				got, want := figures(parseInference(t, format, c.text, c.command)), c.want
+				if format == "sglang" { // whose the output is, it does not always say
+					got, want = withoutFormat(got), withoutFormat(want)
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("-want +got:\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+func withoutFormat(figures string) string {
+	if strings.HasPrefix(figures, "format ") {
+		_, figures, _ = strings.Cut(figures, "\n")
+	}
+	return figures
+}
+
+// The file that a run writes has the figures that it prints, as far as it has them, and the same validity.
+func TestInferenceDocuments(t *testing.T) {
+	documents := 0
+	for _, c := range inferenceCases(t) {
+		if c.document == "" {
+			continue
+		}
+		documents++
+		t.Run(c.name, func(t *testing.T) {
+			text, file := parseInference(t, "auto", c.text, ""), parseInference(t, "auto", c.document, "")
+			if (text.Failure == nil) != (file.Failure == nil) || file.Format != text.Format {
+				t.Errorf("%s, %+v; printed: %s, %+v", file.Format, file.Failure, text.Format, text.Failure)
+			}
+			both := 0
+			for _, s := range file.Samples {
+				printed, ok := Find(text.Samples, s.Metric)
+				if !ok {
+					continue
+				}
+				both++
+				_, decimals, _ := strings.Cut(printed.Printed, ".")
+				rounded := strconv.FormatFloat(s.Value, 'f', len(decimals), 64)
+				if v, err := number(rounded); err != nil || math.Abs(v-printed.Value) > 1.01*math.Pow10(-len(decimals)) || s.Unit != printed.Unit {
+					t.Errorf("%s is %v %s in the file, and %s %s is printed", s.Metric, s.Value, s.Unit, printed.Printed, printed.Unit)
+				}
+			}
+			if both < 4 {
+				t.Errorf("%d metrics in common", both)
+			}
+		})
+	}
+	if documents < 15 {
+		t.Errorf("%d documents", documents)
+	}
+}
+
+// Programs and people put things before and into lines, and the figures stay.
+func TestInferenceNoise(t *testing.T) {
+	lines := func(before, after string) func(string) string {
+		return func(text string) string {
+			parts := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			return before + strings.Join(parts, after+"\n"+before) + after + "\n"
+		}
+	}
+	progress := "INFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 8056.3 tokens/s, Avg generation throughput: 1614.4 tokens/s\n" +
+		"[2025-03-01 10:00:00 TP0] Decode batch. #running-req: 1, gen throughput (token/s): 100.0, #queue-req: 0\n"
+	for name, change := range map[string]func(string) string{
+		"carriage returns": func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") },
+		"container":        lines("2024-09-25T10:11:12.123456789Z ", ""),
+		"engine":           lines("(EngineCore_DP0 pid=123) ", ""),
+		"stamp and server": lines("2024-09-25T10:11:12Z (APIServer pid=1) ", ""),
+		"ray":              lines("(task, pid=25491) ", ""),
+		"ray with address": lines("(bench pid=25491, ip=10.0.0.1) ", ""),
+		"quoted":           lines("> ", ""),
+		"quoted twice":     lines(">> ", ""),
+		"rank":             lines("[rank0]: ", ""),
+		"slurm":            lines("0: ", ""),
+		"compose":          lines("vllm-1  | ", ""),
+		"pod":              lines("[pod/bench-0/client] ", ""),
+		"date":             lines("2024-09-25 10:11:12,123 ", ""),
+		"indented":         lines("      ", ""),
+		"colour":           lines("\x1b[32m", "\x1b[0m"),
+		"zero width":       lines("", "\u200b"),
+		"padding":          lines("", strings.Repeat(" ", 60)),
+		"engine's log":     func(text string) string { return progress + strings.Replace(text, "\n", "\n"+progress, 3) + progress },
+		"printed twice":    func(text string) string { return text + "BENCHMARK_DONE\n" + text },
+		"byte order mark":  func(text string) string { return "\ufeff" + text },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range inferenceCases(t) {
+				if c.want == "" || name == "printed twice" && c.name == "one-batch-unmarked" {
+					continue
+				}
+				if got := figures(parseInference(t, "auto", change(c.text), c.command)); got != c.want && !strings.Contains(c.want, "_incomplete") {
+					t.Errorf("%s: %s", c.name, cmp.Diff(c.want, got))
+				}
+			}
+		})
+	}
+}
+
+// An output that ends anywhere gives no number that is not in the whole one, unless it is told to be no result.
+func TestInferenceCuts(t *testing.T) {
+	for _, c := range inferenceCases(t) {
+		if c.name == "001" { // a client that prints four decimals: two of them look like all
+			continue
+		}
+		whole := parseInference(t, "vllm", c.text, c.command)
+		for end := range c.text {
+			if !strings.ContainsAny(c.text[max(0, end-1):end], "0123456789.") {
+				continue
+			}
+			r := parseInference(t, "vllm", c.text[:end], c.command)
+			for _, s := range r.Samples {
+				full, ok := Find(whole.Samples, s.Metric)
+				if r.Failure == nil && whole.Failure == nil && (!ok || math.Abs(full.Value-s.Value) > 1e-9*full.Value || full.Unit != s.Unit) {
+					t.Fatalf("%s: ended after %q: %s is %v, in the whole output %v", c.name, c.text[max(0, end-60):end], s.Metric, s.Value, full.Value)
+				}
+			}
+		}
+	}
+}
+
+// The command may say how many requests were asked for; one that says several numbers does not.
+func TestAskedByTheCommand(t *testing.T) {
+	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \n" + strings.Repeat("=", 50) + "\n"
+	for command, want := range map[string]string{
+		"vllm bench serve --num-prompts 90":                                 "",
+		"vllm bench serve --num-prompts=100 --seed 1":                       "90 of 100 requests succeeded (the command asks for them)",
+		"python3 -m sglang.bench_serving --num-prompt '100'":                "90 of 100 requests succeeded (the command asks for them)",
+		"bench --num-prompts 10 >/dev/null; bench --num-prompts 100":        "",
+		"bench --dataset-name generated-shared-prefix --num-prompts 100":    "",
+		"vllm bench serve --num-prompts $N":                                 "",
+		"vllm bench serve --num-prompts 99999999999999999999999999999999":   "",
+		"vllm bench serve --num-prompts 100 --other-num-prompts-like-thing": "90 of 100 requests succeeded (the command asks for them)",
+	} {
+		r := parseInference(t, "vllm", table, command)
+		if got := r.Failure; (got == nil) != (want == "") || got != nil && (got.Evidence != want || got.Class != "invalid" || got.Stage != "run") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+// What an engine logs while it works is no result, whatever a metric of one's own matches.
+func TestEngineProgressIsNoResult(t *testing.T) {
+	p := custom1(t, Definition{Name: "rate", Match: `throughput: ([0-9.]+)`})
+	text := "throughput: 12 tokens/s\nINFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 1614.4 tokens/s\n"
+	r := parse(t, p, text)
+	if len(r.Samples) != 1 || r.Samples[0].Value != 12 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "while it works") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Each execution reads the input as one of the formats.
+func FuzzInference(f *testing.F) {
+	formats := []string{"vllm", "sglang", "auto"}
+	for i := range formats {
+		for _, c := range inferenceCases(f) {
+			f.Add(uint8(i), []byte(c.text[:min(len(c.text), 4<<10)]))
+			if c.document != "" {
+				f.Add(uint8(i), []byte(c.document[:min(len(c.document), 4<<10)]))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
+		p, err := Lookup(formats[int(which)%len(formats)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fuzzing.Frugal(t, len(b), func() { checkParse(t, p, b) })
+	})
+}

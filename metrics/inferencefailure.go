@@ -1,0 +1,286 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// The rules of outputs that are no valid result. All of them have the class invalid.
+const (
+	ruleFailed     = "requests_failed"      // fewer requests succeeded than were asked for
+	ruleNone       = "no_request_succeeded" // the benchmark ended all the same
+	ruleEmpty      = "empty_answers"        // requests count as succeeded that got no text
+	ruleIncomplete = "result_incomplete"    // no count of requests, or the output ends inside a number
+	ruleAmbiguous  = "result_ambiguous"     // two results in one output
+	ruleUnit       = "unit_wrong"           // a version that is known to print a wrong unit
+	ruleForeign    = "result_unknown"       // the table of another benchmark
+)
+
+// Rules are the names of the rules of outputs that are no valid result. Parsers find them in Result.Failure.
+func Rules() []string {
+	return []string{ruleFailed, ruleNone, ruleEmpty, ruleIncomplete, ruleAmbiguous, ruleUnit, ruleForeign}
+}
+
+// remedyOf is the remedy of a rule.
+func remedyOf(rule string) string {
+	switch rule {
+	case ruleFailed:
+		return "look in the logs of the server and of the client why requests failed; " +
+			"where the data set has fewer prompts, ask for as many as it has"
+	case ruleNone, ruleEmpty:
+		return "look in the logs of the server and of the client why requests failed"
+	case ruleIncomplete:
+		return "keep the whole output of the tool, or read its JSON file: metrics { file = \"NAME\" }"
+	case ruleAmbiguous:
+		return "let the command print one result: send the output of warm-up runs elsewhere, or use design { warmup = N }"
+	case ruleUnit:
+		return "use a version of SGLang from 0.1.20 on, or a metric block with the right unit"
+	}
+	return "read the numbers with metric blocks"
+}
+
+// refuse makes the failure of an output that is no result.
+func (r *inferenceReading) refuse(rule string, line int, format string, args ...any) *Failure {
+	stage := "parse"
+	if rule == ruleFailed || rule == ruleNone || rule == ruleEmpty {
+		stage = "run"
+	}
+	evidence := clip(fmt.Sprintf(format, args...), maxEvidence)
+	return &Failure{Rule: rule, Class: "invalid", Stage: stage, Evidence: evidence, Line: line, Remedy: remedyOf(rule)}
+}
+
+// result ends the reading and judges whether the output is one whole result.
+func (r *inferenceReading) result() Result {
+	if r.cut != nil && r.cut.Line != r.last.number {
+		r.cut = nil
+	}
+	if !r.marked {
+		r.mode, r.Samples, r.index = "", nil, map[string]int{}
+		r.fragment()
+	}
+	if r.mode == "" {
+		r.Format = ""
+		if r.cut != nil {
+			r.Format, r.Failure = r.tool, r.cut
+		} else {
+			r.warn(0, "no result of a benchmark of vLLM or SGLang found")
+		}
+		return r.finish()
+	}
+	r.Format = r.tool + "-" + r.mode
+	r.Failure = r.judge()
+	if f := r.Failure; f != nil && (slices.Contains([]string{ruleAmbiguous, ruleUnit, ruleForeign}, f.Rule) || r.mode == "latency") {
+		r.Samples, r.index = nil, map[string]int{} // none of them is known to be right
+	}
+	return r.finish()
+}
+
+// judge returns the reason why an output is no valid result; nil: it is valid.
+func (r *inferenceReading) judge() *Failure {
+	switch {
+	case r.foreign != nil:
+		return r.foreign
+	case r.incorrect != nil:
+		return r.incorrect
+	case r.cases > 1 && r.conflict != nil:
+		r.conflict.Evidence = "several cases, of which one may be the warm-up: " + r.conflict.Evidence
+		return r.conflict
+	case r.conflict != nil:
+		return r.conflict
+	}
+	r.truncatedNumber()
+	switch r.mode {
+	case "serving":
+		if f := r.complete(); f != nil {
+			return f
+		}
+	case "latency":
+		if _, ok := r.index["latency_avg"]; !ok {
+			return r.refuse(ruleIncomplete, r.first(), "percentiles of the latency, and no average")
+		}
+	case "one_batch":
+		if !r.begun && r.first() > 0 {
+			return r.refuse(ruleIncomplete, r.first(), "no line \"Benchmark ...\": the figures may be those of the warm-up")
+		}
+	default:
+		if v, ok := r.number("request_throughput"); ok && v == 0 {
+			return r.refuse(ruleNone, r.lineOf("request_throughput"), "request throughput: 0")
+		}
+	}
+	if r.partly != nil {
+		return r.partly
+	}
+	return r.cut
+}
+
+// truncatedNumber refuses the last number of an output that ends inside it: tools print a known number of decimals.
+func (r *inferenceReading) truncatedNumber() {
+	open := !r.ended && !r.last.padded // the last line has no end
+	switch {
+	case r.cut != nil || r.last.metric == "":
+		return
+	case r.last.short && (open || r.mode == "serving"):
+	case r.last.whole && open && (r.last.metric != "total_output_tokens" || !r.agree()):
+	default:
+		return
+	}
+	i, ok := r.index[r.last.metric]
+	if !ok || r.Samples[i].Line != r.last.number {
+		return
+	}
+	r.truncated(r.last.metric, r.last.text, r.last.number)
+	r.leaveOut(func(s Sample) bool { return s.Metric == r.last.metric })
+}
+
+// agree says that the totals of tokens have the ratio of the rates: then the last digit of neither was cut off.
+func (r *inferenceReading) agree() bool {
+	of := map[string]float64{}
+	names := []string{"total_input_tokens", "total_output_tokens", "total_token_throughput", "output_token_throughput"}
+	for _, metric := range names {
+		v, ok := r.number(metric)
+		if !ok || v <= 0 {
+			return false
+		}
+		of[metric] = v
+	}
+	share := of["total_output_tokens"] / (of["total_input_tokens"] + of["total_output_tokens"])
+	rates := of["output_token_throughput"] / of["total_token_throughput"]
+	return math.Abs(share-rates) < 0.02*rates
+}
+
+// complete judges whether all requests that were asked for succeeded.
+func (r *inferenceReading) complete() *Failure {
+	done, counted := r.number("successful_requests")
+	_, oldest := r.index["latency_per_token_avg"]
+	if !counted {
+		if oldest || r.uncounted() {
+			r.warn(0, "this version does not say how many requests succeeded")
+			return nil
+		}
+		return r.refuse(ruleIncomplete, r.first(), "the result has no count of successful requests")
+	}
+	line := r.lineOf("successful_requests")
+	failed, _ := r.number("failed_requests")
+	total, source := r.total(done + failed)
+	switch {
+	case done <= 0 && total > 0:
+		return r.refuse(ruleNone, line, "0 of %.0f requests succeeded%s", total, source)
+	case done <= 0:
+		return r.refuse(ruleNone, line, "0 requests succeeded")
+	case failed > 0 || total > done:
+		return r.refuse(ruleFailed, line, "%.0f of %.0f requests succeeded%s", done, max(total, done+failed), source)
+	case total == 0 && r.lineOf("failed_requests") == 0:
+		r.warn(line, "nothing in the output says how many requests were asked for; successful_requests is %.0f", done)
+	}
+	f := r.answers(done, line)
+	r.unmeasured(done)
+	if f != nil {
+		return f
+	}
+	if r.tables > 0 && !r.closed {
+		r.warn(r.last.number, "the table has no closing rule: the output may be cut off")
+	}
+	return nil
+}
+
+// uncounted says that a document is of a version that writes no count of requests.
+func (r *inferenceReading) uncounted() bool {
+	tokens, ok := r.number("total_output_tokens")
+	return r.tables == 0 && r.mode == "serving" && r.first() == 0 && ok && tokens > 0
+}
+
+// answers judges whether requests that count as succeeded were answered with anything.
+func (r *inferenceReading) answers(done float64, line int) *Failure {
+	for _, kind := range []string{"embedding", "rerank", "pooling"} {
+		if strings.Contains(r.backend, kind) {
+			return nil
+		}
+	}
+	if tokens, ok := r.number("total_output_tokens"); ok && tokens == 0 {
+		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and not one token was generated", done)
+	}
+	if tokens, ok := r.number("total_output_tokens_retokenized"); ok && tokens < done {
+		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and their answers have %.0f tokens", done, tokens)
+	}
+	return nil
+}
+
+// unmeasured leaves out latencies of zero where no answer can have come so fast: nobody measured the stream. With one token
+// for each answer there are no times between tokens, and they are zero.
+func (r *inferenceReading) unmeasured(done float64) {
+	if v, ok := r.number("ttft_mean"); !ok || v != 0 {
+		return
+	}
+	left := []string{"ttft_"}
+	if tokens, ok := r.number("total_output_tokens"); ok && tokens > done {
+		left = append(left, "itl_")
+	}
+	for _, kind := range left {
+		if v, ok := r.number(kind + "mean"); !ok || v != 0 {
+			continue
+		}
+		r.warn(0, "%s* are zero: the answers were not measured while they came, and the numbers are left out", kind)
+		r.leaveOut(func(s Sample) bool { return strings.HasPrefix(s.Metric, kind) })
+	}
+}
+
+// leaveOut removes samples.
+func (r *inferenceReading) leaveOut(which func(Sample) bool) {
+	r.Samples = slices.DeleteFunc(r.Samples, which)
+	r.index = map[string]int{}
+	for i, s := range r.Samples {
+		r.index[s.Metric] = i
+	}
+}
+
+// total returns how many requests were asked for, at least those that ended, and who says so; 0 when nothing says so.
+func (r *inferenceReading) total(ended float64) (total float64, source string) {
+	for _, by := range []struct {
+		n      int
+		source string
+	}{
+		{r.asked.command, "the command asks for them"},
+		{r.asked.declared, "num_prompts"},
+		{r.asked.lastBar(), "the progress bar"},
+	} {
+		counted := r.lineOf("failed_requests") > 0 // then the client knows better than a bar, which may be of something else
+		if by.n == 0 || by.source == "num_prompts" && r.asked.ofOthers || by.source == "the progress bar" && counted {
+			continue
+		}
+		switch n := float64(by.n); {
+		case n > ended:
+			if by.source == "num_prompts" && r.asked.line > 0 {
+				by.source = fmt.Sprintf("num_prompts in line %d", r.asked.line)
+			}
+			return n, " (" + by.source + ")"
+		case n == ended:
+			return n, ""
+		}
+	}
+	return 0, ""
+}
+
+func (r *inferenceReading) number(metric string) (float64, bool) {
+	i, ok := r.index[metric]
+	if !ok {
+		return 0, false
+	}
+	return r.Samples[i].Value, true
+}
+
+func (r *inferenceReading) lineOf(metric string) int {
+	if i, ok := r.index[metric]; ok {
+		return r.Samples[i].Line
+	}
+	return 0
+}
+
+// first is the line of the first number.
+func (r *inferenceReading) first() int {
+	if len(r.Samples) == 0 {
+		return 0
+	}
+	return r.Samples[0].Line
+}

@@ -1,0 +1,165 @@
+package metrics
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// inferenceLabel is the metric that one label gives.
+type inferenceLabel struct {
+	label  string // in lower case
+	metric string
+	unit   string
+	after  string  // the unit that has to follow the number; empty: it stands in the label, or nowhere
+	table  bool    // means this only below a header
+	within section // means this only in a section
+	count  bool    // its number may be a whole one; others have two decimals
+	any    bool    // its number may have any number of decimals
+	common bool    // other programs print this label, too: it recognises nothing
+}
+
+// inferenceLabels is the table of the labels of all versions, without those of latencies.
+func inferenceLabels() []inferenceLabel {
+	return []inferenceLabel{
+		{label: "successful requests", metric: "successful_requests", unit: "req", common: true, count: true},
+		{label: "failed requests", metric: "failed_requests", unit: "req", common: true, count: true},
+		{label: "benchmark duration (s)", metric: "benchmark_duration", unit: "s"},
+		{label: "benchmark duration", metric: "benchmark_duration", unit: "s", after: "s", common: true},
+		{label: "total time", metric: "benchmark_duration", unit: "s", after: "s", common: true},
+		{label: "total input tokens", metric: "total_input_tokens", unit: "tok", count: true},
+		{label: "total input text tokens", metric: "total_input_text_tokens", unit: "tok", count: true},
+		{label: "total input vision tokens", metric: "total_input_vision_tokens", unit: "tok", count: true},
+		{label: "total generated tokens", metric: "total_output_tokens", unit: "tok", count: true},
+		{label: "total generated tokens (retokenized)", metric: "total_output_tokens_retokenized", unit: "tok", count: true},
+		{label: "total num prompt tokens", metric: "total_input_tokens", unit: "tok", count: true},
+		{label: "total num output tokens", metric: "total_output_tokens", unit: "tok", count: true},
+		{label: "request throughput (req/s)", metric: "request_throughput", unit: "req/s"},
+		{label: "request throughput", metric: "request_throughput", unit: "req/s", after: "requests/s"},
+		{label: "request goodput (req/s)", metric: "request_goodput", unit: "req/s"},
+		{label: "input token throughput (tok/s)", metric: "input_token_throughput", unit: "tok/s"},
+		{label: "input token throughput", metric: "input_token_throughput", unit: "tok/s", after: "tokens/s"},
+		{label: "output token throughput (tok/s)", metric: "output_token_throughput", unit: "tok/s"},
+		{label: "output token throughput", metric: "output_token_throughput", unit: "tok/s", after: "tokens/s"},
+		{label: "total token throughput (tok/s)", metric: "total_token_throughput", unit: "tok/s"},
+		{label: "peak output token throughput (tok/s)", metric: "peak_output_token_throughput", unit: "tok/s"},
+		{label: "last generation throughput (tok/s)", metric: "last_generation_throughput", unit: "tok/s", table: true},
+		{label: "peak concurrent requests", metric: "peak_concurrent_requests", unit: "req", table: true, count: true},
+		{label: "concurrency", metric: "concurrency", unit: "req", table: true},
+		{label: "accept length", metric: "accept_length", table: true},
+		{label: "cache hit rate", metric: "cache_hit_rate", unit: "%", after: "%", table: true},
+		{label: "rtfx (inverse real-time factor)", metric: "rtfx", table: true},
+		{label: "acceptance rate (%)", metric: "spec_decode_acceptance_rate", unit: "%", within: speculative},
+		{label: "acceptance length", metric: "spec_decode_acceptance_length", within: speculative},
+		{label: "drafts", metric: "spec_decode_drafts", within: speculative, count: true},
+		{label: "draft tokens", metric: "spec_decode_draft_tokens", unit: "tok", within: speculative, count: true},
+		{label: "accepted tokens", metric: "spec_decode_accepted_tokens", unit: "tok", within: speculative, count: true},
+		{label: "average latency per token", metric: "latency_per_token_avg", unit: "s", after: "s"},
+		{label: "average latency per output token", metric: "latency_per_output_token_avg", unit: "s", after: "s"},
+		{label: "average latency", metric: "e2el_mean", unit: "s", after: "s", common: true},
+	}
+}
+
+var (
+	tableLatency = regexp.MustCompile(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?) ` +
+		`(ttft|tpot|itl|e2el|e2e latency)( \(ms\))?$`)
+	tablePosition = regexp.MustCompile(`^position ([0-9]{1,3})$`)
+	tableTitle    = regexp.MustCompile(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
+	leading       = regexp.MustCompile(`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?))`)
+	undescribed   = regexp.MustCompile(`^\s*[0-9]{1,3}%\|[^|]*\|\s*[0-9]+/([0-9]+) \[[^\]]*\]`)
+	described     = regexp.MustCompile(`[0-9]{1,3}%\|[^|]*\|\s*\S+/\S+ \[[^\]]*\]`)
+	linePrefix    = regexp.MustCompile(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
+		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
+		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
+		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
+		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? )\s*`)
+	progressOfEngine = [][]byte{
+		[]byte("Avg prompt throughput: "), []byte("Avg generation throughput: "),
+		[]byte("gen throughput (token/s): "), []byte("input throughput (token/s): "),
+	}
+)
+
+// isEngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of some
+// seconds, and no result of a benchmark.
+func isEngineProgress(line []byte) bool {
+	for _, mark := range progressOfEngine {
+		if bytes.Contains(line, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows the number.
+func latencyLabel(name string) (metric, unit, after string, ok bool) {
+	m := tableLatency.FindStringSubmatch(name)
+	if m == nil {
+		return "", "", "", false
+	}
+	kind := m[2]
+	if kind == "e2e latency" {
+		kind = "e2el"
+	}
+	if m[3] == "" {
+		after = "ms"
+	}
+	return kind + "_" + m[1], "ms", after, true
+}
+
+// ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may share
+// its line with a progress bar.
+func ruled(text string) (title string, ok bool) {
+	if m := tableTitle.FindStringSubmatch(text); m != nil {
+		return m[1], true
+	}
+	if len(text) < 6 || text[0] != '=' && text[0] != '-' {
+		return "", false
+	}
+	inner := strings.TrimSpace(strings.Trim(text, "=-"))
+	switch {
+	case !strings.HasSuffix(text, "---") && !strings.HasSuffix(text, "==="):
+		return "", false
+	case inner == "" && text[0] == '=':
+		return "=", true
+	}
+	return inner, true
+}
+
+// leadingNumber splits a text into the number at its beginning and what stands behind it.
+func leadingNumber(text string) (digits, behind string) {
+	digits = leading.FindString(text)
+	return digits, text[len(digits):]
+}
+
+// progress finds the last progress bar in a line: where it ends, and its total, if it is the kind that serving benchmarks
+// show, which has no description.
+func progress(text string) (end, total int, ok bool) {
+	if !strings.Contains(text, "%|") {
+		return 0, 0, false
+	}
+	for {
+		at := described.FindStringIndex(text[end:])
+		if at == nil {
+			return end, total, end > 0
+		}
+		if m := undescribed.FindStringSubmatch(text[end : end+at[1]]); m != nil {
+			total = atoi(m[1])
+		}
+		end += at[1]
+	}
+}
+
+// withoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1), [rank0]:, >
+// and time stamps.
+func withoutMarks(text string) string {
+	const most = 8
+	for range most {
+		text = strings.TrimLeft(text, " \t")
+		at := linePrefix.FindStringIndex(text)
+		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
+			break
+		}
+		text = text[at[1]:]
+	}
+	return text
+}

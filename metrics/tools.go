@@ -1,0 +1,237 @@
+package metrics
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// readAIPerf reads profile_export_aiperf.json: one object for each metric, with its unit.
+func readAIPerf(r *toolReading, d map[string]any) bool {
+	names := map[string]string{
+		"time_to_first_token": "ttft", "inter_token_latency": "itl", "request_latency": "e2el",
+		"request_count": "successful_requests", "error_request_count": "failed_requests", "goodput": "request_goodput",
+		"total_isl": "total_input_tokens", "total_osl": "total_output_tokens", "total_output_tokens": "total_output_tokens",
+	}
+	found := false
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		of := object(d[key])
+		unit, ok := of["unit"].(string)
+		if !ok || of["avg"] == nil {
+			continue
+		}
+		found = true
+		name, known := names[key]
+		if !known {
+			name = slug(key)
+		}
+		unit = canonicalUnit(unit)
+		if of["p50"] == nil && of["min"] == nil {
+			r.take("", name, unit, of["avg"])
+			continue
+		}
+		r.take("", name+"_mean", unit, of["avg"])
+		for _, stat := range slices.Sorted(maps.Keys(of)) {
+			if stat == "std" || stat == "min" || stat == "max" || len(stat) < 7 && strings.HasPrefix(stat, "p") {
+				r.take("", name+"_"+stat, unit, of[stat])
+			}
+		}
+	}
+	if !found {
+		return false
+	}
+	value := func(metric string) float64 {
+		if i, ok := r.index[metric]; ok {
+			return r.Samples[i].Value
+		}
+		return 0
+	}
+	done, failed := value("successful_requests"), value("failed_requests")
+	asked := 0.0
+	if n, ok := follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
+		if count, _, err := digits(n); err == nil {
+			asked, _ = number(count)
+		}
+	}
+	asked = max(asked, float64(askedBy(text(object(d["run_info"])["cli_command"]))), float64(r.command))
+	_, counted := r.index["successful_requests"]
+	switch {
+	case d["was_cancelled"] == true:
+		r.fail(ruleFailed, "was_cancelled is true: the run was ended early")
+	case counted && done == 0:
+		r.fail(ruleNone, "0 of %.0f requests succeeded", max(asked, failed))
+	case failed > 0 || counted && asked > done:
+		r.fail(ruleFailed, "%.0f of %.0f requests succeeded", done, max(asked, done+failed))
+	}
+	return true
+}
+
+// times are the keys of statistics of times, each with the metric that it is.
+func times() [][2]string {
+	return [][2]string{
+		{"mean", "time_mean"}, {"stddev", "time_std"}, {"median", "time_median"}, {"min", "time_min"}, {"max", "time_max"},
+	}
+}
+
+// readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with its
+// command.
+func readHyperfine(r *toolReading, d map[string]any) bool {
+	results := list(d["results"], maxSamples)
+	found := false
+	for _, item := range results {
+		of := object(item)
+		command := text(of["command"])
+		if command == "" || of["mean"] == nil {
+			continue
+		}
+		found = true
+		name := ""
+		if len(results) > 1 {
+			name = command
+		}
+		for _, k := range append(times(), [2]string{"user", "time_user"}, [2]string{"system", "time_system"}) {
+			r.take(name, k[1], "s", of[k[0]])
+		}
+		for i, code := range list(of["exit_codes"], 1_000_000) {
+			if n, ok := code.(json.Number); !ok || n.String() != "0" {
+				r.fail(ruleFailed, "run %d of %q ended with exit status %v", i+1, clip(command, maxLabel), code)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// readPytest reads pytest --benchmark-json. The times are in seconds.
+func readPytest(r *toolReading, d map[string]any) bool {
+	if object(d["machine_info"]) == nil {
+		return false
+	}
+	benchmarks, found := list(d["benchmarks"], maxSamples), false
+	for _, item := range benchmarks {
+		of := object(item)
+		stats, name := object(of["stats"]), text(of["fullname"])
+		if short := text(of["name"]); short != "" {
+			name = short
+		}
+		if stats == nil {
+			continue
+		}
+		found = true
+		for _, k := range times() {
+			r.take(name, k[1], "s", stats[k[0]])
+		}
+		r.take(name, "ops", "ops/s", stats["ops"])
+	}
+	return found
+}
+
+// readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
+func readPyperf(r *toolReading, d map[string]any) bool {
+	common := object(d["metadata"])
+	benchmarks, found := list(d["benchmarks"], maxSamples), false
+	for _, item := range benchmarks {
+		of := object(item)
+		own := object(of["metadata"])
+		var values []float64
+		runs := list(of["runs"], 1_000_000)
+		for _, run := range runs {
+			values = append(values, floats(object(run)["values"])...)
+		}
+		if len(values) == 0 {
+			continue
+		}
+		found = true
+		name, unit := text(common["name"]), text(common["unit"])
+		if s := text(own["name"]); s != "" {
+			name = s
+		}
+		if s := text(own["unit"]); s != "" {
+			unit = s
+		}
+		part := "time"
+		switch unit {
+		case "byte":
+			part = "memory"
+		case "integer":
+			part, unit = "value", ""
+		default:
+			unit = "s"
+		}
+		if len(benchmarks) == 1 {
+			name = ""
+		}
+		r.stats(name, part, canonicalUnit(unit), values)
+	}
+	return found
+}
+
+// readGoogle reads --benchmark_format=json of Google Benchmark. Repetitions of a benchmark are one sample, their mean.
+func readGoogle(r *toolReading, d map[string]any) bool {
+	benchmarks := list(d["benchmarks"], 100_000)
+	type row struct {
+		unit   string
+		values []float64
+	}
+	rows := map[[2]string]*row{}
+	var order [][2]string
+	add := func(name, part, unit string, v any) {
+		text, _, err := digits(v)
+		if err != nil {
+			return
+		}
+		f, err := number(text)
+		if err != nil {
+			r.warn(0, "%s %s: %v", clip(name, maxLabel), part, err)
+			return
+		}
+		key := [2]string{name, part}
+		if rows[key] == nil {
+			rows[key] = &row{unit: unit}
+			order = append(order, key)
+		}
+		rows[key].values = append(rows[key].values, f)
+	}
+	repeated := map[string]bool{}
+	for _, item := range benchmarks {
+		if of := object(item); text(of["run_type"]) != "aggregate" {
+			repeated[runName(of)] = true
+		}
+	}
+	found := false
+	for _, item := range benchmarks {
+		of := object(item)
+		name := runName(of)
+		if name == "" {
+			continue
+		}
+		if of["error_occurred"] == true {
+			found = true
+			r.fail(ruleFailed, "%s: %s", name, text(of["error_message"]))
+			continue
+		}
+		aggregate := text(of["run_type"]) == "aggregate"
+		if of["real_time"] == nil || aggregate && (repeated[name] || text(of["aggregate_name"]) != "mean") {
+			continue
+		}
+		found = true
+		unit := canonicalUnit(text(of["time_unit"]))
+		add(name, "real_time", unit, of["real_time"])
+		add(name, "cpu_time", unit, of["cpu_time"])
+		add(name, "items_per_second", "items/s", of["items_per_second"])
+		add(name, "bytes_per_second", "B/s", of["bytes_per_second"])
+	}
+	for _, key := range order {
+		r.put(Sample{Metric: named(key[0], key[1]), Value: round(meanOf(rows[key].values)), Unit: rows[key].unit})
+	}
+	return found
+}
+
+// runName is the name of a benchmark without that of its aggregate.
+func runName(of map[string]any) string {
+	if name := text(of["run_name"]); name != "" {
+		return name
+	}
+	return text(of["name"])
+}

@@ -1,0 +1,438 @@
+package preflight
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// ModelSpec is what is known of a model as its author publishes it.
+type ModelSpec struct {
+	Name         string // org/name
+	Missing      bool   // there is no model of this name
+	Parameters   float64
+	Bytes        float64 // of the weights as published
+	Architecture string
+	Gated        bool
+	MaxLen       int
+	TokenBytes   float64 // of the key-value cache for one token, at 16 bits; 0: not known
+	Rope         string  // kind of position scaling that an engine must know; empty: none
+	Weights      string  // kind: "fp8", "int4"; empty: 16 bits
+}
+
+func modelIndex(list []ModelSpec) map[string]*ModelSpec {
+	index := make(map[string]*ModelSpec, len(list))
+	for i := range list {
+		index[strings.ToLower(list[i].Name)] = &list[i] // a later one, of the project's own, wins
+	}
+	return index
+}
+
+var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
+
+// model checks the model that the server, or the command without one, loads.
+func (c *checker) model(b *Benchmark, all []program) {
+	for i := range all {
+		p := &all[i]
+		if p.side == client || p.side == offline && !p.loads() {
+			continue
+		}
+		w, ok := p.modelName()
+		if !ok || w.partial || w.text == "" {
+			continue
+		}
+		c.at(b, p)
+		c.loads(b, p, w.text)
+		return
+	}
+}
+
+// loads reports whether a program without a server loads a model: a benchmark of an engine's own.
+func (p *program) loads() bool {
+	if p.name == "vllm" {
+		return len(p.sub) == 2 && p.sub[1] != "serve" || len(p.sub) == 1 && p.sub[0] == "serve"
+	}
+	return p.python && (p.script != "" || p.module != "")
+}
+
+// modelName is the model that a program is given.
+func (p *program) modelName() (word, bool) {
+	if w, ok := p.value("--model", "--model-path", "-m"); ok {
+		return w, true
+	}
+	if p.name == "vllm" && len(p.sub) == 1 && p.sub[0] == "serve" {
+		for i, w := range p.args {
+			if isFlag(w) {
+				continue
+			}
+			if i == 0 || !isFlag(p.args[i-1]) || strings.Contains(p.args[i-1].text, "=") {
+				return w, true
+			}
+		}
+	}
+	return word{}, false
+}
+
+func (c *checker) loads(b *Benchmark, p *program, name string) {
+	if strings.Contains(name, Ref) || path.IsAbs(name) || strings.HasPrefix(name, workDir) || strings.HasPrefix(name, ".") {
+		return // a path, which is checked as one
+	}
+	if _, laid := b.Data[name]; laid {
+		return
+	}
+	m := c.models[strings.ToLower(name)]
+	switch {
+	case m == nil && modelID.MatchString(name):
+		remedy := "describe it in a model block, so that its size can be checked"
+		if near := c.nearModel(name); near != "" {
+			remedy = "did you mean " + near + "? Else describe it in a model block"
+		}
+		c.add(Model, Unverified, name+" is not in the table of models", remedy)
+		c.devices(b, p)
+		return
+	case m == nil:
+		return
+	case m.Missing:
+		remedy := "name a model that exists"
+		if near := c.nearModel(name); near != "" {
+			remedy += ", such as " + near
+		}
+		c.add(Model, Fail, "there is no model "+m.Name, remedy)
+		return
+	}
+	c.add(Model, OK, m.Name, "")
+	c.gated(b, p, m)
+	if c.devices(b, p) {
+		c.memory(b, p, m)
+	}
+	c.architecture(b, p, m)
+}
+
+func (c *checker) nearModel(name string) string {
+	best, like := "", 0.85
+	for _, m := range c.in.Models {
+		if l := levenshtein.Match(strings.ToLower(name), strings.ToLower(m.Name), nil); !m.Missing && l > like {
+			best, like = m.Name, l
+		}
+	}
+	return best
+}
+
+// gated checks that weights that need a token can be had.
+func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
+	if !m.Gated {
+		return
+	}
+	offline := func(env map[string]string) bool {
+		return env["HF_HUB_OFFLINE"] == "1" || env["TRANSFORMERS_OFFLINE"] == "1"
+	}
+	token := slices.ContainsFunc(b.Secrets, func(s string) bool { return strings.Contains(s, "HF_TOKEN") || strings.Contains(s, "HUGGING_FACE") })
+	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
+		token = token || env["HF_TOKEN"] != "" || env["HF_HOME"] != ""
+	}
+	switch {
+	case token, len(b.Mounts) > 0:
+		c.add(Gated, OK, m.Name+" is gated, and a token or a mount is declared", "")
+	case offline(b.Env) || offline(b.ServerEnv):
+		c.add(Gated, Warn, m.Name+" is gated and the commands are offline: the weights must be in the image", "declare a mount with the weights")
+	default:
+		c.add(Gated, Warn, m.Name+" is gated, and the commands get no token", `secrets = ["HF_TOKEN"]`)
+	}
+}
+
+// number is the value of an option; 0 where there is none, or it is not known.
+func (p *program) number(names ...string) float64 {
+	w, ok := p.value(names...)
+	if !ok || w.partial {
+		return 0
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(w.text), 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// ranks is over how many devices the weights are spread.
+func (p *program) ranks() int {
+	tp := max(p.number("--tensor-parallel-size", "-tp", "--tp", "--tp-size"), 1)
+	pp := max(p.number("--pipeline-parallel-size", "-pp", "--pp", "--pp-size"), 1)
+	return int(min(tp*pp, 1<<20))
+}
+
+// devices checks that a program asks for no more devices than its benchmark. It returns whether the count is right.
+func (c *checker) devices(b *Benchmark, p *program) bool {
+	if have := c.serving(b); len(c.in.Devices) > 0 && have < b.GPUs {
+		c.add(Memory, Warn, fmt.Sprintf("gpus.count is %d, and the machine has %d such devices", b.GPUs, have),
+			"plan for a machine that has them: -machine=FILE")
+	}
+	n := p.ranks()
+	if b.GPUs == 0 || n <= b.GPUs || p.has("--nnodes", "--nodes") {
+		return true
+	}
+	c.add(Memory, Fail, fmt.Sprintf("%s spreads the model over %d devices, and gpus.count is %d", p.title(), n, b.GPUs), fmt.Sprintf("gpus { count = %d }", n))
+	return false
+}
+
+// serving counts the devices of the machine that a benchmark may have.
+func (c *checker) serving(b *Benchmark) int {
+	like, err := regexp.Compile(b.Model)
+	if err != nil {
+		return len(c.in.Devices)
+	}
+	n := 0
+	for _, d := range c.in.Devices {
+		if like.MatchString(d.Name) && float64(d.Memory) >= 0.92*float64(b.Memory) {
+			n++
+		}
+	}
+	return n
+}
+
+// published are the sizes of devices as they are sold, in GiB: the usual one, and the largest one of the name.
+var published = []struct {
+	name        string
+	usual, most float64
+}{
+	{"GB300", 288, 288}, {"B300", 288, 288}, {"GB200", 192, 192}, {"B200", 180, 192}, {"B100", 192, 192}, {"GH200", 96, 144}, {"H200", 141, 144},
+	{"H100", 80, 94}, {"H800", 80, 80}, {"H20", 96, 141}, {"A100", 80, 80}, {"A800", 80, 80}, {"A40", 48, 48}, {"A6000", 48, 48},
+	{"RTX PRO 6000", 96, 96}, {"RTX 6000", 48, 96}, {"L40", 48, 48}, {"L20", 48, 48}, {"L4", 24, 24}, {"A30", 24, 24}, {"A10", 24, 24}, {"V100", 32, 32},
+	{"T4", 16, 16}, {"RTX 5090", 32, 32}, {"RTX 4090", 24, 48}, {"RTX 3090", 24, 24},
+}
+
+// deviceMemory is what one device of a benchmark has, in bytes, usually and at most, and what it is called; 0: not known.
+func (c *checker) deviceMemory(b *Benchmark) (usual, most float64, name string) {
+	like, err := regexp.Compile(b.Model)
+	if err != nil {
+		return 0, 0, ""
+	}
+	for _, d := range c.in.Devices {
+		if like.MatchString(d.Name) && float64(d.Memory) > most && float64(d.Memory) >= 0.92*float64(b.Memory) {
+			most, name = float64(d.Memory), d.Name
+		}
+	}
+	if most > 0 || b.Model == "" || len(c.in.Devices) > 0 {
+		return most, most, name
+	}
+	for _, d := range published {
+		if like.MatchString("NVIDIA " + d.name) {
+			most = max(most, d.most*(1<<30))
+			if d.usual*(1<<30) > usual {
+				usual, name = d.usual*(1<<30), d.name
+			}
+		}
+	}
+	if float64(b.Memory) >= 0.9*usual {
+		most = usual // the file describes the usual one
+	}
+	return usual, most, name
+}
+
+// weights are the bytes of a model as a program loads it, and how they came about.
+func (p *program) weights(m *ModelSpec) (float64, string) {
+	quantization, _ := p.value("--quantization", "-q")
+	dtype, _ := p.value("--dtype")
+	switch q := strings.ToLower(quantization.text); {
+	case quantization.partial:
+		return 0, ""
+	case m.Weights != "":
+		return m.Bytes, m.Weights
+	case strings.Contains(q, "bitsandbytes") || strings.Contains(q, "int4") || strings.Contains(q, "awq") || strings.Contains(q, "gptq") || strings.Contains(q, "fp4") || strings.Contains(q, "gguf"):
+		return 0.5 * m.Parameters, q
+	case q != "" && q != "none":
+		return m.Parameters, q
+	}
+	if d := strings.ToLower(dtype.text); d == "float32" || d == "float" {
+		return 4 * m.Parameters, d
+	}
+	return m.Bytes, "16 bits"
+}
+
+// memory checks that weights fit the devices that they are spread over.
+func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
+	need, as := p.weights(m)
+	each, most, device := c.deviceMemory(b)
+	if need == 0 || b.GPUs == 0 {
+		return
+	}
+	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, as)
+	if each == 0 {
+		c.add(Memory, Unverified, size+", and no device is known on which it is to run", "plan with -machine, or say gpus { model }")
+		return
+	}
+	use := p.number("--gpu-memory-utilization", "--mem-fraction-static")
+	if use == 0 || use > 1 {
+		use = p.usual()
+	}
+	n := float64(p.ranks())
+	offload := n * p.number("--cpu-offload-gb") * (1 << 30)
+	room := n*each*use + offload
+	has := fmt.Sprintf("%d × %s with %.0f GiB at %.0f %% have room for %.0f GB", int(n), device, each/(1<<30), 100*use, room/gb)
+	remedy := fmt.Sprintf("spread it over %d devices or more, or take a smaller model", int(need/(each*use))+1)
+	if need > 1.01*(n*most*use+offload) { // the table rounds
+		c.add(Memory, Fail, size+"; "+has, remedy)
+		return
+	}
+	length := p.number("--max-model-len", "--context-length")
+	if length < 1 {
+		length = float64(m.MaxLen)
+	}
+	kv := m.TokenBytes * length
+	if t, _ := p.value("--kv-cache-dtype"); strings.Contains(t.text, "fp8") {
+		kv /= 2
+	}
+	if need+kv > room {
+		shorten := "lower --max-model-len"
+		if p.isSGLang() {
+			shorten = "lower --context-length"
+		}
+		c.add(Memory, Warn, fmt.Sprintf("%s and %.0f GB of cache for one sequence of %.0f tokens; %s", size, kv/gb, length, has),
+			fmt.Sprintf("%s, spread it over %d devices or more, or take a smaller model", shorten, int((need+kv)/(each*use))+1))
+		return
+	}
+	c.add(Memory, OK, size+"; "+has, "")
+}
+
+const gb = 1e9
+
+// usual is the part of a device that an engine takes when nothing is said: what is known of vLLM, and nearly all for others.
+func (p *program) usual() float64 {
+	if p.name == "vllm" || strings.HasPrefix(p.module, "vllm.") || strings.HasPrefix(path.Base(p.script), "benchmark_") {
+		return 0.9
+	}
+	return 0.97
+}
+
+// isSGLang reports whether a program is a part of SGLang.
+func (p *program) isSGLang() bool { return strings.HasPrefix(p.module, "sglang.") }
+
+// registries are where engines list the architectures that they have.
+var registries = []string{
+	"vllm/model_executor/models/registry.py", "vllm/model_executor/models/__init__.py", "vllm/model_executor/model_loader.py", "cacheflow/models/model_utils.py",
+}
+
+// architecture checks that the engine of a candidate has the model's architecture.
+func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
+	t := b.installed(p)
+	if t.IsZero() || m.Architecture == "" {
+		return
+	}
+	names := strings.Split(m.Architecture, "|")
+	found, where, sure := false, "", true
+	generic := false
+	for _, file := range registries {
+		s, _ := c.files.stat(t, file)
+		sure = sure && s != unknown
+		if s != isFile {
+			continue
+		}
+		content, _, ok := c.files.read(t, file)
+		sure = sure && ok
+		text := string(content)
+		listed := strings.Contains(text, "ForCausalLM\"") || strings.Contains(text, "ForCausalLM'") || strings.Contains(text, "ForCausalLM,")
+		if !listed {
+			continue
+		}
+		where = file
+		generic = generic || strings.Contains(text, "TransformersForCausalLM") || strings.Contains(text, "_TRANSFORMERS")
+		for _, name := range names {
+			found = found || strings.Contains(text, name)
+		}
+	}
+	at := " at " + short(t.Rev)
+	switch {
+	case !sure:
+		c.add(Architecture, Unverified, names[0]+": the list of architectures is changed by the patch, or cannot be read", "")
+	case where == "":
+		c.sglang(t, m, names)
+	case found:
+		c.add(Architecture, OK, fmt.Sprintf("%s is in %s%s", names[0], where, at), "")
+		c.rope(t, m)
+	case generic:
+		c.add(Architecture, Warn, fmt.Sprintf("%s is not in %s%s, which can run some models of transformers as they are", names[0], where, at), "measure a revision that has the model, or another model")
+	default:
+		c.add(Architecture, Fail, fmt.Sprintf("%s is not in %s%s", names[0], where, at), "measure a revision that has the model, or another model")
+	}
+}
+
+// sglang looks for an architecture among SGLang's files, each of which names what it has.
+func (c *checker) sglang(t Tree, m *ModelSpec, names []string) {
+	const dir = "python/sglang/srt/models"
+	entries, known := c.files.list(t, dir)
+	if !known || entries == nil {
+		return
+	}
+	for name, e := range entries {
+		if e.Dir || !strings.HasSuffix(name, ".py") {
+			continue
+		}
+		content, _, ok := c.files.read(t, path.Join(dir, name))
+		if !ok {
+			continue
+		}
+		if text := string(content); slices.ContainsFunc(names, func(n string) bool {
+			return strings.Contains(text, "class "+n+"(") || strings.Contains(text, "class "+n+":")
+		}) {
+			c.add(Architecture, OK, fmt.Sprintf("%s is in %s at %s", names[0], path.Join(dir, name), short(t.Rev)), "")
+			return
+		}
+	}
+	c.add(Architecture, Warn, fmt.Sprintf("no file of %s at %s has %s", dir, short(t.Rev), names[0]), "measure a revision that has the model, or another model")
+}
+
+// rope checks that an engine knows how a model scales its positions.
+func (c *checker) rope(t Tree, m *ModelSpec) {
+	const file = "vllm/model_executor/layers/rotary_embedding.py"
+	if m.Rope == "" {
+		return
+	}
+	if content, _, ok := c.files.read(t, file); ok && !strings.Contains(string(content), `"`+m.Rope+`"`) {
+		c.add(Architecture, Warn, fmt.Sprintf("%s at %s does not know the position scaling %q of %s", file, short(t.Rev), m.Rope, m.Name), "measure a revision that knows it, or another model")
+	}
+}
+
+// driverFor are the oldest drivers for CUDA versions, by NVIDIA's table of minor version compatibility.
+var driverFor = map[int]int{11: 450, 12: 525, 13: 580}
+
+var cudaTag = regexp.MustCompile(`cuda[:_-]?(1[1-9])[.-]`)
+
+// disk checks what does not belong to one candidate: room on the disk, and the driver.
+func (c *checker) disk() {
+	c.commit, c.of, c.place = "", "", ""
+	names := map[string]bool{}
+	total := 0.0
+	for _, f := range c.found {
+		if m := c.models[strings.ToLower(f.Evidence)]; f.Check == Model && f.Status == OK && m != nil && !names[m.Name] {
+			names[m.Name] = true
+			total += m.Bytes
+		}
+	}
+	if total > 0 && c.in.FreeDisk > 0 {
+		says := fmt.Sprintf("weights (models: %d) take %.0f GB, %.0f GB are free where results are kept", len(names), total/1e9, float64(c.in.FreeDisk)/1e9)
+		if total > float64(c.in.FreeDisk) {
+			c.add(Disk, Warn, says, "mount a disk that holds them, or measure in parts: -target")
+		} else {
+			c.add(Disk, OK, says, "")
+		}
+	}
+	for _, m := range c.in.Images {
+		found := cudaTag.FindStringSubmatch(m.Name)
+		if found == nil {
+			continue
+		}
+		version, _ := strconv.Atoi(found[1])
+		for _, d := range c.in.Devices {
+			driver, err := strconv.Atoi(strings.SplitN(d.Driver, ".", 2)[0])
+			if err == nil && driver < driverFor[version] {
+				c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
+				c.add(Driver, Warn, fmt.Sprintf("%s needs driver %d, and %s has %s", m.Name, driverFor[version], d.Name, d.Driver), "update the driver, or take an image with an older CUDA")
+				break
+			}
+		}
+	}
+}

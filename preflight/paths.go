@@ -1,0 +1,170 @@
+package preflight
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// private are directories of one machine's users and disks: no image has them, and another machine has others.
+var private = regexp.MustCompile(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|workspace/users)/)[^ ]*`)
+
+// reads are options whose value is a file that must be there; writes are those whose value is made.
+var (
+	reads     = regexp.MustCompile(`(^|-)(path|file|dataset|input|config|template|prompts|corpus|trace|schema)(s)?$`)
+	writesOut = regexp.MustCompile(`(^|-)(output|out|result|results|save|dump|log|logs|profile|export|cache|dir|download)(-|$)`)
+	extension = regexp.MustCompile(`\.(json|jsonl|txt|csv|tsv|yaml|yml|toml|parquet|arrow|jinja|py|sh|xml|pkl|npy|gz|zst|tar)$`)
+)
+
+// paths checks the files that a program is given.
+func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
+	options := flags(p.args)
+	after := map[int]*flag{} // words that are values of options
+	for i := range options {
+		if f := &options[i]; f.given && !f.joined {
+			after[f.at+1] = f
+		}
+	}
+	look := func(w word, f *flag) {
+		name := ""
+		if f != nil {
+			name = strings.TrimLeft(canonical(f.name), "-")
+		}
+		c.path(b, p, w, name)
+	}
+	for i, w := range p.args {
+		if isFlag(w) {
+			continue
+		}
+		look(w, after[i])
+	}
+	for i := range options {
+		if f := &options[i]; f.joined {
+			look(f.value, f)
+		}
+	}
+	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
+		for _, name := range []string{"HF_HOME", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HUGGINGFACE_HUB_CACHE"} {
+			if at := env[name]; private.MatchString(at) && !b.mounted(at) && b.Image {
+				c.add(Path, Fail, fmt.Sprintf("%s=%s leads to a directory that is declared nowhere", name, at), "declare it as a mount")
+			}
+		}
+	}
+}
+
+// path checks one word; option is the name of the option that it is the value of, without dashes.
+func (c *checker) path(b *Benchmark, p *program, w word, option string) {
+	text := w.text
+	if w.partial || text == "" || strings.Contains(text, Ref) || strings.Contains(text, "://") || strings.ContainsAny(text, "\n{}*") {
+		return
+	}
+	if private.MatchString(text) {
+		c.outside(b, p, text, Path)
+		return
+	}
+	reading := reads.MatchString(option) && !writesOut.MatchString(option)
+	relative := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || extension.MatchString(text) && reading
+	if !relative || option != "" && !reading {
+		return
+	}
+	if strings.HasPrefix(path.Join(p.dir, text), "../") && !p.lost {
+		c.add(kindOf(option), Fail, text+" leads out of the directory that the command runs in", "name a file of the tree, or lay it there with data")
+		return
+	}
+	name, ok := p.resolve(text)
+	if !ok {
+		return
+	}
+	switch s, tree, _ := c.lies(b, p, name); {
+	case s == isFile || s == isDir:
+		c.add(kindOf(option), OK, text+" is there", "")
+	case s == unknown || made(p, name):
+		c.add(kindOf(option), Unverified, text+" is made when the command runs, or changed by the patch", "")
+	case !reading:
+		c.add(Path, Warn, fmt.Sprintf("%s is not in %s", text, treeName(tree)), "name a file of the tree, or lay it there with data")
+	case p.maybe || p.mended:
+		c.add(kindOf(option), Warn, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)), "name it in data, with a fetch")
+	default:
+		c.add(kindOf(option), Fail, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)), "name it in data, with a fetch")
+	}
+}
+
+func treeName(t Tree) string {
+	if t.IsZero() {
+		return "the directory that the command runs in"
+	}
+	return "the tree of " + short(t.Rev)
+}
+
+// kindOf says whose check a file is.
+func kindOf(option string) Check {
+	if strings.Contains(option, "dataset") {
+		return Dataset
+	}
+	return Path
+}
+
+// mounted reports whether a path lies below a mount.
+func (b *Benchmark) mounted(name string) bool {
+	return slices.ContainsFunc(b.Mounts, func(m string) bool { return name == m || strings.HasPrefix(name, strings.TrimSuffix(m, "/")+"/") })
+}
+
+// outside checks a path that leads out of the working directory.
+func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
+	switch {
+	case p.lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, workDir):
+	case path.IsAbs(p.dir) && !path.IsAbs(name) && b.mounted(p.dir):
+	case private.MatchString(name) || private.MatchString(path.Join(p.dir, name)):
+		c.add(Path, Fail, name+" is a path of one machine that is declared nowhere", "lay the file there with data, name one of the tree, or declare a mount")
+	case k == Script && path.IsAbs(name):
+		c.add(Script, Unverified, name+" is no file of the project: it is there or not when the command runs", "")
+	}
+}
+
+// needPath are data sets of serving benchmarks that are read from a file.
+var needPath = []string{"sharegpt", "burstgpt", "custom"}
+
+// dataset checks that a client has the data that it asks for.
+func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
+	if a == nil || a.program == nil {
+		return
+	}
+	named, k := a.match("--dataset-name")
+	if k != knownFlag || len(named) == 0 {
+		return
+	}
+	name, given := p.value("--dataset-name")
+	which, how := name.text, "asks for the data set "+name.text
+	if !given {
+		// A serving client without a choice takes its default; offline programs make prompts of --input-len then.
+		if _, serving := a.match("--request-rate"); serving != knownFlag || named[0].def == "" {
+			return
+		}
+		which, how = named[0].def, "names no data set, and the default is "+named[0].def
+	}
+	if !slices.Contains(needPath, which) || name.partial {
+		c.add(Dataset, OK, p.title()+" "+how, "")
+		return
+	}
+	for _, f := range flags(p.args) {
+		if o := canonical(f.name); o == "--dataset-path" || o == "--dataset" || strings.HasPrefix(o, "--sharegpt-path") || strings.HasPrefix("--dataset-path", o) && len(o) > 10 && f.given {
+			return // what it names is checked as a path
+		}
+	}
+	paths, k := a.match("--dataset-path")
+	switch {
+	case k != knownFlag || len(paths) == 0:
+		c.add(Dataset, Unverified, p.title()+" "+how, "")
+	case paths[0].hasDef || c.fetches(a):
+		c.add(Dataset, Unverified, p.title()+" "+how+"; it may fetch the file by itself", "lay the file there with data and name it with --dataset-path")
+	case p.maybe || a.unread != "":
+		c.add(Dataset, Warn, p.title()+" "+how+", which needs --dataset-path", "lay the file there with data and name it with --dataset-path")
+	default:
+		c.add(Dataset, Fail, p.title()+" "+how+", which needs --dataset-path", "lay the file there with data and name it with --dataset-path, or choose --dataset-name random")
+	}
+}
+
+// fetches reports whether a program, or something that it imports from its own tree, can fetch files.
+func (c *checker) fetches(a *argParser) bool { return a.program.downloads }

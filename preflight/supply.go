@@ -1,0 +1,225 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// commits checks what is known of a commit itself.
+func (c *checker) commits() {
+	c.of = ""
+	for i := range c.in.Commits {
+		commit := &c.in.Commits[i]
+		c.commit, c.place = commit.Name, commit.Place
+		if commit.Repo == "" {
+			continue
+		}
+		if !commit.Known {
+			c.add(Parent, Unverified, "the history of "+short(commit.Rev)+" is not known", "")
+			continue
+		}
+		c.parent(commit)
+		c.hardware(commit)
+	}
+}
+
+func (c *checker) parent(commit *Commit) {
+	first := ""
+	if len(commit.Parents) > 0 {
+		first = commit.Parents[0]
+	}
+	says := fmt.Sprintf("the declared parent is %s, git's first parent of %s is %s", short(commit.Parent), short(commit.Rev), cmpOr(short(first), "none"))
+	const remedy = "leave parent out: git knows it"
+	switch {
+	case commit.Parent == "":
+	case commit.Parent == first:
+		c.add(Parent, OK, "git's first parent is "+short(first), "")
+	case commit.Parent == commit.Rev:
+		c.add(Parent, Warn, "the declared parent is the commit itself, "+short(commit.Rev), remedy)
+	case commit.After:
+		c.add(Parent, Warn, says+"; the declared one has the commit in its history", remedy)
+	case slices.Contains(commit.Parents, commit.Parent):
+		c.add(Parent, Warn, says+"; the declared one is another parent of the merge", remedy)
+	case commit.Related:
+		c.add(Parent, Warn, says+"; more than this commit lies between them", remedy)
+	default:
+		c.add(Parent, Warn, says+"; the declared one is not in the history of the commit", remedy)
+	}
+}
+
+var (
+	amdPath   = regexp.MustCompile(`(?i)(^|[/_.,=-])(rocm|hip|amd|mi300x?|mi325x?|mi350x?|mi250x?|mi200|gfx9[0-9a-f]*|aiter|hipify)([/_.,-]|$)`)
+	amdTitle  = regexp.MustCompile(`(?i)\[[^\]]*(rocm|amd|hip)[^\]]*\]|\bmi(200|250|300|325|350)x?\b`)
+	amdDevice = regexp.MustCompile(`(?i)\bamd\b|instinct|radeon|\bmi(200|250|300|325|350)`)
+	prose     = regexp.MustCompile(`(?i)\.(md|rst|txt)$|^docs?/|^tests?/|^\.github/|^\.buildkite/`)
+)
+
+// hardware checks that a commit changes something for the devices that there are.
+func (c *checker) hardware(commit *Commit) {
+	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.in.Devices, func(d Device) bool { return amdDevice.MatchString(d.Name) }) {
+		return
+	}
+	var code, amd []string
+	for _, name := range commit.Changed {
+		if !prose.MatchString(name) {
+			code = append(code, name)
+			if amdPath.MatchString(name) {
+				amd = append(amd, name)
+			}
+		}
+	}
+	const remedy = "skip the commit, or measure it on a machine with AMD devices"
+	switch {
+	case len(code) > 0 && len(amd) == len(code):
+		status := Fail
+		if len(c.in.Devices) == 0 && !c.wantsNVIDIA(commit.Name) {
+			status = Warn
+		}
+		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code), amd[0]), remedy)
+		c.found[len(c.found)-1].Skip = true
+	case amdTitle.MatchString(commit.Title):
+		c.add(Architecture, Warn, fmt.Sprintf("the title names AMD devices: %q", commit.Title), remedy)
+	}
+}
+
+// usesGPUs reports whether a benchmark of a commit asks for devices.
+func (c *checker) usesGPUs(commit string) bool {
+	return slices.ContainsFunc(c.measures[commit], func(i int) bool { return c.in.Benchmarks[i].GPUs > 0 })
+}
+
+var nvidia = regexp.MustCompile(`(?i)nvidia|[abhlv]\d{2,3}|rtx|tesla|geforce|gb200|gh200`)
+
+// wantsNVIDIA reports whether the benchmarks of a commit ask for NVIDIA devices by name.
+func (c *checker) wantsNVIDIA(commit string) bool {
+	return slices.ContainsFunc(c.measures[commit], func(i int) bool {
+		model := c.in.Benchmarks[i].Model
+		return nvidia.MatchString(model) && !amdDevice.MatchString(model)
+	})
+}
+
+// patches tells which patches apply.
+func (c *checker) patches() {
+	for _, cand := range c.in.Candidates {
+		why, tried := c.in.Patches[cand.Key]
+		if !tried || cand.Excluded {
+			continue
+		}
+		c.commit, c.of, c.place = cand.Commit, cand.Key, cand.Place
+		switch {
+		case why == "":
+			c.add(Patch, OK, "it applies to "+short(cand.Tree.Rev), "")
+		case strings.HasPrefix(why, NotTried):
+			c.add(Patch, Unverified, strings.TrimPrefix(why, NotTried), "")
+		default:
+			c.add(Patch, Fail, why, "make the patch anew against "+short(cand.Tree.Rev)+": nothing of it is applied")
+		}
+	}
+}
+
+// NotTried begins what is said of a patch that could not be tried.
+const NotTried = "not tried: "
+
+// Ancestor begins what is said of a wheel that was made from another revision.
+const Ancestor = "served by the ancestor"
+
+// supplies tells where wheels and images come from.
+func (c *checker) supplies() {
+	for i := range c.in.Wheels {
+		w := &c.in.Wheels[i]
+		c.commit, c.of, c.place = commitOf(w.Candidate), w.Candidate, w.Place
+		const remedy = "apply builds it, before anything asks for a device"
+		asked := fmt.Sprintf("none of %d prebuilt sources has it, the last is %s", len(w.Asked), last(w.Asked))
+		switch {
+		case w.Serves != "" && w.Changed && w.Builds:
+			c.add(Wheel, Warn, "the patch changes what a prebuilt wheel holds; it has to be built here", remedy)
+		case w.Serves != "" && w.Changed:
+			c.add(Wheel, Fail, "the patch changes what a prebuilt wheel holds, and there is no build block", "add a build block")
+		case w.Serves != "" && w.From != "":
+			c.add(Wheel, OK, fmt.Sprintf(Ancestor+" %s, whose native files are the same: %s", short(w.From), w.Serves), "")
+		case w.Serves != "":
+			c.add(Wheel, OK, w.Serves, "")
+		case len(w.Asked) == 0 && w.Builds:
+			c.add(Wheel, OK, "it is built here", "")
+		case !w.Known && w.Builds:
+			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it; else it is built here", len(w.Asked)), "")
+		case !w.Known:
+			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it", len(w.Asked)), "plan once with a network")
+		case w.Builds:
+			c.add(Wheel, Warn, asked+"; it has to be built here", remedy)
+		default:
+			c.add(Wheel, Fail, asked+", and there is no build block", "add a build block, or a source that has the wheel")
+		}
+	}
+	for i := range c.in.Images {
+		m := &c.in.Images[i]
+		c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
+		if m.Unknown == "" {
+			c.add(Image, OK, m.Name, "")
+		} else {
+			c.add(Image, Unverified, m.Name+": "+m.Unknown, "plan where the registry or the container engine can be reached")
+		}
+	}
+}
+
+func last(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}
+
+func commitOf(candidate string) string {
+	commit, _, _ := strings.Cut(candidate, "/")
+	return commit
+}
+
+// uncovered tells of commits that no benchmark measures, also of those that are declared to be skipped for it.
+func (c *checker) uncovered() {
+	measured, reasons := map[string]bool{}, map[string]string{}
+	for _, b := range c.in.Benchmarks {
+		measured[b.Commit] = true
+	}
+	total := map[string]int{}
+	for _, cand := range c.in.Candidates {
+		total[cand.Commit]++
+		if cand.Excluded && cand.Reason != "" {
+			reasons[cand.Commit] = "; it is skipped: " + cand.Reason
+		}
+	}
+	for i := range c.in.Commits {
+		commit := &c.in.Commits[i]
+		if len(measured) == 0 || measured[commit.Name] || commit.Named || total[commit.Name] == 0 {
+			continue
+		}
+		c.commit, c.of, c.place = commit.Name, "", commit.Place
+		c.add(Placeholder, Fail, "no benchmark measures this commit: it has no command"+reasons[commit.Name], "give it a command, or declare a skip with the reason")
+	}
+}
+
+// issues tells which known issues hold, as far as the tree tells.
+func (c *checker) issues() {
+	trees := map[string]Tree{}
+	for _, cand := range c.in.Candidates {
+		trees[cand.Key] = cand.Tree
+	}
+	for i := range c.in.Issues {
+		is := &c.in.Issues[i]
+		c.commit, c.of, c.place = commitOf(is.Candidate), is.Candidate, is.Place
+		if is.Probe.Empty() {
+			c.add(Version, Fail, is.Name+": "+is.Reason, "measure another revision, or narrow the issue's scope")
+			c.found[len(c.found)-1].Skip = true
+			continue
+		}
+		switch passes, known := c.probe(is, trees[is.Candidate]); {
+		case !known:
+			c.add(Version, Warn, is.Name+": the declared scope holds, and apply asks its probe: "+is.Reason, "")
+		case passes:
+			c.add(Version, OK, is.Name+": its probe finds nothing in the tree", "")
+		default:
+			c.add(Version, Fail, is.Name+": its probe finds it in the tree: "+is.Reason, "measure another revision, or add a fix")
+			c.found[len(c.found)-1].Skip = true
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPageInABrowser opens the page in a real browser. The script runs under the page's own policy, the policy refuses
+// nothing that the page needs, and a hostile title stays text.
+func TestPageInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes seconds")
+	}
+	doc := campaign()
+	doc.Title = `<script>document.title="taken"</script>`
+	before := dumped(t, doc)
+	if !strings.Contains(before, `class="filter"`) || !strings.Contains(before, "<th scope=\"col\"><button") {
+		t.Error("the script did not run: no filter, or no buttons to sort by")
+	}
+	title := regexp.MustCompile(`(?s)<title>(.*?)</title>`).FindStringSubmatch(before)
+	if title == nil || !strings.Contains(title[1], "document.title") {
+		t.Errorf("the title is %q, not the text of the document", title)
+	}
+}
+
+// dumped is the page's document as a browser has it after the script ran.
+func dumped(t *testing.T, doc Document) string {
+	t.Helper()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no chromium")
+		}
+		t.Skip("no chromium (apt-get install chromium)")
+	}
+	dir := t.TempDir()
+	page := filepath.Join(dir, "report.html")
+	if err := os.WriteFile(page, []byte(pageOf(t, doc)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--dump-dom", "file://"+page)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	for _, line := range strings.Split(log.String(), "\n") {
+		if strings.Contains(line, "CONSOLE") {
+			t.Errorf("the browser says: %s", line)
+		}
+	}
+	return out.String()
+}

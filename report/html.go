@@ -1,0 +1,343 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+var (
+	//go:embed page.html
+	pageTemplate string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+// page is what the template of the HTML report shows.
+type page struct {
+	Title    string
+	Snapshot Snapshot
+	Policy   string // content security policy: nothing is loaded, and only this page's own style and script hold
+	Style    template.CSS
+	Script   template.JS
+	JSON     template.JS // report.json, whole: the page is the export
+	Answer   string
+	Ledger   template.HTML
+	Outcomes []outcomeCount
+	Compares []pageCompare
+	Matrix   matrix
+	Commits  []pageCommit
+	Tables   []pageTable // that account for all that was declared
+	Failures []Failure
+	Skips    []Skip
+	Hardware []string
+	Method   string
+	Cost     string
+}
+
+// outcomeCount is one outcome in the ledger.
+type outcomeCount struct {
+	Outcome stats.Outcome
+	Count   int
+	Share   string // of what is declared
+}
+
+// pageCompare is one compare of the page.
+type pageCompare struct {
+	Name     string
+	Answer   string
+	Forest   template.HTML // empty: no row has an interval
+	Rows     []pageRow     // of the primary metrics
+	Further  []pageRow     // of the others
+	Interval string        // title of the column
+}
+
+// pageRow is one row of a table of comparisons. All is text that is ready to be shown.
+type pageRow struct {
+	Primary                                  bool
+	ID, CommitID                             string // anchors of the row and of its commit
+	Outcome                                  stats.Outcome
+	Commit, Candidate, Against               string
+	Benchmark, Metric, Unit, Better          string
+	Effect, Interval, From, To, P, Q, Remark string
+	EffectValue                              float64 // for sorting
+	Blocks                                   int
+	Attempts                                 string
+	Caveats                                  []string
+}
+
+// matrix is the outcome of each candidate: commits down, variants across.
+type matrix struct {
+	Variants []string
+	Rows     []matrixRow
+}
+
+type matrixRow struct {
+	Commit, CommitID string
+	Cells            []matrixCell
+}
+
+// matrixCell is one candidate's outcome; the zero cell is a candidate that was not declared.
+type matrixCell struct {
+	Outcome stats.Outcome
+	Text    string
+	RowID   string
+}
+
+// pageCommit is all that is known of one commit.
+type pageCommit struct {
+	Name, ID, Title string
+	Rows            []pageRow
+	Samples         []samplePlot
+	Failures        []Failure
+}
+
+// renderHTML writes report.html: one file that needs no other and asks for none.
+func renderHTML(p *prepared) (map[string][]byte, error) {
+	document, err := renderJSON(p)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took}).Parse(pageTemplate)
+	if err != nil {
+		return nil, err
+	}
+	view := newPage(p)
+	view.JSON = template.JS(strings.ReplaceAll(string(document["report.json"]), "<", `\u003c`))
+	var out bytes.Buffer
+	if err := t.Execute(&out, view); err != nil {
+		return nil, fmt.Errorf("html: %w", err)
+	}
+	return map[string][]byte{"report.html": []byte(printable.Lines(out.String()))}, nil
+}
+
+func newPage(p *prepared) *page {
+	script := strings.TrimSpace(pageScript)
+	style := strings.TrimSpace(pageStyle)
+	view := &page{
+		Title: cmp.Or(p.Title, "Benchmark report"), Snapshot: p.Snapshot, Style: template.CSS(style), Script: template.JS(script),
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", digest(style), digest(script)),
+		Answer: "Nothing was declared to be compared.",
+		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Hardware,
+	}
+	if p.Universe > 0 {
+		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
+	}
+	for _, o := range stats.Outcomes() {
+		if n := p.total.Counts[o]; n > 0 {
+			view.Outcomes = append(view.Outcomes, outcomeCount{o, n, share(n, p.Universe, "declared")})
+		}
+	}
+	view.Ledger = ledgerBar(view.Outcomes, p.Universe)
+	ids := rowIDs(p)
+	for _, t := range p.compares {
+		view.Compares = append(view.Compares, newPageCompare(p, t, ids))
+	}
+	view.Matrix = newMatrix(p, ids)
+	view.Commits = pageCommits(p, ids)
+	var text strings.Builder
+	method(&text, p)
+	_, view.Method, _ = strings.Cut(plain(text.String()), "\n")
+	text.Reset()
+	cost(&text, p)
+	_, view.Cost, _ = strings.Cut(plain(text.String()), "\n")
+	return view
+}
+
+// plain drops the marks of Markdown that the texts shared with report.md have.
+func plain(text string) string {
+	return strings.NewReplacer("**", "", "`", "", `\`, "").Replace(text)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// sign is a mark beside each outcome, so that no colour is the only sign.
+func sign(o stats.Outcome) string {
+	switch o {
+	case stats.Win:
+		return "▲"
+	case stats.Loss:
+		return "▼"
+	case stats.Tie:
+		return "="
+	case stats.Inconclusive:
+		return "?"
+	case stats.Skipped, stats.NoPatch, stats.NotRun:
+		return "–"
+	}
+	return "✕"
+}
+
+// rowIDs are anchors of the rows, by their place in the document. An anchor holds no text of the file.
+func rowIDs(p *prepared) map[int]string {
+	ids := make(map[int]string, len(p.Comparisons))
+	for i := range p.Comparisons {
+		ids[i] = fmt.Sprintf("row-%d", i+1)
+	}
+	return ids
+}
+
+// commitIDs are anchors of the commits, in the order of their names.
+func commitIDs(p *prepared) (names []string, ids map[string]string) {
+	ids = map[string]string{}
+	for _, c := range p.Comparisons {
+		if ids[c.Commit] == "" {
+			ids[c.Commit] = "known"
+			names = append(names, c.Commit)
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		ids[name] = fmt.Sprintf("commit-%d", i+1)
+	}
+	return names, ids
+}
+
+func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare {
+	c := pageCompare{
+		Name:   t.Compare,
+		Answer: fmt.Sprintf("%s. %s have figures; %s.", verdicts(t), share(t.Measured(), t.Universe, "declared"), missing(t)),
+	}
+	_, commits := commitIDs(p)
+	var judged []stats.Comparison
+	var judgedIDs []string
+	for i, row := range p.Comparisons {
+		if row.Compare != t.Compare {
+			continue
+		}
+		shown := newPageRow(row, ids[i], commits[row.Commit])
+		if !row.Primary {
+			c.Further = append(c.Further, shown)
+			continue
+		}
+		c.Rows = append(c.Rows, shown)
+		if row.Outcome.Judged() && row.Blocks >= 2 {
+			judged, judgedIDs = append(judged, row), append(judgedIDs, ids[i])
+		}
+	}
+	c.Interval = intervalTitle(judged)
+	c.Forest = forest(judged, judgedIDs)
+	return c
+}
+
+func newPageRow(c stats.Comparison, id, commitID string) pageRow {
+	row := pageRow{
+		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit, Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
+		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Reason, EffectValue: c.Effect, Caveats: caveatTexts(c),
+	}
+	switch c.Better {
+	case "higher":
+		row.Better = "higher is better"
+	case "lower":
+		row.Better = "lower is better"
+	}
+	if c.Blocks >= 1 {
+		row.Effect, row.From, row.To = c.EffectText(), number(c.AgainstValue), number(c.Value)
+	}
+	if c.Blocks >= 2 {
+		row.Interval, row.P = c.IntervalText(), probability(c.P)
+	}
+	if c.Q > 0 {
+		row.Q = probability(c.Q)
+	}
+	if a := c.Attempts; a != nil {
+		row.Attempts = attemptsText(a)
+	}
+	return row
+}
+
+// attemptsText says what became of the attempts at the blocks of a row.
+func attemptsText(a *stats.Attempts) string {
+	parts := []string{fmt.Sprintf("%d valid", a.Valid)}
+	for _, n := range []struct {
+		count int
+		what  string
+	}{{a.Voided, "voided"}, {a.Retried, "retried"}, {a.Replaced, "replaced"}} {
+		if n.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.what))
+		}
+	}
+	for _, cause := range a.Causes {
+		parts = append(parts, fmt.Sprintf("%s: %s %s ×%d", cause.Variant, cause.Class, cause.Rule, cause.Count))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func variantOf(candidate string) string {
+	if _, variant, ok := strings.Cut(candidate, "/"); ok {
+		return variant
+	}
+	return candidate
+}
+
+func newMatrix(p *prepared, ids map[int]string) matrix {
+	var m matrix
+	names, commits := commitIDs(p)
+	type key struct{ commit, variant string }
+	cells := map[key]matrixCell{}
+	for i, c := range p.Comparisons {
+		if !c.Primary {
+			continue
+		}
+		k := key{c.Commit, variantOf(c.Candidate)}
+		if !slices.Contains(m.Variants, k.variant) {
+			m.Variants = append(m.Variants, k.variant)
+		}
+		if _, taken := cells[k]; taken {
+			continue // a second compare or benchmark of the same candidate: its own table has it
+		}
+		text := string(c.Outcome)
+		if c.Outcome.Judged() && c.Blocks >= 1 {
+			text = c.EffectText()
+		}
+		cells[k] = matrixCell{c.Outcome, text, ids[i]}
+	}
+	slices.Sort(m.Variants)
+	for _, name := range names {
+		row := matrixRow{Commit: name, CommitID: commits[name]}
+		for _, v := range m.Variants {
+			row.Cells = append(row.Cells, cells[key{name, v}])
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	return m
+}
+
+func pageCommits(p *prepared, ids map[int]string) []pageCommit {
+	names, anchors := commitIDs(p)
+	byName := map[string]*pageCommit{}
+	all := make([]pageCommit, len(names))
+	for i, name := range names {
+		all[i] = pageCommit{Name: name, ID: anchors[name], Title: p.title(name)}
+		byName[name] = &all[i]
+	}
+	for i, c := range p.Comparisons {
+		commit := byName[c.Commit]
+		commit.Rows = append(commit.Rows, newPageRow(c, ids[i], commit.ID))
+	}
+	for _, f := range p.Failures {
+		if c := byName[f.Commit]; c != nil {
+			c.Failures = append(c.Failures, f)
+		}
+	}
+	for name, plots := range samplePlots(p) {
+		if c := byName[name]; c != nil {
+			c.Samples = plots
+		}
+	}
+	return all
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+func pageOf(t *testing.T, doc Document) string {
+	t.Helper()
+	files, err := Render(doc, "html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(files["report.html"])
+}
+
+// The policy of the page names its own style and script by their hashes, and nothing else may run or be loaded.
+func TestPageIsSelfContained(t *testing.T) {
+	page := pageOf(t, campaign())
+	for tag, source := range map[string]string{"style": "style-src", "script": "script-src"} {
+		inside := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(page, -1)
+		if len(inside) != 1 {
+			t.Fatalf("%d elements %s, want 1", len(inside), tag)
+		}
+		if want := fmt.Sprintf("%s &#39;%s&#39;", source, strings.ReplaceAll(digest(inside[0][1]), "+", "&#43;")); !strings.Contains(page, want) {
+			t.Errorf("the policy has no %s", want)
+		}
+	}
+	for _, forbidden := range []string{" style=", " onclick=", "<link", "<img", "src=", "@import", "url("} {
+		if strings.Contains(page, forbidden) {
+			t.Errorf("the page has %q", forbidden)
+		}
+	}
+	if len(pageScript) > 10_000 {
+		t.Errorf("the script has %d bytes, more than 10,000", len(pageScript))
+	}
+}
+
+// The page is the export: report.json is in it, whole.
+func TestPageHoldsTheDocument(t *testing.T) {
+	doc := campaign()
+	page := pageOf(t, doc)
+	_, rest, _ := strings.Cut(page, `<script type="application/json" id="report">`)
+	embedded, _, _ := strings.Cut(rest, "</script>")
+	var got, want any
+	if err := json.Unmarshal([]byte(embedded), &got); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Render(doc, "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(files["report.json"], &want); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Error("the embedded document is not report.json")
+	}
+}
+
+// Text of commits, logs and patches stays text, in the page and in its pictures.
+func TestHostileTextStaysText(t *testing.T) {
+	const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'><svg onload=alert(3)>`
+	doc := Document{Title: hostile, Universe: 1, Comparisons: []stats.Comparison{{
+		Compare: hostile, Benchmark: hostile, Commit: hostile, Candidate: hostile + "/" + hostile, Against: hostile, Metric: hostile, Primary: true,
+		Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7, Unit: hostile, Caveats: []stats.Caveat{{Text: hostile}},
+	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile, Unit: hostile, Value: 1, Void: hostile}},
+		Failures: []Failure{{Address: hostile, Evidence: hostile, Rule: hostile, Log: hostile}}, Skips: []Skip{{hostile, hostile}}}
+	page := pageOf(t, doc)
+	if n := strings.Count(page, "<script"); n != 2 {
+		t.Errorf("%d scripts, want 2", n)
+	}
+	for _, forbidden := range []string{"<img", "<svg onload"} {
+		if strings.Contains(page, forbidden) {
+			t.Errorf("the page has %q", forbidden)
+		}
+	}
+}
+
+// Two thousand rows with their samples stay a page that can be mailed.
+func TestLargePage(t *testing.T) {
+	doc := Document{}
+	for i := range 2000 {
+		commit := fmt.Sprintf("c%04d", i)
+		doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "c", Benchmark: "b", Commit: commit, Candidate: commit + "/human",
+			Against: commit + "/baseline", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.1, Low: 0.05, High: 0.15, Blocks: 7, Unit: "s", Better: "lower"})
+		for block := range 7 {
+			for order, variant := range []string{"baseline", "human"} {
+				doc.Measurements = append(doc.Measurements, Measurement{Benchmark: "b", Commit: commit, Candidate: commit + "/" + variant, Metric: "m",
+					Value: 1 + float64(block)/100, Unit: "s", Block: block + 1, Order: order + 1, Start: time.Unix(1, 0)})
+			}
+		}
+	}
+	doc.Universe = len(doc.Comparisons)
+	if page := pageOf(t, doc); len(page) > 40<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}

@@ -1,0 +1,71 @@
+package stats
+
+import "slices"
+
+// Kinds of caveats.
+const (
+	CaveatFix        = "fix"                // a fix was applied that may change speed
+	CaveatMismatch   = "mismatch"           // the methodologies differ, and the user allowed it
+	CaveatTest       = "test"               // which statistical test the figures rest on
+	CaveatNoVerdict  = "no_verdict"         // why the figures carry no verdict
+	CaveatWarning    = "warning"            // the parser of an output warned
+	CaveatUnit       = "unit"               // values were converted into another unit
+	CaveatMissing    = "missing"            // a metric is missing on one side
+	CaveatConstant   = "constant"           // the metric has one value in all blocks
+	CaveatIdentical  = "identical_artefact" // both sides ran the same bytes
+	CaveatRequests   = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
+	CaveatRule       = "rule_changed"       // the judging rule changed after the first block
+	CaveatRerolled   = "rerolled"           // blocks were measured again although they had a result
+	CaveatRuns       = "runs"               // the blocks come from several applies
+	CaveatVoided     = "voided"             // blocks were voided and measured again
+	CaveatArtefact   = "artefact"           // the artefact differs between two runs
+	CaveatProtected  = "protected"          // the patch changes files that measure
+	CaveatUnverified = "unverified"         // an older version measured the blocks and recorded less
+)
+
+// Caveat is a restriction that stands with a figure.
+type Caveat struct {
+	Kind string `json:"kind"` // one of the constants above
+	Text string `json:"text"` // one sentence or clause
+}
+
+// Attempts counts how the attempts at the blocks of one contrast ended.
+type Attempts struct {
+	Valid    int     `json:"valid"`    // blocks whose samples count
+	Voided   int     `json:"voided"`   // attempts that ended without a result
+	Retried  int     `json:"retried"`  // attempts that followed a voided one
+	Replaced int     `json:"replaced"` // results that a later attempt replaced, on request
+	Causes   []Cause `json:"causes"`   // of what was voided and of what was replaced after a failure
+}
+
+// Cause counts the attempts that one variant lost in one way.
+type Cause struct {
+	Variant string `json:"variant"` // empty: the machine, or nobody in particular
+	Class   string `json:"class"`
+	Rule    string `json:"rule"` // empty: undiagnosed
+	Count   int    `json:"count"`
+}
+
+// Lost counts the attempts that a variant lost.
+func (a *Attempts) Lost(variant string) int {
+	n := 0
+	if a == nil {
+		return n
+	}
+	for _, c := range a.Causes {
+		if c.Variant == variant {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// Add counts one cause.
+func (a *Attempts) Add(variant, class, rule string) {
+	i := slices.IndexFunc(a.Causes, func(c Cause) bool { return c.Variant == variant && c.Class == class && c.Rule == rule })
+	if i < 0 {
+		a.Causes = append(a.Causes, Cause{Variant: variant, Class: class, Rule: rule})
+		i = len(a.Causes) - 1
+	}
+	a.Causes[i].Count++
+}

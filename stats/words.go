@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// EffectText is the effect of a row for people: +5.20 % where more is better, and ×3.32 (time −69.9 %) where less is, since
+// 232 % of a time reads as slower. A row without a ratio shows both values, one without a block "-".
+func (c *Comparison) EffectText() string {
+	switch {
+	case c.Blocks == 0:
+		return "-"
+	case c.NoRatio:
+		return fmt.Sprintf("%.6g → %.6g", c.AgainstValue, c.Value)
+	}
+	return c.ratioText(c.Effect, true)
+}
+
+// IntervalText is the interval of a row for people; empty where there is none.
+func (c *Comparison) IntervalText() string {
+	if c.Blocks < 2 || c.NoRatio {
+		return ""
+	}
+	return c.ratioText(c.Low, false) + " to " + c.ratioText(c.High, false)
+}
+
+// DirectionText says which way the metric of a row is better, for people.
+func (c *Comparison) DirectionText() string {
+	switch c.Better {
+	case Higher:
+		return "↑ higher is better"
+	case Lower:
+		return "↓ lower is better"
+	}
+	return ""
+}
+
+func (c *Comparison) ratioText(effect float64, whole bool) string {
+	factor := fmt.Sprintf("×%.2f", 1+effect)
+	switch {
+	case effect >= 9:
+		factor = fmt.Sprintf("×%.4g", 1+effect)
+	case math.Abs(effect) < 0.1:
+		factor = fmt.Sprintf("×%.4f", 1+effect)
+	}
+	switch {
+	case c.Better != Lower && effect >= 9:
+		return factor
+	case c.Better != Lower:
+		return fmt.Sprintf("%+.2f %%", 100*effect)
+	case !whole:
+		return factor
+	}
+	change := -1.0 // of the value itself
+	if effect > -1 {
+		change = 1/(1+effect) - 1
+	}
+	text := strings.Replace(fmt.Sprintf("%+.1f %%", 100*min(change, 1e6)), "-", "−", 1)
+	if math.Abs(change) < 0.1 {
+		text = strings.Replace(fmt.Sprintf("%+.2f %%", 100*change), "-", "−", 1)
+	}
+	return fmt.Sprintf("%s (%s %s)", factor, c.quantity(), text)
+}
+
+// quantity is what the metric is an amount of.
+func (c *Comparison) quantity() string {
+	amount, per, rate := strings.Cut(c.Unit, "/")
+	switch amount[strings.LastIndexByte(amount, '-')+1:] {
+	case "ns", "us", "ms", "s", "min", "h", "sec":
+		if !rate || per == "op" {
+			return "time"
+		}
+	}
+	return "value"
+}
+
+// Text is the attempts for people: "7 valid, 2 voided (one: transient [oom] × 2)".
+func (a *Attempts) Text() string {
+	if a == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d valid", a.Valid)
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{a.Voided, "voided"}, {a.Replaced, "replaced"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	var causes []string
+	for _, c := range a.Causes {
+		variant, rule := c.Variant, c.Rule
+		if variant == "" {
+			variant = "machine"
+		}
+		if rule == "" {
+			rule = "undiagnosed"
+		}
+		causes = append(causes, fmt.Sprintf("%s: %s [%s] × %d", variant, c.Class, rule, c.Count))
+	}
+	if len(causes) > 0 {
+		text += " (" + strings.Join(causes, ", ") + ")"
+	}
+	return text
+}
+
+// Headline is the largest q of a win or loss that a headline may count.
+const Headline = 0.05
+
+// Stands says whether a headline may count a row: it is a win or a loss on the primary metric, and few of such a list are false.
+func (c *Comparison) Stands() bool {
+	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > 0 && c.Q <= Headline
+}

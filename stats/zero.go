@@ -1,0 +1,66 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// equalZeros gives each block in which both samples are zero a ratio of 1: they are equal.
+func equalZeros(pairs []Pair) []Pair {
+	changed := slices.Clone(pairs)
+	for i, p := range changed {
+		if p.Candidate == 0 && p.Against == 0 {
+			changed[i].Candidate, changed[i].Against = 1, 1
+		}
+	}
+	return changed
+}
+
+// vanished says whether one side is zero in every block and the other one in none.
+func vanished(pairs []Pair) bool {
+	own := !slices.ContainsFunc(pairs, func(p Pair) bool { return p.Candidate != 0 || !(p.Against > 0) })
+	other := !slices.ContainsFunc(pairs, func(p Pair) bool { return p.Against != 0 || !(p.Candidate > 0) })
+	return len(pairs) > 0 && (own || other)
+}
+
+// vanish judges a contrast of which one side is zero throughout, by the plain differences.
+func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
+	differences := make([]float64, len(pairs))
+	for i, p := range pairs {
+		differences[i] = orient(p.Candidate-p.Against, rule.Better)
+	}
+	c.NoRatio, c.Blocks = true, len(pairs)
+	c.Value, c.AgainstValue = arithmetic(pairs)
+	if c.Blocks >= 2 {
+		mean, deviation := stat.MeanStdDev(differences, nil)
+		c.estimate = estimate{mean, stat.StdErr(deviation, float64(c.Blocks)), float64(c.Blocks - 1)}
+		c.RawP, _ = signFlip(differences)
+		c.P = c.RawP
+	}
+	if !c.reached(rule) {
+		return c
+	}
+	low, high := c.estimate.interval(1 - pocock(max(1, len(rule.Looks)), 1-rule.Confidence))
+	text := fmt.Sprintf("%.6g against %.6g in all blocks", c.Value, c.AgainstValue)
+	switch {
+	case low > 0:
+		c.Outcome, c.Reason = Win, "better: "+text
+	case high < 0:
+		c.Outcome, c.Reason = Loss, "worse: "+text
+	default:
+		c.Outcome, c.Reason = Inconclusive, text+", and the other side varies too much"
+		c.More = next(rule.Looks, c.Blocks)
+	}
+	return c
+}
+
+// arithmetic are the arithmetic means of both sides: zeros have no geometric one.
+func arithmetic(pairs []Pair) (candidate, against float64) {
+	n := float64(len(pairs))
+	for _, p := range pairs {
+		candidate, against = candidate+p.Candidate/n, against+p.Against/n
+	}
+	return candidate, against
+}

@@ -1,0 +1,40 @@
+package stats
+
+import "testing"
+
+func TestZerosAreNumbers(t *testing.T) {
+	blocks := func(values ...float64) []Pair {
+		var pairs []Pair
+		for i := 0; i < len(values); i += 2 {
+			pairs = append(pairs, Pair{Block: i/2 + 1, Candidate: values[i], Against: values[i+1]})
+		}
+		return pairs
+	}
+	for name, tt := range map[string]struct {
+		pairs  []Pair
+		better string
+		want   Outcome
+		ratio  bool
+	}{
+		"no allocations on both sides":     {blocks(0, 0, 0, 0, 0, 0, 0, 0), Lower, Tie, true},
+		"all allocations are gone":         {blocks(0, 17, 0, 17, 0, 17, 0, 17), Lower, Win, false},
+		"an allocation is new":             {blocks(1, 0, 1, 0, 1, 0, 1, 0), Lower, Loss, false},
+		"what is better when it is higher": {blocks(1, 0, 2, 0, 1, 0, 2, 0), Higher, Win, false},
+		"some blocks are zero on both":     {blocks(0, 0, 5, 5, 0, 0, 7, 7), Lower, Tie, true},
+		"zero now and then":                {blocks(0, 1, 1, 0, 0, 1, 1, 1), Lower, "", true},
+		"too few":                          {blocks(0, 17, 0, 17), Lower, "", false},
+		"wild":                             {blocks(0, 1, 0, 1, 0, 1, 0, 1000), Lower, Inconclusive, false},
+	} {
+		v := Judge(tt.pairs, Rule{Better: tt.better})
+		if v.Outcome != tt.want || v.NoRatio == tt.ratio {
+			t.Errorf("%s: %q, no ratio %v: %s", name, v.Outcome, v.NoRatio, v.Reason)
+		}
+		row := v.Into(Comparison{Compare: "x", Primary: true})
+		if figure := badFigure(row); figure != "" {
+			t.Errorf("%s: %s", name, figure)
+		}
+	}
+	if v := Judge(blocks(0, 0, 0, 0, 0, 0, 0, 0), Rule{Better: Lower}); v.Value != 0 || v.AgainstValue != 0 || v.Effect != 0 {
+		t.Errorf("%+v", v)
+	}
+}

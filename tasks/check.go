@@ -1,0 +1,142 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fix"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in one of the
+// following ones that is drawn at random, after the measured command of each member: what it does to caches then changes no
+// number. A candidate that fails it is wrong, however fast it is.
+
+// lastChecked is the last block among which the second check is drawn: no verdict rests on fewer, and more blocks leave it
+// where it is.
+const lastChecked = stats.FewestBlocks
+
+// checks says whether a block of a group has the check: the first, and one of the others.
+func checks(g *group, block int) bool {
+	spec := g.trusted().bench
+	if spec.Check == nil || block == 1 {
+		return spec.Check != nil
+	}
+	sum := sha256.Sum256([]byte(g.name + " " + strconv.FormatInt(spec.Design.Seed, 10)))
+	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])))
+	return block == 2+random.IntN(lastChecked-1)
+}
+
+// describeCheck adds the check to the key of a block that has it.
+func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
+	t.refs.DescribeCommand(d, "check", c.Command)
+	if c.Source != (hclspec.Address{}) {
+		d.Add("check source", t.refs.Label(c.Source))
+	}
+	for _, s := range c.Same {
+		d.Add("same", s.Pattern, strconv.FormatFloat(s.Tolerance, 'g', -1, 64))
+	}
+}
+
+// check runs the check's command beside the member's server, or by itself with the member's data.
+func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
+	c := l.m.bench.Check
+	if !l.t.checked || c == nil || c.Command.Shell == nil && c.Command.Argv == nil {
+		return nil
+	}
+	l.progress("check")
+	dir, err := os.MkdirTemp(l.env.Work, "check-")
+	if err != nil {
+		return err
+	}
+	image := l.m.bench.Image
+	if server != nil && l.m.client != (hclspec.Address{}) {
+		image = l.m.client
+	}
+	sh, err := l.enter(ctx, filepath.Join(dir, "work"), sample.CheckDir, c.Source, image)
+	if err != nil {
+		return err
+	}
+	if err := l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.bench.Data); err != nil {
+		return err
+	}
+	return l.wrong(l.runCheck(ctx, server, sh))
+}
+
+func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.Shell) error {
+	c := l.m.bench.Check
+	if server == nil {
+		return sh.Run(ctx, "run", c.Command, c.Timeout, nil)
+	}
+	return server.Client(ctx, sh.Shell, c.Command, c.Timeout, nil)
+}
+
+// wrong makes the failure of a check that of the rule wrong. What may pass, and what the machine did, stays as it is.
+func (l *lifecycle) wrong(err error) error {
+	f, ok := errors.AsType[*engine.Failure](err)
+	if !ok || f.Class.Retried() {
+		return err
+	}
+	if _, fixable := fix.Wanted(f.Rule); fixable {
+		return err
+	}
+	f.Class, f.Rule, f.Message = cache.Permanent, sample.Wrong, "the check failed: "+f.Message
+	f.Remedy = "the log shows what the check found"
+	if l.m.baseline {
+		f.Rule, f.Remedy = sample.CheckFailed, "the check must pass for the baseline: correct it"
+	}
+	return err
+}
+
+// agree holds the files of all candidates of a checked block against the baseline's, and notes those that are wrong.
+func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
+	base := t.trusted()
+	whole := func(m member) bool {
+		own, in := rec.Members[m.name]
+		return in && own.Failure == nil && own.Skipped == ""
+	}
+	if !t.checked || !base.baseline || !whole(base) {
+		return nil
+	}
+	for _, m := range t.members {
+		if m.baseline || !whole(m) || m.bench.Check == nil {
+			continue
+		}
+		for _, s := range m.bench.Check.Same {
+			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance}
+			diff, err := sample.Differ(filepath.Join(env.Out, m.name), filepath.Join(env.Out, base.name), same)
+			failed, f := m, &engine.Failure{Failure: cache.Failure{
+				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.candidate, Message: "its results differ from those of " + base.candidate, Evidence: diff,
+				Remedy: "correct the candidate, or allow a tolerance in same",
+			}}
+			switch {
+			case err != nil && !errors.Is(err, os.ErrNotExist):
+				return err
+			case err != nil:
+				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.candidate, "the check cannot be held against anything", err.Error()
+				f.Remedy = "let the command write the file to $OUT, or correct the name in same"
+			case diff == "":
+				continue
+			}
+			own := rec.Members[failed.name]
+			own.Failure = &f.Failure
+			rec.Members[failed.name] = own
+			fmt.Fprintf(env.Log, "%s: %s: %s\n", failed.candidate, f.Message, f.Evidence)
+			t.tellInvalid(env, failed, f)
+			break
+		}
+	}
+	return nil
+}

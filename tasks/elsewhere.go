@@ -1,0 +1,179 @@
+package tasks
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of builds its
+// architecture; what a node needs is held against what that machine has.
+type Elsewhere struct {
+	Name string // for people
+	*device.Profile
+	Pool device.Pool // of that machine; it only says what fits
+}
+
+// planningPool is the pool that a plan asks what fits.
+func (p *Project) planningPool() device.Pool {
+	if p.Elsewhere != nil {
+		return p.Elsewhere.Pool
+	}
+	return p.Pool
+}
+
+// platform is the platform that builds are for, as Go names it.
+func (p *Project) platform() (system, arch string) {
+	if p.Elsewhere != nil {
+		return p.Elsewhere.Host.OS, p.Elsewhere.Host.Arch
+	}
+	return runtime.GOOS, runtime.GOARCH
+}
+
+// settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks is asked again
+// when nodes are chosen that are made here.
+func (b *builder) settleElsewhere() {
+	if b.Elsewhere == nil {
+		return
+	}
+	b.lacking = map[string]func() string{}
+	for _, n := range b.list {
+		if n.Lacks != nil {
+			b.lacking[n.Address] = n.Lacks
+			n.Lacks = nil
+		}
+	}
+}
+
+// machinesOfFile are the machines of the file that are described, in its order.
+func (p *Project) machinesOfFile() []Elsewhere {
+	if p.machines != nil {
+		return p.machines
+	}
+	p.machines = []Elsewhere{}
+	for i := range p.Spec.Machines {
+		profile, err := device.ParseProfile(p.Spec.Machines[i].Document)
+		if err != nil {
+			continue // a mistake of the file, and told as such
+		}
+		name := p.Spec.Machines[i].Address.Name
+		if pool, err := profile.Pool("machine " + name); err == nil {
+			p.machines = append(p.machines, Elsewhere{name, profile, pool})
+		}
+	}
+	return p.machines
+}
+
+// WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or this machine is not
+// too small.
+func (p *Project) WaitsFor(plan *engine.Plan, s *engine.Step) string {
+	if s.Action != engine.Blocked || !s.Never {
+		return ""
+	}
+	for _, dep := range s.Node.Needs {
+		if by, ok := plan.Step(dep.Address); ok && by.Never {
+			return p.WaitsFor(plan, by)
+		}
+	}
+	for _, m := range p.machinesOfFile() {
+		if s.Node.Exclude.Action == "" && m.Pool.Fits(s.Node.Resources) == nil {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// noteWaits notes what of a plan waits for which machine of the file.
+func (p *Project) noteWaits(plan *engine.Plan) {
+	p.machineOf = map[string]string{}
+	if len(p.Spec.Machines) == 0 {
+		return
+	}
+	for i := range plan.Steps {
+		if name := p.WaitsFor(plan, &plan.Steps[i]); name != "" {
+			p.machineOf[plan.Steps[i].Node.Address] = name
+		}
+	}
+}
+
+// waitingEnd is the end of a node that may wait for a machine: then it is not known yet how the node ends.
+func waitingEnd(end engine.End, machine string) engine.End {
+	if machine != "" && end.Never {
+		end.Never, end.Reason = false, fmt.Sprintf("waits for machine %s: %s", machine, end.Reason)
+	}
+	return end
+}
+
+// postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there is nothing to
+// compare yet.
+func (p *Project) postponed(plan *engine.Plan) map[string]string {
+	waits := map[string]string{}
+	if p.Elsewhere != nil || len(p.machinesOfFile()) == 0 {
+		return waits
+	}
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if s.Action != engine.Run {
+			continue
+		}
+		all, why := 0, ""
+		for _, dep := range s.Node.After {
+			by, ok := plan.Step(dep.Address)
+			if name := p.WaitsFor(plan, by); !ok || name == "" {
+				break
+			} else if all++; all == len(s.Node.After) {
+				why = "waits for machine " + name
+			}
+		}
+		for _, dep := range s.Node.Needs {
+			if waits[dep.Address] != "" {
+				why = fmt.Sprintf("needs %s, which waits", dep.Address)
+			}
+		}
+		if why != "" {
+			waits[s.Node.Address] = why
+		}
+	}
+	return waits
+}
+
+// Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are measured, they are too
+// large, this machine lacks something, or they need a node that waits.
+func (p *Project) Waits(plan *engine.Plan) map[string]string {
+	waits := map[string]string{}
+	if p.Elsewhere == nil {
+		return waits
+	}
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if s.Action != engine.Run {
+			continue
+		}
+		if why := p.waitsFor(s.Node, waits); why != "" {
+			waits[s.Node.Address] = why
+		}
+	}
+	return waits
+}
+
+func (p *Project) waitsFor(n *engine.Node, waits map[string]string) string {
+	if err := p.Pool.Fits(n.Resources); err != nil {
+		return err.Error()
+	}
+	if n.Kind == "trial" {
+		return "it is measured on a machine of another class than this one"
+	}
+	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
+		for _, dep := range list {
+			if waits[dep.Address] != "" {
+				return fmt.Sprintf("needs %s, which waits", dep.Address)
+			}
+		}
+	}
+	if lacks := p.lacking[n.Address]; lacks != nil {
+		return lacks()
+	}
+	return ""
+}

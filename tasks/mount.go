@@ -1,0 +1,151 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/shell"
+)
+
+// mountsAt are the mounts with these addresses, in their order.
+func (p *Project) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
+	var all []*hclspec.Mount
+	for _, a := range addresses {
+		for i := range p.Spec.Mounts {
+			if p.Spec.Mounts[i].Address == a {
+				all = append(all, &p.Spec.Mounts[i])
+			}
+		}
+	}
+	return all
+}
+
+// describeMounts writes into a key what commands find in mounts, by the identity that the file declares.
+func (p *Project) describeMounts(d *cache.Description, addresses []hclspec.Address) {
+	for _, m := range p.mountsAt(addresses) {
+		d.Add("mount", m.Target, m.Identity, strconv.FormatBool(m.Writable))
+	}
+}
+
+// mountSource is the directory of a mount on this machine.
+func (p *Project) mountSource(m *hclspec.Mount) string {
+	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
+		for _, v := range p.Environ {
+			if home, ok := strings.CutPrefix(v, "HOME="); ok {
+				return filepath.Join(home, filepath.FromSlash(rest))
+			}
+		}
+	}
+	if filepath.IsAbs(m.Source) {
+		return filepath.Clean(m.Source)
+	}
+	return filepath.Join(p.Spec.Dir, filepath.FromSlash(m.Source))
+}
+
+// lacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
+func (p *Project) lacksMount(m *hclspec.Mount, contained bool) string {
+	if m.Out != nil {
+		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
+	}
+	if m.Volume {
+		if !contained {
+			return fmt.Sprintf("needs %s, a volume, which only containers can have: run it in an image, or mount a directory", m.Address)
+		}
+		return ""
+	}
+	source := p.mountSource(m)
+	info, err := os.Stat(source)
+	if err != nil || !info.IsDir() {
+		return fmt.Sprintf("needs %s, and there is no directory %s: create it, or change its source (%s)", m.Address, source, place(m.Block))
+	}
+	for _, own := range []string{p.StateDir, p.StoreDir} {
+		if own != "" && (reaches(source, own) || reaches(own, source)) {
+			return fmt.Sprintf("needs %s, and %s holds, or is held by, the state of benchgraph in %s: mount another directory (%s)", m.Address, source, own, place(m.Block))
+		}
+	}
+	for _, f := range m.Digests {
+		if info, err := os.Stat(filepath.Join(source, filepath.FromSlash(f.Path))); err != nil || !info.Mode().IsRegular() {
+			return fmt.Sprintf("needs %s, and %s has no file %s, whose digest is declared (%s)", m.Address, source, f.Path, place(m.Block))
+		}
+	}
+	return ""
+}
+
+// reaches says whether a path is a directory, or below it, links followed.
+func reaches(dir, path string) bool {
+	real := func(name string) string {
+		if resolved, err := filepath.EvalSymlinks(name); err == nil {
+			return resolved
+		}
+		return filepath.Clean(name)
+	}
+	rel, err := filepath.Rel(real(dir), real(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// needMounts lets a node wait for its mounts.
+func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
+	for _, m := range b.mountsAt(addresses) {
+		alsoLacks(n, func() string { return b.lacksMount(m, image != hclspec.Address{}) })
+	}
+}
+
+// openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not changed
+// since is not read again.
+func (p *Project) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
+	var all []shell.Mount
+	for _, m := range p.mountsAt(addresses) {
+		if why := p.lacksMount(m, contained); why != "" {
+			return nil, mountFailure("mount_missing", why, "see benchgraph plan")
+		}
+		if err := p.verifyMount(ctx, m); err != nil {
+			return nil, err
+		}
+		s := shell.Mount{Variable: m.Variable, Inside: m.Target, Writable: m.Writable, Volume: m.Source}
+		if !m.Volume {
+			s.Host, s.Volume = p.mountSource(m), ""
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// verifyMount compares the files of a mount with the digests that are declared. One node at a time does: they would read the same.
+func (p *Project) verifyMount(ctx context.Context, m *hclspec.Mount) error {
+	p.verifying.Lock()
+	defer p.verifying.Unlock()
+	source := p.mountSource(m)
+	paths := make([]string, len(m.Digests))
+	for i, f := range m.Digests {
+		paths[i] = filepath.Join(source, filepath.FromSlash(f.Path))
+	}
+	hashed, err := p.Stat.HashAll(ctx, paths)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, f := range m.Digests {
+		switch {
+		case hashed[i].SHA256 == "":
+			return mountFailure("mount_missing", fmt.Sprintf("%s: %s cannot be read: %v", m.Address, paths[i], err), "bring the file back")
+		case hashed[i].SHA256 != f.SHA256:
+			return mountFailure("mount_differs", fmt.Sprintf("%s: %s has the SHA-256 %s, and %s is declared", m.Address, paths[i], hashed[i].SHA256, f.SHA256),
+				"bring the declared file back, or declare this one: another identity is another result")
+		}
+	}
+	return nil
+}
+
+// mountFailure is a failure of this machine: no other attempt helps before somebody has changed something.
+func mountFailure(rule, message, remedy string) error {
+	return &engine.Failure{Err: errors.New(message), Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
+		Class: cache.Infra, Rule: rule, Stage: "start", Message: message, Remedy: remedy,
+	}}
+}
