@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test unit faults lint examples gpu test-gpu rehearse-gpu bench fuzz clean
+.PHONY: build demo test unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -11,14 +11,16 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-test: lint unit faults examples rehearse-gpu
+# The unit tests are last, since they end with the list of the tests that were skipped, and why.
+test: lint faults examples rehearse rehearse-gpu unit
+	@cat bin/skipped 2>/dev/null || true
 
 unit:
-	go test -race -timeout 20m ./...
+	go tool gotestsum --format pkgname -- -race -timeout 20m ./...
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input.
 faults:
-	go test -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
+	go tool gotestsum --format pkgname -- -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
@@ -28,7 +30,12 @@ lint:
 
 # Each example runs twice; the second run must find nothing to do.
 examples: build
+	@rm -f bin/skipped
 	./examples/run $(BENCHGRAPH)
+
+# The campaign of benchmarks.hcl against the stand-in engine, from source to report.
+rehearse: build
+	./campaign/rehearsal/run $(BENCHGRAPH)
 
 ifneq ($(shell uname),Linux)
 gpu test-gpu rehearse-gpu:

@@ -82,7 +82,7 @@ func TestExamplesAreValid(t *testing.T) {
 	for page, files := range map[string]map[string]string{
 		"language.md": {
 			"commits.csv": "commit,parent,suite\n77e01b2,77e01b2^,decode\n", "more/a.hcl": "", "texts/a.txt": "a\n",
-			"tools/count.py": "", "patches/4f2a91c.diff": "not read\n", "docker/Dockerfile": "",
+			"tools/count.py": "", "patches/4f2a91c.diff": "not read\n", "machines/h100x8.json": "{}", "docker/Dockerfile": "",
 		},
 		"../README.md": {},
 	} {
@@ -184,7 +184,7 @@ func TestDependenciesAreDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "dependencies.md"), -1) {
 		modules = append(modules, m[1])
 	}
-	used := map[string]bool{"honnef.co/go/tools": true} // run by make lint
+	used := map[string]bool{"honnef.co/go/tools": true, "gotest.tools/gotestsum": true} // run by make
 	for name, imports := range importsOf(t) {
 		for _, imported := range imports {
 			first, _, _ := strings.Cut(imported, "/")

@@ -11,6 +11,10 @@
 # It needs a Docker engine, and root with debootstrap for the images' root file systems. The lock file is not committed
 # here, so that everybody sees the fixes being learnt; in a project of one's own it is.
 
+benchgraph {
+  include = ["fixes.hcl"]
+}
+
 repo "tinyserve" {
   path = "tinyserve.bundle"
 }
@@ -111,36 +115,6 @@ image "runtime" {
   fixes    = [fix.quokka, fix.scheduler, fix.tinynum1]
 }
 
-# Learnt when a server does not start, or a benchmark ends, with a line that `detect` matches: for all variants of the commit.
-fix "quokka" {
-  description = "tinyhub 2 knows quokka by itself"
-  detect      = "'quokka' is already used by a tinyhub config"
-  run         = ["sed -i 's/(\"quokka\", QuokkaConfig)/(\"quokka\", QuokkaConfig, exist_ok=True)/' $SITE/tinyserve/configs/quokka.py"]
-  verify      = "python3 -c 'import tinyserve.configs'"
-  effect      = "neutral"
-  caveat      = "the registration of a configuration was edited"
-}
-
-fix "scheduler" {
-  description = "a directory without __init__.py is not packed into the wheel"
-  detect      = "No module named 'tinyserve.core'"
-  file {
-    from = "${each.source}/tinyserve/core/scheduler.py"
-    to   = "$SITE/tinyserve/core/scheduler.py"
-  }
-  verify = "python3 -c 'import tinyserve.core.scheduler'"
-  effect = "neutral"
-}
-
-fix "tinynum1" {
-  description = "float_ is gone from tinynum 2"
-  detect      = "was removed in tinynum 2\\.0"
-  pip         = ["tinynum<2"]
-  verify      = "python3 -c 'import tinynum; tinynum.float_'"
-  effect      = "unknown"
-  caveat      = "measured with tinynum 1"
-}
-
 task "conversations" {
   inputs  = ["prompts/conversations.py"]
   image   = image.system
@@ -167,22 +141,8 @@ benchmark "serving" {
     samples = 7
   }
   metrics {
+    format  = "vllm"
     primary = "output_token_throughput"
-    metric "output_token_throughput" {
-      match  = "^Output token throughput.*: +([0-9.]+)"
-      unit   = "tok/s"
-      better = "higher"
-    }
-    metric "ttft_mean" {
-      match  = "^Mean TTFT.*: +([0-9.]+)"
-      unit   = "ms"
-      better = "lower"
-    }
-    metric "total_output_tokens" {
-      match  = "^Total generated tokens: +([0-9]+)"
-      unit   = "tok"
-      better = "higher"
-    }
   }
 }
 
@@ -197,12 +157,8 @@ benchmark "throughput" {
     samples = 6
   }
   metrics {
+    format  = "vllm"
     primary = "output_token_throughput"
-    metric "output_token_throughput" {
-      match  = "^Throughput: .* ([0-9.]+) output tokens/s"
-      unit   = "tok/s"
-      better = "higher"
-    }
   }
 }
 
@@ -217,23 +173,14 @@ benchmark "latency" {
     samples = 6
   }
   metrics {
-    primary = "avg_latency"
-    metric "avg_latency" {
-      match  = "^Avg latency: ([0-9.]+)"
-      unit   = "s"
-      better = "lower"
-    }
-    metric "p99_latency" {
-      match  = "^99% percentile latency: ([0-9.]+)"
-      unit   = "s"
-      better = "lower"
-    }
+    format  = "vllm"
+    primary = "latency_avg"
   }
 }
 
 compare "three_way" {
   of      = [benchmark.serving, benchmark.throughput, benchmark.latency]
-  metrics = ["ttft_mean", "p99_latency"]
+  metrics = ["ttft_mean", "latency_p99"]
 }
 
 report "campaign" {

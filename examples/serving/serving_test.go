@@ -97,7 +97,7 @@ func TestPrintedFormats(t *testing.T) {
 				if samples := read(t, "throughput", out["throughput"]); samples["output_token_throughput"] <= 0 {
 					t.Errorf("read %v of %s", samples, out["throughput"])
 				}
-				if samples := read(t, "latency", out["latency"]); samples["avg_latency"] <= 0 || samples["p99_latency"] < samples["avg_latency"]/2 {
+				if samples := read(t, "latency", out["latency"]); samples["latency_avg"] <= 0 || samples["latency_p99"] < samples["latency_avg"]/2 {
 					t.Errorf("read %v of %s", samples, out["latency"])
 				}
 			}
@@ -286,17 +286,16 @@ func read(t *testing.T, benchmark, text string) map[string]float64 {
 		if b.Address.Name != benchmark {
 			continue
 		}
-		var definitions []metrics.Definition
-		for _, m := range b.Metrics.Custom {
-			definitions = append(definitions, metrics.Definition{Name: m.Name, Match: m.Match, Unit: m.Unit})
-		}
-		parser, err := metrics.NewCustom(definitions)
+		parser, err := metrics.Lookup(b.Metrics.Format)
 		if err != nil {
 			t.Fatal(err)
 		}
 		result, err := parser.Parse(metrics.Output{Stdout: strings.NewReader(text)})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if result.Failure != nil {
+			t.Errorf("%s: %+v", benchmark, result.Failure)
 		}
 		samples := map[string]float64{}
 		for _, s := range result.Samples {

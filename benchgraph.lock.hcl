@@ -1,0 +1,1114 @@
+# Written by benchgraph apply. Commit it.
+
+repo "tinyserve" {
+  location = "examples/serving/tinyserve.bundle"
+  rev "51f9c1af6f7c9ca30e07569d5e2c92082e5726fe" {
+    commit = "51f9c1af6f7c9ca30e07569d5e2c92082e5726fe"
+    tree   = "ef32f0ef22e065e91457498d112aceec0db10241"
+  }
+  rev "51f9c1af6f7c9ca30e07569d5e2c92082e5726fe^" {
+    commit = "2cd19756a75b052929e91a8e7454a091bca93ae0"
+    tree   = "06dd253bc123d34ab0251402d99a8afa168110c7"
+  }
+  rev "724f8b4270e6155937502b0513f05cdcc87110ee" {
+    commit = "724f8b4270e6155937502b0513f05cdcc87110ee"
+    tree   = "1e8c68d9cabb1442712588a70667f7e0f9871644"
+  }
+  rev "724f8b4270e6155937502b0513f05cdcc87110ee^" {
+    commit = "e3c6d6c3ad429140e1e354685fb0f83e393a71ce"
+    tree   = "0eb119fe4c42fddcf86f9b3cbe36708e0d0a62a6"
+  }
+  rev "b8347c2ac953ceb441db5702d9f5c06a76446931" {
+    commit = "b8347c2ac953ceb441db5702d9f5c06a76446931"
+    tree   = "fce8c26c369ee4ef58e170b5c4195edd590a5526"
+  }
+  rev "b8347c2ac953ceb441db5702d9f5c06a76446931^" {
+    commit = "6199a809a42f6166729c7e1511053ed9f3cb5040"
+    tree   = "b486d9772b81d0f4a0295e576b48b09122e2e99d"
+  }
+  rev "d0783d8f04de38751f45087a19c6c62fa5632859" {
+    commit = "d0783d8f04de38751f45087a19c6c62fa5632859"
+    tree   = "36789960239e3a08c7bb4258428dedc6f982bb79"
+  }
+  rev "d0783d8f04de38751f45087a19c6c62fa5632859^" {
+    commit = "78b5c6cd2bcfae04728e88934665bf7b07d5c341"
+    tree   = "da035ffae53f8fd34c2b472739cca2a7d1c170b7"
+  }
+  rev "d6ae407da1aab51ea3f374a551b1e6b2a6eb0471" {
+    commit = "d6ae407da1aab51ea3f374a551b1e6b2a6eb0471"
+    tree   = "9fcd5bbeb7f271d393241597892f04f6232f5c62"
+  }
+  rev "d6ae407da1aab51ea3f374a551b1e6b2a6eb0471^" {
+    commit = "57628871f47bcfbce44943e5eb12aabffe0523eb"
+    tree   = "9dac5bc05f0a9350f41abbd18c1d32d3166094a4"
+  }
+  outside "tinyserve/*.py tinyserve/entrypoints/**/*.py" {
+    digests = {
+      "2cd19756a75b052929e91a8e7454a091bca93ae0" = "1ba3413e0effa684f2b0852a395b37f6259033e1fa384ea4bf7cb4683030a39a"
+      "51f9c1af6f7c9ca30e07569d5e2c92082e5726fe" = "153ff31cbade63a28ee3ab600e9b36b8b5648c9417b8f8bd1c25f528aa74f1ca"
+      "57628871f47bcfbce44943e5eb12aabffe0523eb" = "153ff31cbade63a28ee3ab600e9b36b8b5648c9417b8f8bd1c25f528aa74f1ca"
+      "6199a809a42f6166729c7e1511053ed9f3cb5040" = "1b9c3babbe6037a0c88b0c8d98854ff4edd5642abc9359a9e6c5a6ffa08846ff"
+      "724f8b4270e6155937502b0513f05cdcc87110ee" = "c811826551b5a74245c734b3b51a35a6cfcc3517b6fc9e31bf8355e03ca57773"
+      "78b5c6cd2bcfae04728e88934665bf7b07d5c341" = "641200d4365603538cdf781b8b427c0620295956099afc91ba8d2a14cb69da28"
+      b8347c2ac953ceb441db5702d9f5c06a76446931   = "09fb5cfd45fa5f7d4b6fd6475ddc929826e9ec1b798ee0edf8e8434f64f94c4d"
+      d0783d8f04de38751f45087a19c6c62fa5632859   = "641200d4365603538cdf781b8b427c0620295956099afc91ba8d2a14cb69da28"
+      d6ae407da1aab51ea3f374a551b1e6b2a6eb0471   = "36e55f1344def1b6cdd62d32d37487a49f13c1ea84aba6dfa30239c5db158a4c"
+      e3c6d6c3ad429140e1e354685fb0f83e393a71ce   = "c811826551b5a74245c734b3b51a35a6cfcc3517b6fc9e31bf8355e03ca57773"
+    }
+  }
+}
+
+repo "vllm" {
+  location = "https://github.com/vllm-project/vllm.git"
+  described = {
+    "0032903a5bb7c7c655f52f4efdfcc221947e9ca8" = "v0.8.1-41-g0032903a5"
+    "005ae9be6c22dfa2c2c5580b50b41e67faee4a87" = "v0.10.0rc1-19-g005ae9be6"
+    "029c71de11bc3bcf84a1b3cf9d91e79ab6949799" = "v0.5.5-14-g029c71de1"
+    "067c34a1559400e956311f067ddd185f54207a2b" = "v0.10.0-310-g067c34a15"
+    "084a01fd3544557990f8af8af6fd3c1185bae848" = "v0.5.3.post1-41-g084a01fd3"
+    "0df4d9b06b15fa39eeb2d440e7742da93afd5e6c" = "v0.10.0rc1-40-g0df4d9b06"
+    "0e74d797ce8618fdb685126e0ff8576fb966e6ad" = "v0.6.6.post1-364-g0e74d797c"
+    "0fca3cdcf265cd375bca684d951702b6b7adf65a" = "v0.4.2-52-g0fca3cdcf"
+    "10904e6d755051260a7c3ce98659d8907c74caa9" = "v0.10.0rc1-38-g10904e6d7"
+    "1d35662e6dc199431bfe4004cc84d66fd9b297b1" = "v0.7.3-103-g1d35662e6"
+    "1da8f0e1dddaf8625829e7ecca7fce93eb685c03" = "v0.6.4.post1-330-g1da8f0e1d"
+    "20478c4d3abcd0aa8a1d9ace9c76ea3a2e04cb5e" = "v0.3.3-102-g20478c4d3"
+    "25373b6c6cc2068e3914fa906d3240088f7af157" = "v0.10.0-312-g25373b6c6"
+    "270a5da495d24e947a71e2fa0c56635f4fad2dc3" = "v0.7.3-450-g270a5da49"
+    "2a0309a646b1ed83a0c40974e08c8dc628726d3c" = "v0.6.6.post1-379-g2a0309a64"
+    "2b04c209ee98174f29f1fc98f0dc3222d652a7bd" = "v0.7.3-190-g2b04c209e"
+    "2f385183f35497e030ef22c9820d83b83bc4f6db" = "v0.6.6.post1-52-g2f385183f"
+    "3014c920dae5a2360b9b4141395522cc52b59193" = "v0.9.1-225-g3014c920d"
+    "3257d449fa0fd3e05aa20cc8c5fff79ad101984f" = "v0.6.4.post1-218-g3257d449f"
+    "333681408feabb97193880303b23f6571ba39045" = "v0.7.3-306-g333681408"
+    "36fb68f94792a8cec8df5b58bab7ab4d4d6158b4" = "v0.4.1-98-g36fb68f94"
+    "388596c91437a51d428a447594e9faec340c29b2" = "v0.4.3-61-g388596c91"
+    "3a1e6481586ed7f079275b5d5072a6e246af691e" = "v0.8.0rc2-21-g3a1e64815"
+    "3cd91dc9555e6f10e55f23d37782c65b0366f7cf" = "v0.8.4-42-g3cd91dc95"
+    "3cdfe1f38b2c07a10a1681cd2d60c3bea1bae2f0" = "v0.5.5-49-g3cdfe1f38"
+    "3d925165f2b18379640a63fbb42de95440d63b64" = "v0.4.0.post1-133-g3d925165f"
+    "3e1c76cf3a87854396d9e86a56a335e7d750c85f" = "v0.7.0-66-g3e1c76cf3"
+    "4001ea126692d9c4e6872936a791a1999c826156" = "v0.6.6.post1-285-g4001ea126"
+    "4a18fd14ba4a349291c798a16bf62fa8a9af0b6b" = "v0.6.3.post1-398-g4a18fd14b"
+    "4ce64e2df48649c4873f828b8bf71790aa1e56ee" = "v0.8.4-854-g4ce64e2df"
+    "51c31bc10ca7c48b580cd58fcd741ba4d6db4447" = "v0.4.0-0-g51c31bc10"
+    "51e971d39e1272f1c5b070a5da6b38ccfa92fc14" = "v0.5.0.post1-171-g51e971d39"
+    "51f8aa90ad409cc77bfab208be7f5907bf7d5330" = "v0.5.2-56-g51f8aa90a"
+    "526078a96c52af678a1ddbdc3ecf78265e358f2b" = "v0.10.0-11-g526078a96"
+    "54600709b6d419fb243ce718a48ab7d40f5c3eb7" = "v0.5.0.post1-200-g54600709b"
+    "56fe4c297c7d9d872eccc19e3edbf1d75e1a30e2" = "v0.6.6.post1-138-g56fe4c297"
+    "5b8a1fde84224e24ec121e0dc149d775330d911b" = "v0.6.3-22-g5b8a1fde8"
+    "5c04bb8b863bfdef8122b193631479315cc764f5" = "v0.8.4-725-g5c04bb8b8"
+    "5fc5ce0fe45f974fc8840175e8321652238400f0" = "v0.6.4.post1-181-g5fc5ce0fe"
+    "6368e777a8ead7fb62054d3779c6237361ec0d86" = "v0.2.0-21-g6368e777a"
+    "63d635d17962377df089cdc9d4a2684f0b007208" = "v0.7.3-364-g63d635d17"
+    "64172a976c8d975b3aec946f1675716d2532d94f" = "v0.3.3-142-g64172a976"
+    "67abdbb42fdbb59c274130368981c0d0ac3539e3" = "v0.5.4-55-g67abdbb42"
+    "6a11fdfbb8d6701c7ad38648aead23d8cbe6aac5" = "v0.5.3.post1-128-g6a11fdfbb"
+    "6d917d0eebd03990edf2443780a5f2506026ea78" = "v0.6.4.post1-368-g6d917d0ee"
+    "6dd55af6c9dde9174e0616739d783133f5e45d42" = "v0.8.1-102-g6dd55af6c"
+    "70363bccfac1a6a0818ea577ad9cf8123a0ec3ae" = "v0.8.3rc1-173-g70363bccf"
+    "7206ce4ce112ed117796a59045c968a6d353f691" = "v0.6.6.post1-337-g7206ce4ce"
+    "733e7c9e95f5b066ac420b00701eef7ea164a79e" = "v0.8.2-36-g733e7c9e9"
+    "76b494444fd864ffc53a623420668d1865c804b9" = "v0.9.2rc1-305-g76b494444"
+    "7d94577138e3d4c7bcfd781337ee1e5a2befa685" = "v0.9.2rc1-356-g7d9457713"
+    "802329dee9e5b70c0c73df93c9db1ecdc4632664" = "v0.8.3rc1-163-g802329dee"
+    "88f6ba3281f727d5641d362476ae68562b666081" = "v0.7.2-240-g88f6ba328"
+    "88faa466d788e25082c02dc9688931d7976361f9" = "v0.10.0-295-g88faa466d"
+    "8936316d587ca0afb5ef058584c407d404c0ffb0" = "v0.6.5-17-g8936316d5"
+    "89ac266b262f08d25ebf25fc66122d1b2367ae64" = "v0.10.0-149-g89ac266b2"
+    "8bb43b9c9ee878e07038d3f36aaf279ffb2fabab" = "v0.9.2rc1-231-g8bb43b9c9"
+    "8c1e77fb585c4f42783a3d88c1efc7c9e15fd89f" = "v0.6.4.post1-182-g8c1e77fb5"
+    "8d59dbb00044a588cab96bcdc028006ed922eb06" = "v0.5.4-13-g8d59dbb00"
+    "90f1e55421f1b61394ba25abe34bf5abd82a71af" = "v0.10.0rc1-24-g90f1e5542"
+    "92b0ce2ac75e251fe683f5b720f07001782054ff" = "v0.7.3-351-g92b0ce2ac"
+    "95a178f86120f42d183b3af5ee1ce58ee05c8889" = "v0.5.5-92-g95a178f86"
+    "95baec828f3ee046074dace1d88202a920b7dc15" = "v0.4.0.post1-28-g95baec828"
+    "9bde5ba12709ea0fe9e1a1eeee1e8d7b4c7ea668" = "v0.8.3rc1-22-g9bde5ba12"
+    a4d577b37944cbfa1bc62e4869667d1e2739d62a   = "v0.7.2-213-ga4d577b37"
+    a6d795d593046abd490b16349bcd9b40feedd334   = "v0.9.2rc1-58-ga6d795d59"
+    a732900efc4eb0d4393e3885d5df8ef3516d4834   = "v0.6.6.post1-145-ga732900ef"
+    a869baca73eb90ae7bd18402915dc4bfc36cf06b   = "v0.8.4-935-ga869baca7"
+    acaea3bb07883c80b71643ebee1cd08d555797bc   = "v0.7.3-460-gacaea3bb0"
+    b0e96aaebbfbe8e70478e4192a5a13864ffdefa6   = "v0.8.1-3-gb0e96aaeb"
+    bc8a8ce5ec374dd18e86f59be7cb0057a4b21992   = "v0.10.0rc1-36-gbc8a8ce5e"
+    bd43973522ea17be50e10fbb222a22f673c8067e   = "v0.5.0-20-gbd4397352"
+    beebf4742af80296d3c3a657c66d512615c550c1   = "v0.7.3-208-gbeebf4742"
+    c34eeec58d3a94437c5311e256f8ba21d1912a39   = "v0.7.3-281-gc34eeec58"
+    c8d70e2437feecdb3762ce17298df33439ae1bd1   = "v0.7.2-215-gc8d70e243"
+    cc466a32903d53d0ceca459b766d74ad668c8f87   = "v0.4.2-12-gcc466a329"
+    cf2f084d56a1293cb08da2393984cdc7685ac019   = "v0.3.3-122-gcf2f084d5"
+    d263bd9df7b2f5586910e5d006a11ff11ba7c310   = "v0.6.4.post1-375-gd263bd9df"
+    d3ea50113c08bdd3c5cfda42ec6ecbc72328d7d1   = "v0.7.3-2-gd3ea50113"
+    d6664664b442cb236f8541a126e4076a5e12c56d   = "v0.10.0-286-gd6664664b"
+    dd2a6a82e3f41b4673b1dbb24b2e99230ea96981   = "v0.5.5-87-gdd2a6a82e"
+    dd572c0ab3effa539b74f9a1288bb61ce83ada76   = "v0.9.2rc1-346-gdd572c0ab"
+    e642ec962cf2283f9aa44492727e6efc17a32129   = "v0.7.3-268-ge642ec962"
+    eb5741ad422f04d0bac60c9b6c07183e0431ce8c   = "v0.7.0-57-geb5741ad4"
+    ebce310b7433e050086f52ca48571807df467f50   = "v0.4.2-32-gebce310b7"
+    ec82c3e388b962a30a02fa376c222cef787b3c14   = "v0.8.4-885-gec82c3e38"
+    edc4fa31888b4a41060acb7b16250540f051ad59   = "v0.6.4.post1-277-gedc4fa318"
+    f168b85725202915b5719c62b46d310a608b13dd   = "v0.9.0-210-gf168b8572"
+    f1c8520146031a650404a6ab120ee11e91c10bed   = "v0.2.4-13-gf1c852014"
+    f508e03e7f2d8aed897d8843e1ed1668e5c4ad7a   = "v0.5.5-39-gf508e03e7"
+    f67e9e9f221e9791733b827585d6eb6dbc23133c   = "v0.8.4-156-gf67e9e9f2"
+    f721096d48a7e3b98dffcb9b400bf58989cef64d   = "v0.3.3-121-gf721096d4"
+    f728ab8e3578c22b42ed53e51b5e8ec35328d8b9   = "v0.8.4-117-gf728ab8e3"
+    fbefc8a78d22b20eac042c586805c7dcbfc66b1c   = "v0.8.4-394-gfbefc8a78"
+  }
+  rev "0032903a5bb7c7c655f52f4efdfcc221947e9ca8" {
+    commit = "0032903a5bb7c7c655f52f4efdfcc221947e9ca8"
+    tree   = "9130e28451209e852e41c9678d1ccd6a143aa486"
+  }
+  rev "005ae9be6c22dfa2c2c5580b50b41e67faee4a87" {
+    commit = "005ae9be6c22dfa2c2c5580b50b41e67faee4a87"
+    tree   = "d0ad9b75c0d39fe74732a34eb3f6c9b5c13a1563"
+  }
+  rev "015069b01741e9ecb9e604c7fe87fbdfc306ebe5" {
+    commit = "015069b01741e9ecb9e604c7fe87fbdfc306ebe5"
+    tree   = "1f14300f13c3a8139059ae4f54c16c3917fe3749"
+  }
+  rev "029c71de11bc3bcf84a1b3cf9d91e79ab6949799" {
+    commit = "029c71de11bc3bcf84a1b3cf9d91e79ab6949799"
+    tree   = "672831e4af7108a8148764b889faa69f6447943f"
+  }
+  rev "067c34a1559400e956311f067ddd185f54207a2b" {
+    commit = "067c34a1559400e956311f067ddd185f54207a2b"
+    tree   = "824723387646ec06696305efb66d4ae4b097ff5d"
+  }
+  rev "084a01fd3544557990f8af8af6fd3c1185bae848" {
+    commit = "084a01fd3544557990f8af8af6fd3c1185bae848"
+    tree   = "c1e69cb31f35239b4146b8501f31b9be50bab6f3"
+  }
+  rev "0d243f2a54fbd1c56da8a571f0899c30b6aba5d9" {
+    commit = "0d243f2a54fbd1c56da8a571f0899c30b6aba5d9"
+    tree   = "629f1517800cf51b9166d7d6d3c36c3cd202ea91"
+  }
+  rev "0df4d9b06b15fa39eeb2d440e7742da93afd5e6c" {
+    commit = "0df4d9b06b15fa39eeb2d440e7742da93afd5e6c"
+    tree   = "98205bd9f837d6eb058481ccdf582b2a1ae6162e"
+  }
+  rev "0e74d797ce8618fdb685126e0ff8576fb966e6ad" {
+    commit = "0e74d797ce8618fdb685126e0ff8576fb966e6ad"
+    tree   = "6a128ad35d1b12fabf381dc1fa09d162ad08e22e"
+  }
+  rev "0ec82edda59aaf5cf3b07aadf4ecce1aa1131add" {
+    commit = "0ec82edda59aaf5cf3b07aadf4ecce1aa1131add"
+    tree   = "b348bb571e51284999d1e6f7693a6c58d935f046"
+  }
+  rev "0fca3cdcf265cd375bca684d951702b6b7adf65a" {
+    commit = "0fca3cdcf265cd375bca684d951702b6b7adf65a"
+    tree   = "1b636143a9201758941e1fbbbe0ffa4a3802486a"
+  }
+  rev "10904e6d755051260a7c3ce98659d8907c74caa9" {
+    commit = "10904e6d755051260a7c3ce98659d8907c74caa9"
+    tree   = "64c13242eee4598cc33ae7193522f289eecd4e13"
+  }
+  rev "19d98e0c7db96713f0e2201649159431177a56e2" {
+    commit = "19d98e0c7db96713f0e2201649159431177a56e2"
+    tree   = "b9ec9517b05b3309eb8227a2e3fe09df53b68f5d"
+  }
+  rev "1d35662e6dc199431bfe4004cc84d66fd9b297b1" {
+    commit = "1d35662e6dc199431bfe4004cc84d66fd9b297b1"
+    tree   = "12952aca79f30d64e1f73c4f72db75186663e5eb"
+  }
+  rev "1da8f0e1dddaf8625829e7ecca7fce93eb685c03" {
+    commit = "1da8f0e1dddaf8625829e7ecca7fce93eb685c03"
+    tree   = "98e20e0842a09788ee63232b8975ae7a6c20228b"
+  }
+  rev "20478c4d3abcd0aa8a1d9ace9c76ea3a2e04cb5e" {
+    commit = "20478c4d3abcd0aa8a1d9ace9c76ea3a2e04cb5e"
+    tree   = "4a50fd59cb1b0d2454ac46df945204f4d4db7068"
+  }
+  rev "21d93c140d0a97af5f0c59e660cf04bd417fd424" {
+    commit = "21d93c140d0a97af5f0c59e660cf04bd417fd424"
+    tree   = "89c4e2098c9dc57b19d1a4829be1920da5b34caf"
+  }
+  rev "22d33baca2c0c639cfd45c48e99803e56c3efa74" {
+    commit = "22d33baca2c0c639cfd45c48e99803e56c3efa74"
+    tree   = "9e473813822a99f592faca318b0e5fc373fdc537"
+  }
+  rev "22dd9c2730dc1124b9d0ac15fff223d0b8d9020b" {
+    commit = "22dd9c2730dc1124b9d0ac15fff223d0b8d9020b"
+    tree   = "af860a48c717a73f704acc98004c66de61391faa"
+  }
+  rev "25373b6c6cc2068e3914fa906d3240088f7af157" {
+    commit = "25373b6c6cc2068e3914fa906d3240088f7af157"
+    tree   = "87c1a0417d07bd008b6fb4e397b74797e6563e05"
+  }
+  rev "25ebed2f8ca6d747d63f2be9ede023c561851ac8" {
+    commit = "25ebed2f8ca6d747d63f2be9ede023c561851ac8"
+    tree   = "2ee3174efe857c1a952d47faf4cf12d87769ae7a"
+  }
+  rev "270a5da495d24e947a71e2fa0c56635f4fad2dc3" {
+    commit = "270a5da495d24e947a71e2fa0c56635f4fad2dc3"
+    tree   = "846c2502c186db0749b0198fba6e79a74de64a8b"
+  }
+  rev "296f927f2493908984707354e3cc5d7b2e41650b" {
+    commit = "296f927f2493908984707354e3cc5d7b2e41650b"
+    tree   = "c6c6fa3eded30a0d9e2326d758960f22d29d7bb2"
+  }
+  rev "299ebb62b269ce167eb1c71b5e39a1dc1f65ce1c" {
+    commit = "299ebb62b269ce167eb1c71b5e39a1dc1f65ce1c"
+    tree   = "35e7824b29c1e681ab844fab8d5a8ff7393fcb03"
+  }
+  rev "2a0309a646b1ed83a0c40974e08c8dc628726d3c" {
+    commit = "2a0309a646b1ed83a0c40974e08c8dc628726d3c"
+    tree   = "e008f8339febed85a2e4f9d86950f794c5ee0110"
+  }
+  rev "2a052011ca473a9dc8160f3daa1f5f63a2ad1fe3" {
+    commit = "2a052011ca473a9dc8160f3daa1f5f63a2ad1fe3"
+    tree   = "8a1f966d778eb83e29994b0184a0bb0ee15e4d1d"
+  }
+  rev "2b04c209ee98174f29f1fc98f0dc3222d652a7bd" {
+    commit = "2b04c209ee98174f29f1fc98f0dc3222d652a7bd"
+    tree   = "bc7357d4189fff384205779ba7ece7d975afaf16"
+  }
+  rev "2deb029d115dadd012ce5ea70487a207cb025493" {
+    commit = "2deb029d115dadd012ce5ea70487a207cb025493"
+    tree   = "5ad2845a97c3ef58dcbd4feba36072999fba6af3"
+  }
+  rev "2f1928354903ae0c6edfe76cc90081eb513ead2c" {
+    commit = "2f1928354903ae0c6edfe76cc90081eb513ead2c"
+    tree   = "e80d8de3fdeabc7b3ea77a6ca0a00c8ed7a20e17"
+  }
+  rev "2f385183f35497e030ef22c9820d83b83bc4f6db" {
+    commit = "2f385183f35497e030ef22c9820d83b83bc4f6db"
+    tree   = "ebd6ec6723a9e89bbe1406b7ae7cdfd6fe0770a5"
+  }
+  rev "3014c920dae5a2360b9b4141395522cc52b59193" {
+    commit = "3014c920dae5a2360b9b4141395522cc52b59193"
+    tree   = "8df9fa95d733784919ba1aebb1cd4c20476d6103"
+  }
+  rev "30172b4947c52890b808c6da3a6c7580f55cbb74" {
+    commit = "30172b4947c52890b808c6da3a6c7580f55cbb74"
+    tree   = "e2af31ebd297d59329a4c0153be27cfab18231ac"
+  }
+  rev "3092375e274e9e003961e600e10a6192d33ceaa0" {
+    commit = "3092375e274e9e003961e600e10a6192d33ceaa0"
+    tree   = "e3239bd8c51c69a610653df7450e5c60be1e3e0b"
+  }
+  rev "310aca88c984983189a57f1b72e3b1dde89fb92f" {
+    commit = "310aca88c984983189a57f1b72e3b1dde89fb92f"
+    tree   = "3030700c6952caafa3ce8eb11acb025e0be9b048"
+  }
+  rev "3257d449fa0fd3e05aa20cc8c5fff79ad101984f" {
+    commit = "3257d449fa0fd3e05aa20cc8c5fff79ad101984f"
+    tree   = "eb618efa054bcfe94fc71c7ee2d801e862b212f2"
+  }
+  rev "333681408feabb97193880303b23f6571ba39045" {
+    commit = "333681408feabb97193880303b23f6571ba39045"
+    tree   = "333115062a56e208920644cc41df0799112de7d0"
+  }
+  rev "3476ed0809ec91a3457da0cb90543133a4f4b519" {
+    commit = "3476ed0809ec91a3457da0cb90543133a4f4b519"
+    tree   = "201456eca6e2f524a78d36e2edec9db701c3e5f0"
+  }
+  rev "35fad35a485eac9195c510731ba4a9d297dfd963" {
+    commit = "35fad35a485eac9195c510731ba4a9d297dfd963"
+    tree   = "1b6f4a7e9d76680e784fa4d00196bcc9e5e2102e"
+  }
+  rev "36fb68f94792a8cec8df5b58bab7ab4d4d6158b4" {
+    commit = "36fb68f94792a8cec8df5b58bab7ab4d4d6158b4"
+    tree   = "0ffc9c46f4ca01e4917a3f742c391bf795882fca"
+  }
+  rev "379da6dcb5f5d062d0452b2fc23291e5113dcf04" {
+    commit = "379da6dcb5f5d062d0452b2fc23291e5113dcf04"
+    tree   = "a1a776c6b00eab4129b14b8c478d29da9163f538"
+  }
+  rev "388596c91437a51d428a447594e9faec340c29b2" {
+    commit = "388596c91437a51d428a447594e9faec340c29b2"
+    tree   = "dbe2fa038fd7b4d4e5fab790ab572f9b383ab93f"
+  }
+  rev "3a1e6481586ed7f079275b5d5072a6e246af691e" {
+    commit = "3a1e6481586ed7f079275b5d5072a6e246af691e"
+    tree   = "5ab5f3850cd6bf03f967634af6da8bb88a6c6209"
+  }
+  rev "3a243095e5e7b655b63ab08fbd5936cb40850415" {
+    commit = "3a243095e5e7b655b63ab08fbd5936cb40850415"
+    tree   = "a0c5fa1369e565d902aeb146abf6399d649e70fe"
+  }
+  rev "3b61cb450d899dc423feb264c297d4d18d701678" {
+    commit = "3b61cb450d899dc423feb264c297d4d18d701678"
+    tree   = "6fe1460691ebed47e12b313b3ced37a18c79b2c4"
+  }
+  rev "3cd91dc9555e6f10e55f23d37782c65b0366f7cf" {
+    commit = "3cd91dc9555e6f10e55f23d37782c65b0366f7cf"
+    tree   = "76560b37af2f9d64bf0c7ff61d87e03cddbc7f47"
+  }
+  rev "3cdfe1f38b2c07a10a1681cd2d60c3bea1bae2f0" {
+    commit = "3cdfe1f38b2c07a10a1681cd2d60c3bea1bae2f0"
+    tree   = "5c1dcec8121f40c14c0fa1d00a8296cb95afd385"
+  }
+  rev "3d925165f2b18379640a63fbb42de95440d63b64" {
+    commit = "3d925165f2b18379640a63fbb42de95440d63b64"
+    tree   = "8b37b33f3bc3eec97399c7267a6803da6292fa84"
+  }
+  rev "3e1c76cf3a87854396d9e86a56a335e7d750c85f" {
+    commit = "3e1c76cf3a87854396d9e86a56a335e7d750c85f"
+    tree   = "c30f8df0d5f264d7fea15be352b852c736b1ac4f"
+  }
+  rev "4a18fd14ba4a349291c798a16bf62fa8a9af0b6b" {
+    commit = "4a18fd14ba4a349291c798a16bf62fa8a9af0b6b"
+    tree   = "272dcae11bc868bdc3723de6e12ce1fcc481a0e3"
+  }
+  rev "4c822298981a8f7521492075ff72659985fc4c3f" {
+    commit = "4c822298981a8f7521492075ff72659985fc4c3f"
+    tree   = "ad04ec7aa6a23ee1d4b8e86315775e1a5f5001a9"
+  }
+  rev "4ce64e2df48649c4873f828b8bf71790aa1e56ee" {
+    commit = "4ce64e2df48649c4873f828b8bf71790aa1e56ee"
+    tree   = "28d0b0547179bf129722fd7b3d131f67d20d4ae2"
+  }
+  rev "4fb56914c5f27ef062e10d44a0f79c6ceab382f9" {
+    commit = "4fb56914c5f27ef062e10d44a0f79c6ceab382f9"
+    tree   = "bfe62ede4c973abe2a81f262a21abb99a6736478"
+  }
+  rev "51c31bc10ca7c48b580cd58fcd741ba4d6db4447" {
+    commit = "51c31bc10ca7c48b580cd58fcd741ba4d6db4447"
+    tree   = "95f07c6fe1853ad4d1aa8e1e1c08f77803922278"
+  }
+  rev "51e971d39e1272f1c5b070a5da6b38ccfa92fc14" {
+    commit = "51e971d39e1272f1c5b070a5da6b38ccfa92fc14"
+    tree   = "a36bd13c5e639e426efc22c4ada9349ab3c9a797"
+  }
+  rev "51f8aa90ad409cc77bfab208be7f5907bf7d5330" {
+    commit = "51f8aa90ad409cc77bfab208be7f5907bf7d5330"
+    tree   = "d3dbdcbbdb52b10334a554a86db6862a10f6d9c9"
+  }
+  rev "526078a96c52af678a1ddbdc3ecf78265e358f2b" {
+    commit = "526078a96c52af678a1ddbdc3ecf78265e358f2b"
+    tree   = "9e5aadefd1138d2a15ee60f45ee304e0d8a08701"
+  }
+  rev "54600709b6d419fb243ce718a48ab7d40f5c3eb7" {
+    commit = "54600709b6d419fb243ce718a48ab7d40f5c3eb7"
+    tree   = "3e1d9592e4b15f3873191dd49da6861268a0d047"
+  }
+  rev "58eee5f2e05b74eb2cb1a3bbda9c04df4805e4cc" {
+    commit = "58eee5f2e05b74eb2cb1a3bbda9c04df4805e4cc"
+    tree   = "385f4c824c98b9921e99c459136881dc48d2b3c6"
+  }
+  rev "5b8a1fde84224e24ec121e0dc149d775330d911b" {
+    commit = "5b8a1fde84224e24ec121e0dc149d775330d911b"
+    tree   = "8207e80175667ad38352017ceefbeb3b53ed07bc"
+  }
+  rev "5c04bb8b863bfdef8122b193631479315cc764f5" {
+    commit = "5c04bb8b863bfdef8122b193631479315cc764f5"
+    tree   = "2e87d4dab789273226e9f84067c30574653334f6"
+  }
+  rev "5fc5ce0fe45f974fc8840175e8321652238400f0" {
+    commit = "5fc5ce0fe45f974fc8840175e8321652238400f0"
+    tree   = "1e51c1cd71c7250a1bfbe5c4f867749d57155617"
+  }
+  rev "61b8cea3b42feab021d506e9143551de18f9165c" {
+    commit = "61b8cea3b42feab021d506e9143551de18f9165c"
+    tree   = "701c6762c394690e280bef445e6a1bdc7ad8d078"
+  }
+  rev "6368e777a8ead7fb62054d3779c6237361ec0d86" {
+    commit = "6368e777a8ead7fb62054d3779c6237361ec0d86"
+    tree   = "d7239ed1bd2be6418ad72bdfdc15bf0b81b05b08"
+  }
+  rev "63d635d17962377df089cdc9d4a2684f0b007208" {
+    commit = "63d635d17962377df089cdc9d4a2684f0b007208"
+    tree   = "fc67bd8899481dc3189acbebe61a6c3629625be5"
+  }
+  rev "64172a976c8d975b3aec946f1675716d2532d94f" {
+    commit = "64172a976c8d975b3aec946f1675716d2532d94f"
+    tree   = "11aa699af68e523c9fef83a0627022d6128a6834"
+  }
+  rev "660470e5a36b8e52083615ad7c85e9b4fd4c72ce" {
+    commit = "660470e5a36b8e52083615ad7c85e9b4fd4c72ce"
+    tree   = "950ae6c5d7d6b5a5aaa76fb2b27bb180a7bb395e"
+  }
+  rev "67abdbb42fdbb59c274130368981c0d0ac3539e3" {
+    commit = "67abdbb42fdbb59c274130368981c0d0ac3539e3"
+    tree   = "01db7691253fec9c502a7e16ae96628e83b0e755"
+  }
+  rev "67da5720d4ed2aa1f615ec812031f4f3753b3f62" {
+    commit = "67da5720d4ed2aa1f615ec812031f4f3753b3f62"
+    tree   = "823a8cbf906f99f3eb0a023b872c8417cb9a1913"
+  }
+  rev "6a11fdfbb8d6701c7ad38648aead23d8cbe6aac5" {
+    commit = "6a11fdfbb8d6701c7ad38648aead23d8cbe6aac5"
+    tree   = "d986eecae7ac8fb2dd3fb46daf45b971867dbc21"
+  }
+  rev "6a417b8600d4d1e57698a91b71a38446e8fc5c45" {
+    commit = "6a417b8600d4d1e57698a91b71a38446e8fc5c45"
+    tree   = "0976fd8b16611dc015ad5f84bff9b2292b08dc58"
+  }
+  rev "6ce01f30667bbae33f112152e07a3b66b841078f" {
+    commit = "6ce01f30667bbae33f112152e07a3b66b841078f"
+    tree   = "3a82da21e6423f5d02615ddf406e29cab1076595"
+  }
+  rev "6d0734c562e759fdb7076d762222b3881e62ab1f" {
+    commit = "6d0734c562e759fdb7076d762222b3881e62ab1f"
+    tree   = "2bddc5e21252db4a05e82e66aa0cbab58eaa3a08"
+  }
+  rev "6d646d08a2e0e73e83e313a5ae470c1f9e4f200e" {
+    commit = "6d646d08a2e0e73e83e313a5ae470c1f9e4f200e"
+    tree   = "7d1229092a5c6f3e157b27e5d6619db3d06da49f"
+  }
+  rev "6d917d0eebd03990edf2443780a5f2506026ea78" {
+    commit = "6d917d0eebd03990edf2443780a5f2506026ea78"
+    tree   = "4bc3ae74a862ece1351e0770b77da56f02a0558d"
+  }
+  rev "6dd55af6c9dde9174e0616739d783133f5e45d42" {
+    commit = "6dd55af6c9dde9174e0616739d783133f5e45d42"
+    tree   = "fd337ef58acbd2b86dca73211cedf5cee8d878b0"
+  }
+  rev "6dd94dbe94c1820a1e224cba65efcf0befa97995" {
+    commit = "6dd94dbe94c1820a1e224cba65efcf0befa97995"
+    tree   = "5c591e2dc7170d7cce9bb0585dae2ca06ec0770b"
+  }
+  rev "6e36f4fa6ce64619b9ea94c88a157f5783a63a65" {
+    commit = "6e36f4fa6ce64619b9ea94c88a157f5783a63a65"
+    tree   = "5ead3ba004321e90df25d07ccac4582e5768fbdc"
+  }
+  rev "70363bccfac1a6a0818ea577ad9cf8123a0ec3ae" {
+    commit = "70363bccfac1a6a0818ea577ad9cf8123a0ec3ae"
+    tree   = "1aa3b59672da5dac412c30cd98ec0c72de3e5c9b"
+  }
+  rev "70b808fe1a63322bc6bf5f46a91981a8f6b8af00" {
+    commit = "70b808fe1a63322bc6bf5f46a91981a8f6b8af00"
+    tree   = "ec7d55092053f22afd7cdf6d73ae0ed8e396a944"
+  }
+  rev "7206ce4ce112ed117796a59045c968a6d353f691" {
+    commit = "7206ce4ce112ed117796a59045c968a6d353f691"
+    tree   = "8262607c9d40c00c831238abf3f61d2cf9ca046d"
+  }
+  rev "733e7c9e95f5b066ac420b00701eef7ea164a79e" {
+    commit = "733e7c9e95f5b066ac420b00701eef7ea164a79e"
+    tree   = "274ab06aeecb134d2e316560d1f627027e16e788"
+  }
+  rev "7661e92ef85e552936195ae4b803e292b9a96776" {
+    commit = "7661e92ef85e552936195ae4b803e292b9a96776"
+    tree   = "4a0afb1be795d5dfd09059fb0276dc09b19cad68"
+  }
+  rev "76b494444fd864ffc53a623420668d1865c804b9" {
+    commit = "76b494444fd864ffc53a623420668d1865c804b9"
+    tree   = "9cd1ad895f76828519b050c714cf482fe08890b4"
+  }
+  rev "7a7929abe8e2fd6a4688487c471a1ee1fde0edd2" {
+    commit = "7a7929abe8e2fd6a4688487c471a1ee1fde0edd2"
+    tree   = "18df11be6ea65aa8a7e88cd2c2e2cf9c27898ddb"
+  }
+  rev "7c01f706418d593b3cf23d2ec9110dca7151c539" {
+    commit = "7c01f706418d593b3cf23d2ec9110dca7151c539"
+    tree   = "ed794c71da40248dc916a79c7963e8bb3a1a3dab"
+  }
+  rev "7d94577138e3d4c7bcfd781337ee1e5a2befa685" {
+    commit = "7d94577138e3d4c7bcfd781337ee1e5a2befa685"
+    tree   = "8fd5a6d80a996b5c3587a946a9fa7f4a179de025"
+  }
+  rev "802329dee9e5b70c0c73df93c9db1ecdc4632664" {
+    commit = "802329dee9e5b70c0c73df93c9db1ecdc4632664"
+    tree   = "64d70855198ebbe32883d0879663bd4e0d51cee7"
+  }
+  rev "80aa7e91fcd547a7a1396f71b9bdce18e5c92245" {
+    commit = "80aa7e91fcd547a7a1396f71b9bdce18e5c92245"
+    tree   = "6684ad664a148c71ec5f1c3557089103688bb684"
+  }
+  rev "83450458339b07765b0e72a822e5fe93eeaf5258" {
+    commit = "83450458339b07765b0e72a822e5fe93eeaf5258"
+    tree   = "35175bfce8171bcef9dfbc08dce01f0491b42ed1"
+  }
+  rev "886936837ca89e5645bc1f71cc0e1492b65b1590" {
+    commit = "886936837ca89e5645bc1f71cc0e1492b65b1590"
+    tree   = "acc414e211ded0a848beda21db96d07b6d8f4cdc"
+  }
+  rev "88f6ba3281f727d5641d362476ae68562b666081" {
+    commit = "88f6ba3281f727d5641d362476ae68562b666081"
+    tree   = "601a8b9f41361ce5a9f1a647f20878e228e6e1cb"
+  }
+  rev "88faa466d788e25082c02dc9688931d7976361f9" {
+    commit = "88faa466d788e25082c02dc9688931d7976361f9"
+    tree   = "9c2c0d79aa005e9345eb39c6647e7f0b32397518"
+  }
+  rev "8936316d587ca0afb5ef058584c407d404c0ffb0" {
+    commit = "8936316d587ca0afb5ef058584c407d404c0ffb0"
+    tree   = "82c73c8c6dc0840fd69d174a995ec4e87416f7a4"
+  }
+  rev "89a84b0bb7b30706a02836234a94493ea8f780bf" {
+    commit = "89a84b0bb7b30706a02836234a94493ea8f780bf"
+    tree   = "ec9d38438131fc2e1c8e88626dc65aa44f6acbf4"
+  }
+  rev "89ac266b262f08d25ebf25fc66122d1b2367ae64" {
+    commit = "89ac266b262f08d25ebf25fc66122d1b2367ae64"
+    tree   = "34219e29090356e2f5743ec7fa974abcb665220f"
+  }
+  rev "8a4e5c5f3c1d39e924e48a87c9cc6cf382aa3532" {
+    commit = "8a4e5c5f3c1d39e924e48a87c9cc6cf382aa3532"
+    tree   = "f8d67446dc208b04c98352a80c1c874cf881ee5f"
+  }
+  rev "8aa1485fcff7be3e42300c0615ee0f3f3cbce9a8" {
+    commit = "8aa1485fcff7be3e42300c0615ee0f3f3cbce9a8"
+    tree   = "c04c7d90651f5a7bce49e3b09231ae8bc8a5e63b"
+  }
+  rev "8bb43b9c9ee878e07038d3f36aaf279ffb2fabab" {
+    commit = "8bb43b9c9ee878e07038d3f36aaf279ffb2fabab"
+    tree   = "2e6e15f96e7426c3306bc5e239c739e0fbac8590"
+  }
+  rev "8bc68e198c4c90ddc2e54fa76eb81c2c714bb1cd" {
+    commit = "8bc68e198c4c90ddc2e54fa76eb81c2c714bb1cd"
+    tree   = "36b69072a6a9224301f654003d4c315f28fc535a"
+  }
+  rev "8c1e77fb585c4f42783a3d88c1efc7c9e15fd89f" {
+    commit = "8c1e77fb585c4f42783a3d88c1efc7c9e15fd89f"
+    tree   = "890ed6e0304991c40b7bc226deaac1b828027bdc"
+  }
+  rev "8d59dbb00044a588cab96bcdc028006ed922eb06" {
+    commit = "8d59dbb00044a588cab96bcdc028006ed922eb06"
+    tree   = "49b05361f360b79ba106d427029fa0d29b7016ae"
+  }
+  rev "8d75fe48ca5f46b7af0f5201d8500b9604eed769" {
+    commit = "8d75fe48ca5f46b7af0f5201d8500b9604eed769"
+    tree   = "4fee6413bb9035ff6b6c3bcfaea610aae2a9f1b0"
+  }
+  rev "90f1e55421f1b61394ba25abe34bf5abd82a71af" {
+    commit = "90f1e55421f1b61394ba25abe34bf5abd82a71af"
+    tree   = "120a6e5d1110da5d22d28f8b140ec85795c7f483"
+  }
+  rev "92b0ce2ac75e251fe683f5b720f07001782054ff" {
+    commit = "92b0ce2ac75e251fe683f5b720f07001782054ff"
+    tree   = "1a76ca77b8bae31a3ccb2500e35ab8cd892345f1"
+  }
+  rev "9323a3153b20d4a2ca7ac04a2784609d6ce656e0" {
+    commit = "9323a3153b20d4a2ca7ac04a2784609d6ce656e0"
+    tree   = "5164881a8ab1eeb6b894c6c3277be8f3ac21a3df"
+  }
+  rev "93e5f3c5fb4a4bbd49610efb96aad30df95fca66" {
+    commit = "93e5f3c5fb4a4bbd49610efb96aad30df95fca66"
+    tree   = "0c4a984b1fbb53fbf8be94c549ac5d7798f67675"
+  }
+  rev "9474e89ba4ecae253b585eb6b3e1d85f4e108f01" {
+    commit = "9474e89ba4ecae253b585eb6b3e1d85f4e108f01"
+    tree   = "2c524c05c45a24c48474b2c8211aaef49e84247c"
+  }
+  rev "95a178f86120f42d183b3af5ee1ce58ee05c8889" {
+    commit = "95a178f86120f42d183b3af5ee1ce58ee05c8889"
+    tree   = "5453f22a846d535439822a601a13d1bee1bff4fc"
+  }
+  rev "95baec828f3ee046074dace1d88202a920b7dc15" {
+    commit = "95baec828f3ee046074dace1d88202a920b7dc15"
+    tree   = "7f50044e74b32d6a2cda5517b24a26d925690732"
+  }
+  rev "98f47f2a4032f8c395268de80858c64ffcfc60fa" {
+    commit = "98f47f2a4032f8c395268de80858c64ffcfc60fa"
+    tree   = "63a0ddc3073e8a1511fb5a87fb88ab7e45fed15d"
+  }
+  rev "99abb8b650c66664cdc84d815b7f306f33bd9881" {
+    commit = "99abb8b650c66664cdc84d815b7f306f33bd9881"
+    tree   = "79fb4cc3e5bd795b6b3a429a31bfd3ccdd51a340"
+  }
+  rev "9a3b88328f7e434cac35b90ee463de6689f9a833" {
+    commit = "9a3b88328f7e434cac35b90ee463de6689f9a833"
+    tree   = "9c221c6887e8429d62aee3cc04bdf42e95445619"
+  }
+  rev "9badee53decb3d432dc805336abfb0eb81dfb48f" {
+    commit = "9badee53decb3d432dc805336abfb0eb81dfb48f"
+    tree   = "3901442d79bd641c3cb1ce383644205eaa7c0c27"
+  }
+  rev "9bde5ba12709ea0fe9e1a1eeee1e8d7b4c7ea668" {
+    commit = "9bde5ba12709ea0fe9e1a1eeee1e8d7b4c7ea668"
+    tree   = "646781e46cc149f8206664ff991efcb87b82284e"
+  }
+  rev "9d72daf4ced05a5fec1ad8ea2914a39296f402da" {
+    commit = "9d72daf4ced05a5fec1ad8ea2914a39296f402da"
+    tree   = "a2647d915114c8fd00f1a3a6f6920709e2b5f460"
+  }
+  rev "9ed82e7074a18e25680ab106fc846364ad97bc00" {
+    commit = "9ed82e7074a18e25680ab106fc846364ad97bc00"
+    tree   = "f380a419f7c7cec486e3345c619259fdde31027b"
+  }
+  rev "9f1710f1ace3535920c0bb6d4cc329c36289080e" {
+    commit = "9f1710f1ace3535920c0bb6d4cc329c36289080e"
+    tree   = "b9b6e82ed55c314e7f2316cc56b1ed1d59c42153"
+  }
+  rev "a32237665df876fcb51196dc209e8aff9fd89d29" {
+    commit = "a32237665df876fcb51196dc209e8aff9fd89d29"
+    tree   = "eb898119feb5ba5dda926340b717149bb67878f2"
+  }
+  rev "a4d577b37944cbfa1bc62e4869667d1e2739d62a" {
+    commit = "a4d577b37944cbfa1bc62e4869667d1e2739d62a"
+    tree   = "878b26798d83ce5056fc360acf4db8eef6d16471"
+  }
+  rev "a6d795d593046abd490b16349bcd9b40feedd334" {
+    commit = "a6d795d593046abd490b16349bcd9b40feedd334"
+    tree   = "538de5cf0baeba11db7b531c551d033a66cb702a"
+  }
+  rev "a732900efc4eb0d4393e3885d5df8ef3516d4834" {
+    commit = "a732900efc4eb0d4393e3885d5df8ef3516d4834"
+    tree   = "66259629fe17a5aab9cb5b6071c53387b9062e1b"
+  }
+  rev "a869baca73eb90ae7bd18402915dc4bfc36cf06b" {
+    commit = "a869baca73eb90ae7bd18402915dc4bfc36cf06b"
+    tree   = "fe497b2009cb215c1a976e7d40eac15558fba1d1"
+  }
+  rev "ac45c44d98e77f30e47b8fb69134f4635183070d" {
+    commit = "ac45c44d98e77f30e47b8fb69134f4635183070d"
+    tree   = "284420e0329068ed013bd12be16ade6466050b33"
+  }
+  rev "acaea3bb07883c80b71643ebee1cd08d555797bc" {
+    commit = "acaea3bb07883c80b71643ebee1cd08d555797bc"
+    tree   = "5c34c1519aff6fd06b684564635b97d632e15ca2"
+  }
+  rev "ad8d696a99ca1eee19f1404e16e8e82df592ff85" {
+    commit = "ad8d696a99ca1eee19f1404e16e8e82df592ff85"
+    tree   = "5c507e21251acf10dcd2008fd322e546bc410c0d"
+  }
+  rev "aea94362c9bdd08ed2b346701bdc09d278e85f66" {
+    commit = "aea94362c9bdd08ed2b346701bdc09d278e85f66"
+    tree   = "e63fdec0986a6917df24404a5f324bc48992ecb6"
+  }
+  rev "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6" {
+    commit = "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6"
+    tree   = "360a7a7daca1b2bbc60e5403a0ef5d43f5fc16dd"
+  }
+  rev "b10e51989551cd80dd74079429ccf91f0807bd92" {
+    commit = "b10e51989551cd80dd74079429ccf91f0807bd92"
+    tree   = "5b3524bb61a7a2769e6e9df6da1a6b270b52e23d"
+  }
+  rev "b2e0ad3b598ed0e022cdbd678a20821d411873c2" {
+    commit = "b2e0ad3b598ed0e022cdbd678a20821d411873c2"
+    tree   = "166ad99052639fa6ac2f206b79321c4545b2c856"
+  }
+  rev "b55ed6ef8ab0dce7fb0f79ff292dafdb4d22610c" {
+    commit = "b55ed6ef8ab0dce7fb0f79ff292dafdb4d22610c"
+    tree   = "601d1b83016db18c19078f23a3a29c7d8ac8a5b9"
+  }
+  rev "b56b6ca0d650c653c80ec113e27d6a8e640a4b2f" {
+    commit = "b56b6ca0d650c653c80ec113e27d6a8e640a4b2f"
+    tree   = "1dce8544742ebd662bc3e03b9f16966dd653478a"
+  }
+  rev "b690e34824fd5a5c4054a0c0468ebfb6aa1dd215" {
+    commit = "b690e34824fd5a5c4054a0c0468ebfb6aa1dd215"
+    tree   = "999022a3b94e449524f493f2c4317627fa32b526"
+  }
+  rev "b6d103542c654fb63013a1e45a586d654ae36a2a" {
+    commit = "b6d103542c654fb63013a1e45a586d654ae36a2a"
+    tree   = "e110aadb93c480c1e1ecc46c51c1e6a4718328b1"
+  }
+  rev "baeded25699f9f4851843306f27f685c4d4ee7c5" {
+    commit = "baeded25699f9f4851843306f27f685c4d4ee7c5"
+    tree   = "cc9d21e63590e0680c19ca4c960709a421e4efc6"
+  }
+  rev "bc7c4d206bbfb56b06d218b6c2971e8ca191db36" {
+    commit = "bc7c4d206bbfb56b06d218b6c2971e8ca191db36"
+    tree   = "67426038887c8948265ad620a8024a6999e0aac7"
+  }
+  rev "bc8a8ce5ec374dd18e86f59be7cb0057a4b21992" {
+    commit = "bc8a8ce5ec374dd18e86f59be7cb0057a4b21992"
+    tree   = "8e5ee137aa8876a08a70821c57bb3d2893e56b93"
+  }
+  rev "bd43973522ea17be50e10fbb222a22f673c8067e" {
+    commit = "bd43973522ea17be50e10fbb222a22f673c8067e"
+    tree   = "dc896d7979de9bba92f8d93fd7a70d4122dbc8f8"
+  }
+  rev "bd6028d6b0bbc0c569ece0535067081c5e8bdc14" {
+    commit = "bd6028d6b0bbc0c569ece0535067081c5e8bdc14"
+    tree   = "9b9fc69be4dd5700b28af6ad367eaa109168a3d5"
+  }
+  rev "beebf4742af80296d3c3a657c66d512615c550c1" {
+    commit = "beebf4742af80296d3c3a657c66d512615c550c1"
+    tree   = "0117e2624cfbda8a3536d233f4e93a8e5d7cac7c"
+  }
+  rev "bfdb1ba5c3fb14387c69acb1f5067102d8028e56" {
+    commit = "bfdb1ba5c3fb14387c69acb1f5067102d8028e56"
+    tree   = "2d83f1477c303ec61fc985eec107e76153c876d9"
+  }
+  rev "c0569dbc82b5e945a77878190114d1b68027828b" {
+    commit = "c0569dbc82b5e945a77878190114d1b68027828b"
+    tree   = "25866b7d6debcbefdc9bcecdbb3fbdbd5cbc23b8"
+  }
+  rev "c34eeec58d3a94437c5311e256f8ba21d1912a39" {
+    commit = "c34eeec58d3a94437c5311e256f8ba21d1912a39"
+    tree   = "1da71243a7384afd2350e2654ec755d6e5a68c39"
+  }
+  rev "c45f3c3ab60f4bf4eaab791a76028b8b07ffe9bd" {
+    commit = "c45f3c3ab60f4bf4eaab791a76028b8b07ffe9bd"
+    tree   = "c38e567db5a94b16e976cbb298fcf79df92b4638"
+  }
+  rev "c8d70e2437feecdb3762ce17298df33439ae1bd1" {
+    commit = "c8d70e2437feecdb3762ce17298df33439ae1bd1"
+    tree   = "8c1aa9266c428d3e6509f01e0fc3a963eacf64e2"
+  }
+  rev "ca7a2d5f28eac9621474563cdda0e08596222755" {
+    commit = "ca7a2d5f28eac9621474563cdda0e08596222755"
+    tree   = "87214e941df4c0ac3685d8febd128a76dc4be679"
+  }
+  rev "cc466a32903d53d0ceca459b766d74ad668c8f87" {
+    commit = "cc466a32903d53d0ceca459b766d74ad668c8f87"
+    tree   = "421ed21e4e18321d985e5a93f381a6773e90b159"
+  }
+  rev "ccf02fcbaebb1a5b59dfc6c7cb64aa7cc489f04c" {
+    commit = "ccf02fcbaebb1a5b59dfc6c7cb64aa7cc489f04c"
+    tree   = "d7e14abc5ed9b0f69c9655903861f8dd105a89aa"
+  }
+  rev "ce6bf3a2cff4860c5661cac2280e0a28bedb6440" {
+    commit = "ce6bf3a2cff4860c5661cac2280e0a28bedb6440"
+    tree   = "ee05770e7ec102feddb7c6cbad3b3bb98a1baa13"
+  }
+  rev "cf2f084d56a1293cb08da2393984cdc7685ac019" {
+    commit = "cf2f084d56a1293cb08da2393984cdc7685ac019"
+    tree   = "0730e59e4d4e17cdb8e930b366ec100774177ac6"
+  }
+  rev "d263bd9df7b2f5586910e5d006a11ff11ba7c310" {
+    commit = "d263bd9df7b2f5586910e5d006a11ff11ba7c310"
+    tree   = "51a428b5a1321673c8efac14195a9bdaf7edf6e3"
+  }
+  rev "d3ea50113c08bdd3c5cfda42ec6ecbc72328d7d1" {
+    commit = "d3ea50113c08bdd3c5cfda42ec6ecbc72328d7d1"
+    tree   = "bc4a77a6c1e92e5a65ec3cc3ee55a68f358c02b8"
+  }
+  rev "d4bc1a4d248a5d23e1f731ecb53511a9a54f5dfc" {
+    commit = "d4bc1a4d248a5d23e1f731ecb53511a9a54f5dfc"
+    tree   = "04cdf1819da1bcefa4dbfbbcb9ee29c6f99f652b"
+  }
+  rev "d55e446d1320d0f5f22bc3584f81f18d7924f166" {
+    commit = "d55e446d1320d0f5f22bc3584f81f18d7924f166"
+    tree   = "87d63fb0e52f9df8274953b3024409bdf27ba588"
+  }
+  rev "d6664664b442cb236f8541a126e4076a5e12c56d" {
+    commit = "d6664664b442cb236f8541a126e4076a5e12c56d"
+    tree   = "4f09080eb79a6e3687c77d5f85ba82732ce441af"
+  }
+  rev "d7740ea4dcee4ab75d7d6eef723f33cae957b288" {
+    commit = "d7740ea4dcee4ab75d7d6eef723f33cae957b288"
+    tree   = "7f3f2a2af323349dcb07d9f1783415eff1cb0f95"
+  }
+  rev "dae68969774e41b93b01cd31171ca033a92b574a" {
+    commit = "dae68969774e41b93b01cd31171ca033a92b574a"
+    tree   = "90a8cd510e311175283e534cc47e23c3731e806c"
+  }
+  rev "dcc6cfb991cd76369aad96e04424f29c8fecdbd8" {
+    commit = "dcc6cfb991cd76369aad96e04424f29c8fecdbd8"
+    tree   = "7b866cef20eaf9ccbb75e9c56d060b6102f4ff78"
+  }
+  rev "dd2a6a82e3f41b4673b1dbb24b2e99230ea96981" {
+    commit = "dd2a6a82e3f41b4673b1dbb24b2e99230ea96981"
+    tree   = "bb2d08ef4379af997385dfd429bbb5e6e11c07f4"
+  }
+  rev "dd572c0ab3effa539b74f9a1288bb61ce83ada76" {
+    commit = "dd572c0ab3effa539b74f9a1288bb61ce83ada76"
+    tree   = "b3276f328a13b5c60e566d6eaed157a9d2607569"
+  }
+  rev "e206b5433109d298e53451015465b2bf8f03ef0a" {
+    commit = "e206b5433109d298e53451015465b2bf8f03ef0a"
+    tree   = "b0095275197e570fdb37f64c7c072eecf9806b9e"
+  }
+  rev "e3580537a41a46b0f3cd750b86b633c1857a8c90" {
+    commit = "e3580537a41a46b0f3cd750b86b633c1857a8c90"
+    tree   = "3bf92347741e8dc14f0ebbb4d17b5c6a944a58ab"
+  }
+  rev "e493e48524e9e78ab33eafec6461b3940e361189" {
+    commit = "e493e48524e9e78ab33eafec6461b3940e361189"
+    tree   = "d78df7e13dc119d4cdb2f4d1d5692ec6bfe3c7a5"
+  }
+  rev "e642ec962cf2283f9aa44492727e6efc17a32129" {
+    commit = "e642ec962cf2283f9aa44492727e6efc17a32129"
+    tree   = "ede8bd1789aa1963ee1bebcda3ce90e909189e33"
+  }
+  rev "e7523c2e031bc96740723ab63833d1cf94229ab4" {
+    commit = "e7523c2e031bc96740723ab63833d1cf94229ab4"
+    tree   = "cdc27c3e60fd5fb354391997a5338464962e6425"
+  }
+  rev "e7b204268132cb775c139574c1ff4ad7e15c8f66" {
+    commit = "e7b204268132cb775c139574c1ff4ad7e15c8f66"
+    tree   = "b304925e2757bda7a0844ac868084caff167a341"
+  }
+  rev "eb5741ad422f04d0bac60c9b6c07183e0431ce8c" {
+    commit = "eb5741ad422f04d0bac60c9b6c07183e0431ce8c"
+    tree   = "9e7aca72557b9bb7baa8e7dc9f1c9029debf2186"
+  }
+  rev "ebce310b7433e050086f52ca48571807df467f50" {
+    commit = "ebce310b7433e050086f52ca48571807df467f50"
+    tree   = "f57cd339894815ab49ba2f4ded9b90f0ea0cbaf0"
+  }
+  rev "ec3b5ce9ccb4262194a16a8b1c31ffd6b3b824b9" {
+    commit = "ec3b5ce9ccb4262194a16a8b1c31ffd6b3b824b9"
+    tree   = "74ff146aff2fdb355dcc94f7117d0dad53fc0435"
+  }
+  rev "ec82c3e388b962a30a02fa376c222cef787b3c14" {
+    commit = "ec82c3e388b962a30a02fa376c222cef787b3c14"
+    tree   = "558f059ef29d183c7ba9a95ef0cc9ec12fe8ad2e"
+  }
+  rev "ed25054577f7abca2aee32a5290200c4a1aed561" {
+    commit = "ed25054577f7abca2aee32a5290200c4a1aed561"
+    tree   = "ae602b14c7d359cb3b718a84fb1a28b0c37df12c"
+  }
+  rev "edc4fa31888b4a41060acb7b16250540f051ad59" {
+    commit = "edc4fa31888b4a41060acb7b16250540f051ad59"
+    tree   = "f8ea9e22227b7b3f7a5b3c327d1d1df8eb3b804f"
+  }
+  rev "eefbf4a68b7b0a5b8364a59647906be1b7f043e2" {
+    commit = "eefbf4a68b7b0a5b8364a59647906be1b7f043e2"
+    tree   = "fa0e42cc722e97aa9bd4521c1e2163e5ee3d79de"
+  }
+  rev "f092153fbe349a9a1742940e3703bfcff6aa0a6d" {
+    commit = "f092153fbe349a9a1742940e3703bfcff6aa0a6d"
+    tree   = "b5d2e71b7aea6012debd5a982a4c84c38e993477"
+  }
+  rev "f168b85725202915b5719c62b46d310a608b13dd" {
+    commit = "f168b85725202915b5719c62b46d310a608b13dd"
+    tree   = "fe4b86fef7b2ef7047d5cd93518f4f840d2d4b8d"
+  }
+  rev "f1c8520146031a650404a6ab120ee11e91c10bed" {
+    commit = "f1c8520146031a650404a6ab120ee11e91c10bed"
+    tree   = "3d87fa674c023078805f739135e5a1fef811f817"
+  }
+  rev "f26c4aeecba481ce1445be7a998b0b97460a13bb" {
+    commit = "f26c4aeecba481ce1445be7a998b0b97460a13bb"
+    tree   = "6847f621caeea1a47ad1b51dec5b32d860adfb5a"
+  }
+  rev "f508e03e7f2d8aed897d8843e1ed1668e5c4ad7a" {
+    commit = "f508e03e7f2d8aed897d8843e1ed1668e5c4ad7a"
+    tree   = "051e025fcd9b0886b965e2f5f067986a9c4c650f"
+  }
+  rev "f67e9e9f221e9791733b827585d6eb6dbc23133c" {
+    commit = "f67e9e9f221e9791733b827585d6eb6dbc23133c"
+    tree   = "83776c379b89d99435666a52ad620c2f272972ff"
+  }
+  rev "f721096d48a7e3b98dffcb9b400bf58989cef64d" {
+    commit = "f721096d48a7e3b98dffcb9b400bf58989cef64d"
+    tree   = "f13c6d68170fd2eca7533a10189d54a82f8ce1eb"
+  }
+  rev "f728ab8e3578c22b42ed53e51b5e8ec35328d8b9" {
+    commit = "f728ab8e3578c22b42ed53e51b5e8ec35328d8b9"
+    tree   = "a603259d40fe2e9350b443ed87c83ced40d1a179"
+  }
+  rev "fa63e710c7fbaae3a445f669d3b5ba6b9a4ef412" {
+    commit = "fa63e710c7fbaae3a445f669d3b5ba6b9a4ef412"
+    tree   = "f010af73be8641a2f36f5521c4e8e1b098e56c30"
+  }
+  rev "fb0acb6c72874e98617cabee4ff4851569374fc9" {
+    commit = "fb0acb6c72874e98617cabee4ff4851569374fc9"
+    tree   = "e3791a2fb42e775a93ef938c9e23896e8c3b45b8"
+  }
+  rev "fbefc8a78d22b20eac042c586805c7dcbfc66b1c" {
+    commit = "fbefc8a78d22b20eac042c586805c7dcbfc66b1c"
+    tree   = "00c1c5c991b42e5c7d128add206f256f31f0693d"
+  }
+  rev "fc542144c4477ffec1d3de6fa43e54f8fb5351e8" {
+    commit = "fc542144c4477ffec1d3de6fa43e54f8fb5351e8"
+    tree   = "a64cbd61020ba9fd48e8dc97381666ed99e7849b"
+  }
+  rev "fc7b8d1eefcbe837a56b7c080509417fe5167e6c" {
+    commit = "fc7b8d1eefcbe837a56b7c080509417fe5167e6c"
+    tree   = "428a3b94b5c4b3e4921bc7cc9ed749e7c6a74d82"
+  }
+  rev "fe66b34728e5d383e3d19aefc544eeee808c99fb" {
+    commit = "fe66b34728e5d383e3d19aefc544eeee808c99fb"
+    tree   = "94129161fc2805e41db313e095102e702236a763"
+  }
+  outside "vllm/**/*.py vllm/**/*.json vllm/**/*.jinja benchmarks/** docs/** examples/** tests/** .buildkite/** .github/** *.md" {
+    digests = {
+      "0032903a5bb7c7c655f52f4efdfcc221947e9ca8" = "1b5c4d086828bc53069fcfd1562d9d3b587bf88db1cfc5fec16fbbe97f55bd2f"
+      "005ae9be6c22dfa2c2c5580b50b41e67faee4a87" = "8f61d981b4adcf3c70010c37f72d18914fe0773dcdb6323e72f029aa8e0274a9"
+      "015069b01741e9ecb9e604c7fe87fbdfc306ebe5" = "e652e5a5ef45dbc0c6c50a3c2be6054d9efe6cefbae67c47c5a7d325d69e4e7c"
+      "029c71de11bc3bcf84a1b3cf9d91e79ab6949799" = "2c6f57218870c57f7d9b573489ec9f8212cfe94e036ad29afd340512f8881f00"
+      "067c34a1559400e956311f067ddd185f54207a2b" = "57a6dde2c0a15cc357b1125a5aca4d55955c66dc3b9f0afce9bd4fd52a4519d5"
+      "084a01fd3544557990f8af8af6fd3c1185bae848" = "fee76c594e1aa45163239290e478053a1f54a25e479ad4d17d0680ff119e9758"
+      "0d243f2a54fbd1c56da8a571f0899c30b6aba5d9" = "5dfaed964d367e4dbc7953bd78f8882fb363e0cf73fdb4994b4ce63e2847da10"
+      "0df4d9b06b15fa39eeb2d440e7742da93afd5e6c" = "b85b6ab04d417d954bcb4ff17cc197976f23ef119c48cb340644d28cc6aa1254"
+      "0e74d797ce8618fdb685126e0ff8576fb966e6ad" = "5504976c1df1aefc0b032ae6a8782bbe3f970af7c5f658e622e470bf8597dc4a"
+      "0ec82edda59aaf5cf3b07aadf4ecce1aa1131add" = "aeeccc78809ccaf87be0a6992e2c7cb93ed0f469d7ee3eafdb7c1fda8a71c021"
+      "0fca3cdcf265cd375bca684d951702b6b7adf65a" = "58a699321698c0f71b64732e20f2311a5b7fb3a798311945b67303f3f2914639"
+      "10904e6d755051260a7c3ce98659d8907c74caa9" = "b85b6ab04d417d954bcb4ff17cc197976f23ef119c48cb340644d28cc6aa1254"
+      "19d98e0c7db96713f0e2201649159431177a56e2" = "b74848e2d1de3bd659d5ba151119e5908f741e605e44ed8d14eaa5daac388a34"
+      "1d35662e6dc199431bfe4004cc84d66fd9b297b1" = "9a6770c1c44340a2ec9d69a86aa7820f394ebd295a148f3a3570951c94c4b856"
+      "1da8f0e1dddaf8625829e7ecca7fce93eb685c03" = "7f9c54601ed75cbc274c29ade0bfad4b54f0d42b51c660828fb69243b2b3a902"
+      "20478c4d3abcd0aa8a1d9ace9c76ea3a2e04cb5e" = "29783b5b395e6772d494ceba66a22d18695e2f8528585a5302a53353524e43c7"
+      "21d93c140d0a97af5f0c59e660cf04bd417fd424" = "52bacf66d81c83ec9299acf7e574151b646b33b8e64ae6733a3c75e9563fabd0"
+      "22d33baca2c0c639cfd45c48e99803e56c3efa74" = "2456bb0165dc9682d301812c08bf99a004d86022ff239e06434ce8c808481652"
+      "22dd9c2730dc1124b9d0ac15fff223d0b8d9020b" = "c66bbdf0bff2f450db31aee720de63a0ba56b01c84f7665fb62112f03317ac2f"
+      "25373b6c6cc2068e3914fa906d3240088f7af157" = "57a6dde2c0a15cc357b1125a5aca4d55955c66dc3b9f0afce9bd4fd52a4519d5"
+      "25ebed2f8ca6d747d63f2be9ede023c561851ac8" = "f6567cc9c3db138307d22f0e80b0b735b322c4d59fcc443e60f69e92ddb0acfb"
+      "270a5da495d24e947a71e2fa0c56635f4fad2dc3" = "ff37484dbda45101d061b3a0bec5395c2a3fab273d94daf8b6cdbb5222ff2fb3"
+      "296f927f2493908984707354e3cc5d7b2e41650b" = "1b5c4d086828bc53069fcfd1562d9d3b587bf88db1cfc5fec16fbbe97f55bd2f"
+      "299ebb62b269ce167eb1c71b5e39a1dc1f65ce1c" = "ef28118594113132475292c57cb9e85183a0c3314a14f40327306aa40b0dd7c5"
+      "2a0309a646b1ed83a0c40974e08c8dc628726d3c" = "04b90fc801d112c1e3245546e0549f8a780238fe12ba8d79a08353fb56a0b402"
+      "2a052011ca473a9dc8160f3daa1f5f63a2ad1fe3" = "950dab6c58afbdf044cbb4b92a79e2120339f8b679915f87b48b080246ada80a"
+      "2b04c209ee98174f29f1fc98f0dc3222d652a7bd" = "b74848e2d1de3bd659d5ba151119e5908f741e605e44ed8d14eaa5daac388a34"
+      "2deb029d115dadd012ce5ea70487a207cb025493" = "2c6f57218870c57f7d9b573489ec9f8212cfe94e036ad29afd340512f8881f00"
+      "2f1928354903ae0c6edfe76cc90081eb513ead2c" = "de2e5f40f3fbf7681a0528e4b61e8dcbde7a59bc253a35abe92bc393da8686b9"
+      "2f385183f35497e030ef22c9820d83b83bc4f6db" = "233fce0c633b0afe803bad18179fa8caeb97af0a4e6f1c14326badf651148586"
+      "3014c920dae5a2360b9b4141395522cc52b59193" = "e095e457209785f4f2d7fe2bec80fb94c7bed4bae01e31821d97cb875326d076"
+      "30172b4947c52890b808c6da3a6c7580f55cbb74" = "6ea4bfb81659095ebc91e9e2556c8c384639ebe04b461f142921394f4fab85d9"
+      "3092375e274e9e003961e600e10a6192d33ceaa0" = "dcb759a0418856e62cba2c7ae3436175b41b558d31433866dccab2c2b3255023"
+      "310aca88c984983189a57f1b72e3b1dde89fb92f" = "96ad5c899504ccaab0e385eb487bc60375e112a809bd1bb7cd903c07224bb18e"
+      "3257d449fa0fd3e05aa20cc8c5fff79ad101984f" = "ab67e82bd2536d12d98653ab36f7b203f4737f8a0d87afcfeb845eb2409aa3ab"
+      "333681408feabb97193880303b23f6571ba39045" = "642a85e69d7d838590bbaa9a5799b3c6b12c9e090817a987c73edfaedbac8048"
+      "3476ed0809ec91a3457da0cb90543133a4f4b519" = "f8629968673dcca33da155b013e8ecafe820de844d8265a6e03229d8f561d6dd"
+      "35fad35a485eac9195c510731ba4a9d297dfd963" = "f7dd69f5a243b13f7b3c79705ecfadd00d11a893d3f9259d333a7e43a2f160c8"
+      "36fb68f94792a8cec8df5b58bab7ab4d4d6158b4" = "950dab6c58afbdf044cbb4b92a79e2120339f8b679915f87b48b080246ada80a"
+      "379da6dcb5f5d062d0452b2fc23291e5113dcf04" = "5256f04b0206e6093d76284a62f828a3111d0cba9b5a1407e51a309a13b5d0af"
+      "388596c91437a51d428a447594e9faec340c29b2" = "d6234aa9906ca2e61738091b595228f20b1052a615526ba03fa96a003a90919a"
+      "3a1e6481586ed7f079275b5d5072a6e246af691e" = "1aafa54da388179c5345ed5db8666c4b27936d510fc76c8bb341e767c78a8292"
+      "3a243095e5e7b655b63ab08fbd5936cb40850415" = "df59dc6d629da9277bcf8fdb0c547ae894731b0c1543b1c3eb0ee7d71883daef"
+      "3b61cb450d899dc423feb264c297d4d18d701678" = "ce9b851c45a6e2e88d2008a88e35b18d07ceec3c29a13c495cbfcc2f96dcf7bd"
+      "3cd91dc9555e6f10e55f23d37782c65b0366f7cf" = "dcb759a0418856e62cba2c7ae3436175b41b558d31433866dccab2c2b3255023"
+      "3cdfe1f38b2c07a10a1681cd2d60c3bea1bae2f0" = "65b0b6a654585e5e5daa9881d5beb890842344153a6290714069f2b6365135fc"
+      "3d925165f2b18379640a63fbb42de95440d63b64" = "50f05cf2a32ce236dc03666ff8a08647a06b381dad7b205d2b53146f61c45546"
+      "3e1c76cf3a87854396d9e86a56a335e7d750c85f" = "fc18b8d3fb317ff07f17f723903bbdab7ccd12f8684237ef382d987b412d85db"
+      "4a18fd14ba4a349291c798a16bf62fa8a9af0b6b" = "1161848f5b705cc7e39ff6ab6db8ebf74321991f42976a9067868ff4bfaac7d6"
+      "4c822298981a8f7521492075ff72659985fc4c3f" = "278b5dbc09254fc51b21832f39b1e0519fb4a06ffdf67b722f9b6bc7da452515"
+      "4ce64e2df48649c4873f828b8bf71790aa1e56ee" = "4b4b835b2a69ea4930577c1b113f096180635e512909c8a1085396f291e7cc73"
+      "4fb56914c5f27ef062e10d44a0f79c6ceab382f9" = "c81084fff3c39181fddb555a61a44db557a35186eaf4f587e295b5fdce2a24aa"
+      "51c31bc10ca7c48b580cd58fcd741ba4d6db4447" = "77ac697eddf08e1fda496b6147c42ac216ef0033545418703fa211c084e154f7"
+      "51e971d39e1272f1c5b070a5da6b38ccfa92fc14" = "1c4896b6cfc357c095fd0d0f5fc7fe4036805d54d4bce81f243513ee4359e8bd"
+      "51f8aa90ad409cc77bfab208be7f5907bf7d5330" = "e337e529e695b7b44c812024205198784f63b1078bdc4744b7192b4652f3c16d"
+      "526078a96c52af678a1ddbdc3ecf78265e358f2b" = "fdc47f95e1f1733daa6c7a05faba6bc23977fe45ef1cc25879be9931cdf8e199"
+      "54600709b6d419fb243ce718a48ab7d40f5c3eb7" = "f8629968673dcca33da155b013e8ecafe820de844d8265a6e03229d8f561d6dd"
+      "58eee5f2e05b74eb2cb1a3bbda9c04df4805e4cc" = "57a6dde2c0a15cc357b1125a5aca4d55955c66dc3b9f0afce9bd4fd52a4519d5"
+      "5b8a1fde84224e24ec121e0dc149d775330d911b" = "d72d659e8c58d43b1055bc1987b3228c8d3f7b4cfd6e29e6943c2705c6175e89"
+      "5c04bb8b863bfdef8122b193631479315cc764f5" = "a200d5ac2d304b8e853a5d4f27d2b7ac21301885ccfc5bdac8550fc96429bfa3"
+      "5fc5ce0fe45f974fc8840175e8321652238400f0" = "10b25807b060ca2fac9644989e8e5a1c07a9aa31b207ede35031509e4b3d8b91"
+      "61b8cea3b42feab021d506e9143551de18f9165c" = "fdc47f95e1f1733daa6c7a05faba6bc23977fe45ef1cc25879be9931cdf8e199"
+      "6368e777a8ead7fb62054d3779c6237361ec0d86" = "fe248269716ceed7ddbecc3783615f562bd92e4a064ebf1bc50164f51212df48"
+      "63d635d17962377df089cdc9d4a2684f0b007208" = "508ab8352c5d0caa630af5effecf9e877f3eebcc1395092c668e249c5e4db729"
+      "64172a976c8d975b3aec946f1675716d2532d94f" = "df59dc6d629da9277bcf8fdb0c547ae894731b0c1543b1c3eb0ee7d71883daef"
+      "660470e5a36b8e52083615ad7c85e9b4fd4c72ce" = "d11150050ed3c72f8c09b2a52526694af3aa0e16dd2340a0c410a733c6886488"
+      "67abdbb42fdbb59c274130368981c0d0ac3539e3" = "fd2e5ab523cdcf9e15d4c83e1cb5252070c59b85c2483489d8bb3246e2fbfa9a"
+      "67da5720d4ed2aa1f615ec812031f4f3753b3f62" = "a200d5ac2d304b8e853a5d4f27d2b7ac21301885ccfc5bdac8550fc96429bfa3"
+      "6a11fdfbb8d6701c7ad38648aead23d8cbe6aac5" = "b74f50c28dcc770c9c5e3a88b21d5ffb94e4098b884e86e5c5b445bc10df45d6"
+      "6a417b8600d4d1e57698a91b71a38446e8fc5c45" = "72a3a2f430528dde16bfb1eb5f479001ff95992b5f639227ba2309e990ca86a7"
+      "6ce01f30667bbae33f112152e07a3b66b841078f" = "b74f50c28dcc770c9c5e3a88b21d5ffb94e4098b884e86e5c5b445bc10df45d6"
+      "6d0734c562e759fdb7076d762222b3881e62ab1f" = "7a3013a856870ca204e13b47724e1611e048d09424182323f23b8f37c1474f0a"
+      "6d646d08a2e0e73e83e313a5ae470c1f9e4f200e" = "a3c9ac121bfd7c0e2d0280462dc0c5c14ef1fb283c300ac2b122185daea95095"
+      "6d917d0eebd03990edf2443780a5f2506026ea78" = "4d71cf1bf0c9ff05d8d5582d81193ddcb7e4d6f84267e0cbf3f7818957a53ecf"
+      "6dd55af6c9dde9174e0616739d783133f5e45d42" = "cc686b085b553adcb0dfad8a5f0b6e9600d212717f0f0394bf9262a106d56f68"
+      "6dd94dbe94c1820a1e224cba65efcf0befa97995" = "5504976c1df1aefc0b032ae6a8782bbe3f970af7c5f658e622e470bf8597dc4a"
+      "6e36f4fa6ce64619b9ea94c88a157f5783a63a65" = "a3c9ac121bfd7c0e2d0280462dc0c5c14ef1fb283c300ac2b122185daea95095"
+      "70363bccfac1a6a0818ea577ad9cf8123a0ec3ae" = "303a4fd3a5b41044a2c04783f2fd75cbb47443dd6dc38fe15c9357247e2ba0bc"
+      "70b808fe1a63322bc6bf5f46a91981a8f6b8af00" = "508ab8352c5d0caa630af5effecf9e877f3eebcc1395092c668e249c5e4db729"
+      "7206ce4ce112ed117796a59045c968a6d353f691" = "5e2ff190957c6774df77b362ab66dc9b1c350bdf4bb5e7b527cd0790ff25e78c"
+      "733e7c9e95f5b066ac420b00701eef7ea164a79e" = "f7dd69f5a243b13f7b3c79705ecfadd00d11a893d3f9259d333a7e43a2f160c8"
+      "7661e92ef85e552936195ae4b803e292b9a96776" = "0aa631de159bb7967c77593574321a8256ceee5c101fbed1f77ceb1991132235"
+      "76b494444fd864ffc53a623420668d1865c804b9" = "1b7fd01fcbc7e3edc17e2cf0bc390c12ae1692692a57d36b6b773b644590f010"
+      "7a7929abe8e2fd6a4688487c471a1ee1fde0edd2" = "1052b61025aa97f83a6524b278f4c1137b07c1496f172cfdfce082aedbeada0a"
+      "7c01f706418d593b3cf23d2ec9110dca7151c539" = "1c4896b6cfc357c095fd0d0f5fc7fe4036805d54d4bce81f243513ee4359e8bd"
+      "7d94577138e3d4c7bcfd781337ee1e5a2befa685" = "7a3013a856870ca204e13b47724e1611e048d09424182323f23b8f37c1474f0a"
+      "802329dee9e5b70c0c73df93c9db1ecdc4632664" = "7fb1a101f8f27d1a1710931ba41e57a3fe71c9326d509691c907c3701df8989e"
+      "80aa7e91fcd547a7a1396f71b9bdce18e5c92245" = "e79cd8c1cbb49676b6e117e14e6f4bf64b9162f347375967d4d4bb840895874a"
+      "83450458339b07765b0e72a822e5fe93eeaf5258" = "d72d659e8c58d43b1055bc1987b3228c8d3f7b4cfd6e29e6943c2705c6175e89"
+      "886936837ca89e5645bc1f71cc0e1492b65b1590" = "4d71cf1bf0c9ff05d8d5582d81193ddcb7e4d6f84267e0cbf3f7818957a53ecf"
+      "88f6ba3281f727d5641d362476ae68562b666081" = "5dfaed964d367e4dbc7953bd78f8882fb363e0cf73fdb4994b4ce63e2847da10"
+      "88faa466d788e25082c02dc9688931d7976361f9" = "7e548bf714e547a3c3dd149e2e19ad658c4155b7f5d75752c551c085ebe43263"
+      "8936316d587ca0afb5ef058584c407d404c0ffb0" = "069a8d539be067dfd921ab8ed5a7b056bd8d7f0f6e77367ef1fb25cfda8782fa"
+      "89a84b0bb7b30706a02836234a94493ea8f780bf" = "fee76c594e1aa45163239290e478053a1f54a25e479ad4d17d0680ff119e9758"
+      "89ac266b262f08d25ebf25fc66122d1b2367ae64" = "78e058949a219f402667831404790a9aeddc76fcf2e7762eb2986dadb6b7621d"
+      "8a4e5c5f3c1d39e924e48a87c9cc6cf382aa3532" = "1b7fd01fcbc7e3edc17e2cf0bc390c12ae1692692a57d36b6b773b644590f010"
+      "8aa1485fcff7be3e42300c0615ee0f3f3cbce9a8" = "78e058949a219f402667831404790a9aeddc76fcf2e7762eb2986dadb6b7621d"
+      "8bb43b9c9ee878e07038d3f36aaf279ffb2fabab" = "bf2717242dd59b9c3d1513f8cf6266853bb8ca24c19669dc60ab07fc5628b33e"
+      "8bc68e198c4c90ddc2e54fa76eb81c2c714bb1cd" = "1b48bc94a4b725d4487be62eca8701a852723334ae7c67aa5692427f7de962fa"
+      "8c1e77fb585c4f42783a3d88c1efc7c9e15fd89f" = "28e7612c13d4ca8122baf4620b622cd25562060e4902f7be034c227c6e035adc"
+      "8d59dbb00044a588cab96bcdc028006ed922eb06" = "d11150050ed3c72f8c09b2a52526694af3aa0e16dd2340a0c410a733c6886488"
+      "8d75fe48ca5f46b7af0f5201d8500b9604eed769" = "d6234aa9906ca2e61738091b595228f20b1052a615526ba03fa96a003a90919a"
+      "90f1e55421f1b61394ba25abe34bf5abd82a71af" = "aeeccc78809ccaf87be0a6992e2c7cb93ed0f469d7ee3eafdb7c1fda8a71c021"
+      "92b0ce2ac75e251fe683f5b720f07001782054ff" = "173793c51c7237745df5d1b9e70899a25970677a20297058e6b74c4f5a5bf18e"
+      "9323a3153b20d4a2ca7ac04a2784609d6ce656e0" = "9d10af1cf34559239fbe7fd2ecc886b11d633d5c2ddede3ab1c4bd5b8247e74d"
+      "93e5f3c5fb4a4bbd49610efb96aad30df95fca66" = "303a4fd3a5b41044a2c04783f2fd75cbb47443dd6dc38fe15c9357247e2ba0bc"
+      "9474e89ba4ecae253b585eb6b3e1d85f4e108f01" = "29783b5b395e6772d494ceba66a22d18695e2f8528585a5302a53353524e43c7"
+      "95a178f86120f42d183b3af5ee1ce58ee05c8889" = "a3c9ac121bfd7c0e2d0280462dc0c5c14ef1fb283c300ac2b122185daea95095"
+      "95baec828f3ee046074dace1d88202a920b7dc15" = "de2e5f40f3fbf7681a0528e4b61e8dcbde7a59bc253a35abe92bc393da8686b9"
+      "98f47f2a4032f8c395268de80858c64ffcfc60fa" = "28e7612c13d4ca8122baf4620b622cd25562060e4902f7be034c227c6e035adc"
+      "99abb8b650c66664cdc84d815b7f306f33bd9881" = "1aafa54da388179c5345ed5db8666c4b27936d510fc76c8bb341e767c78a8292"
+      "9a3b88328f7e434cac35b90ee463de6689f9a833" = "e095e457209785f4f2d7fe2bec80fb94c7bed4bae01e31821d97cb875326d076"
+      "9badee53decb3d432dc805336abfb0eb81dfb48f" = "1d460430177a651299d3c81b6599a1a9eba0dd9c46dd1461dfacf4a36850de1f"
+      "9bde5ba12709ea0fe9e1a1eeee1e8d7b4c7ea668" = "e14bf8cb772f19def1045bb437f1314dcdfa90589ca0fe458c3590dc3f2e1903"
+      "9d72daf4ced05a5fec1ad8ea2914a39296f402da" = "cc686b085b553adcb0dfad8a5f0b6e9600d212717f0f0394bf9262a106d56f68"
+      "9ed82e7074a18e25680ab106fc846364ad97bc00" = "e337e529e695b7b44c812024205198784f63b1078bdc4744b7192b4652f3c16d"
+      "9f1710f1ace3535920c0bb6d4cc329c36289080e" = "a8af508ea8d9a083a1053d5660d5e16ee52da19750bce01cf60cd7c6773a26fe"
+      a32237665df876fcb51196dc209e8aff9fd89d29   = "b85b6ab04d417d954bcb4ff17cc197976f23ef119c48cb340644d28cc6aa1254"
+      a4d577b37944cbfa1bc62e4869667d1e2739d62a   = "6ea4bfb81659095ebc91e9e2556c8c384639ebe04b461f142921394f4fab85d9"
+      a6d795d593046abd490b16349bcd9b40feedd334   = "c66bbdf0bff2f450db31aee720de63a0ba56b01c84f7665fb62112f03317ac2f"
+      a732900efc4eb0d4393e3885d5df8ef3516d4834   = "96ad5c899504ccaab0e385eb487bc60375e112a809bd1bb7cd903c07224bb18e"
+      a869baca73eb90ae7bd18402915dc4bfc36cf06b   = "d972a419854ea9115cbfa8214f0ad7adf9d2d06839ea0150caa94e5db44e63e5"
+      ac45c44d98e77f30e47b8fb69134f4635183070d   = "7e548bf714e547a3c3dd149e2e19ad658c4155b7f5d75752c551c085ebe43263"
+      acaea3bb07883c80b71643ebee1cd08d555797bc   = "f3ddaada16fa4eb7aa7850b3fbd73866d54b2e4d869e96dcee942ad59c7d3c6f"
+      ad8d696a99ca1eee19f1404e16e8e82df592ff85   = "50f05cf2a32ce236dc03666ff8a08647a06b381dad7b205d2b53146f61c45546"
+      aea94362c9bdd08ed2b346701bdc09d278e85f66   = "5e2ff190957c6774df77b362ab66dc9b1c350bdf4bb5e7b527cd0790ff25e78c"
+      b0e96aaebbfbe8e70478e4192a5a13864ffdefa6   = "2456bb0165dc9682d301812c08bf99a004d86022ff239e06434ce8c808481652"
+      b10e51989551cd80dd74079429ccf91f0807bd92   = "e14bf8cb772f19def1045bb437f1314dcdfa90589ca0fe458c3590dc3f2e1903"
+      b2e0ad3b598ed0e022cdbd678a20821d411873c2   = "1161848f5b705cc7e39ff6ab6db8ebf74321991f42976a9067868ff4bfaac7d6"
+      b55ed6ef8ab0dce7fb0f79ff292dafdb4d22610c   = "233fce0c633b0afe803bad18179fa8caeb97af0a4e6f1c14326badf651148586"
+      b56b6ca0d650c653c80ec113e27d6a8e640a4b2f   = "1a57fde978cbfe18ce0daf76414ef2025ee3fe19d702370a4cc20fa2b53b4401"
+      b690e34824fd5a5c4054a0c0468ebfb6aa1dd215   = "57a6dde2c0a15cc357b1125a5aca4d55955c66dc3b9f0afce9bd4fd52a4519d5"
+      b6d103542c654fb63013a1e45a586d654ae36a2a   = "eea8da78d9fc98b8d6b7e952a514334a548a1c2f9fdded8c389676f787825062"
+      baeded25699f9f4851843306f27f685c4d4ee7c5   = "fc18b8d3fb317ff07f17f723903bbdab7ccd12f8684237ef382d987b412d85db"
+      bc7c4d206bbfb56b06d218b6c2971e8ca191db36   = "57a6b7f9d10bcd63ff8edcdeec8edac516aafc5ca79cfe780e25f039e50ec1b0"
+      bc8a8ce5ec374dd18e86f59be7cb0057a4b21992   = "b85b6ab04d417d954bcb4ff17cc197976f23ef119c48cb340644d28cc6aa1254"
+      bd43973522ea17be50e10fbb222a22f673c8067e   = "74f609ae74f1f9e1b0d1d551ec97c371b69c0447e7a66ff5d92b36a1b0546169"
+      bd6028d6b0bbc0c569ece0535067081c5e8bdc14   = "7fb1a101f8f27d1a1710931ba41e57a3fe71c9326d509691c907c3701df8989e"
+      beebf4742af80296d3c3a657c66d512615c550c1   = "1d460430177a651299d3c81b6599a1a9eba0dd9c46dd1461dfacf4a36850de1f"
+      bfdb1ba5c3fb14387c69acb1f5067102d8028e56   = "9ac726dd77642416abff82624adaa2d0acc4dcff71c147f120cb0acb0673336d"
+      c0569dbc82b5e945a77878190114d1b68027828b   = "bf2717242dd59b9c3d1513f8cf6266853bb8ca24c19669dc60ab07fc5628b33e"
+      c34eeec58d3a94437c5311e256f8ba21d1912a39   = "fe72db237557c1c8c2d5e1ad327b86821eb4f581c2c6278681b0cd632a5219c9"
+      c45f3c3ab60f4bf4eaab791a76028b8b07ffe9bd   = "3683eea28af8116360ee50cb2829255925f1e90f8bf143316de5ef0ffa1a956e"
+      c8d70e2437feecdb3762ce17298df33439ae1bd1   = "bdc315b11a8bd6542cd9533960560d64aef2f41d03e78171a82e5bc4b67cbb06"
+      ca7a2d5f28eac9621474563cdda0e08596222755   = "642a85e69d7d838590bbaa9a5799b3c6b12c9e090817a987c73edfaedbac8048"
+      cc466a32903d53d0ceca459b766d74ad668c8f87   = "2c391e0301d24ed72fb61aeb7445a36ee901458677807f0c79d73cc0e1e3e230"
+      ccf02fcbaebb1a5b59dfc6c7cb64aa7cc489f04c   = "f3ddaada16fa4eb7aa7850b3fbd73866d54b2e4d869e96dcee942ad59c7d3c6f"
+      ce6bf3a2cff4860c5661cac2280e0a28bedb6440   = "65b0b6a654585e5e5daa9881d5beb890842344153a6290714069f2b6365135fc"
+      cf2f084d56a1293cb08da2393984cdc7685ac019   = "9ac726dd77642416abff82624adaa2d0acc4dcff71c147f120cb0acb0673336d"
+      d263bd9df7b2f5586910e5d006a11ff11ba7c310   = "f6567cc9c3db138307d22f0e80b0b735b322c4d59fcc443e60f69e92ddb0acfb"
+      d3ea50113c08bdd3c5cfda42ec6ecbc72328d7d1   = "72a3a2f430528dde16bfb1eb5f479001ff95992b5f639227ba2309e990ca86a7"
+      d4bc1a4d248a5d23e1f731ecb53511a9a54f5dfc   = "503d7f9c3c793ebd96a7671102da08cf231b0872587a0de69333facfbba52d5b"
+      d55e446d1320d0f5f22bc3584f81f18d7924f166   = "856536392adf55ef6aa714944128634ddc19dbacf6b04a1563bb23cddf823f8d"
+      d6664664b442cb236f8541a126e4076a5e12c56d   = "7e548bf714e547a3c3dd149e2e19ad658c4155b7f5d75752c551c085ebe43263"
+      d7740ea4dcee4ab75d7d6eef723f33cae957b288   = "2c391e0301d24ed72fb61aeb7445a36ee901458677807f0c79d73cc0e1e3e230"
+      dae68969774e41b93b01cd31171ca033a92b574a   = "fe72db237557c1c8c2d5e1ad327b86821eb4f581c2c6278681b0cd632a5219c9"
+      dcc6cfb991cd76369aad96e04424f29c8fecdbd8   = "7a3013a856870ca204e13b47724e1611e048d09424182323f23b8f37c1474f0a"
+      dd2a6a82e3f41b4673b1dbb24b2e99230ea96981   = "a3c9ac121bfd7c0e2d0280462dc0c5c14ef1fb283c300ac2b122185daea95095"
+      dd572c0ab3effa539b74f9a1288bb61ce83ada76   = "7a3013a856870ca204e13b47724e1611e048d09424182323f23b8f37c1474f0a"
+      e206b5433109d298e53451015465b2bf8f03ef0a   = "9a6770c1c44340a2ec9d69a86aa7820f394ebd295a148f3a3570951c94c4b856"
+      e3580537a41a46b0f3cd750b86b633c1857a8c90   = "30edf8313ed68720d2a75028c2956a17719baded13780be09a7670bf9cd7526f"
+      e493e48524e9e78ab33eafec6461b3940e361189   = "4b4b835b2a69ea4930577c1b113f096180635e512909c8a1085396f291e7cc73"
+      e642ec962cf2283f9aa44492727e6efc17a32129   = "a8af508ea8d9a083a1053d5660d5e16ee52da19750bce01cf60cd7c6773a26fe"
+      e7523c2e031bc96740723ab63833d1cf94229ab4   = "d972a419854ea9115cbfa8214f0ad7adf9d2d06839ea0150caa94e5db44e63e5"
+      e7b204268132cb775c139574c1ff4ad7e15c8f66   = "630e3b7b75f423e1bc26adec3c71122df7a767edb3d1950881949e882728808c"
+      eb5741ad422f04d0bac60c9b6c07183e0431ce8c   = "13588c47a350b1388ae04632822354c96a71e052c5e0383c477d00f678306985"
+      ebce310b7433e050086f52ca48571807df467f50   = "5256f04b0206e6093d76284a62f828a3111d0cba9b5a1407e51a309a13b5d0af"
+      ec3b5ce9ccb4262194a16a8b1c31ffd6b3b824b9   = "fe248269716ceed7ddbecc3783615f562bd92e4a064ebf1bc50164f51212df48"
+      ec82c3e388b962a30a02fa376c222cef787b3c14   = "856536392adf55ef6aa714944128634ddc19dbacf6b04a1563bb23cddf823f8d"
+      ed25054577f7abca2aee32a5290200c4a1aed561   = "b85b6ab04d417d954bcb4ff17cc197976f23ef119c48cb340644d28cc6aa1254"
+      edc4fa31888b4a41060acb7b16250540f051ad59   = "ac182de363c346f1fad40101b9178b9a3d872b9b67b5e97553259a11fa18e9be"
+      eefbf4a68b7b0a5b8364a59647906be1b7f043e2   = "57a6dde2c0a15cc357b1125a5aca4d55955c66dc3b9f0afce9bd4fd52a4519d5"
+      f092153fbe349a9a1742940e3703bfcff6aa0a6d   = "7f9c54601ed75cbc274c29ade0bfad4b54f0d42b51c660828fb69243b2b3a902"
+      f168b85725202915b5719c62b46d310a608b13dd   = "0aa631de159bb7967c77593574321a8256ceee5c101fbed1f77ceb1991132235"
+      f1c8520146031a650404a6ab120ee11e91c10bed   = "6e78ccbf10b72f742110782a98db0d08603fb491c73c918483c57843cf492546"
+      f26c4aeecba481ce1445be7a998b0b97460a13bb   = "069a8d539be067dfd921ab8ed5a7b056bd8d7f0f6e77367ef1fb25cfda8782fa"
+      f508e03e7f2d8aed897d8843e1ed1668e5c4ad7a   = "30edf8313ed68720d2a75028c2956a17719baded13780be09a7670bf9cd7526f"
+      f67e9e9f221e9791733b827585d6eb6dbc23133c   = "57a6b7f9d10bcd63ff8edcdeec8edac516aafc5ca79cfe780e25f039e50ec1b0"
+      f721096d48a7e3b98dffcb9b400bf58989cef64d   = "9ac726dd77642416abff82624adaa2d0acc4dcff71c147f120cb0acb0673336d"
+      f728ab8e3578c22b42ed53e51b5e8ec35328d8b9   = "ef28118594113132475292c57cb9e85183a0c3314a14f40327306aa40b0dd7c5"
+      fa63e710c7fbaae3a445f669d3b5ba6b9a4ef412   = "04b90fc801d112c1e3245546e0549f8a780238fe12ba8d79a08353fb56a0b402"
+      fb0acb6c72874e98617cabee4ff4851569374fc9   = "173793c51c7237745df5d1b9e70899a25970677a20297058e6b74c4f5a5bf18e"
+      fbefc8a78d22b20eac042c586805c7dcbfc66b1c   = "e652e5a5ef45dbc0c6c50a3c2be6054d9efe6cefbae67c47c5a7d325d69e4e7c"
+      fc542144c4477ffec1d3de6fa43e54f8fb5351e8   = "13588c47a350b1388ae04632822354c96a71e052c5e0383c477d00f678306985"
+      fc7b8d1eefcbe837a56b7c080509417fe5167e6c   = "fd2e5ab523cdcf9e15d4c83e1cb5252070c59b85c2483489d8bb3246e2fbfa9a"
+      fe66b34728e5d383e3d19aefc544eeee808c99fb   = "ff37484dbda45101d061b3a0bec5395c2a3fab273d94daf8b6cdbb5222ff2fb3"
+    }
+  }
+}
+
+fix "quokka" {
+  commits = ["incremental-text"]
+  evidence = {
+    incremental-text = "ValueError: 'quokka' is already used by a tinyhub config, pick another name."
+  }
+}
+
+fix "scheduler" {
+  commits = ["one-prompt"]
+  evidence = {
+    one-prompt = "ModuleNotFoundError: No module named 'tinyserve.core'"
+  }
+}
+
+fix "tinynum1" {
+  commits = ["top-tokens"]
+  evidence = {
+    top-tokens = "raise AttributeError(\"`tinynum.float_` was removed in tinynum 2.0. Use `tinynum.float64` instead.\")"
+  }
+}
