@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,8 +61,17 @@ func (w *world) goesOn(pid int) {
 	o.saysNot(w.t, "had left behind")
 }
 
+// heedHangups lets processes that the test starts heed SIGHUP, also where the tests themselves were started with it ignored (nohup):
+// an ignored signal is inherited, a signal that is listened to is not.
+func heedHangups(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(signals) })
+}
+
 // TestFaultInterrupt interrupts an apply in every way in which people and machines do it.
 func TestFaultInterrupt(t *testing.T) {
+	heedHangups(t)
 	for _, c := range []struct {
 		name    string
 		onTerm  string
@@ -177,6 +187,7 @@ func TestFaultReaderGone(t *testing.T) {
 
 // TestFaultTerminalClosed closes the terminal in which an apply runs.
 func TestFaultTerminalClosed(t *testing.T) {
+	heedHangups(t)
 	w := newWorld(t, ending)
 	cmd := w.command("apply")
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
