@@ -127,7 +127,7 @@ func (p *Project) answerPlaces(ctx context.Context, mirror *git.Mirror, question
 	if err != nil {
 		return err
 	}
-	var files []git.Found
+	var files []git.Entry
 	var asked []hclspec.Question
 	for i, q := range questions {
 		if q.About == hclspec.Exists {

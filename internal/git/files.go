@@ -13,12 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
-// Entry is one name of a directory.
+// Entry is one name of a directory. The zero Entry is nothing.
 type Entry struct {
 	Name string
 	Mode string // as git stores it: 100644, 100755, 120000, 40000 or 160000
 	ID   string // of the content, 40 digits
 }
+
+// Exists reports whether there is anything.
+func (e Entry) Exists() bool { return e.ID != "" }
 
 // IsDir reports whether the entry is a directory.
 func (e Entry) IsDir() bool { return e.Mode == modeDir }

@@ -2,13 +2,12 @@ package git
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,49 +86,44 @@ func joined(err error) []error {
 // Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
 type Place struct{ Commit, Path string }
 
-// Found is what a place has. The zero Found is nothing.
-type Found struct {
-	mode, id string
-}
-
-// Exists says whether there is anything: a file, a link, a directory or a submodule.
-func (f Found) Exists() bool { return f.id != "" }
-
-// Find says what is at each place. It reads trees alone, by one process, so that no content is fetched.
-func (m *Mirror) Find(ctx context.Context, places []Place) ([]Found, error) {
+// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry where there is nothing. Only
+// trees are read, so that no content is fetched.
+func (m *Mirror) Find(ctx context.Context, places []Place) ([]Entry, error) {
 	commits := make([]string, len(places))
-	index := map[string][]int{} // by tree: the places in it
-	var trees []string
+	var dirs []Place
+	asked := map[Place]bool{}
 	for i, p := range places {
 		commits[i] = p.Commit
-		dir := path.Dir(p.Path)
-		if dir == "." {
-			dir = ""
+		if dir := p.dir(); !asked[dir] {
+			asked[dir] = true
+			dirs = append(dirs, dir)
 		}
-		tree := p.Commit + ":" + dir
-		if index[tree] == nil {
-			trees = append(trees, tree)
-		}
-		index[tree] = append(index[tree], i)
 	}
 	if _, err := m.treesOf(ctx, commits); err != nil {
 		return nil, err
 	}
-	found := make([]Found, len(places))
-	in := strings.Join(trees, "\n") + "\n"
-	call := command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in}
-	return found, m.git.Stream(ctx, call, func(r *bufio.Reader) error {
-		for _, tree := range trees {
-			text, err := readTree(r)
-			if err != nil {
-				return fmt.Errorf("tree %s: %w", tree, err)
-			}
-			for _, i := range index[tree] {
-				found[i] = entryOf(text, path.Base(places[i].Path))
-			}
+	listed, err := m.Dirs(ctx, dirs)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Entry, len(places))
+	for i, p := range places {
+		entries := listed[p.dir()]
+		name := path.Base(p.Path)
+		if k := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name }); k >= 0 {
+			found[i] = entries[k]
 		}
-		return nil
-	})
+	}
+	return found, nil
+}
+
+// dir is the directory that holds a place.
+func (p Place) dir() Place {
+	dir := path.Dir(p.Path)
+	if dir == "." {
+		dir = ""
+	}
+	return Place{p.Commit, dir}
 }
 
 // maxTree bounds the bytes of one directory's list.
@@ -158,38 +152,22 @@ func readTree(r *bufio.Reader) ([]byte, error) {
 	return text[:size], err
 }
 
-// entryOf finds a name in a tree, whose entries are MODE SP NAME NUL and 20 bytes of a hash.
-func entryOf(tree []byte, name string) Found {
-	for len(tree) > 0 {
-		end := bytes.IndexByte(tree, 0)
-		if end < 0 || len(tree) < end+21 {
-			return Found{}
-		}
-		mode, entry, ok := strings.Cut(string(tree[:end]), " ")
-		if ok && entry == name {
-			return Found{mode: mode, id: hex.EncodeToString(tree[end+1 : end+21])}
-		}
-		tree = tree[end+21:]
-	}
-	return Found{}
-}
-
 // Contents hands the bytes of each file that was found to each, by its index and at most limit+1 of them. What is no regular
 // file is handed over as the error. What the mirror lacks is fetched in one go.
-func (m *Mirror) Contents(ctx context.Context, found []Found, limit int64, each func(i int, text []byte, err error)) error {
+func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64, each func(i int, text []byte, err error)) error {
 	index := map[string][]int{}
 	var files []entry
 	for i, f := range found {
 		switch {
 		case !f.Exists():
 			each(i, nil, errors.New("there is no such file"))
-		case f.mode != modeFile && f.mode != modeExec:
+		case f.Mode != modeFile && f.Mode != modeExec:
 			each(i, nil, errors.New("it is no regular file"))
 		default:
-			if index[f.id] == nil {
-				files = append(files, entry{mode: f.mode, id: f.id})
+			if index[f.ID] == nil {
+				files = append(files, entry{mode: f.Mode, id: f.ID})
 			}
-			index[f.id] = append(index[f.id], i)
+			index[f.ID] = append(index[f.ID], i)
 		}
 	}
 	if len(files) == 0 {

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"bytes"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -72,15 +74,21 @@ func TestTheHistoryIsAsked(t *testing.T) {
 	}
 }
 
-// FuzzEntryOf looks for names in trees of any bytes: it finds what git would, and never reads outside.
-func FuzzEntryOf(f *testing.F) {
-	f.Add([]byte("100644 a\x0012345678901234567890"), "a")
-	f.Add([]byte("40000 dir\x0012345678901234567890100644 x\x00123"), "x")
-	f.Fuzz(func(t *testing.T, tree []byte, name string) {
-		var e Found
-		fuzzing.Frugal(t, len(tree)+len(name), func() { e = entryOf(tree, name) })
-		if e.Exists() && (len(e.id) != 40 || !strings.Contains(string(tree), e.mode+" "+name+"\x00")) {
-			t.Errorf("found %+v", e)
+// FuzzParseTree reads trees of any bytes: what it returns is written in them, in their order.
+func FuzzParseTree(f *testing.F) {
+	f.Add([]byte("100644 a\x0012345678901234567890"))
+	f.Add([]byte("40000 dir\x0012345678901234567890100644 x\x00123"))
+	f.Fuzz(func(t *testing.T, tree []byte) {
+		var entries []Entry
+		var err error
+		fuzzing.Frugal(t, len(tree), func() { entries, err = parseTree(tree) })
+		var again []byte
+		for _, e := range entries {
+			id, _ := hex.DecodeString(e.ID)
+			again = append(append(again, e.Mode+" "+e.Name+"\x00"...), id...)
+		}
+		if err == nil && !bytes.Equal(again, tree) {
+			t.Errorf("%q is read as %+v", tree, entries)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -79,8 +78,8 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 	return lines, err
 }
 
-// step is the way from a tree to that of its first parent.
-type step struct{ from, to string }
+// step is a commit's tree and that of its first parent.
+type step = [2]string
 
 // outside is what a path outside the overlay was, and what it is after a step: mode and object each.
 type outside struct{ path, was, is string }
@@ -89,58 +88,28 @@ type outside struct{ path, was, is string }
 func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) bool) (map[step][]outside, error) {
 	var ordered []step
 	all := map[step][]outside{}
-	var stdin strings.Builder
 	for _, line := range lines {
 		for i := range line[1:] {
 			s := step{line[i].Tree, line[i+1].Tree}
-			if _, known := all[s]; known || s.from == s.to {
+			if _, known := all[s]; known || s[0] == s[1] {
 				continue
 			}
 			all[s] = nil
 			ordered = append(ordered, s)
-			fmt.Fprintf(&stdin, "%s %s\n", s.from, s.to)
 		}
 	}
 	if len(ordered) == 0 {
 		return all, nil
 	}
 	known := map[string]bool{} // neighbouring commits touch the same files
-	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
-	err := m.git.Stream(ctx, command.Call{Args: args, Stdin: stdin.String()}, func(r *bufio.Reader) error {
-		at := -1
-		for {
-			first, err := r.Peek(1)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if first[0] != ':' {
-				if _, err := r.ReadString('\n'); err != nil {
-					return err
-				}
-				at++
-				continue
-			}
-			c, err := readChange(r)
-			if err != nil {
-				return err
-			}
-			if at < 0 || at >= len(ordered) {
-				return errors.New("diff-tree: an entry of no tree")
-			}
-			matched, ok := known[c.path]
-			if !ok {
-				matched = in(c.path)
-				known[c.path] = matched
-			}
-			if !matched {
-				all[ordered[at]] = append(all[ordered[at]], outside{c.path, c.oldMode + " " + c.oldID, c.mode + " " + c.id})
-			}
+	err := m.differences(ctx, ordered, nil, func(i int, c change) error {
+		matched, ok := known[c.path]
+		if !ok {
+			matched = in(c.path)
+			known[c.path] = matched
 		}
-		if at != len(ordered)-1 {
-			return io.ErrUnexpectedEOF
+		if !matched {
+			all[ordered[i]] = append(all[ordered[i]], outside{c.path, c.oldMode + " " + c.oldID, c.mode + " " + c.id})
 		}
 		return nil
 	})
