@@ -1,6 +1,9 @@
 package cache
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Class says what can be done about a failure.
 type Class string
@@ -27,6 +30,17 @@ type Failure struct {
 	Evidence string `json:"evidence,omitempty"` // the log line that the rule matched, or the last line
 	Message  string `json:"message"`            // one sentence: what failed
 	Remedy   string `json:"remedy,omitempty"`   // what the user can do
+}
+
+// Text is the message and its evidence, which is not repeated where the message holds it. The text of nil is empty.
+func (f *Failure) Text() string {
+	if f == nil {
+		return ""
+	}
+	if f.Evidence == "" || strings.Contains(f.Message, f.Evidence) {
+		return f.Message
+	}
+	return f.Message + ": " + f.Evidence
 }
 
 // Attempt is one try at a node, as the journal keeps it.

@@ -76,12 +76,7 @@ type Failure struct {
 	Err   error  // the cause, if there is one
 }
 
-func (f *Failure) Error() string {
-	if f.Evidence != "" {
-		return f.Message + ": " + f.Evidence
-	}
-	return f.Message
-}
+func (f *Failure) Error() string { return f.Text() }
 
 func (f *Failure) Unwrap() error { return f.Err }
 

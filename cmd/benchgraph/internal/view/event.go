@@ -67,7 +67,7 @@ func eventText(s Style, e engine.Event, verbose bool) string {
 	case engine.NodeFailed:
 		return failedText(s, e)
 	case engine.SampleInvalid:
-		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data, "block")+": "+failureLine(e.Failure))
+		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data, "block")+": "+e.Failure.Text())
 	case engine.FixApplied:
 		return line(yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
 	case engine.VerdictMade:
@@ -113,7 +113,9 @@ func failedText(s Style, e engine.Event) string {
 			fmt.Fprintf(&b, "         %s %s\n", s.paint(dim, name), text)
 		}
 	}
-	detail("|", f.Evidence)
+	if !strings.Contains(f.Message, f.Evidence) {
+		detail("|", f.Evidence)
+	}
 	if !e.Retrying {
 		detail("remedy:", f.Remedy)
 		detail("log:", e.Log)
@@ -130,17 +132,6 @@ func Class(f *cache.Failure) string {
 		return string(f.Class) + ", undiagnosed"
 	}
 	return string(f.Class) + ", " + f.Rule
-}
-
-func failureLine(f *cache.Failure) string {
-	if f == nil {
-		return ""
-	}
-	text := f.Message
-	if f.Evidence != "" {
-		text += ": " + f.Evidence
-	}
-	return text
 }
 
 // eventJSON is the shape of an event: what all have in common, then what failed.
