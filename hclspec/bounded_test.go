@@ -109,7 +109,7 @@ func readInChild(t *testing.T, dir string) string {
 	}
 	var out bytes.Buffer
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), "HCLSPEC_READ="+dir, "GOGC=10") // it is to have what it needs, and little garbage
+	cmd.Env = append(os.Environ(), "HCLSPEC_READ="+dir, "GOGC=10", "GOMEMLIMIT=200MiB") // it is to have what it needs, and little garbage
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ func executorSchema() *eval.Schema {
 }
 
 func decodeExecutor(r reader, b Block) {
+	r.Scope.Diags.Warn(r.Instance, b.Range, "Executor not used",
+		"This version of benchgraph runs every node on this machine, and starts nothing on "+b.Address.Name+".")
 	settings := map[string]cty.Value{}
 	for name := range r.Block.Attrs {
 		if v := r.Evaluate(name); v.IsWhollyKnown() {

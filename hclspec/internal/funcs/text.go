@@ -137,9 +137,25 @@ var pep440Match = function.New(&function.Spec{
 		if err != nil {
 			return cty.NilVal, function.NewArgErrorf(0, "%q is not a PEP 440 version such as \"0.8.2.dev3\"", args[0].AsString())
 		}
-		return cty.BoolVal(specifiers.Check(version)), nil
+		return cty.BoolVal(specifiers.Check(version) && !beforeItself(version, args[1].AsString())), nil
 	},
 })
+
+// beforeItself reports whether a version is a pre-release of one that "<" excludes: "<0.6.5" does not match 0.6.5rc1, although
+// 0.6.5rc1 is older than 0.6.5 (PEP 440, "Exclusive ordered comparison"). The library orders versions alone.
+func beforeItself(v pep440.Version, specifiers string) bool {
+	if !v.IsPreRelease() {
+		return false
+	}
+	for one := range strings.SplitSeq(specifiers, ",") {
+		text, ok := strings.CutPrefix(strings.TrimSpace(one), "<")
+		limit, err := pep440.Parse(strings.TrimSpace(text))
+		if ok && err == nil && !limit.IsPreRelease() && limit.BaseVersion() == v.BaseVersion() {
+			return true
+		}
+	}
+	return false
+}
 
 func checkJSON(s string) error {
 	depth, quoted := 0, false
