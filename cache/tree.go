@@ -290,6 +290,9 @@ func digest(files []File) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Lists reports whether Digest is that of Files.
+func (m *Meta) Lists() bool { return m.Digest == digest(m.Files) }
+
 // parseListing reads what listing wrote.
 func parseListing(text string) ([]File, error) {
 	var files []File

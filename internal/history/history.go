@@ -11,8 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -29,13 +32,15 @@ type Cache struct {
 	read    bool
 	answers map[hclspec.Question]hclspec.Answer // without the name of the repo
 	passing map[hclspec.Question]hclspec.Answer // that are good for this process
+	used    map[hclspec.Question]hclspec.Answer // what this process was told, without the name of the repo
 	wanted  []hclspec.Question
 	asked   map[hclspec.Question]bool // those that are wanted
 }
 
 // Open is the cache in a file, which is read when the first question comes and need not be there.
 func Open(path string) *Cache {
-	return &Cache{path: path, answers: map[hclspec.Question]hclspec.Answer{}, passing: map[hclspec.Question]hclspec.Answer{}, asked: map[hclspec.Question]bool{}}
+	return &Cache{path: path, answers: map[hclspec.Question]hclspec.Answer{}, passing: map[hclspec.Question]hclspec.Answer{}, asked: map[hclspec.Question]bool{},
+		used: map[hclspec.Question]hclspec.Answer{}}
 }
 
 // Ask answers a question; false: nobody knows yet, and Wanted has it.
@@ -46,10 +51,8 @@ func (c *Cache) Ask(q hclspec.Question) (hclspec.Answer, bool) {
 		c.read = true
 		c.load()
 	}
-	if a, ok := c.passing[q]; ok {
-		return a, true
-	}
-	if a, ok := c.answers[anywhere(q)]; ok {
+	if a, ok := c.known(q); ok {
+		c.used[anywhere(q)] = a
 		return a, true
 	}
 	if !c.asked[q] {
@@ -57,6 +60,15 @@ func (c *Cache) Ask(q hclspec.Question) (hclspec.Answer, bool) {
 		c.wanted = append(c.wanted, q)
 	}
 	return hclspec.Answer{}, false
+}
+
+// known is the answer to a question.
+func (c *Cache) known(q hclspec.Question) (hclspec.Answer, bool) {
+	if a, ok := c.passing[q]; ok {
+		return a, true
+	}
+	a, ok := c.answers[anywhere(q)]
+	return a, ok
 }
 
 // anywhere is the question without the repo: of a commit it is the same in each.
@@ -120,6 +132,46 @@ func (c *Cache) load() {
 	}
 }
 
+// Used is a file, in order, of the answers that this process has asked for: they are enough to evaluate the same files again. It is
+// empty when there are none.
+func (c *Cache) Used() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var keys []string
+	answers := map[string]line{}
+	for q, a := range c.used {
+		key, err := json.Marshal(q)
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		keys, answers[string(key)] = append(keys, string(key)), line{q, a}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	slices.Sort(keys)
+	return encode(func(yield func(hclspec.Question, hclspec.Answer) bool) {
+		for _, key := range keys {
+			if l := answers[key]; !yield(l.Q, l.A) {
+				return
+			}
+		}
+	})
+}
+
+// encode is the text of a file with answers.
+func encode(answers iter.Seq2[hclspec.Question, hclspec.Answer]) ([]byte, error) {
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
+	for q, a := range answers {
+		if err := e.Encode(line{q, a}); err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+	}
+	sum := sha256.Sum256(lines.Bytes())
+	return fmt.Appendf(nil, "%s\n%s", hex.EncodeToString(sum[:]), lines.Bytes()), nil
+}
+
 // Save writes the answers that are good for ever. The file is replaced whole.
 func (c *Cache) Save() error {
 	c.mu.Lock()
@@ -127,22 +179,18 @@ func (c *Cache) Save() error {
 	if c.path == "" {
 		return nil
 	}
-	var lines bytes.Buffer
-	e := json.NewEncoder(&lines)
-	for q, a := range c.answers {
-		if err := e.Encode(line{q, a}); err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		if lines.Len() > maxFile-100 {
-			return nil // the file stays as it is
-		}
+	text, err := encode(maps.All(c.answers))
+	if err != nil {
+		return err
 	}
-	sum := sha256.Sum256(lines.Bytes())
+	if len(text) > maxFile {
+		return nil // the file stays as it is
+	}
 	f, err := os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+".*.new")
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "%s\n%s", hex.EncodeToString(sum[:]), lines.Bytes())
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), c.path)
 	}

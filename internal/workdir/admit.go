@@ -109,6 +109,9 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
+// Find returns the first of the secrets whose value stands anywhere in what r has; nil: none does.
+func (s Secrets) Find(r io.Reader) (*Secret, error) { return find(r, searchable(s)) }
+
 // searchable are the secrets that can be found: space around one is not part of it, as programs tend to trim it.
 func searchable(secrets Secrets) Secrets {
 	var list Secrets

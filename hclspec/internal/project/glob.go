@@ -112,6 +112,7 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 			}
 		}
 		found = append(found, plain)
+		d.reads.Matched[plain] = true
 	}
 	d.globs[pattern] = found
 	return found, nil

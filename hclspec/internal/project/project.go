@@ -73,6 +73,7 @@ type Reads struct {
 	Content map[string][sha256.Size]byte // SHA-256 of each file that was read
 	Regular map[string]bool              // of each name that was asked for: whether it is, links followed, a regular file
 	Listed  []string                     // directories whose names were listed
+	Matched map[string]bool              // files that patterns matched, read or not
 }
 
 // Reads are what was looked at so far.
@@ -90,7 +91,7 @@ func Open(dir string) (*Dir, error) {
 	}
 	return &Dir{
 		path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{},
-		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{}},
+		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{}, Matched: map[string]bool{}},
 	}, nil
 }
 
