@@ -119,9 +119,15 @@ func (b *builder) groupBenchmarks() {
 			byName[g.name] = g
 			b.groups = append(b.groups, g)
 		}
-		g.design.Samples, g.design.Max = max(g.design.Samples, s.Design.Samples), max(g.design.Max, s.Design.Max)
+		g.design = together(g.design, s.Design)
 		g.members = append(g.members, m)
 	}
+}
+
+// together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
+func together(d, own hclspec.Design) hclspec.Design {
+	d.Samples, d.Max = max(d.Samples, own.Samples), max(d.Max, own.Max)
+	return d
 }
 
 // addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part
