@@ -62,7 +62,9 @@ func scriptParams(dir string) testscript.Params {
 				env.Setenv("GIT_"+who+"_DATE", "2024-01-01T00:00:00Z")
 			}
 			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-			return os.MkdirAll(home, 0o755)
+			recompute, err := filepath.Abs(filepath.Join("..", "..", "docs", "recompute.py"))
+			env.Setenv("RECOMPUTE", recompute)
+			return errors.Join(err, os.MkdirAll(home, 0o755))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,

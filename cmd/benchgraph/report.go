@@ -22,6 +22,7 @@ type reportFlags struct {
 	json    bool
 	formats string
 	dir     string
+	bundle  string
 	allow   cli.List
 }
 
@@ -35,6 +36,7 @@ func (a *app) report() cli.Command {
 			a.json = append(a.json, &o.json)
 			fs.StringVar(&o.formats, "format", "", "write these `FORMATS` instead of those of the file: "+strings.Join(report.Formats(), ","))
 			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of where the file says")
+			fs.StringVar(&o.bundle, "bundle", "", "also write the reports with all that they rest on to `FILE`, which benchgraph open judges again elsewhere")
 			allowFlag(fs, &o.allow)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runReport(ctx, o, args) },
@@ -47,7 +49,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		return err
 	}
 	defer s.close()
-	reports, err := s.reports(o, names)
+	reports, err := reportsOf(s.project.Spec, o, names)
 	if err != nil {
 		return err
 	}
@@ -59,13 +61,18 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	if err != nil {
 		return err
 	}
+	if o.bundle != "" {
+		declared, err := reportsOf(s.project.Spec, &reportFlags{}, names) // in the formats of the file
+		if err != nil {
+			return err
+		}
+		if err := s.bundle(ctx, o.bundle, p, ofAll(found, declared), declared); err != nil {
+			return err
+		}
+	}
 	var rows []stats.Comparison
 	if o.json {
-		var all []hclspec.Address
-		for _, r := range reports {
-			all = append(all, r.Of...)
-		}
-		chosen := of(found, all)
+		chosen := ofAll(found, reports)
 		whole := reports[0]
 		whole.Formats = []string{"json"}
 		files, err := s.render(chosen, s.project.Spec, &whole)
@@ -88,13 +95,13 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	return refusal(rows)
 }
 
-// reports are the reports that are meant, with what the flags change about them.
-func (s *session) reports(o *reportFlags, names []string) ([]hclspec.Report, error) {
-	declared := slices.Clone(s.project.Spec.Reports)
+// reportsOf are the reports that are meant, with what the flags change about them.
+func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Report, error) {
+	declared := slices.Clone(spec.Reports)
 	if len(declared) == 0 {
 		all := hclspec.Report{Formats: []string{"markdown", "json"}, Dir: "report"}
 		all.Address = hclspec.Address{Kind: "report", Name: "report"}
-		for _, c := range s.project.Spec.Compares {
+		for _, c := range spec.Compares {
 			all.Of = append(all.Of, c.Address)
 		}
 		declared = append(declared, all)

@@ -1,0 +1,408 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// What lies in a bundle: docs/bundle.md.
+const (
+	knownFile   = "bundle.json"
+	reportFile  = "report.json" // of all reports together, as report -json prints it
+	historyFile = "history"
+	projectPart = "project/"
+	resultsPart = "results/"
+	reportsPart = "reports/"
+	logsPart    = "logs/"
+	givenPart   = "given/" // files of variables
+	lockName    = "benchgraph.lock.hcl"
+)
+
+// bundleDoc is what a bundle knows beside its files.
+type bundleDoc struct {
+	Format     string            `json:"format"`
+	Benchgraph string            `json:"benchgraph"` // version
+	File       string            `json:"file"`       // root file below project
+	Vars       map[string]string `json:"vars,omitempty"`
+	EnvVars    map[string]string `json:"env_vars,omitempty"`
+	VarFiles   []string          `json:"var_files,omitempty"` // below given, in their order
+	Present    []string          `json:"present,omitempty"`   // files of the project that were not read, and that the file needs to be there
+	Folders    []string          `json:"directories,omitempty"`
+	Logs       string            `json:"logs"`    // directory of the logs, as reports show it
+	Reports    []string          `json:"reports"` // names; those of the file, or the one that stands for all compares
+	tasks.Known
+}
+
+// bundling is a bundle in the making.
+type bundling struct {
+	*session
+	doc   bundleDoc
+	files []bundle.File
+	names map[string]bool
+	lost  int // logs that are not there any more
+}
+
+// bundle writes the reports with all that they rest on into one file. What is written is opened and judged before it gets its name.
+func (s *session) bundle(ctx context.Context, to string, p *engine.Plan, found []judge.Findings, reports []hclspec.Report) error {
+	b := &bundling{session: s, names: map[string]bool{}}
+	predicate, err := b.gather(ctx, p, found, reports)
+	if err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	const remedy = "Write it to a file of a directory that is there: -bundle=FILE."
+	f, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.new")
+	if err != nil {
+		return hint(remedy, "bundle %s: %w", to, causeOf(err))
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // unless it has its name
+	err = bundle.Write(f, b.guarded(), predicate)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("bundle %s: %w", to, err)
+	}
+	opened, err := s.openBundle(f.Name(), s.bytes())
+	if err != nil {
+		return fmt.Errorf("bundle %s: it cannot be opened again: %w", to, err)
+	}
+	opened.close()
+	if len(opened.reasons) > 0 {
+		return opened.refusal(to)
+	}
+	if err := os.Rename(f.Name(), to); err != nil {
+		return hint(remedy, "bundle %s: %w", to, causeOf(err))
+	}
+	if b.lost > 0 {
+		s.note("Note: %s not in the bundle, since they are not there any more.", view.Count(b.lost, "log"))
+	}
+	s.note("%s: %s; benchgraph open judges them again.", view.Clean(to), view.Count(len(b.files), "file"))
+	return nil
+}
+
+// bytes bounds what a bundle of one's own may be when it is unpacked.
+func (s *session) bytes() int64 { return 1 << 50 }
+
+// gather finds out what goes into the bundle.
+func (b *bundling) gather(ctx context.Context, p *engine.Plan, found []judge.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
+	known, err := b.project.Known(ctx, p, found)
+	if err != nil {
+		return predicate, err
+	}
+	spec := b.project.Spec
+	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")), Known: *known}
+	for _, r := range reports {
+		b.doc.Reports = append(b.doc.Reports, r.Address.Name)
+	}
+	steps := []func() error{b.given, b.projectFiles, func() error { return b.results(ctx) }, func() error { return b.logs(found) }}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return predicate, err
+		}
+	}
+	rendered, id, err := b.place.renderAll(found, spec, reports)
+	if err != nil {
+		return predicate, err
+	}
+	for _, name := range sortedKeys(rendered) {
+		b.add(bundle.Text(name, rendered[name]))
+	}
+	var text bytes.Buffer
+	if err := view.JSON(&text, b.doc); err != nil {
+		return predicate, err
+	}
+	b.add(bundle.Text(knownFile, text.Bytes()))
+	return bundle.Predicate{Format: view.Format, Benchgraph: version, File: b.doc.File, Snapshot: id}, nil
+}
+
+// renderAll makes the files of reports, by their names in a bundle, and the name of the snapshot.
+func (p place) renderAll(found []judge.Findings, spec *hclspec.Spec, reports []hclspec.Report) (files map[string][]byte, id string, err error) {
+	whole := reports[0]
+	whole.Formats = []string{"json"}
+	chosen := ofAll(found, reports)
+	if files, err = p.render(chosen, spec, &whole); err != nil {
+		return nil, "", err
+	}
+	for i, r := range reports {
+		made, err := p.render(of(found, r.Of), spec, &r)
+		if err != nil {
+			return nil, "", err
+		}
+		for name, text := range made {
+			files[reportsPart+strconv.Itoa(i+1)+"/"+name] = text
+		}
+	}
+	id, err = snapshotOf(chosen)
+	return files, id, err
+}
+
+// add adds a file once.
+func (b *bundling) add(f bundle.File) {
+	if !b.names[f.Name] {
+		b.names[f.Name] = true
+		b.files = append(b.files, f)
+	}
+}
+
+// given adds the values of variables. The environment gives those alone whose names stand in the files.
+func (b *bundling) given() error {
+	options, err := b.options(b.place, nil)
+	if err != nil {
+		return err
+	}
+	b.doc.Vars = options.Vars
+	for _, name := range sortedKeys(options.EnvVars) {
+		for _, file := range b.project.Spec.Files {
+			text, err := os.ReadFile(filepath.Join(b.dir, filepath.FromSlash(file)))
+			if err != nil {
+				return err
+			}
+			if regexp.MustCompile(`\bvariable\b[\s":{]*` + regexp.QuoteMeta(name) + `\b|"` + regexp.QuoteMeta(name) + `"`).Match(text) {
+				if b.doc.EnvVars == nil {
+					b.doc.EnvVars = map[string]string{}
+				}
+				b.doc.EnvVars[name] = options.EnvVars[name]
+			}
+		}
+	}
+	for i, name := range options.VarFiles {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		ext := ".hcl"
+		if strings.HasSuffix(name, ".json") {
+			ext = ".json"
+		}
+		inside := strconv.Itoa(i+1) + ext
+		b.doc.VarFiles = append(b.doc.VarFiles, inside)
+		b.add(bundle.Text(givenPart+inside, text))
+	}
+	return nil
+}
+
+// projectFiles adds the files that were read, the patches, the lock and what the histories of repos told. Of others that need only be
+// there, the names are enough.
+func (b *bundling) projectFiles() error {
+	spec := b.project.Spec
+	for _, name := range sortedKeys(spec.Reads.Content) {
+		if err := b.addFile(projectPart+name, filepath.Join(b.dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	for i := range spec.Sources {
+		if patch := spec.Sources[i].Patch; patch != "" {
+			if err := b.addFile(projectPart+patch, filepath.Join(b.dir, filepath.FromSlash(patch))); err != nil {
+				return err
+			}
+		}
+	}
+	b.add(bundle.Text(projectPart+lockName, b.project.Lock.Bytes()))
+	answers, err := b.past.Used()
+	if err != nil {
+		return err
+	}
+	if len(answers) > 0 {
+		b.add(bundle.Text(historyFile, answers))
+	}
+	seen := map[string]bool{}
+	for _, names := range []map[string]bool{spec.Reads.Regular, spec.Reads.Matched} {
+		for _, name := range sortedKeys(names) {
+			info, err := os.Stat(filepath.Join(b.dir, filepath.FromSlash(name)))
+			switch {
+			case err != nil, b.names[projectPart+name], seen[name], !bundle.Fits(name):
+			case info.IsDir():
+				b.doc.Folders = append(b.doc.Folders, name)
+			default:
+				b.doc.Present = append(b.doc.Present, name)
+			}
+			seen[name] = true
+		}
+	}
+	return nil
+}
+
+// addFile adds a regular file of this machine.
+func (b *bundling) addFile(name, from string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", from)
+	}
+	b.add(bundle.File{Name: name, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(from) }})
+	return nil
+}
+
+// results adds the files of blocks and of what gathers from them, as they are in the store.
+func (b *bundling) results(ctx context.Context) error {
+	for i := range b.doc.Nodes {
+		n := &b.doc.Nodes[i]
+		if n.Result == nil || n.Result.Files == nil {
+			continue
+		}
+		entry, err := b.store.Get(ctx, n.Result.Key, true)
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Address, err)
+		}
+		for _, f := range n.Result.Files {
+			if name, within := inBundle(n.Result.Key, f.Path), bundle.Fits(f.Path); within {
+				if err := b.addResult(name, entry, f); err != nil {
+					return fmt.Errorf("%s: %w", n.Address, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// inBundle is where a file of a result lies in a bundle.
+func inBundle(key cache.Key, name string) string { return resultsPart + key.String() + "/" + name }
+
+// addResult adds one file of a result. In the place of a link stands the file that it leads to; links do not go into a bundle.
+func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error {
+	from := filepath.Join(entry.Dir, filepath.FromSlash(f.Path))
+	if f.Link == "" {
+		return b.addFile(name, from)
+	}
+	target, err := os.OpenInRoot(entry.Dir, filepath.FromSlash(f.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, err := target.Stat()
+	if err = errors.Join(err, target.Close()); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return b.addFile(name, from)
+}
+
+// logs adds the logs of the blocks and of what failed.
+func (b *bundling) logs(found []judge.Findings) error {
+	var attempts []string
+	for i := range b.doc.Nodes {
+		if r := b.doc.Nodes[i].Result; r != nil && r.Files != nil && b.doc.Nodes[i].Kind == "trial" {
+			attempts = append(attempts, r.Log)
+		}
+	}
+	for _, f := range found {
+		for _, failed := range f.Failures {
+			attempts = append(attempts, failed.Attempt)
+		}
+	}
+	slices.Sort(attempts)
+	for _, attempt := range slices.Compact(attempts) {
+		if name := logsPart + attempt + ".log"; attempt != "" && bundle.Fits(name) {
+			err := b.addFile(name, b.logOf(attempt))
+			if errors.Is(err, fs.ErrNotExist) {
+				b.lost++
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// password matches an address with a password in it.
+var password = regexp.MustCompile(`://[^/\s"'@:]+:[^/\s"'@]+@`)
+
+// guarded are the files, each of which is refused once it is read when something secret stands in it.
+func (b *bundling) guarded() []bundle.File {
+	secrets := b.secrets()
+	guarded := slices.Clone(b.files)
+	for i, f := range guarded {
+		guarded[i].Open = func() (io.ReadCloser, error) {
+			if err := searched(f, secrets); err != nil {
+				return nil, err
+			}
+			return f.Open()
+		}
+	}
+	return guarded
+}
+
+// searched is the error for a file in which something secret stands.
+func searched(f bundle.File, secrets workdir.Secrets) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	found, err := secrets.Find(r)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		return hint("Keep it out of the file and of what commands print, or unset it if it is none.", "it holds the value of the secret %s", found.Name)
+	}
+	if !strings.HasPrefix(f.Name, projectPart) {
+		return nil
+	}
+	again, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	text, err := io.ReadAll(io.LimitReader(again, 64<<20))
+	if at := password.FindIndex(text); err == nil && at != nil {
+		line := 1 + bytes.Count(text[:at[0]], []byte("\n"))
+		err = hint("Let git or the registry ask for it, or take it from a secret.", "line %d holds an address with a password", line)
+	}
+	return err
+}
+
+// secrets are all that the file declares, as far as this environment has them.
+func (b *bundling) secrets() (all workdir.Secrets) {
+	spec := b.project.Spec
+	var names []string
+	for i := range spec.Benchmarks {
+		names = append(names, spec.Benchmarks[i].Secrets...)
+	}
+	for i := range spec.Tasks {
+		names = append(names, spec.Tasks[i].Secrets...)
+	}
+	for i := range spec.Wheels {
+		if build := spec.Wheels[i].Build; build != nil {
+			names = append(names, build.Secrets...)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if value, ok := b.env[name]; ok {
+			all = append(all, workdir.Secret{Name: name, Value: value})
+		}
+	}
+	return all
+}
+
+// records counts the blocks whose raw output is in a bundle.
+func (d *bundleDoc) records(files map[string]string) (n int) {
+	for i := range d.Nodes {
+		if r := d.Nodes[i].Result; r != nil && d.Nodes[i].Kind == "trial" && files[inBundle(r.Key, sample.RecordFile)] != "" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/history"
+	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+type openFlags struct {
+	json    bool
+	maxSize string
+}
+
+func (a *app) openCommand() cli.Command {
+	o := &openFlags{}
+	return cli.Command{
+		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judges a bundle of report -bundle again, offline, from its raw outputs",
+		Long: "Nothing of the bundle is run, and nothing of this project is read or changed. The table is that of the report in the bundle; where a\n" +
+			"figure, a file or a digest differs, open says which and ends with exit code 4.",
+		Flags: func(fs *flag.FlagSet) {
+			a.jsonFlag(fs, &o.json)
+			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle whose files have more than `SIZE` together")
+		},
+		Run: func(_ context.Context, args []string) error { return a.runOpen(o, args[0]) },
+	}
+}
+
+func (a *app) runOpen(o *openFlags, path string) error {
+	size, err := units.RAMInBytes(o.maxSize)
+	if err != nil || size <= 0 {
+		return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize), Remedy: "write it like 20GiB"}
+	}
+	b, err := a.openBundle(path, size)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if b.judged == nil {
+		return b.refusal(path)
+	}
+	if o.json {
+		if _, err := a.stdout.Write(b.judged[reportFile]); err != nil {
+			return err
+		}
+	} else {
+		view.Verdicts(a.stdout, a.style(a.stdout), b.rows, false)
+	}
+	if len(b.reasons) > 0 {
+		return b.refusal(path)
+	}
+	a.note("%s: judged again from the raw outputs of %s: the table is the one in the bundle. %s match %s, which has the SHA-256 %s.", path,
+		view.Count(b.doc.records(b.contents.Files), "block"), view.Count(len(b.contents.Files), "file"), bundle.StatementFile, b.contents.Digest)
+	if b.doc.Benchgraph != version {
+		a.note("Note: benchgraph %s made it, and this is %s.", view.Clean(b.doc.Benchgraph), version)
+	}
+	return refusal(b.rows)
+}
+
+// opened is a bundle in a throwaway place.
+type opened struct {
+	dir      string
+	contents *bundle.Contents
+	doc      bundleDoc
+	spec     *hclspec.Spec
+	judged   map[string][]byte // the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
+	rows     []stats.Comparison
+	reasons  []string // in what it differs from what it says of itself
+}
+
+func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds nothing but files
+
+// refusal is the error for a bundle that differs from what it says of itself.
+func (o *opened) refusal(path string) error {
+	shown := o.reasons[:min(len(o.reasons), 20)]
+	if n := len(o.reasons) - len(shown); n > 0 {
+		shown = append(slices.Clip(shown), fmt.Sprintf("and %d more", n))
+	}
+	return hint("Do not rely on it. Ask whoever made it for another one.", "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
+}
+
+// openBundle unpacks and judges a bundle. What it returns is to be closed.
+func (a *app) openBundle(path string, maxBytes int64) (*opened, error) {
+	dir, err := os.MkdirTemp("", "benchgraph-open-")
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", path, err)
+	}
+	o := &opened{dir: dir}
+	if err := o.unpack(path, maxBytes); err != nil {
+		o.close()
+		return nil, err
+	}
+	if len(o.reasons) > 0 {
+		return o, nil
+	}
+	if err := o.judge(); err != nil {
+		o.close()
+		return nil, fmt.Errorf("bundle %s: %w", path, err)
+	}
+	return o, nil
+}
+
+func (o *opened) unpack(path string, maxBytes int64) error {
+	const remedy = "Make one with benchgraph report -bundle=FILE."
+	f, err := os.Open(path)
+	if err != nil {
+		return hint(remedy, "bundle %s: %w", path, causeOf(err))
+	}
+	defer f.Close()
+	o.contents, err = bundle.Unpack(f, o.dir, maxBytes)
+	if large := (*bundle.TooLargeError)(nil); errors.As(err, &large) {
+		return hint("If you trust whoever made it, open it with a larger -max-size.", "bundle %s: %w", path, err)
+	}
+	if err != nil {
+		return hint(remedy, "bundle %s: %w", path, err)
+	}
+	o.reasons = o.contents.Differences
+	return nil
+}
+
+// judge judges what was unpacked.
+func (o *opened) judge() error {
+	if err := o.read(); err != nil {
+		return err
+	}
+	o.check()
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	spec, files, diags := hclspec.Load(options)
+	if diags.HasErrors() {
+		return &diagError{diags, files}
+	}
+	o.spec = spec
+	found, err := o.doc.Judge(spec, func(n *tasks.KnownNode) string {
+		if dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String()); dirExists(dir) {
+			return dir
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	reports, err := reportsOf(spec, &reportFlags{}, slices.Clone(o.doc.Reports))
+	if err != nil {
+		return err
+	}
+	if o.judged, _, err = o.place().renderAll(found, spec, reports); err != nil {
+		return err
+	}
+	o.rows = rowsOf(ofAll(found, reports))
+	return o.hold()
+}
+
+// place is where the project lies, with the logs where reports show them; nothing is read there.
+func (o *opened) place() place {
+	dir := filepath.Join(o.dir, projectPart)
+	state := filepath.Dir(filepath.FromSlash(o.doc.Logs))
+	if !filepath.IsAbs(state) {
+		state = filepath.Join(dir, state)
+	}
+	return place{dir: dir, lock: filepath.Join(dir, lockName), state: state}
+}
+
+// maxKnown is the size in bytes above which no bundle.json is read.
+const maxKnown = 512 << 20
+
+func (o *opened) read() error {
+	text, err := o.file(knownFile, maxKnown)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &o.doc); err != nil {
+		return fmt.Errorf("%s: %w", knownFile, err)
+	}
+	if major, _, _ := strings.Cut(o.doc.Format, "."); major != "1" {
+		return hint("Open it with a newer benchgraph.", "its format is %.40q, and this benchgraph reads 1.x", o.doc.Format)
+	}
+	return nil
+}
+
+// file is the content of a file of the bundle.
+func (o *opened) file(name string, most int64) ([]byte, error) {
+	f, err := os.OpenInRoot(o.dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("%.80s: %w", name, causeOf(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%.80s has more than %d bytes", name, most)
+	}
+	return text, err
+}
+
+// check holds keys against the texts that they are the digests of, and files of results against the digests in the store that they
+// were taken from.
+func (o *opened) check() {
+	for i := range o.doc.Nodes {
+		n := &o.doc.Nodes[i]
+		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
+			o.reasons = append(o.reasons, fmt.Sprintf("the key of %s is not that of its text", n.Address))
+		}
+		r := n.Result
+		if r == nil || r.Files == nil {
+			continue
+		}
+		if !r.Lists() {
+			o.reasons = append(o.reasons, fmt.Sprintf("the digest of the result of %s is not that of its files", n.Address))
+		}
+		for _, f := range r.Files {
+			if f.Link == "" && bundle.Fits(f.Path) && o.contents.Files[inBundle(r.Key, f.Path)] != f.SHA256 {
+				o.reasons = append(o.reasons, fmt.Sprintf("%q of %s is not the file that was stored", f.Path, n.Address))
+			}
+		}
+	}
+}
+
+// options are those with which the project is read as it was.
+func (o *opened) options() (hclspec.Options, error) {
+	p := o.place()
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return hclspec.Options{}, fmt.Errorf("%s: %w", projectPart, causeOf(err))
+	}
+	defer root.Close()
+	for i, name := range slices.Concat(o.doc.Folders, o.doc.Present) {
+		if !bundle.Fits(name) {
+			return hclspec.Options{}, fmt.Errorf("%s: %.80q is no name of a file", knownFile, name)
+		}
+		dir := filepath.Dir(name)
+		if i < len(o.doc.Folders) {
+			dir = name
+		}
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return hclspec.Options{}, err
+		}
+		if i >= len(o.doc.Folders) {
+			f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+			if err = errors.Join(err, closed(f)); err != nil {
+				return hclspec.Options{}, err
+			}
+		}
+	}
+	text, err := p.readLock()
+	if err != nil {
+		return hclspec.Options{}, err
+	}
+	lock, err := p.parseLock(text)
+	if err != nil {
+		return hclspec.Options{}, err
+	}
+	options := hclspec.Options{Dir: p.dir, File: o.doc.File, Vars: o.doc.Vars, EnvVars: o.doc.EnvVars, Lock: lock, Packs: packs.FS, History: history.Open(filepath.Join(o.dir, historyFile))}
+	for _, name := range o.doc.VarFiles {
+		if !bundle.Fits(name) || o.contents.Files[givenPart+name] == "" {
+			return options, fmt.Errorf("%s: there is no file of variables %.80q", knownFile, name)
+		}
+		options.VarFiles = append(options.VarFiles, filepath.Join(o.dir, givenPart, name))
+	}
+	return options, nil
+}
+
+func closed(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// hold holds the reports that were made anew against those in the bundle. Reports name the version that made them, so that those of
+// another one are held by their rows.
+func (o *opened) hold() error {
+	const most = 1 << 30
+	has, err := o.file(reportFile, most)
+	if err != nil {
+		return err
+	}
+	rows, err := rowDifferences(has, o.judged[reportFile])
+	if err != nil {
+		return err
+	}
+	o.reasons = append(o.reasons, rows...)
+	if o.doc.Benchgraph != version || len(rows) > 0 {
+		return nil
+	}
+	for _, name := range sortedKeys(o.judged) {
+		has, err := o.file(name, most)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(has, o.judged[name]) {
+			o.reasons = append(o.reasons, fmt.Sprintf("%s differs in line %d from what is judged now", name, firstDifference(has, o.judged[name])))
+		}
+	}
+	return nil
+}
+
+func firstDifference(a, b []byte) int {
+	line := 1
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			break
+		}
+		if a[i] == '\n' {
+			line++
+		}
+	}
+	return line
+}
+
+// rowDifferences are the rows in which two reports differ, one a line.
+func rowDifferences(has, judged []byte) ([]string, error) {
+	type document struct {
+		Comparisons []json.RawMessage `json:"comparisons"`
+	}
+	var one, other document
+	if err := json.Unmarshal(has, &one); err != nil {
+		return nil, fmt.Errorf("%s: %w", reportFile, err)
+	}
+	if err := json.Unmarshal(judged, &other); err != nil {
+		return nil, err
+	}
+	var reasons []string
+	for i := range max(len(one.Comparisons), len(other.Comparisons)) {
+		said, is := rowAt(one.Comparisons, i), rowAt(other.Comparisons, i)
+		if said != is {
+			reasons = append(reasons, fmt.Sprintf("row %d of the report is %s, and judged again it is %s", i+1, said, is))
+		}
+	}
+	return reasons, nil
+}
+
+// rowAt is a row of a report in a line.
+func rowAt(rows []json.RawMessage, i int) string {
+	if i >= len(rows) {
+		return "not there"
+	}
+	var row struct {
+		Compare, Benchmark, Candidate, Metric, Outcome string
+		Effect, Low, High, P                           *float64
+		Blocks                                         int
+	}
+	if err := json.Unmarshal(rows[i], &row); err != nil {
+		return "no row"
+	}
+	text := fmt.Sprintf("%s %s %s: %s", row.Compare, row.Candidate, row.Metric, row.Outcome)
+	if row.Effect != nil {
+		text += fmt.Sprintf(", effect %.9g", *row.Effect)
+	}
+	if row.Low != nil && row.High != nil {
+		text += fmt.Sprintf(" [%.9g, %.9g]", *row.Low, *row.High)
+	}
+	if row.P != nil {
+		text += fmt.Sprintf(", p %.9g", *row.P)
+	}
+	return fmt.Sprintf("%s, %s", text, view.Count(row.Blocks, "block"))
+}
+
+func dirExists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// ofAll are the findings of the compares of reports.
+func ofAll(found []judge.Findings, reports []hclspec.Report) []judge.Findings {
+	var all []hclspec.Address
+	for _, r := range reports {
+		all = append(all, r.Of...)
+	}
+	return of(found, all)
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Recomputes the figures of a bundle of `benchgraph report -bundle` from the raw outputs in it, with nothing of benchgraph.
+
+    python3 recompute.py BUNDLE REGEXP
+
+REGEXP is the match of the primary metric, as the project's file in the bundle has it; its group is the number, and its last match in an
+output counts. Of every row with at least two blocks, the effect, the t interval and p (sign flips, after Holm within the commit) are
+held against those of the report. It needs Python's standard library alone.
+"""
+import itertools
+import json
+import math
+import re
+import sys
+import tarfile
+
+TOLERANCE = 1e-7
+
+
+def incomplete_beta(a, b, x):
+    """The regularised incomplete beta function, by the continued fraction of Lentz."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, 1 - x)
+    front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)) / a
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d or 1e-300)
+    value = d
+    for m in range(1, 500):
+        for step in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                     -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
+            d = 1 / ((1 + step * d) or 1e-300)
+            c = (1 + step / c) or 1e-300
+            value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return front * value
+
+
+def t_quantile(p, freedom):
+    """The t of Student's distribution below which lies a share of p > 0.5, by bisection."""
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        t = (low + high) / 2
+        below = 1 - incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
+        low, high = (t, high) if below < p else (low, t)
+    return (low + high) / 2
+
+
+def sign_flip(ratios):
+    """The share of all choices of signs whose sum is at least as far from 0 as the sum seen."""
+    seen = abs(sum(ratios)) - 1e-12 * sum(map(abs, ratios))
+    sums = [sum(s * r for s, r in zip(signs, ratios)) for signs in itertools.product((1, -1), repeat=len(ratios))]
+    return sum(abs(s) >= seen for s in sums) / len(sums)
+
+
+def holm(ps):
+    corrected, worst = [0.0] * len(ps), 0.0
+    for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        worst = max(worst, min(1.0, ps[i] * (len(ps) - rank)))
+        corrected[i] = worst
+    return corrected
+
+
+def main(bundle, pattern):
+    with tarfile.open(bundle) as tar:
+        files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
+    known, report = json.loads(files["bundle.json"]), json.loads(files["report.json"])
+    results = {n["address"]: n["result"]["key"] for n in known["nodes"] if n.get("result")}
+    series = {}  # benchmark, candidate -> block -> number
+    for group in known["groups"]:
+        for block in group["blocks"]:
+            key = results.get(block["trial"])
+            record = json.loads(files.get(f"results/{key}/record.json", b"null"))
+            for m in group["members"] if record else []:
+                own = record["members"].get(m["name"])
+                output = files.get(f"results/{key}/{m['name']}/stdout")
+                if own is None or own.get("failure") or own.get("skipped") or output is None:
+                    continue
+                numbers = re.findall(pattern, output.decode("utf-8", "replace"))
+                if numbers:
+                    name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
+                    series.setdefault((name, m["candidate"]), {})[record["block"]] = float(numbers[-1])
+    rows = [r for r in report["comparisons"] if r["primary"] and r["effect"] is not None and r["blocks"] > 1]
+    wrong, raw = [], []
+    for r in rows:
+        one, other = (series.get((r["benchmark"], r[side]), {}) for side in ("candidate", "against"))
+        sign = -1 if r["better"] == "lower" else 1
+        ratios = [sign * math.log(one[b] / other[b]) for b in sorted(one) if b in other]
+        if len(ratios) != r["blocks"]:
+            sys.exit(f"{r['candidate']}: {len(ratios)} blocks, and the report has {r['blocks']}")
+        mean = math.fsum(ratios) / len(ratios)
+        error = math.sqrt(math.fsum((d - mean) ** 2 for d in ratios) / (len(ratios) - 1) / len(ratios))
+        t = t_quantile(1 - (1 - r["confidence"]) / 2, len(ratios) - 1)
+        for name, value in ("effect", mean), ("low", mean - t * error), ("high", mean + t * error):
+            if abs(math.expm1(value) - r[name]) > TOLERANCE:
+                wrong.append(f"{r['candidate']}: {name} is {math.expm1(value):.12g}, and the report says {r[name]:.12g}")
+        raw.append(sign_flip(ratios))
+    together = {}
+    for i, r in enumerate(rows):
+        together.setdefault((r["compare"], r["benchmark"], r["commit"]), []).append(i)
+    for indices in together.values():
+        for i, p in zip(indices, holm([raw[i] for i in indices])):
+            if abs(p - rows[i]["p"]) > TOLERANCE:
+                wrong.append(f"{rows[i]['candidate']}: p is {p:.12g}, and the report says {rows[i]['p']:.12g}")
+    print("\n".join(wrong) or f"{len(rows)} rows agree")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], sys.argv[2]))
