@@ -44,7 +44,7 @@ func (p *Project) resolveHistory(ctx context.Context) (changed bool, diags hcl.D
 					fmt.Sprintf("What git describe says of commits of %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", repo.Address)))
 			}
 			if err := p.answer(ctx, repo, own); err != nil {
-				return changed, append(diags, problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, err)))
+				return changed, append(diags, p.unreadable(repo.Address, err))
 			}
 			changed = changed || slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described })
 		}

@@ -236,10 +236,8 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	} else if c := b.commits[s.Address.Key]; c != nil {
 		rev, repo = c.Rev, c.Repo
 	}
-	for i := range b.Spec.Repos {
-		if b.Spec.Repos[i].Address == repo {
-			source = withoutPassword(b.Spec.Repos[i].URL)
-		}
+	if r := b.repoOf(repo); r != nil {
+		source = withoutPassword(r.URL)
 	}
 	return rev, source
 }

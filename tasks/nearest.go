@@ -97,7 +97,7 @@ func (p *Project) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.
 	for key, commits := range wanted {
 		mirror, err := p.mirror(ctx, key.repo)
 		if err != nil {
-			return hcl.Diagnostics{problem(first[key].Range, "Repository cannot be read", err.Error())}
+			return hcl.Diagnostics{p.unreadable(key.repo, err)}
 		}
 		digests, err := mirror.OutsideAll(ctx, commits, first[key].Overlay)
 		if err != nil {

@@ -171,7 +171,7 @@ func (p *Project) missingRevisions(repo *hclspec.Repo) []wantedRev {
 func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock, hcl.Diagnostics) {
 	mirror, err := p.mirror(ctx, repo.Address)
 	if err != nil {
-		return nil, hcl.Diagnostics{problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, err))}
+		return nil, hcl.Diagnostics{p.unreadable(repo.Address, err)}
 	}
 	revs := make([]string, len(missing))
 	for i, w := range missing {
@@ -192,7 +192,7 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 			found[unknown.Rev] = hclspec.RevLock{Unknown: unknownText(repo, unknown)}
 			continue
 		}
-		diags = append(diags, problem(repo.Range, "Repository cannot be read", fmt.Sprintf("%s: %v", repo.Address, e)))
+		diags = append(diags, p.unreadable(repo.Address, e))
 	}
 	return found, diags
 }
@@ -234,6 +234,28 @@ func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at}
 }
 
+// unreadable is the mistake that a repo cannot be read.
+func (p *Project) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
+	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
+	if repo := p.repoOf(address); repo != nil {
+		at = repo.Range
+		if repo.URL != "" {
+			detail += ". Check the address and the network. A clone on this machine serves as well: give its path as the url."
+		}
+	}
+	return problem(at, "Repository cannot be read", detail)
+}
+
+// repoOf is the repo block of an address; nil: there is none.
+func (p *Project) repoOf(address hclspec.Address) *hclspec.Repo {
+	for i := range p.Spec.Repos {
+		if r := &p.Spec.Repos[i]; r.Address == address {
+			return r
+		}
+	}
+	return nil
+}
+
 // mirror opens the mirror of a repo, once.
 func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, error) {
 	p.mirrorsMu.Lock()
@@ -241,8 +263,7 @@ func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, e
 	if m := p.mirrors[a.Name]; m != nil {
 		return m, nil
 	}
-	i := slices.IndexFunc(p.Spec.Repos, func(r hclspec.Repo) bool { return r.Address == a })
-	repo := p.Spec.Repos[i]
+	repo := p.repoOf(a)
 	location := repo.URL
 	if repo.Path != "" {
 		location = repo.Path
@@ -290,7 +311,7 @@ func (p *Project) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
 		}
 		mirror, err := p.mirror(ctx, key.repo)
 		if err != nil {
-			return false, hcl.Diagnostics{problem(w.Range, "Repository cannot be read", err.Error())}
+			return false, hcl.Diagnostics{p.unreadable(key.repo, err)}
 		}
 		end := p.asker.Watch(p.lockOf(key.repo.Name).Location, "trees of "+key.repo.String())
 		digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)

@@ -164,10 +164,8 @@ func (r treeReader) Files(ctx context.Context, repo string, ids []string) (map[s
 
 // locationOf is where a repo is.
 func (p *Project) locationOf(repo hclspec.Address) string {
-	for i := range p.Spec.Repos {
-		if r := &p.Spec.Repos[i]; r.Address == repo {
-			return r.URL + r.Path
-		}
+	if r := p.repoOf(repo); r != nil {
+		return r.URL + r.Path
 	}
 	return ""
 }
