@@ -70,7 +70,13 @@ func (r reader) same() (list []Same) {
 	return list
 }
 
-// required are the numbers that each output must have. Where metric blocks are all that is read, they must declare them.
+// counts are the numbers that are read from each output, whatever metrics it is read for.
+func counts() []string {
+	return []string{"completed", "successful_requests", "failed", "failed_requests", "total_input_tokens", "total_output_tokens"}
+}
+
+// required are the numbers that each output must have. Where metric blocks are all that is read, they must declare
+// what is no count.
 func (r reader) required(names []string, own bool) []Required {
 	var list []Required
 	values := r.Map("require", cty.Number, "a map of metrics to numbers", "a number")
@@ -83,8 +89,8 @@ func (r reader) required(names []string, own bool) []Required {
 			continue
 		}
 		v, _ := values[name].AsBigFloat().Float64()
-		if len(names) > 0 && own && !slices.Contains(names, name) {
-			r.Fail(r.At("require"), "Unknown metric", "No metric block declares %q, which require names.%s", name, eval.Choices(name, names))
+		if known := append(slices.Clip(names), counts()...); len(names) > 0 && own && !slices.Contains(known, name) {
+			r.Fail(r.At("require"), "Unknown metric", "No metric block declares %q, which require names, and it is no count of requests or tokens.%s", name, eval.Choices(name, known))
 		}
 		list = append(list, Required{Metric: name, Value: v})
 	}

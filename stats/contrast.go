@@ -32,6 +32,17 @@ func (e estimate) interval(confidence float64) (low, high float64) {
 	return e.mean - t*e.error, e.mean + t*e.error
 }
 
+// MeanInterval is the mean of values with its two-sided t interval. Of fewer than two values the interval is everything.
+func MeanInterval(values []float64, confidence float64) (mean, low, high float64) {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	if len(values) < 2 {
+		return mean, math.Inf(-1), math.Inf(1)
+	}
+	n := float64(len(values))
+	low, high = estimate{mean, stat.StdErr(deviation, n), n - 1}.interval(confidence)
+	return mean, low, high
+}
+
 // p is the two-sided t test of a mean of 0.
 func (e estimate) p() float64 {
 	switch {

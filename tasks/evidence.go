@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,6 +88,23 @@ func describeTries(d *cache.Description, tries map[int][]sample.Try) {
 			d.Add("try", strconv.Itoa(block), t.Run, t.Lost[0].Candidate, string(t.Lost[0].Class), t.Lost[0].Rule)
 		}
 	}
+}
+
+// places are the paths that only one lifecycle of a member has, by the names that all members have for them: what a client prints of
+// its settings may hold such a path.
+func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
+	list := []stats.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.name)}, {Name: "$OUT", Value: filepath.Join(env.Out, m.name, sample.OutDir)}}
+	for _, a := range needsOf(m, nil) {
+		if a.Kind == "image" {
+			continue
+		}
+		name := a.String()
+		if a.Key == m.candidate {
+			name = a.Kind + "." + a.Name
+		}
+		list = append(list, stats.Field{Name: name, Value: t.refs.Input(env, a).Dir}, stats.Field{Name: name, Value: t.refs.Inside(a)})
+	}
+	return list
 }
 
 // rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and each

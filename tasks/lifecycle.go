@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -37,6 +38,8 @@ type lifecycle struct {
 	sh  *fix.Shell
 	sum hash.Hash         // of what the measured command printed
 	ran []sample.Artefact // what was proven to run
+
+	took time.Duration // by the measured command
 }
 
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
@@ -192,7 +195,9 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		return err
 	}
 	l.sum = sha256.New()
+	begun := time.Now()
 	err = l.client(ctx, server, io.MultiWriter(stdout, l.sum))
+	l.took = time.Since(begun)
 	if err := errors.Join(err, stdout.Close()); err != nil {
 		return err
 	}

@@ -217,6 +217,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 			r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
 		}
 	}
+	r.Places = t.places(env, m)
 	r.Procedure = t.p.procedure(m, func(a hclspec.Address) string {
 		text := t.p.tracesOf(a)
 		if text == a.String() { // another time there may be something else behind it
@@ -229,7 +230,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 	var err error
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
-	r.Artefacts = append(r.Artefacts, l.ran...)
+	r.Took, r.Artefacts = l.took, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {
 	case err == nil:

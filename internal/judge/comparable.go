@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -38,8 +40,12 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}
-	why, more := c.incomplete(s, base)
+	why, more := c.settings(s, base)
 	row.Caveats = append(row.Caveats, more...)
+	if why == "" {
+		why, more = c.incomplete(s, base)
+		row.Caveats = append(row.Caveats, more...)
+	}
 	if why == "" {
 		why = gap(row.Metric, s, base)
 	}
@@ -49,14 +55,72 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 	return row, why != ""
 }
 
+// settings holds the settings that the outputs of both sides state against each other: equal commands may still load another model, or
+// ask at another rate. It returns why the numbers may not be compared, or the labels of what the user lets differ.
+func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Caveat) {
+	stated := func(side *standing) (names []string, of map[int]map[string]string) {
+		of = map[int]map[string]string{}
+		for _, e := range side.evidence {
+			of[e.Block] = e.Settings
+			names = slices.AppendSeq(names, maps.Keys(e.Settings))
+		}
+		return names, of
+	}
+	ownNames, own := stated(s)
+	names, theirs := stated(base)
+	names = append(names, ownNames...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		diff := settingDiffers(name, own, s, theirs, base)
+		switch {
+		case diff == "":
+		case slices.Contains(c.Allow, name):
+			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " + diff})
+		default:
+			return "the outputs do not have the same settings: " + diff, labels
+		}
+	}
+	return "", labels
+}
+
+// settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against each other by all
+// values that they have.
+func settingDiffers(name string, own map[int]map[string]string, s *standing, theirs map[int]map[string]string, base *standing) string {
+	text := func(value string) string {
+		if value == "" {
+			return "nothing"
+		}
+		return strconv.Quote(value)
+	}
+	all := [2]map[string]bool{{}, {}}
+	shared := false
+	for _, block := range slices.Sorted(maps.Keys(own)) {
+		all[0][own[block][name]] = true
+		if other, ok := theirs[block]; ok {
+			shared = true
+			if own[block][name] != other[name] {
+				return fmt.Sprintf("%s is %s in the output of %s and %s in that of %s in block %d", name, text(own[block][name]), s.name(), text(other[name]), base.name(), block)
+			}
+		}
+	}
+	for _, settings := range theirs {
+		all[1][settings[name]] = true
+	}
+	if shared || maps.Equal(all[0], all[1]) {
+		return ""
+	}
+	values := func(of map[string]bool) string { return text(strings.Join(slices.Sorted(maps.Keys(of)), "; ")) }
+	return fmt.Sprintf("%s is %s in the outputs of %s and %s in those of %s", name, values(all[0]), s.name(), values(all[1]), base.name())
+}
+
 // usualTolerance is the relative difference of total tokens up to which two servers are taken to have said the same.
 const usualTolerance = 0.005
 
 // amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server that
 // says less is not faster.
-func amountsDiffer(metric, own string, s *standing, theirs string, base *standing) string {
+func amountsDiffer(metric string, own map[int]float64, s *standing, theirs map[int]float64) string {
 	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usualTolerance)
-	x, y := mean(s.series[own]), mean(base.series[theirs])
+	x, y := mean(own), mean(theirs)
 	if apart(x, y) <= tolerance {
 		return ""
 	}
@@ -65,12 +129,12 @@ func amountsDiffer(metric, own string, s *standing, theirs string, base *standin
 
 // amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside blocks, or
 // there are none.
-func amountsVary(metric, own string, s *standing, theirs string, base *standing) []stats.Caveat {
+func amountsVary(metric string, own map[int]float64, s *standing, theirs map[int]float64, base *standing) []stats.Caveat {
 	const inBlock = 0.02
 	doubt := func(format string, args ...any) []stats.Caveat {
 		return []stats.Caveat{{Kind: stats.CaveatRequests, Text: metric + ": " + fmt.Sprintf(format, args...)}}
 	}
-	x, y := mean(s.series[own]), mean(base.series[theirs])
+	x, y := mean(own), mean(theirs)
 	switch {
 	case x == 0 && y == 0 && metric == "total_output_tokens":
 		return doubt("0 in each run of %s and of %s: nothing was generated", s.name(), base.name())
@@ -78,8 +142,8 @@ func amountsVary(metric, own string, s *standing, theirs string, base *standing)
 		return doubt("%.6g of %s against %.6g of %s, which token_tolerance lets pass", x, s.name(), y, base.name())
 	}
 	var blocks []int
-	for _, block := range slices.Sorted(maps.Keys(s.series[own])) {
-		if other, ok := base.series[theirs][block]; ok && apart(s.series[own][block], other) > inBlock {
+	for _, block := range slices.Sorted(maps.Keys(own)) {
+		if other, ok := theirs[block]; ok && apart(own[block], other) > inBlock {
 			blocks = append(blocks, block)
 		}
 	}
@@ -88,7 +152,7 @@ func amountsVary(metric, own string, s *standing, theirs string, base *standing)
 	}
 	first := blocks[0]
 	return doubt("more than %g %% apart in %s, although the means agree: %.6g of %s against %.6g of %s in block %d",
-		100*inBlock, blocksText(blocks), s.series[own][first], s.name(), base.series[theirs][first], base.name(), first)
+		100*inBlock, blocksText(blocks), own[first], s.name(), theirs[first], base.name(), first)
 }
 
 // apart is the relative difference of two amounts.

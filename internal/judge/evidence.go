@@ -71,10 +71,13 @@ func (s *standing) over(metric string, block int) []string {
 }
 
 // without are the blocks in which the member has a sample, and none of this metric.
-func (s *standing) without(metric string) []int {
+func (s *standing) without(metric string) []int { return s.lacking(s.series[metric]) }
+
+// lacking are the blocks in which the member has a sample, and which values do not have.
+func (s *standing) lacking(values map[int]float64) []int {
 	var blocks []int
 	for _, block := range slices.Sorted(maps.Keys(s.series[s.Bench.Metrics.Primary])) {
-		if _, ok := s.series[metric][block]; !ok {
+		if _, ok := values[block]; !ok {
 			blocks = append(blocks, block)
 		}
 	}
@@ -99,24 +102,24 @@ func (s *standing) inUnit(metric, unit string) map[int]float64 {
 func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Caveat) {
 	for _, names := range sample.Counts() {
 		own, theirs := s.counted(names), base.counted(names)
-		if own == "" && theirs == "" {
+		if len(own) == 0 && len(theirs) == 0 {
 			continue
 		}
 		metric := names[0]
 		diff := ""
 		switch {
-		case own == "":
+		case len(own) == 0:
 			diff = fmt.Sprintf("%s: in the output of %s and not in that of %s", metric, base.name(), s.name())
-		case theirs == "":
+		case len(theirs) == 0:
 			diff = fmt.Sprintf("%s: in the output of %s and not in that of %s", metric, s.name(), base.name())
-		case len(s.without(own)) > 0:
-			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, s.name(), blocksText(s.without(own)))
-		case len(base.without(theirs)) > 0:
-			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, base.name(), blocksText(base.without(theirs)))
+		case len(s.lacking(own)) > 0:
+			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, s.name(), blocksText(s.lacking(own)))
+		case len(base.lacking(theirs)) > 0:
+			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, base.name(), blocksText(base.lacking(theirs)))
 		case strings.HasPrefix(metric, "total_"):
-			diff = amountsDiffer(metric, own, s, theirs, base)
+			diff = amountsDiffer(metric, own, s, theirs)
 		default:
-			diff = requestsDiffer(metric, s.series[own], base.series[theirs])
+			diff = requestsDiffer(metric, own, theirs)
 		}
 		switch {
 		case diff == "":
@@ -126,25 +129,30 @@ func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Cav
 		case slices.Contains(c.Allow, metric):
 			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " + diff})
 		default:
-			return diff, nil
+			return diff, labels
 		}
 	}
 	return "", labels
 }
 
-// counted is the name under which the member has a count; empty: it has none.
-func (s *standing) counted(names []string) string {
+// counted is a count of the member by block, under the first of some names that it has: a metric, the end of a path into a
+// document, or else what the outputs state beside metrics.
+func (s *standing) counted(names []string) map[int]float64 {
 	for _, name := range names {
 		if len(s.series[name]) > 0 {
-			return name
+			return s.series[name]
 		}
 	}
-	for _, metric := range slices.Sorted(maps.Keys(s.series)) { // below a path into a document
+	for _, metric := range slices.Sorted(maps.Keys(s.series)) {
 		if _, last, ok := cutLast(metric, "."); ok && slices.Contains(names, last) {
-			return metric
+			return s.series[metric]
 		}
 	}
-	return ""
+	counts := s.counts[names[0]]
+	if primary := s.Bench.Metrics.Primary; !strings.Contains(s.units[primary], "/") && maps.Equal(counts, s.series[primary]) {
+		return nil // the count itself is what the file measures: how much is done in a fixed time
+	}
+	return counts
 }
 
 // cutLast cuts a text at the last separator.
@@ -173,11 +181,7 @@ func requestsDiffer(metric string, own, theirs map[int]float64) string {
 
 // failedRequests says of how many requests failed on both sides alike, which the comparison lets through.
 func failedRequests(s, base *standing) []stats.Caveat {
-	name := s.counted([]string{"failed_requests", "failed"})
-	if name == "" {
-		return nil
-	}
-	n := mean(s.series[name])
+	n := mean(s.counted(sample.Counts()[1]))
 	if n == 0 {
 		return nil
 	}
@@ -193,8 +197,8 @@ func fewRequests(metric string, s, base *standing) []stats.Caveat {
 		return nil
 	}
 	for _, side := range []*standing{s, base} {
-		name := side.counted(sample.Counts()[0])
-		if n := mean(side.series[name]); name != "" && n < tailRequests {
+		of := side.counted(sample.Counts()[0])
+		if n := mean(of); len(of) > 0 && n < tailRequests {
 			return []stats.Caveat{{Kind: stats.CaveatRequests, Text: fmt.Sprintf("%s is of %.6g requests in each run of %s: a 99th percentile needs %d", metric, n, side.name(), tailRequests)}}
 		}
 	}

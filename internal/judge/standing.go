@@ -32,7 +32,8 @@ type standing struct {
 	units   map[string]string          // by metric: that of its first sample
 	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
 
-	evidence []sample.Evidence // of the blocks with samples
+	evidence []sample.Evidence          // of the blocks with samples
+	counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
 
 	run       string // all of it is from one run; empty: it is as everything stands now
 	procedure values // how it was measured, as the blocks that were read say
@@ -41,7 +42,7 @@ type standing struct {
 }
 
 func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, procedure: values{}, artefacts: values{}}
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
 }
 
 // name is the candidate and, where that is not what stands now, the run.
@@ -172,6 +173,12 @@ func (s *standing) rest(blocks ...sample.Evidence) {
 	for _, e := range blocks {
 		for _, a := range e.Artefacts {
 			s.artefacts.add(a.Node, a.Digest)
+		}
+		for name, value := range e.Counts {
+			if s.counts[name] == nil {
+				s.counts[name] = map[int]float64{}
+			}
+			s.counts[name][e.Block] = value
 		}
 	}
 }

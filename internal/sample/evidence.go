@@ -21,13 +21,16 @@ import (
 // Evidence is all that one block says of a member beside its numbers: how the number came about and what it rests on.
 type Evidence struct {
 	Block     int                 `json:"block"`
-	Run       string              `json:"run,omitempty"` // the apply that measured the block
-	Start     time.Time           `json:"start"`         // of the member's lifecycle
+	Run       string              `json:"run,omitempty"`  // the apply that measured the block
+	Start     time.Time           `json:"start"`          // of the member's lifecycle
+	Took      time.Duration       `json:"took,omitempty"` // by the measured command; 0: an earlier version measured it
 	Rule      []stats.Field       `json:"rule,omitempty"`
 	Tries     []Try               `json:"tries,omitempty"`
 	Warnings  []metrics.Warning   `json:"warnings,omitempty"`
 	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of
 	Artefacts []Artefact          `json:"artefacts,omitempty"`
+	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
+	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
 }
 
 // Try is an earlier attempt at a block.
@@ -54,7 +57,8 @@ type Reading struct {
 // evidence is what the block says of a member of which the output was read.
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
-	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts}
+	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts,
+		Counts: read.Stated.Counts, Settings: own.named(read.Stated.Settings)}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {
 			if e.Over == nil {
@@ -94,6 +98,9 @@ func repeated(primary metrics.Sample, read metrics.Result) error {
 func incomplete(spec hclspec.Metrics, read metrics.Result) error {
 	for _, want := range spec.Require {
 		s, found := Counted(read.Samples, want.Metric)
+		if !found {
+			s.Value, found = read.Stated.Counts[canonical(want.Metric)]
+		}
 		var message string
 		switch {
 		case !found:
@@ -114,6 +121,16 @@ func incomplete(spec hclspec.Metrics, read metrics.Result) error {
 // aliases are the other names of counts, by the canonical ones.
 func aliases() map[string]string {
 	return map[string]string{"successful_requests": "completed", "failed_requests": "failed"}
+}
+
+// canonical is the name of a count in what an output states.
+func canonical(name string) string {
+	for canonical, alias := range aliases() {
+		if name == alias {
+			return canonical
+		}
+	}
+	return name
 }
 
 // Counted finds a count by its canonical name or its alias.

@@ -40,13 +40,15 @@ type Record struct {
 type Member struct {
 	Candidate string           `json:"candidate,omitempty"`
 	Start     time.Time        `json:"start"`
-	Duration  time.Duration    `json:"duration"`
+	Duration  time.Duration    `json:"duration"`       // of the whole lifecycle
+	Took      time.Duration    `json:"took,omitempty"` // by the measured command alone
 	Failure   *cache.Failure   `json:"failure,omitempty"`
 	Skipped   string           `json:"skipped,omitempty"` // why it was not run
 	Devices   []string         `json:"devices,omitempty"`
 	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
+	Places    []stats.Field    `json:"places,omitempty"`    // paths of this lifecycle, by the names that all members have for them
 }
 
 // Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the

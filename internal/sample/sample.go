@@ -20,7 +20,7 @@ import (
 
 // ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
 // reading, and no measurement.
-const ReaderVersion = "2"
+const ReaderVersion = "3"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of a
 // block has it: it is found out whenever the output is read.
@@ -67,7 +67,8 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 		all.Warnings = append(all.Warnings, r.Warnings...)
 		all.Labels = append(all.Labels, r.Labels...)
 	}
-	return all, nil
+	all.Stated, err = stated(spec, dir)
+	return all, err
 }
 
 // read parses the output with one parser.

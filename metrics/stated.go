@@ -1,0 +1,374 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Stated is what an output says of its own run, whatever its metrics are: how much was done, and with which settings. Both
+// sides of a comparison must agree in it.
+type Stated struct {
+	Counts   map[string]float64 // by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
+	Settings map[string]string  // by name: model_id, request_rate, …; several values of one setting are divided by "; "
+}
+
+// Bounds on the settings of one output.
+const (
+	maxSetting  = 200 // bytes of a value
+	maxSettings = 16  // values of one setting
+	maxStated   = 512 // bytes of a line that states anything
+)
+
+// ReadStated reads what an output states: in lines with the labels of known clients, in the arguments that a client printed, and
+// in JSON documents. An output that states nothing is no error.
+func ReadStated(r io.Reader) (Stated, error) {
+	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(), settingOf: settingNames()}
+	var t tail
+	l := newLines(io.TeeReader(r, &fromBrace{to: &t}))
+	for l.next() {
+		s.line(l.bytes())
+	}
+	if err := l.err(); err != nil {
+		return Stated{}, err
+	}
+	t.trim()
+	if s.keyed(t.buf) {
+		eachDocument(t.buf, func(document any) {
+			for _, item := range list(document, maxSamples) {
+				s.document(object(item))
+			}
+			s.document(object(document))
+		})
+	}
+	if s.procs != "" && s.procs != mixed {
+		s.set("gomaxprocs", s.procs[1:])
+	}
+	return s.stated(), nil
+}
+
+// Merge adds what another output of the same run states. A count of the first one stays.
+func (s *Stated) Merge(other Stated) {
+	counts, settings := map[string]float64{}, map[string]string{}
+	maps.Copy(counts, other.Counts)
+	maps.Copy(counts, s.Counts)
+	maps.Copy(settings, s.Settings)
+	for name, value := range other.Settings {
+		values := append(strings.Split(settings[name], "; "), strings.Split(value, "; ")...)
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+		slices.Sort(values)
+		settings[name] = strings.Join(slices.Compact(values), "; ")
+	}
+	s.Counts, s.Settings = counts, settings
+}
+
+// statedReading is what was read so far.
+type statedReading struct {
+	counts   map[string]float64
+	settings map[string]map[string]bool
+	inTable  bool
+	benches  int
+	procs    string // -N at the end of the names of all Go benchmarks so far; mixed: they differ
+
+	countOf, settingOf map[string]string // the tables of names
+}
+
+// mixed stands for several values.
+const mixed = "?"
+
+func (s *statedReading) stated() Stated {
+	made := Stated{Counts: s.counts, Settings: map[string]string{}}
+	for name, values := range s.settings {
+		made.Settings[name] = strings.Join(slices.Sorted(maps.Keys(values)), "; ")
+	}
+	return made
+}
+
+// countNames is the table of the labels and keys of counts.
+func countNames() map[string]string {
+	return map[string]string{
+		"successful_requests": "successful_requests", "completed_requests": "successful_requests", "requests_completed": "successful_requests",
+		"completed": "successful_requests", "num_completed": "successful_requests",
+		"failed_requests": "failed_requests", "failed": "failed_requests", "num_failed": "failed_requests", "request_errors": "failed_requests",
+		"total_input_tokens": "total_input_tokens", "total_output_tokens": "total_output_tokens", "total_generated_tokens": "total_output_tokens",
+		"benchmark_duration_s": "benchmark_duration", "benchmark_duration": "benchmark_duration",
+	}
+}
+
+// settingNames is the table of the labels and keys of settings.
+func settingNames() map[string]string {
+	names := map[string]string{
+		"model": "model_id", "model_name": "model_id", "tokenizer": "tokenizer_id", "traffic_request_rate": "request_rate", "request_rate_configured_rps": "request_rate",
+		"burstiness_factor": "burstiness", "maximum_request_concurrency": "max_concurrency", "max_request_concurrency": "max_concurrency",
+		"number_of_prompts": "num_prompts", "number_of_requests": "requests", "total_requests": "requests", "warm_up_requests": "warmup_requests",
+		"num_warmups": "warmup_requests", "num_warmup_requests": "warmup_requests", "warmup_request_count": "warmup_requests",
+	}
+	for _, name := range []string{
+		"backend", "model_id", "tokenizer_id", "dataset", "dataset_name", "endpoint", "endpoint_type", "request_rate", "burstiness", "max_concurrency",
+		"num_prompts", "requests", "warmup_requests", "batch_size", "input_len", "output_len", "random_input_len", "random_output_len", "random_range_ratio",
+		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p", "top_k",
+		"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps",
+	} {
+		names[name] = name
+	}
+	return names
+}
+
+// kind is how a setting is printed in a line or a document of an unknown program, where its name alone proves little.
+type kind int
+
+const (
+	ofKnown  kind = iota // only known programs mean the setting by that name
+	ofWord               // one word that is no number
+	ofNumber             // a number, or inf
+	ofWhole              // a whole number, or inf: another one is rather a measurement
+)
+
+func kindOf(setting string) kind {
+	switch setting {
+	case "model_id", "tokenizer_id", "dataset", "dataset_name":
+		return ofWord
+	case "burstiness", "random_range_ratio":
+		return ofNumber
+	case "request_rate", "max_concurrency", "num_prompts", "requests", "warmup_requests", "batch_size", "random_input_len", "random_output_len":
+		return ofWhole
+	}
+	return ofKnown
+}
+
+var (
+	statedDone    = regexp.MustCompile(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
+	statedSetting = regexp.MustCompile(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per thread|Requests per client)$`)
+	statedLabel   = regexp.MustCompile(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
+	statedArg     = regexp.MustCompile(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
+	statedBenchN  = regexp.MustCompile(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
+)
+
+// line reads one line.
+func (s *statedReading) line(b []byte) {
+	if len(b) < 6 || isEngineProgress(b) {
+		return
+	}
+	if bytes.Contains(b, []byte("Namespace(")) {
+		s.arguments(string(b[:min(len(b), 16<<10)]))
+		return
+	}
+	if len(b) > maxStated {
+		return
+	}
+	text := strings.TrimSpace(withoutMarks(string(b)))
+	if title, rule := ruled(text); rule {
+		s.inTable = strings.HasSuffix(strings.ToLower(title), "benchmark result") || s.inTable && title != "="
+		return
+	}
+	switch first := text[:min(len(text), 1)]; {
+	case strings.HasPrefix(text, "Benchmark"):
+		if m := statedBenchN.FindStringSubmatch(text); m != nil {
+			s.bench(m[1])
+			return
+		}
+	case strings.HasPrefix(text, "goos: "), strings.HasPrefix(text, "goarch: "):
+		name, value, _ := strings.Cut(text, ": ")
+		s.set(name, value)
+		return
+	case first >= "0" && first <= "9":
+		if m := statedDone.FindStringSubmatch(text); m != nil {
+			s.set("requests", m[1])
+			if v, err := number(m[2]); err == nil { // one test after the other
+				s.counts["benchmark_duration"] += v
+			}
+		} else if m := statedSetting.FindStringSubmatch(text); m != nil {
+			s.set(slug(m[2]), m[1])
+		}
+		return
+	}
+	if !strings.ContainsAny(text, ":=") {
+		return
+	}
+	if m := statedLabel.FindStringSubmatch(text); m != nil {
+		s.labelled(slug(m[1]), strings.TrimRight(m[2], " ,"))
+	}
+}
+
+// bench notes the number of processors in the name of a Go benchmark.
+func (s *statedReading) bench(suffix string) {
+	if s.benches++; s.benches == 1 {
+		s.procs = suffix
+	} else if s.procs != suffix {
+		s.procs = mixed
+	}
+}
+
+// labelled reads a label and what stands behind it.
+func (s *statedReading) labelled(label, rest string) {
+	if metric, ok := s.countOf[label]; ok {
+		digits, behind := leadingNumber(rest)
+		behind = strings.TrimSpace(behind)
+		if v, err := number(digits); err == nil && (behind == "" || strings.HasPrefix(behind, "(") || behind == "requests" || behind == "s" && metric == "benchmark_duration") {
+			s.counts[metric] = v
+		}
+		return
+	}
+	setting, ok := s.settingOf[label]
+	if !ok {
+		return
+	}
+	if s.inTable && setting == "backend" {
+		s.set(setting, rest)
+		return
+	}
+	digits, behind := leadingNumber(rest)
+	behind = strings.TrimSpace(behind)
+	switch kindOf(setting) {
+	case ofWord:
+		if digits == "" && !strings.Contains(rest, " ") {
+			s.set(setting, rest)
+		}
+	case ofNumber:
+		if behind == "" || strings.HasPrefix(behind, "(") {
+			s.set(setting, digits)
+		}
+	case ofWhole:
+		if behind == "" && (wholeNumber(digits) || strings.HasPrefix(label, "traffic") || strings.HasSuffix(label, "configured_rps")) {
+			s.set(setting, digits)
+		}
+	}
+}
+
+// wholeNumber says whether digits are those of a whole number, or of infinity.
+func wholeNumber(digits string) bool {
+	v, err := strconv.ParseFloat(digits, 64)
+	return err == nil && (math.IsInf(v, 0) || v == math.Trunc(v))
+}
+
+// arguments reads the arguments that a Python program printed.
+func (s *statedReading) arguments(text string) {
+	for _, m := range statedArg.FindAllStringSubmatch(text, maxLabels) {
+		if setting, ok := s.settingOf[m[1]]; ok {
+			s.set(setting, strings.Trim(m[2], `'"`))
+		}
+	}
+}
+
+// keyed says whether a text has a key that document reads.
+func (s *statedReading) keyed(src []byte) bool {
+	has := func(names map[string]string) bool {
+		for name := range names {
+			if bytes.Contains(src, []byte(`"`+name+`"`)) {
+				return true
+			}
+		}
+		return false
+	}
+	return has(s.countOf) || has(s.settingOf) || bytes.Contains(src, []byte(`"input_config"`)) || bytes.Contains(src, []byte(`"library_build_type"`))
+}
+
+// document reads a JSON document. Keys of documents that no known program wrote count as far as they can hardly mean anything else.
+func (s *statedReading) document(d map[string]any) {
+	if d == nil {
+		return
+	}
+	_, mode := inferenceDocument(d)
+	for _, key := range slices.Sorted(maps.Keys(d)) { // of several names for one count the last one holds
+		v := d[key]
+		if setting, ok := s.settingOf[key]; ok && (mode != "" || plausible(setting, v)) {
+			s.value(setting, v)
+		}
+		if metric, ok := s.countOf[key]; ok {
+			s.count(metric, v)
+		}
+		for _, inner := range slices.Sorted(maps.Keys(object(v))) {
+			if metric, ok := s.countOf[inner]; ok && d[inner] == nil {
+				s.count(metric, object(v)[inner])
+			}
+		}
+	}
+	if v, ok := d["duration"]; ok && mode == "serving" {
+		s.count("benchmark_duration", v)
+	}
+	if v, ok := follow(d, []string{"context", "library_build_type"}); ok {
+		s.value("library_build_type", v)
+	}
+	for path, setting := range map[string]string{
+		"endpoint.model_names": "model_id", "endpoint.type": "endpoint_type", "tokenizer.name": "tokenizer_id", "loadgen.concurrency": "max_concurrency",
+		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests", "loadgen.warmup_request_count": "warmup_requests",
+	} {
+		if v, ok := follow(d["input_config"], strings.Split(path, ".")); ok {
+			s.value(setting, v)
+		}
+	}
+}
+
+// plausible says whether a value in a document of an unknown program is one of the setting.
+func plausible(setting string, v any) bool {
+	text := scalar(v)
+	digits, behind := leadingNumber(text)
+	switch kindOf(setting) {
+	case ofWord:
+		return digits == "" && text != ""
+	case ofNumber:
+		return digits != "" && behind == ""
+	case ofWhole:
+		return behind == "" && wholeNumber(digits)
+	}
+	return false
+}
+
+func (s *statedReading) count(metric string, v any) {
+	if n, ok := v.(json.Number); ok {
+		if f, err := number(n.String()); err == nil {
+			s.counts[metric] = f
+		}
+	}
+}
+
+// value notes a setting of a document. A list is its members.
+func (s *statedReading) value(setting string, v any) {
+	for _, item := range list(v, maxSettings) {
+		s.set(setting, scalar(item))
+	}
+	s.set(setting, scalar(v))
+}
+
+// scalar is a value that is neither a list nor an object as text.
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == notFinite {
+			return "inf"
+		}
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// set notes one value of a setting. What a program says of a setting that nobody has set is no value.
+func (s *statedReading) set(setting, value string) {
+	value = strings.TrimSpace(clip(string(scrub([]byte(value), 0)), maxSetting))
+	if v, err := strconv.ParseFloat(value, 64); err == nil {
+		value = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	switch strings.ToLower(value) {
+	case "", "none", "null", "not set", "false", "nan":
+		return
+	case "+inf", "inf", "infinity":
+		value = "inf"
+	}
+	if s.settings[setting] == nil {
+		s.settings[setting] = map[string]bool{}
+	}
+	if len(s.settings[setting]) < maxSettings {
+		s.settings[setting][strings.ReplaceAll(value, "; ", ";")] = true
+	}
+}
