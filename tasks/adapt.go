@@ -51,7 +51,8 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 	return changed, nil
 }
 
-// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is there. Their
+// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is there, or whose code
+// by now changes what is protected. Their
 // blocks stay, since the others were measured in them, and their outcomes are those of members that were never measured. It
 // returns whether there is a new one.
 func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
@@ -62,10 +63,10 @@ func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 		}
 		for _, probe := range p.probes[m.candidate] {
 			step, ok := plan.Step(probe.String())
-			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) {
+			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) && !protectedFailure(step.Failure.Failure) {
 				continue
 			}
-			p.issues[address] = absence{stats.Skipped, step.Failure.Failure.Message}
+			p.issues[address], _ = p.causeOf(plan, step)
 			found = true
 		}
 	}

@@ -135,6 +135,11 @@ func (b *builder) index() {
 			}
 		}
 	}
+	for i := range b.Spec.Sources { // with a prebuilt wheel, or none, nothing else may look at the candidate's own code
+		if s := &b.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 && (s.Patch != "" || s.Against != "" && s.Against != s.Rev) {
+			b.probes[s.Candidate] = append(b.probes[s.Candidate], s.Address)
+		}
+	}
 	for key, gap := range b.refused.candidates {
 		if _, out := b.excluded[key]; !out {
 			b.excluded[key] = gap

@@ -120,10 +120,15 @@ func (t *tree) protected(paths []string, message, remedy string) error {
 		return nil
 	}
 	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Permanent, Rule: "protected", Stage: "checkout", Message: message,
+		Class: cache.Permanent, Rule: protectedRule, Stage: "checkout", Message: message,
 		Evidence: strings.Join(paths[:min(len(paths), 10)], " "), Remedy: remedy,
 	}}
 }
+
+const protectedRule = "protected"
+
+// protectedFailure says whether a failure is that of a candidate that changes what measures.
+func protectedFailure(f *cache.Failure) bool { return f != nil && f.Rule == protectedRule }
 
 // digest is the SHA-256 of the patch.
 func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
