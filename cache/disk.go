@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // formatName and formatVersion are what a store's format file holds: a newer benchgraph may lay a store out otherwise.
@@ -163,7 +165,7 @@ func checkFormat(dir string) error {
 				return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory", formatFile)
 			}
 		}
-		return writeFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
+		return atomicfile.Write(filepath.Join(dir, formatFile), fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
 	}
 	if err != nil {
 		return err

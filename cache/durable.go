@@ -7,30 +7,11 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// writeFile makes path hold data, whole or not at all: written beside its place, synced and renamed.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncPath(filepath.Dir(path))
-}
 
 // errIrregular is wrapped by the error for what should be a file and is a link, a directory, a pipe or a device.
 var errIrregular = errors.New("it is no regular file")

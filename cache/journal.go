@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // What a journal keeps.
@@ -351,7 +353,7 @@ func (j *Journal) compact() error {
 		}
 		b.Write(line)
 	}
-	if err := writeFile(j.path, b.Bytes()); err != nil {
+	if err := atomicfile.Write(j.path, b.Bytes()); err != nil {
 		return err
 	}
 	return j.catchUp()

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // statLife is how long digests of files stay that nobody asks for.
@@ -161,7 +163,7 @@ func (c *StatCache) Save() error {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o755)
 	}
 	if err == nil {
-		err = writeFile(c.path, data)
+		err = atomicfile.Write(c.path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("stat cache %s: %w", c.path, err)

@@ -173,7 +173,7 @@ report "b" {
 	o = w.must(1, "apply")
 	o.says(t, "report", "no space left on device", "Free some space")
 	check(t, os.Remove(small+"/fill"))
-	if left, _ := filepath.Glob(w.path("report", "*.new")); len(left) > 0 {
+	if left, _ := filepath.Glob(w.path("report", ".*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 	w.must(0, "apply").says(t, "0 done")

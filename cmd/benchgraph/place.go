@@ -133,24 +133,6 @@ func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
 	return lock, nil
 }
 
-// writeFile writes a file beside its place, syncs and renames it: a crash leaves the old one or the new one.
-func writeFile(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.
 func (p place) hostOptions() executor.HostOptions {
 	return executor.HostOptions{Owner: p.state, Rolls: filepath.Join(p.state, "processes")}

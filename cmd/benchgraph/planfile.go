@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
@@ -66,7 +67,7 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 	if err := view.JSON(&b, f); err != nil {
 		return err
 	}
-	if err := writeFile(path, b.Bytes()); err != nil {
+	if err := atomicfile.Write(path, b.Bytes()); err != nil {
 		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path, causeOf(err))
 	}
 	return nil

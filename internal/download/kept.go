@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // How long answers are kept, and how large the file of answers may be.
@@ -187,26 +187,9 @@ func (k *kept) save() error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(k.path, text); err != nil {
+	if err := atomicfile.Write(k.path, text); err != nil {
 		return fmt.Errorf("answers of hosts: %w", err)
 	}
 	k.dirty = false
 	return nil
-}
-
-func replaceFile(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
@@ -144,7 +145,7 @@ func (m *Mirror) fill(ctx context.Context) error {
 	if err := settle(m.dir); err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(m.dir, readyName), []byte(m.id()))
+	return atomicfile.Write(filepath.Join(m.dir, readyName), []byte(m.id()))
 }
 
 // whole says that the mirror has what makes a directory a repository for git.
@@ -253,24 +254,4 @@ func settle(dir string) error {
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
-}
-
-// writeAtomic makes the file appear whole or not at all.
-func writeAtomic(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
@@ -163,6 +164,6 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 	}
 	// Written in one piece: thousands of refs through update-ref would be thousands of files.
 	return m.exclusively(ctx, func() error {
-		return writeAtomic(filepath.Join(m.dir, "packed-refs"), []byte(text.String()))
+		return atomicfile.Write(filepath.Join(m.dir, "packed-refs"), []byte(text.String()))
 	})
 }

@@ -8,17 +8,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // maxFile bounds the bytes of the file: what is beyond is asked anew.
@@ -186,16 +185,7 @@ func (c *Cache) Save() error {
 	if len(text) > maxFile {
 		return nil // the file stays as it is
 	}
-	f, err := os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+".*.new")
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
+	if err := atomicfile.Write(c.path, text); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil

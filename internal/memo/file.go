@@ -7,14 +7,13 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 )
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
@@ -58,33 +57,15 @@ func (m *Memo) Blocks(path string) (read func(Block) ([]byte, bool), close func(
 	}, close
 }
 
-// Write makes a file hold the memo, whole or not at all. It is not synced: what a crash takes away is found out again.
+// Write makes a file hold the memo, whole or not at all.
 func (m *Memo) Write(path string) error {
 	if m.blocks != nil {
 		m.identity = crc32.Checksum(m.blocks, table)
-		if err := write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity), m.blocks); err != nil {
+		if err := atomicfile.Write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity), m.blocks); err != nil {
 			return err
 		}
 	}
-	return write(path, m.encode())
-}
-
-func write(path string, parts ...[]byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	for _, part := range parts {
-		_, err2 := f.Write(part)
-		err = errors.Join(err, err2)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.Write(path, m.encode())
 }
 
 func (m *Memo) encode() []byte {

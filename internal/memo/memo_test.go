@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -144,7 +145,7 @@ func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 	if !read() {
 		t.Error("its own block is not read")
 	}
-	if err := write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
+	if err := atomicfile.Write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	if read() {

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
@@ -237,9 +238,7 @@ func (r *Room) save() {
 	if err != nil {
 		return
 	}
-	if os.WriteFile(r.file+".new", text, 0o644) == nil {
-		_ = os.Rename(r.file+".new", r.file)
-	}
+	_ = atomicfile.Write(r.file, text)
 }
 
 // Uses notes that an image is made from one that the engine has, which may be the whole of a part.
