@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // formatName and formatVersion are what a store's format file holds: a newer benchgraph may lay a store out otherwise.
@@ -90,7 +91,7 @@ func openDisk(dir string) (*Disk, error) {
 		d.entries.Close()
 		return nil, err
 	}
-	if err := flockWithin(d.lock, unix.LOCK_SH, gcPatience); err != nil {
+	if err := flock.Within(d.lock, flock.Shared, gcPatience); err != nil {
 		d.lock.Close()
 		d.entries.Close()
 		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
@@ -230,7 +231,7 @@ func (d *Disk) claimScratch() error {
 			return err
 		}
 		// A sweep may have come between the making and the locking; then the file is the sweep's to remove.
-		if flock(f, unix.LOCK_EX|unix.LOCK_NB) != nil || !still(f, f.Name()) {
+		if flock.Try(f, flock.Exclusive) != nil || !flock.IsAt(f, f.Name()) {
 			f.Close()
 			continue
 		}
@@ -252,7 +253,7 @@ func (d *Disk) sweep() {
 		if err != nil {
 			continue
 		}
-		if flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil && still(f, name) {
+		if flock.Try(f, flock.Exclusive) == nil && flock.IsAt(f, name) {
 			if RemoveTree(strings.TrimSuffix(name, ".lock")) == nil {
 				_ = os.Remove(name)
 			}

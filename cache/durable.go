@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -130,39 +129,6 @@ func syncPath(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// flock takes a lock on an open file: unix.LOCK_SH or unix.LOCK_EX, perhaps with unix.LOCK_NB.
-//
-// The kernel gives it back when the process ends, however it ends, and it holds between containers that share a
-// directory but not their process numbers; a recorded process number would do neither.
-func flock(f *os.File, how int) error {
-	for {
-		err := unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-// flockWithin is flock with a limit to the waiting.
-func flockWithin(f *os.File, how int, limit time.Duration) error {
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
-		err := flock(f, how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
-// still says whether path still names the open file f.
-func still(f *os.File, path string) bool {
-	opened, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Lstat(path)
-	return err == nil && os.SameFile(opened, named)
 }
 
 // RemoveTree removes dir and all that is in it, also directories that are read-only (those of an entry, or of Go's

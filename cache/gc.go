@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
@@ -209,15 +209,15 @@ func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
 
 // exclusive waits a moment for other processes to close the store.
 func (d *Disk) exclusive() error {
-	err := flockWithin(d.lock, unix.LOCK_EX, time.Second)
+	err := flock.Within(d.lock, flock.Exclusive, time.Second)
 	if err == nil {
 		return nil
 	}
 	d.share() // a lock that could not be converted may have been given up
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if flock.Held(err) {
 		return ErrBusy
 	}
 	return err
 }
 
-func (d *Disk) share() { _ = flock(d.lock, unix.LOCK_SH) }
+func (d *Disk) share() { _ = flock.Wait(d.lock, flock.Shared) }

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // What a journal keeps.
@@ -95,7 +94,7 @@ func (j *Journal) Current() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	info, err := j.file.Stat()
-	return j.asks && j.err == nil && still(j.file, j.path) && err == nil && info.Size() == j.read
+	return j.asks && j.err == nil && flock.IsAt(j.file, j.path) && err == nil && info.Size() == j.read
 }
 
 // asked reads what there is when nothing was read yet.
@@ -168,9 +167,9 @@ func (j *Journal) Forget(match func(Attempt) bool) error {
 func (j *Journal) append(compose func() (record, bool)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err := flock(j.lock, unix.LOCK_EX)
+	err := flock.Wait(j.lock, flock.Exclusive)
 	if err == nil {
-		err = errors.Join(j.appendLocked(compose), flock(j.lock, unix.LOCK_UN))
+		err = errors.Join(j.appendLocked(compose), flock.Unlock(j.lock))
 	}
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", j.path, err)
@@ -218,7 +217,7 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 // catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
 func (j *Journal) catchUp() error {
 	j.asks = true
-	if !still(j.file, j.path) {
+	if !flock.IsAt(j.file, j.path) {
 		if err := j.reopen(); err != nil {
 			return err
 		}

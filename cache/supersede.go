@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // Superseded is the key of the result of an attempt after another one took its place under the key that both have.
@@ -30,7 +30,7 @@ func (d *Disk) Supersede(ctx context.Context, key Key) error {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
 	defer alone.Close()
-	if err := flock(alone, unix.LOCK_EX); err != nil {
+	if err := flock.Wait(alone, flock.Exclusive); err != nil {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
 	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, ErrMiss) {

@@ -1,11 +1,12 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // freeGPUs are the devices that suit and can be granted, and that no lease of this pool holds.
@@ -127,7 +128,7 @@ func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal
 func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
 	if p.host != nil {
 		lock, err := p.host.gpu(d)
-		if errors.Is(err, errHeld) {
+		if flock.Held(err) {
 			delete(p.looks, d.UUID) // it says nothing of how that will leave it
 			return &Refusal{WaitsFor: "leased by another benchgraph"}
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // Holder is who has leased a device.
@@ -54,7 +56,7 @@ func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	}
 	defer f.Close()
 	// Whoever tries to lease it in this moment tries again in the next one.
-	if err := (&fileLock{f}).try(unix.LOCK_SH); !errors.Is(err, errHeld) {
+	if err := flock.Try(f, flock.Shared); !flock.Held(err) {
 		return nil, err
 	}
 	h := &Holder{PID: lockedBy(f)}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
@@ -62,16 +64,16 @@ func openToAll(dir string) error {
 
 // enter counts one more lease, or says what it waits for.
 func (h *hostLock) enter(quiet bool) string {
-	how := unix.LOCK_SH
+	how := flock.Shared
 	if quiet {
-		how = unix.LOCK_EX
+		how = flock.Exclusive
 	}
 	if h.leases == 0 {
 		if err := h.lock(how); err != nil {
-			if errors.Is(err, errHeld) && quiet {
+			if flock.Held(err) && quiet {
 				return "quiet: the end of what another process runs on this host"
 			}
-			if errors.Is(err, errHeld) {
+			if flock.Held(err) {
 				return "the end of a quiet one of another process on this host"
 			}
 			return fmt.Sprintf("the host lock %s: %v", h.path, err)
@@ -82,8 +84,8 @@ func (h *hostLock) enter(quiet bool) string {
 }
 
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
-func (h *hostLock) lock(how int) error {
-	if !h.file.isAt(h.path) {
+func (h *hostLock) lock(how flock.How) error {
+	if !flock.IsAt(h.file.f, h.path) {
 		fresh, err := openLock(h.path)
 		if err != nil {
 			return err
@@ -91,13 +93,13 @@ func (h *hostLock) lock(how int) error {
 		h.file.close()
 		h.file = fresh
 	}
-	return h.file.try(how)
+	return flock.Try(h.file.f, how)
 }
 
 // leave counts one lease less.
 func (h *hostLock) leave() {
 	if h.leases--; h.leases == 0 {
-		_ = h.file.try(unix.LOCK_UN) // it cannot fail on an open file
+		_ = flock.Unlock(h.file.f) // it cannot fail on an open file
 	}
 }
 
@@ -118,11 +120,11 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := f.try(unix.LOCK_EX); err != nil {
+		if err := flock.Try(f.f, flock.Exclusive); err != nil {
 			f.close()
 			return nil, err
 		}
-		if f.isAt(path) {
+		if flock.IsAt(f.f, path) {
 			return f, nil
 		}
 		f.close() // somebody tidied up between: the next one may have locked another file of that name
@@ -130,9 +132,6 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 }
 
 func (h *hostLock) close() error { return h.file.close() }
-
-// errHeld is what tells that somebody else holds a lock.
-const errHeld = unix.EWOULDBLOCK
 
 // fileLock is a file that is there only to be locked.
 type fileLock struct {
@@ -159,25 +158,6 @@ func openLock(path string) (*fileLock, error) {
 		return nil, err
 	}
 	return &fileLock{f}, nil
-}
-
-// isAt says whether the file is still the one at the path.
-func (l *fileLock) isAt(path string) bool {
-	ours, err := l.f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(path)
-	return err == nil && os.SameFile(ours, there)
-}
-
-func (l *fileLock) try(how int) error {
-	for {
-		err := unix.Flock(int(l.f.Fd()), how|unix.LOCK_NB)
-		if err != unix.EINTR {
-			return err
-		}
-	}
 }
 
 func (l *fileLock) close() error { return l.f.Close() }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 const (
@@ -100,21 +102,21 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 			f.Close()
 		}
 	}()
-	err = flock(f)
+	err = flock.Try(f, flock.Exclusive)
 	// A child that the owner was just forking when it was killed holds the lock until its own exec.
-	for end := time.Now().Add(settle); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end) && dead(read(f), o); {
+	for end := time.Now().Add(settle); flock.Held(err) && time.Now().Before(end) && dead(read(f), o); {
 		time.Sleep(10 * time.Millisecond)
-		err = flock(f)
+		err = flock.Try(f, flock.Exclusive)
 	}
 	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	case flock.Held(err):
 		return nil, false, &HeldError{Path: path, Owner: read(f)}
 	case err == nil:
 		l.owner.Flock = true
 	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, unix.ENOLCK):
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if !still(f, path) {
+	if !flock.IsAt(f, path) {
 		return nil, true, nil
 	}
 	if other := read(f); other.PID != 0 && !free(f, other, l.owner) {
@@ -135,8 +137,8 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 
 // open opens a regular file. It does not wait for what was put in its place.
 func open(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0o644)
-	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o644)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
 		return nil, errIrregular
 	}
 	if err != nil {
@@ -214,7 +216,7 @@ func (l *Lock) keepBeating() {
 			return
 		case <-ticker.C:
 		}
-		if !still(l.file, l.path) || !read(l.file).same(l.owner) {
+		if !flock.IsAt(l.file, l.path) || !read(l.file).same(l.owner) {
 			close(l.lost)
 			return
 		}
@@ -250,25 +252,6 @@ func read(f *os.File) Owner {
 
 func (o Owner) same(p Owner) bool {
 	return o.PID == p.PID && o.Born == p.Born && o.Host == p.Host && o.Since.Equal(p.Since)
-}
-
-// still says whether path still leads to the file.
-func still(f *os.File, path string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
-}
-
-func flock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 // alive says whether the owner, a process of this host, still runs. A process that was given its number since is another.

@@ -20,10 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/flock"
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
@@ -206,11 +205,11 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 	defer lock.Close() // which also unlocks
 	// Polled instead of waited for, so that the wait ends with ctx.
 	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := flock.Try(lock, flock.Exclusive)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		if !flock.Held(err) {
 			return fmt.Errorf("lock: %w", err)
 		}
 		select {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // claims keep the applies of one user from removing each other's images: each holds a shared lock on a file for every image
@@ -25,7 +27,7 @@ func (c *claims) want(ids map[string]bool) {
 	}
 	for id := range ids {
 		if c.files[id] == nil {
-			if f := c.lock(id, unix.LOCK_SH); f != nil {
+			if f := c.lock(id, flock.Shared); f != nil {
 				c.files[id] = f
 			}
 		}
@@ -37,7 +39,7 @@ func (c *claims) alone(id string) (release func(), ok bool) {
 	if c.dir == "" {
 		return func() {}, true
 	}
-	f := c.lock(id, unix.LOCK_EX)
+	f := c.lock(id, flock.Exclusive)
 	if f == nil {
 		return nil, false
 	}
@@ -48,7 +50,7 @@ func (c *claims) alone(id string) (release func(), ok bool) {
 }
 
 // lock locks the file of an image, or returns nil.
-func (c *claims) lock(id string, how int) *os.File {
+func (c *claims) lock(id string, how flock.How) *os.File {
 	if c.dir == "" || os.MkdirAll(c.dir, 0o755) != nil {
 		return nil
 	}
@@ -58,18 +60,13 @@ func (c *claims) lock(id string, how int) *os.File {
 		if err != nil {
 			return nil
 		}
-		if unix.Flock(int(f.Fd()), how|unix.LOCK_NB) != nil {
+		if flock.Try(f, how) != nil {
 			f.Close()
 			return nil
 		}
-		ours, err := f.Stat()
-		there, err2 := os.Lstat(path)
-		if err == nil && err2 == nil && os.SameFile(ours, there) {
+		if flock.IsAt(f, path) {
 			return f
 		}
 		f.Close() // who had it alone has removed it
-		if err != nil || err2 != nil && !os.IsNotExist(err2) {
-			return nil
-		}
 	}
 }
