@@ -15,6 +15,7 @@ const (
 	CaveatIdentical  = "identical_artefact" // both sides ran the same bytes
 	CaveatRequests   = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
 	CaveatClock      = "wall_clock"         // the wall clock does not know of the gain
+	CaveatServer     = "server"             // what the servers of both sides counted differs
 	CaveatRule       = "rule_changed"       // the judging rule changed after the first block
 	CaveatRerolled   = "rerolled"           // blocks were measured again although they had a result
 	CaveatRuns       = "runs"               // the blocks come from several applies

@@ -39,7 +39,8 @@ type lifecycle struct {
 	sum hash.Hash         // of what the measured command printed
 	ran []sample.Artefact // what was proven to run
 
-	took time.Duration // by the measured command
+	took     time.Duration    // by the measured command
+	counters metrics.Counters // what the server counted meanwhile
 }
 
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
@@ -195,13 +196,25 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		return err
 	}
 	l.sum = sha256.New()
+	before := counters(ctx, server)
 	begun := time.Now()
 	err = l.client(ctx, server, io.MultiWriter(stdout, l.sum))
 	l.took = time.Since(begun)
+	if err == nil && len(before) > 0 {
+		l.counters = counters(ctx, server).Since(before)
+	}
 	if err := errors.Join(err, stdout.Close()); err != nil {
 		return err
 	}
 	return l.check(ctx, server)
+}
+
+// counters are what a server counts of itself; none: it has no such page, or counts nothing that is known.
+func counters(ctx context.Context, server *shell.Server) metrics.Counters {
+	if server == nil {
+		return nil
+	}
+	return metrics.ReadCounters(server.Page(ctx, "/metrics"))
 }
 
 // client runs the measured command.

@@ -230,7 +230,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 	var err error
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
-	r.Took, r.Artefacts = l.took, append(r.Artefacts, l.ran...)
+	r.Took, r.Counters, r.Artefacts = l.took, l.counters, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {
 	case err == nil:

@@ -89,6 +89,7 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 		if s.run == "" {
 			row.Caveats = append(row.Caveats, c.history(row.Attempts, g.Rule, s, base)...)
 			row.Caveats = append(row.Caveats, unknownToClock(row, s, base)...)
+			row.Caveats = append(row.Caveats, servers(s, base)...)
 		}
 	}
 	if s.run != "" || !row.Outcome.Judged() {

@@ -30,6 +30,7 @@ type Evidence struct {
 	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of
 	Artefacts []Artefact          `json:"artefacts,omitempty"`
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
+	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
 }
 
@@ -58,7 +59,7 @@ type Reading struct {
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
 	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts,
-		Counts: read.Stated.Counts, Settings: own.named(read.Stated.Settings)}
+		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings)}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {
 			if e.Over == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -48,6 +49,7 @@ type Member struct {
 	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
+	Counters  metrics.Counters `json:"counters,omitempty"`  // what the server counted while the measured command ran
 	Places    []stats.Field    `json:"places,omitempty"`    // paths of this lifecycle, by the names that all members have for them
 }
 

@@ -1,0 +1,75 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// Bounds on a page of a server: the server may be hostile, and the page is nothing that a measurement needs.
+const (
+	longestPage = 4 << 20
+	pageTimeout = 2 * time.Second
+)
+
+// pageShell writes a page to the standard output, with what the image has: argv are port and path.
+const pageShell = `unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY
+if command -v curl >/dev/null; then exec curl -sf -m 2 "http://127.0.0.1:$1$2"; fi
+if command -v wget >/dev/null; then exec wget -q -T 2 -O - "http://127.0.0.1:$1$2"; fi
+exec python3 -I -c 'import http.client, sys
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=2)
+c.request("GET", sys.argv[2])
+r = c.getresponse()
+sys.stdout.buffer.write(r.read(1 << 22) if r.status == 200 else b"")' "$1" "$2"`
+
+// Page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page, or does not give it
+// in time, or the page is longer than 4 MiB. A redirection is not followed.
+func (s *Server) Page(ctx context.Context, path string) []byte {
+	if s.spec.HTTP == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	port := s.sh.vars["PORT"]
+	if s.sh.box != nil {
+		page := bounded{most: longestPage + 1}
+		cmd := s.sh.command([]string{"sh", "-c", pageShell, "page", port, path}, &page, io.Discard)
+		cmd.Container = &executor.Container{Within: s.process}
+		if status, err := executor.Run(ctx, s.sh.runner(), cmd); err != nil || !status.OK() || page.Len() > longestPage {
+			return nil
+		}
+		return page.Bytes()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", port)+path, nil)
+	if err != nil {
+		return nil
+	}
+	client := *s.sh.config.HTTP
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(io.LimitReader(resp.Body, longestPage+1))
+	if err != nil || resp.StatusCode != http.StatusOK || len(page) > longestPage {
+		return nil
+	}
+	return page
+}
+
+// bounded keeps the first bytes that are written to it, and lets the rest pass.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
+	return len(p), nil
+}
