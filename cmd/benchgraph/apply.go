@@ -32,6 +32,7 @@ type applyFlags struct {
 	deadline    deadline
 	deviceWait  time.Duration
 	approve     bool
+	failOn      gate
 }
 
 func (a *app) apply() cli.Command {
@@ -47,6 +48,7 @@ func (a *app) apply() cli.Command {
 			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
 			fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
 			fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs or disk space that only others use; 0: wait for ever")
+			failOnFlag(fs, &o.failOn)
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -203,7 +205,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err == nil {
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
-	return s.conclude(ctx, applied, err, conclusion{stream: stream, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, failOn: o.failOn, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:

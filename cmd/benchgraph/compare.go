@@ -19,6 +19,7 @@ type compareFlags struct {
 	metric  string
 	compare string
 	allow   cli.List
+	failOn  gate
 }
 
 func (a *app) compare() cli.Command {
@@ -34,6 +35,7 @@ func (a *app) compare() cli.Command {
 			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
 			fs.StringVar(&o.compare, "compare", "", "judge by the rules of the compare `ADDRESS`, where several judge the candidates")
 			allowFlag(fs, &o.allow)
+			failOnFlag(fs, &o.failOn)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCompare(ctx, o, args[0], args[1]) },
 	}
@@ -75,7 +77,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	return refusal(rows)
+	return o.failOn.check(rows)
 }
 
 // pair holds two candidates, or two runs of one, against each other.

@@ -21,6 +21,7 @@ import (
 // conclusion is what is known beside the result when an apply has ended.
 type conclusion struct {
 	stream *view.Stream // nil: text
+	failOn gate
 	took   time.Duration
 	cause  error // why the context ended
 	waits  []*waiting
@@ -66,11 +67,11 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	if c.stream == nil {
 		s.showResults(applied, rows, files, blocked, c.waits)
 	}
-	err = refusal(rows)
+	err = c.failOn.check(rows)
 	if err == nil {
 		err = hindrance(blocked)
 	}
-	if applied.Result.Failed > 0 {
+	if _, gated := err.(*gateError); !gated && applied.Result.Failed > 0 {
 		err = &failedError{applied.Result.Failed}
 	}
 	s.sum(ctx, applied, files, c, err)

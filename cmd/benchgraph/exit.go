@@ -72,7 +72,8 @@ func hint(remedy, format string, args ...any) error {
 	return &hintError{fmt.Errorf(format, args...), remedy}
 }
 
-// exitCode is the one place where an error becomes an exit code. A failure wins over a refusal: while something failed,
+// exitCode is the one place where an error becomes an exit code. An outcome that -fail-on names wins: it is what the user asked to
+// be told. A failure wins over a refusal: while something failed,
 // the comparisons are not complete anyway. What is blocked is not done, and counts as a failure of the whole.
 func exitCode(ctx context.Context, err error) int {
 	var (
@@ -80,6 +81,7 @@ func exitCode(ctx context.Context, err error) int {
 		refused    *stats.RefusedError
 		held       *applylock.HeldError
 		budget     *budgetError
+		gated      *gateError
 		infeasible *infeasibleError
 		blocked    *blockedError
 	)
@@ -90,6 +92,8 @@ func exitCode(ctx context.Context, err error) int {
 		return 130
 	case errors.Is(err, pendingError{}):
 		return 2
+	case errors.As(err, &gated):
+		return 8
 	case errors.As(err, &failed):
 		return 3
 	case errors.As(err, &refused):

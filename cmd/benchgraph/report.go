@@ -25,6 +25,7 @@ type reportFlags struct {
 	dir     string
 	bundle  string
 	allow   cli.List
+	failOn  gate
 }
 
 func (a *app) report() cli.Command {
@@ -39,6 +40,7 @@ func (a *app) report() cli.Command {
 			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of where the file says")
 			fs.StringVar(&o.bundle, "bundle", "", "also write the reports with all that they rest on to `FILE`, which benchgraph open judges again elsewhere")
 			allowFlag(fs, &o.allow)
+			failOnFlag(fs, &o.failOn)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runReport(ctx, o, args) },
 	}
@@ -83,7 +85,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		if _, err := a.stdout.Write(files["report.json"]); err != nil {
 			return err
 		}
-		return refusal(rowsOf(chosen))
+		return o.failOn.check(rowsOf(chosen))
 	}
 	for _, r := range reports {
 		chosen := of(found, r.Of)
@@ -93,7 +95,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		}
 	}
 	view.Verdicts(a.stderr, a.style(a.stderr), rows, false)
-	return refusal(rows)
+	return o.failOn.check(rows)
 }
 
 // reportsOf are the reports that are meant, with what the flags change about them.
