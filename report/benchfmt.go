@@ -19,14 +19,11 @@ import (
 // compares them: a line is one run, named Benchmark<benchmark>/commit=<commit>, and holds all its metrics. What differs
 // between variants must stay out of the configuration lines, because benchstat compares only what agrees in them. The
 // unit of a value is <metric>-<unit>: several metrics share a unit, and whether higher is better belongs to the metric.
-// Voided blocks are left out.
 func renderBenchfmt(p *prepared) (map[string][]byte, error) {
 	variants := map[string][]Measurement{}
 	for _, m := range p.Measurements {
-		if m.Void == "" {
-			variant := strings.TrimPrefix(m.Candidate, m.Commit+"/")
-			variants[variant] = append(variants[variant], m)
-		}
+		variant := strings.TrimPrefix(m.Candidate, m.Commit+"/")
+		variants[variant] = append(variants[variant], m)
 	}
 	files := map[string][]byte{}
 	for variant, measurements := range variants {

@@ -70,7 +70,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	doc := Document{Title: hostile, Universe: 1, Comparisons: []stats.Comparison{{
 		Compare: hostile, Benchmark: hostile, Commit: hostile, Candidate: hostile + "/" + hostile, Against: hostile, Metric: hostile, Primary: true,
 		Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7, Unit: hostile, Caveats: []stats.Caveat{{Text: hostile}},
-	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile, Unit: hostile, Value: 1, Void: hostile}},
+	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile, Unit: hostile, Value: 1}},
 		Failures: []Failure{{Address: hostile, Evidence: hostile, Rule: hostile, Log: hostile}}, Skips: []Skip{{hostile, hostile}}}
 	page := pageOf(t, doc)
 	if n := strings.Count(page, "<script"); n != 2 {

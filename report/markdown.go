@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -272,24 +271,11 @@ func method(out *strings.Builder, p *prepared) {
 }
 
 func cost(out *strings.Builder, p *prepared) {
-	voided := map[string]bool{}
-	valid := 0
-	for _, m := range p.Measurements {
-		if m.Void == "" {
-			valid++
-			continue
-		}
-		voided[fmt.Sprintf("%q %q %d %s", m.Benchmark, m.Commit, m.Block, m.Start.Format(time.RFC3339Nano))] = true
-	}
 	fmt.Fprintf(out, "## Hardware, time and cost\n\n")
 	for _, h := range p.Hardware {
 		fmt.Fprintf(out, "- %s\n", prose(h))
 	}
-	fmt.Fprintf(out, "- %d values from valid runs", valid)
-	if len(voided) > 0 {
-		fmt.Fprintf(out, "; %d runs voided and kept with their reasons", len(voided))
-	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "- %d values from valid runs\n", len(p.Measurements))
 	// Unknown is not zero: what was not recorded is not told.
 	if p.Cost.Attempts == 0 {
 		return

@@ -59,7 +59,6 @@ type Measurement struct {
 	Seed        uint64    `json:"seed"` // of the random order
 	DeviceClass string    `json:"device_class,omitempty"`
 	Devices     []string  `json:"devices,omitempty"` // UUIDs
-	Void        string    `json:"void,omitempty"`    // why the block does not count; empty: it does
 }
 
 // Skip is a declared exclusion.

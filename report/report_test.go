@@ -39,7 +39,7 @@ func campaign() Document {
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
 		order := 1 + (block+len(variant))%3
 		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order, metric, value, unit, better,
-			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}, ""})
+			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}})
 	}
 	judge := func(commit, variant, metric, unit, better string, effect, noise float64, blocks int) stats.Comparison {
 		var pairs []stats.Pair
@@ -76,9 +76,6 @@ func campaign() Document {
 		rows = append(rows, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit, Candidate: commit + "/variant_" + string(o),
 			Against: commit + "/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o, Reason: "because of " + string(o)})
 	}
-	void := doc.Measurements[0]
-	void.Start, void.Void = void.Start.Add(-time.Hour), "a foreign process was on the device"
-	doc.Measurements = append(doc.Measurements, void)
 	doc.Comparisons = rows
 	doc.Universe = len(rows) - 1
 	for _, c := range doc.Commits {
@@ -259,7 +256,6 @@ func TestMarkdownTotals(t *testing.T) {
 func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
 	doc := campaign()
 	doc.Cost = Cost{}
-	doc.Measurements = slices.DeleteFunc(doc.Measurements, func(m Measurement) bool { return m.Void != "" })
 	files, err := Render(doc, "markdown")
 	if err != nil {
 		t.Fatal(err)

@@ -213,13 +213,7 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 	for _, m := range list {
 		variant := slices.Index(variants, variantOf(m.Candidate))
 		class := fmt.Sprintf("v%d", variant%8)
-		if m.Void != "" {
-			class += " void"
-		}
 		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order, number(m.Value), m.Unit)
-		if m.Void != "" {
-			text += ", does not count: " + m.Void
-		}
 		dx := (float64(variant) - float64(len(variants)-1)/2) * 9
 		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(clean(text)), glyph(variant, x(m.Block)+dx, y(m.Value)))
 	}
