@@ -81,6 +81,7 @@ func formats() []format {
 		{"benchfmt", renderBenchfmt},
 		{"junit", renderJUnit},
 		{"html", renderHTML},
+		{"github", renderGitHub},
 	}
 }
 

@@ -28,7 +28,7 @@ func FuzzFindings(f *testing.F) {
 	f.Add(seed)
 	f.Add([]byte(`{"comparisons": [{"compare": "\u001b[2J", "blocks": -1, "outcome": "\u202e", "p": 1e308}], "universe": -9}`))
 	f.Add([]byte(`null`))
-	formats := []string{"markdown", "json", "csv", "benchfmt", "junit"}
+	formats := []string{"markdown", "json", "csv", "benchfmt", "junit", "html", "github"}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var found judge.Findings
 		if json.Unmarshal(text, &found) != nil {

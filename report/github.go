@@ -1,0 +1,143 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+const (
+	// mostComment bounds the bytes of github.md: GitHub refuses comments of more than 65,536 characters.
+	mostComment = 64_000
+
+	// mostFolded bounds the bytes of each folded table, so that what must be looked at has room.
+	mostFolded = 16_000
+)
+
+// urgency is the order in which a reviewer wants to see outcomes. An outcome that is not in the list is folded away.
+var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.BuildFailed, stats.NotComparable, stats.NoBaseline, stats.Infra,
+	stats.Win, stats.Inconclusive}
+
+// renderGitHub writes github.md: a comment on a pull request. Its first line is a marker that is the same for all reports of the same
+// compares, by which a script finds the comment that it wrote before. All text that is not the program's own stands in code, where a name
+// behind an @ notifies nobody.
+func renderGitHub(p *prepared) (map[string][]byte, error) {
+	out := &strings.Builder{}
+	var names []string
+	for _, c := range p.compares {
+		names = append(names, c.Compare)
+	}
+	fmt.Fprintf(out, "<!-- benchgraph %s -->\n", strings.ReplaceAll(clean(strings.Join(names, " ")), "--", "- -"))
+	fmt.Fprintf(out, "### %s\n\n", cmp.Or(code(p.Title), "Benchmarks"))
+	if p.Universe == 0 {
+		out.WriteString("Nothing was declared to be compared.\n")
+		return map[string][]byte{"github.md": []byte(out.String())}, nil
+	}
+	fmt.Fprintf(out, "**%s.** %s have figures.\n\n", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"))
+	var shown, ties, rest []stats.Comparison
+	for _, c := range p.Comparisons {
+		switch {
+		case !c.Primary:
+		case slices.Contains(urgency, c.Outcome):
+			shown = append(shown, c)
+		case c.Outcome == stats.Tie:
+			ties = append(ties, c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b stats.Comparison) int {
+		return slices.Index(urgency, a.Outcome) - slices.Index(urgency, b.Outcome)
+	})
+	folded := &strings.Builder{}
+	p.fold(folded, "Ties", ties)
+	p.fold(folded, "Without figures", rest)
+	p.foldCaveats(folded, append(shown, ties...))
+	fmt.Fprintf(folded, "%s\n", identityCode(p.Snapshot))
+	p.rows(out, shown, mostComment-folded.Len())
+	out.WriteString(folded.String())
+	return map[string][]byte{"github.md": []byte(out.String())}, nil
+}
+
+// rows writes a table of rows that takes no more than so many bytes together with what is written already.
+func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int) {
+	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | ---: | ---: | --- |\n"
+	const room = 100 // for the line that says how many rows are left out
+	if len(rows) == 0 {
+		return
+	}
+	out.WriteString(title)
+	for i, c := range rows {
+		effect, blocks, why := "", "", ""
+		if c.Blocks > 0 {
+			effect, blocks = c.EffectText(), fmt.Sprint(c.Blocks)
+			if c.Blocks > 1 {
+				effect += " (" + c.IntervalText() + ")"
+			}
+		}
+		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
+			why = codeCell(shortenTo(c.Reason, 160))
+		} else if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() {
+			why = "may be a false one among so many (q above 0.05)"
+		}
+		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate), codeCell(shortenTo(p.title(c.Commit), 60)),
+			codeCell(c.Metric), c.DirectionText(), effect, blocks, why)
+		if out.Len()+len(line)+room > most {
+			fmt.Fprintf(out, "\nand %d more rows, which the whole report has\n", len(rows)-i)
+			break
+		}
+		out.WriteString(line)
+	}
+	out.WriteByte('\n')
+}
+
+// fold writes a table that is closed until somebody opens it.
+func (p *prepared) fold(out *strings.Builder, name string, rows []stats.Comparison) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", name, len(rows))
+	p.rows(out, rows, out.Len()+mostFolded)
+	out.WriteString("</details>\n\n")
+}
+
+// foldCaveats lists what must be known of rows, each caveat once.
+func (p *prepared) foldCaveats(out *strings.Builder, rows []stats.Comparison) {
+	counts := map[string]int{}
+	var order []string
+	for _, c := range rows {
+		for _, text := range caveatTexts(c) {
+			if counts[text]++; counts[text] == 1 {
+				order = append(order, text)
+			}
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "<details><summary>Caveats: %d</summary>\n\n", len(order))
+	for i, text := range order {
+		if i == 40 {
+			fmt.Fprintf(out, "- and %d more\n", len(order)-i)
+			break
+		}
+		fmt.Fprintf(out, "- %s", code(shortenTo(text, 300)))
+		if n := counts[text]; n > 1 {
+			fmt.Fprintf(out, " (%d rows)", n)
+		}
+		out.WriteByte('\n')
+	}
+	out.WriteString("\n</details>\n\n")
+}
+
+// identityCode is identity for a place where foreign text must stand in code.
+func identityCode(s Snapshot) string {
+	text := "Snapshot " + cmp.Or(code(s.ID), "without a name")
+	if s.Version != "" {
+		text += ", benchgraph " + code(s.Version)
+	}
+	return "<sub>" + text + "</sub>"
+}
