@@ -33,6 +33,7 @@ type applyFlags struct {
 	deviceWait  time.Duration
 	approve     bool
 	failOn      gate
+	show        func(ctx context.Context, s *session, applied *tasks.Applied) error // writes what came of it instead of the usual; nil: the usual
 }
 
 func (a *app) apply() cli.Command {
@@ -44,10 +45,7 @@ func (a *app) apply() cli.Command {
 			a.planFlags(fs, &o.planFlags)
 			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with what does not need it")
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
-			fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
-			fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
-			fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
-			fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs or disk space that only others use; 0: wait for ever")
+			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
@@ -55,9 +53,24 @@ func (a *app) apply() cli.Command {
 	}
 }
 
-func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
+func (o *applyFlags) check() error {
 	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
 		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative", Remedy: "0 means: no limit"}
+	}
+	return nil
+}
+
+// limits are the flags that say how much may be run at once, and for how long.
+func (o *applyFlags) limits(fs *flag.FlagSet) {
+	fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
+	fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
+	fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
+	fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs or disk space that only others use; 0: wait for ever")
+}
+
+func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
+	if err := o.check(); err != nil {
+		return err
 	}
 	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -77,6 +90,11 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 			err = errors.Join(err, stream.Err())
 		}()
 	}
+	return a.applyLocked(ctx, o, file, stream)
+}
+
+// applyLocked applies while nobody else changes the state.
+func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, stream *view.Stream) error {
 	p, err := a.place()
 	if err != nil {
 		return err
@@ -184,8 +202,10 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
 		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
 	}
-	if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
-		return err
+	if o.show == nil {
+		if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
+			return err
+		}
 	}
 	s.note("%s", view.Sum(p, forecast))
 	runs, err := s.createRunLog(ao.RunID)
@@ -205,7 +225,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err == nil {
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
-	return s.conclude(ctx, applied, err, conclusion{stream: stream, failOn: o.failOn, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, failOn: o.failOn, show: o.show, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:

@@ -22,6 +22,7 @@ import (
 type conclusion struct {
 	stream *view.Stream // nil: text
 	failOn gate
+	show   func(context.Context, *session, *tasks.Applied) error
 	took   time.Duration
 	cause  error // why the context ended
 	waits  []*waiting
@@ -45,8 +46,13 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	case err != nil && c.cause != nil:
 		err = c.cause
 	}
+	if err == nil && c.show != nil {
+		return c.show(ctx, s, applied)
+	}
 	if err != nil {
-		s.sum(ctx, applied, nil, c, err)
+		if c.show == nil {
+			s.sum(ctx, applied, nil, c, err)
+		}
 		return err
 	}
 	files, left, err := s.project.Publish(ctx, applied.Plan)

@@ -118,7 +118,8 @@ type access struct {
 	allow   []string
 	machine string // another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this one
 	recall  recall
-	devices string // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
+	derive  func(*hclspec.Spec) (*hclspec.Spec, error) // what is planned in the place of what the files declare; nil: that
+	devices string                                     // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 }
 
 // recall says whether a command can work with what the last plan remembers instead of evaluating the files.
@@ -185,7 +186,14 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return err
 	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
-	config := s.config(ctx, o, s.loader(options, first))
+	load := s.loader(options, first)
+	if o.derive != nil {
+		if _, err := o.derive(spec); err != nil {
+			return err
+		}
+		load = derived(load, o.derive)
+	}
+	config := s.config(ctx, o, load)
 	config.Elsewhere = elsewhere
 	project, diags := tasks.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
@@ -353,6 +361,21 @@ func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, h
 		spec, files, diags := hclspec.Load(options)
 		s.files = files
 		return spec, diags
+	}
+}
+
+// derived reads the files and makes another spec of theirs.
+func derived(load tasks.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) tasks.Loader {
+	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+		spec, diags := load(lock)
+		if diags.HasErrors() {
+			return spec, diags
+		}
+		own, err := derive(spec)
+		if err != nil {
+			return nil, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Nothing to measure", Detail: err.Error()})
+		}
+		return own, diags
 	}
 }
 

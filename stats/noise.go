@@ -1,0 +1,19 @@
+package stats
+
+import "math"
+
+// Deviation is the standard deviation of the differences between both sides of a row from block to block, on the log scale; 0: there are too
+// few blocks to tell, or no difference at all.
+func (c *Comparison) Deviation() float64 {
+	if c.Blocks < 2 || c.NoRatio || c.Confidence <= 0 {
+		return 0
+	}
+	half := (math.Log1p(c.High) - math.Log1p(c.Low)) / 2
+	return half / quantile((1+c.Confidence)/2, c.Blocks) * math.Sqrt(float64(c.Blocks))
+}
+
+// Sees is the smallest relative effect that a number of blocks, at least 2, shows in four of five cases, judged once at a confidence,
+// where blocks differ by a standard deviation on the log scale.
+func Sees(deviation float64, blocks int, confidence float64) float64 {
+	return relative(resolution(deviation, blocks, 1-confidence))
+}

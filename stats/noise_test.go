@@ -1,0 +1,50 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
+)
+
+// The deviation that is read back from a row's interval is that of the differences it was computed from.
+func TestDeviationOfARow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ratios := rapid.SliceOfN(rapid.Float64Range(-0.5, 0.5), 2, 40).Draw(t, "ratios")
+		confidence := rapid.SampledFrom([]float64{0.9, 0.95, 0.99}).Draw(t, "confidence")
+		var pairs []Pair
+		for i, d := range ratios {
+			pairs = append(pairs, Pair{Block: i + 1, Candidate: 100 * math.Exp(d), Against: 100})
+		}
+		row := Judge(pairs, Rule{Better: Higher, Confidence: confidence}).Into(Comparison{})
+		if want := stat.StdDev(ratios, nil); math.Abs(row.Deviation()-want) > 1e-9 {
+			t.Fatalf("%v, want %v", row.Deviation(), want)
+		}
+	})
+	if (&Comparison{Blocks: 1, Confidence: 0.95}).Deviation() != 0 || (&Comparison{Blocks: 7, NoRatio: true, Confidence: 0.95}).Deviation() != 0 {
+		t.Error("a deviation of nothing")
+	}
+}
+
+// An effect that is said to be seen is found significant in about four of five cases.
+func TestWhatIsSeen(t *testing.T) {
+	const deviation, blocks, cases = 0.02, 7, 4000
+	effect := math.Log1p(Sees(deviation, blocks, 0.95))
+	random := rand.New(rand.NewPCG(1, 2))
+	found := 0
+	for range cases {
+		var ratios []float64
+		for range blocks {
+			ratios = append(ratios, effect+deviation*random.NormFloat64())
+		}
+		mean, sd := stat.MeanStdDev(ratios, nil)
+		if math.Abs(mean) > quantile(0.975, blocks)*sd/math.Sqrt(blocks) {
+			found++
+		}
+	}
+	if share := float64(found) / cases; share < 0.77 || share > 0.86 {
+		t.Errorf("found in %.3f of the cases", share)
+	}
+}
