@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -76,6 +77,7 @@ type Instance struct {
 	Load        *float64 `json:"load,omitempty"`          // mean of the last minute, now; nil: not known
 	Temperature *float64 `json:"temperature_c,omitempty"` // of the hottest thermal zone, now; nil: not known
 	UUIDs       []string `json:"gpu_uuids,omitempty"`     // of the GPUs
+	Settings
 }
 
 // Machine returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not known),
@@ -92,7 +94,7 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	cpus, memory, model, kernel, err := Machine()
 	m := machine{os.DirFS("/")}
 	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
-	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature()}
+	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(), Settings: m.settings(gpus)}
 	name, nameErr := os.Hostname()
 	if nameErr == nil {
 		sum := sha256.Sum256([]byte(name))
@@ -238,9 +240,22 @@ func (m machine) temperature() *float64 {
 	return hottest
 }
 
+// mostHead is how much of a file is read of which only the beginning counts.
+const mostHead = 64 << 10
+
+// head is the beginning of a file: that of /proc/cpuinfo grows with the cores.
+func (m machine) head(name string) ([]byte, error) {
+	f, err := m.root.Open(path.Clean(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostHead))
+}
+
 // line returns the first line of a file, or nothing.
 func (m machine) line(name string) string {
-	text, err := fs.ReadFile(m.root, path.Clean(name))
+	text, err := m.head(name)
 	if err != nil {
 		return ""
 	}

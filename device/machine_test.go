@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
@@ -113,6 +115,37 @@ func TestInstanceReadings(t *testing.T) {
 	}
 	if m := files(nil); m.load() != nil || m.temperature() != nil || m.governor() != "" {
 		t.Error("readings without files")
+	}
+}
+
+func TestSettings(t *testing.T) {
+	const cpu = "sys/devices/system/cpu/"
+	text := map[string]string{
+		cpu + "smt/active": "1\n", cpu + "intel_pstate/no_turbo": "1\n", cpu + "cpufreq/boost": "1\n", cpu + "cpu0/microcode/version": "0x2b0004b1\n",
+		cpu + "cpu0/cpufreq/scaling_max_freq": "3800000\n", "sys/devices/system/node/online": "0-1\n",
+		"proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "proc/self/cgroup": "0::/a\n",
+		"sys/fs/cgroup/a/cpu.max": "150000 100000\n", "sys/fs/cgroup/a/memory.max": "1073741824\n",
+	}
+	i := Instance{Host: "h", Kernel: "6.1", Governor: "performance", Settings: files(text).settings([]Device{{Driver: "550.54.15", Locked: 1410}, {Driver: "550.54.15"}})}
+	want := map[string]string{
+		"host": "h", "kernel": "6.1", "governor": "performance", "turbo": "off", "SMT": "on", "NUMA nodes": "0-1", "microcode": "0x2b0004b1",
+		"driver": "550.54.15", "GPU clock": "1410 MHz", "CPU clock limit": "3800 MHz", "CPU quota": "1.5 cores", "memory limit": "1 GiB",
+	}
+	if diff := cmp.Diff(want, i.Names()); diff != "" {
+		t.Error(diff)
+	}
+	delete(text, cpu+"intel_pstate/no_turbo")
+	delete(text, cpu+"cpu0/microcode/version")
+	text["proc/cpuinfo"] = "processor\t: 0\nmicrocode\t: 0x1\n"
+	if s := files(text).settings(nil); s.Turbo == nil || !*s.Turbo || s.Microcode != "0x1" {
+		t.Errorf("%+v", s)
+	}
+	// What is not told is not known, and is in no record.
+	if names := (Instance{Settings: files(nil).settings(nil)}).Names(); len(names) > 0 {
+		t.Errorf("%v", names)
+	}
+	if record, err := json.Marshal(Instance{Settings: files(map[string]string{cpu + "smt/active": "many"}).settings(nil)}); err != nil || string(record) != `{"host":"","kernel":""}` {
+		t.Errorf("%s, %v", record, err)
 	}
 }
 

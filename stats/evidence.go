@@ -22,6 +22,7 @@ const (
 	CaveatVoided     = "voided"             // blocks were voided and measured again
 	CaveatArtefact   = "artefact"           // the artefact differs between two runs
 	CaveatProtected  = "protected"          // the patch changes files that measure
+	CaveatMachine    = "machine"            // settings of the machine differ between blocks
 	CaveatUnverified = "unverified"         // an older version measured the blocks and recorded less
 )
 

@@ -101,7 +101,43 @@ func (c *Case) history(a *stats.Attempts, rule []stats.Field, s, base *standing)
 	if text := runsText(s, base); text != "" {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRuns, Text: text})
 	}
+	if text := machineChanged(s, base); text != "" {
+		list = append(list, stats.Caveat{Kind: stats.CaveatMachine, Text: text})
+	}
 	return append(list, c.ruleChanged(rule, s, base)...)
+}
+
+// machineChanged says what of the machine was not the same for all blocks; empty: nothing that is known.
+func machineChanged(s, base *standing) string {
+	seen := map[string]map[string]map[int]bool{} // name → value → blocks
+	for _, e := range slices.Concat(s.evidence, base.evidence) {
+		for name, value := range e.Machine {
+			if seen[name] == nil {
+				seen[name] = map[string]map[int]bool{}
+			}
+			if seen[name][value] == nil {
+				seen[name][value] = map[int]bool{}
+			}
+			seen[name][value][e.Block] = true
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		values := seen[name]
+		if len(values) < 2 {
+			continue
+		}
+		first := func(value string) int { return slices.Min(slices.Collect(maps.Keys(values[value]))) }
+		var told []string
+		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b)) }) {
+			told = append(told, value+" in "+blocksText(slices.Sorted(maps.Keys(values[value]))))
+		}
+		parts = append(parts, name+": "+strings.Join(told, ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "the machine was not the same for all blocks: " + strings.Join(parts, "; ")
 }
 
 func causesText(a *stats.Attempts) string {

@@ -5,8 +5,10 @@ package sample
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +116,13 @@ func Summary(record json.RawMessage) (lines [][2]string) {
 		if g.Locked > 0 {
 			lines = append(lines, [2]string{"SM clock", fmt.Sprintf("locked at %d MHz", g.Locked)})
 		}
+	}
+	if names := rec.Instance.Names(); len(names) > 0 {
+		var told []string
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			told = append(told, name+" "+names[name])
+		}
+		lines = append(lines, [2]string{"machine", strings.Join(told, ", ")})
 	}
 	if rec.Canary != nil {
 		lines = append(lines, [2]string{"canary", rec.Canary.String()})

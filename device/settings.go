@@ -1,0 +1,122 @@
+package device
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Settings are what else of a machine may explain a difference between two measurements of one Class. What this system does not tell
+// is empty or nil.
+type Settings struct {
+	Turbo     *bool    `json:"turbo,omitempty"` // cores may run faster than their nominal frequency
+	SMT       *bool    `json:"smt,omitempty"`   // a core runs several threads
+	NUMA      string   `json:"numa_nodes,omitempty"`
+	Microcode string   `json:"microcode,omitempty"`
+	MaxClock  float64  `json:"cpu_max_mhz,omitempty"`         // to which the first core is limited
+	Quota     float64  `json:"cgroup_cpus,omitempty"`         // cores' worth of time that control groups allow
+	MemoryMax int64    `json:"cgroup_memory_bytes,omitempty"` // that they allow
+	Drivers   []string `json:"gpu_drivers,omitempty"`         // whole versions
+	GPUClocks []string `json:"gpu_clocks,omitempty"`          // SM clocks at which GPUs are locked
+}
+
+// settings reads a dozen small files, whatever the size of the machine.
+func (m machine) settings(gpus []Device) Settings {
+	const cpu = "sys/devices/system/cpu/"
+	s := Settings{
+		SMT: onOff(m.line(cpu+"smt/active"), "1", "0"), NUMA: m.line("sys/devices/system/node/online"),
+		Microcode: m.line(cpu + "cpu0/microcode/version"), Quota: m.quota(),
+	}
+	// The first is of Intel's driver, the others of all drivers that can boost.
+	if s.Turbo = onOff(m.line(cpu+"intel_pstate/no_turbo"), "0", "1"); s.Turbo == nil {
+		s.Turbo = onOff(m.line(cpu+"cpufreq/boost"), "1", "0")
+	}
+	if s.Microcode == "" {
+		s.Microcode = m.microcode()
+	}
+	if khz := number(m.line(cpu + "cpu0/cpufreq/scaling_max_freq")); khz > 0 {
+		s.MaxClock = float64(khz) / 1000
+	}
+	if limit := m.memoryLimit(); limit > 0 && limit < 1<<60 { // without a limit, version 1 tells a number beyond any memory
+		s.MemoryMax = limit
+	}
+	drivers, clocks := map[string]bool{}, map[string]bool{}
+	for _, d := range gpus {
+		if d.Driver != "" {
+			drivers[d.Driver] = true
+		}
+		if d.Locked > 0 {
+			clocks[strconv.Itoa(d.Locked)+" MHz"] = true
+		}
+	}
+	s.Drivers, s.GPUClocks = slices.Sorted(maps.Keys(drivers)), slices.Sorted(maps.Keys(clocks))
+	return s
+}
+
+func onOff(text, on, off string) *bool {
+	if text != on && text != off {
+		return nil
+	}
+	is := text == on
+	return &is
+}
+
+// microcode is what /proc/cpuinfo has of the first core, as it also does inside virtual machines.
+func (m machine) microcode() string {
+	text, err := m.head("proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	value, _ := field(text, "microcode")
+	return value
+}
+
+// quota is how many cores' worth of time the control groups allow; 0: all.
+func (m machine) quota() float64 {
+	least := 0.0
+	consider := func(quota, period int64) {
+		if cores := float64(quota) / float64(period); quota > 0 && period > 0 && (least == 0 || cores < least) {
+			least = cores
+		}
+	}
+	for _, dir := range m.groups("") {
+		quota, period, _ := strings.Cut(m.line(path.Join(dir, "cpu.max")), " ")
+		consider(number(quota), number(period))
+	}
+	for _, dir := range m.groups("cpu") {
+		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))), number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
+	}
+	return least
+}
+
+// Names are what is known of an instance beside what changes by itself, as its load and temperature do: values by the names that people
+// have for them.
+func (i Instance) Names() map[string]string {
+	all := map[string]string{
+		"host": i.Host, "kernel": i.Kernel, "governor": i.Governor, "turbo": word(i.Turbo), "SMT": word(i.SMT), "NUMA nodes": i.NUMA, "microcode": i.Microcode,
+		"driver": strings.Join(i.Drivers, ", "), "GPU clock": strings.Join(i.GPUClocks, ", "),
+	}
+	if i.MaxClock > 0 {
+		all["CPU clock limit"] = strconv.FormatFloat(i.MaxClock, 'f', -1, 64) + " MHz"
+	}
+	if i.Quota > 0 {
+		all["CPU quota"] = strconv.FormatFloat(i.Quota, 'f', -1, 64) + " cores"
+	}
+	if i.MemoryMax > 0 {
+		all["memory limit"] = bytesText(i.MemoryMax)
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
+func word(is *bool) string {
+	switch {
+	case is == nil:
+		return ""
+	case *is:
+		return "on"
+	}
+	return "off"
+}
