@@ -23,6 +23,7 @@ const (
 	CaveatArtefact   = "artefact"           // the artefact differs between two runs
 	CaveatProtected  = "protected"          // the patch changes files that measure
 	CaveatMachine    = "machine"            // settings of the machine differ between blocks
+	CaveatReplica    = "replica"            // what another class of machine measured
 	CaveatUnverified = "unverified"         // an older version measured the blocks and recorded less
 )
 

@@ -94,7 +94,7 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case err != nil || len(classes) == 0:
 		return plan, "", err
 	case some:
-		return plan, "what machines of other classes measured is stored, too, and is not shown: " + classes[0].String(), nil
+		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " + classes[0].String(), nil
 	}
 	other, c, err := p.elsewhere(ctx, classes)
 	if err != nil {

@@ -20,6 +20,7 @@ type Known struct {
 	Nodes    []KnownNode    `json:"nodes"`
 	Groups   []KnownGroup   `json:"groups"`
 	Compares []KnownCompare `json:"compares"`
+	Replicas []Replica      `json:"replicas,omitempty"` // what other classes of machine measured
 }
 
 // KnownNode is a node with its key and how it ended.
@@ -170,7 +171,31 @@ func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]judge.
 		found.Failures, found.Spent = k.Compares[i].Failures, k.Compares[i].Spent
 		all = append(all, found)
 	}
+	for _, r := range k.Replicas {
+		if r.Known == nil || len(r.Known.Replicas) > 0 {
+			return nil, fmt.Errorf("what %.80q measured is not known, or has replicas of its own", r.Class)
+		}
+		others, err := r.Known.Judge(spec, dir)
+		if err != nil {
+			return nil, err
+		}
+		judge.Beside(all, others)
+	}
 	return all, nil
+}
+
+// All are the nodes of all classes of machines.
+func (k *Known) All() []*KnownNode {
+	var all []*KnownNode
+	for i := range k.Nodes {
+		all = append(all, &k.Nodes[i])
+	}
+	for _, r := range k.Replicas {
+		if r.Known != nil {
+			all = append(all, r.Known.All()...)
+		}
+	}
+	return all
 }
 
 // judging is a judgement by what is known.

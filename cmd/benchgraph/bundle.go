@@ -18,7 +18,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
@@ -64,9 +63,9 @@ type bundling struct {
 }
 
 // bundle writes the reports with all that they rest on into one file. What is written is opened and judged before it gets its name.
-func (s *session) bundle(ctx context.Context, to string, p *engine.Plan, found []judge.Findings, reports []hclspec.Report) error {
+func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []judge.Findings, reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
-	predicate, err := b.gather(ctx, p, found, reports)
+	predicate, err := b.gather(ctx, known, found, reports)
 	if err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}
@@ -102,11 +101,7 @@ func (s *session) bundle(ctx context.Context, to string, p *engine.Plan, found [
 func (s *session) bytes() int64 { return 1 << 50 }
 
 // gather finds out what goes into the bundle.
-func (b *bundling) gather(ctx context.Context, p *engine.Plan, found []judge.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
-	known, err := b.project.Known(ctx, p, found)
-	if err != nil {
-		return predicate, err
-	}
+func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []judge.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
 	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")), Known: *known}
 	for _, r := range reports {
@@ -255,8 +250,7 @@ func (b *bundling) addFile(name, from string) error {
 
 // results adds the files of blocks and of what gathers from them, as they are in the store.
 func (b *bundling) results(ctx context.Context) error {
-	for i := range b.doc.Nodes {
-		n := &b.doc.Nodes[i]
+	for _, n := range b.doc.All() {
 		if n.Result == nil || n.Result.Files == nil {
 			continue
 		}
@@ -301,8 +295,8 @@ func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error
 // logs adds the logs of the blocks and of what failed.
 func (b *bundling) logs(found []judge.Findings) error {
 	var attempts []string
-	for i := range b.doc.Nodes {
-		if r := b.doc.Nodes[i].Result; r != nil && r.Files != nil && b.doc.Nodes[i].Kind == "trial" {
+	for _, n := range b.doc.All() {
+		if r := n.Result; r != nil && r.Files != nil && n.Kind == "trial" {
 			attempts = append(attempts, r.Log)
 		}
 	}
@@ -399,8 +393,8 @@ func (b *bundling) secrets() (all workdir.Secrets) {
 
 // records counts the blocks whose raw output is in a bundle.
 func (d *bundleDoc) records(files map[string]string) (n int) {
-	for i := range d.Nodes {
-		if r := d.Nodes[i].Result; r != nil && d.Nodes[i].Kind == "trial" && files[inBundle(r.Key, sample.RecordFile)] != "" {
+	for _, node := range d.All() {
+		if r := node.Result; r != nil && node.Kind == "trial" && files[inBundle(r.Key, sample.RecordFile)] != "" {
 			n++
 		}
 	}

@@ -218,8 +218,7 @@ func (o *opened) file(name string, most int64) ([]byte, error) {
 // check holds keys against the texts that they are the digests of, and files of results against the digests in the store that they
 // were taken from.
 func (o *opened) check() {
-	for i := range o.doc.Nodes {
-		n := &o.doc.Nodes[i]
+	for _, n := range o.doc.All() {
 		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
 			o.reasons = append(o.reasons, fmt.Sprintf("the key of %s is not that of its text", n.Address))
 		}

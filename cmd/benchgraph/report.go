@@ -12,11 +12,13 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type reportFlags struct {
@@ -64,12 +66,16 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	if err != nil {
 		return err
 	}
+	known, err := s.besides(ctx, p, found, o.bundle != "")
+	if err != nil {
+		return err
+	}
 	if o.bundle != "" {
 		declared, err := reportsOf(s.project.Spec, &reportFlags{}, names) // in the formats of the file
 		if err != nil {
 			return err
 		}
-		if err := s.bundle(ctx, o.bundle, p, ofAll(found, declared), declared); err != nil {
+		if err := s.bundle(ctx, o.bundle, known, ofAll(found, declared), declared); err != nil {
 			return err
 		}
 	}
@@ -96,6 +102,24 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	}
 	view.Verdicts(a.stderr, a.style(a.stderr), rows, false)
 	return o.failOn.check(rows)
+}
+
+// besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
+func (s *session) besides(ctx context.Context, p *engine.Plan, found []judge.Findings, bundled bool) (*tasks.Known, error) {
+	known := &tasks.Known{}
+	var err error
+	if bundled {
+		if known, err = s.project.Known(ctx, p, found); err != nil {
+			return nil, err
+		}
+	}
+	if known.Replicas, err = s.project.Replicas(ctx, found, bundled); err != nil {
+		return nil, err
+	}
+	for _, r := range known.Replicas {
+		judge.Beside(found, r.Found)
+	}
+	return known, nil
 }
 
 // reportsOf are the reports that are meant, with what the flags change about them.

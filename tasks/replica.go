@@ -1,0 +1,64 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/benchgraph/benchgraph/internal/judge"
+)
+
+// Replica is what another class of machine measured of the same work.
+type Replica struct {
+	Class string           `json:"class"`
+	Known *Known           `json:"known"`
+	Found []judge.Findings `json:"-"`
+}
+
+// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged by itself. The
+// project is then planned for one of them: nothing but what was found is to be asked of it afterwards.
+// With known, all that they rest on is written down, too.
+func (p *Project) Replicas(ctx context.Context, shown []judge.Findings, known bool) ([]Replica, error) {
+	classes, err := p.otherClasses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	current := p.as
+	var all []Replica
+	for _, c := range classes {
+		if current != nil && c.String() == current.String() {
+			continue
+		}
+		p.lookAs(c)
+		plan, err := p.Plan(ctx, PlanOptions{AsIs: true})
+		if err != nil {
+			return nil, err
+		}
+		if some, _ := measured(plan); !some {
+			continue
+		}
+		found, err := p.Findings(ctx, plan)
+		if err != nil {
+			return nil, err
+		}
+		found = sameCompares(found, shown)
+		r := Replica{Class: c.String(), Found: found}
+		if known {
+			if r.Known, err = p.Known(ctx, plan, found); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// sameCompares are the findings of the compares that others are of.
+func sameCompares(found, others []judge.Findings) (some []judge.Findings) {
+	for _, f := range found {
+		for _, o := range others {
+			if f.Compare == o.Compare {
+				some = append(some, f)
+			}
+		}
+	}
+	return some
+}
