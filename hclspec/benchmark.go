@@ -26,7 +26,7 @@ func benchmarkSchema() *eval.Schema {
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
-			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max"}},
+			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max", "looks"}},
 			// Reading the output anew takes no new measurement.
 			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
 				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
@@ -158,30 +158,87 @@ func (r reader) canary() *Canary {
 	return c
 }
 
+// standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and 15 at most.
+func standardDesign() Design {
+	return Design{Samples: fewestBlocks, Max: standardMax, Pairing: "blocked"}
+}
+
+const (
+	fewestBlocks = 4  // below which there is no verdict
+	standardMax  = 15 // blocks at most
+	maxLooks     = 20 // further ones only cost power
+)
+
 func (r reader) design() Design {
-	d := Design{Samples: standardBlocks, Max: standardBlocks, Pairing: "blocked"}
+	d := standardDesign()
 	b := r.Block.Block("design")
 	if b == nil {
 		return d
 	}
 	r = r.nested(b)
 	if v, ok := r.As("samples", cty.Number, "a whole number"); ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
-		r.Fail(r.At("samples"), "Benchmark without samples", "samples must be at least 1; 7 is the fewest that a verdict can rest on.")
+		r.Fail(r.At("samples"), "Benchmark without samples", "samples must be at least 1; 4 is the fewest that a verdict can rest on.")
 	} else {
-		d.Samples = r.blocks("samples", standardBlocks)
+		d.Samples = r.blocks("samples", fewestBlocks)
 	}
-	d.Max = r.blocks("max", d.Samples)
+	if r.Has("samples") && (d.Samples < fewestBlocks || d.Samples > standardMax) {
+		d.Max = d.Samples
+	}
+	d.Max = r.blocks("max", d.Max)
+	if !r.Has("samples") {
+		d.Samples = min(d.Samples, d.Max)
+	}
 	if d.Max < d.Samples {
 		r.Fail(r.At("max"), "Cap below the start", "max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}
+	r.looks(&d)
 	d.Pairing = r.Choice("pairing", "blocked", "blocked", "independent")
 	d.Warmup = int(r.Whole("warmup", 0, 0))
 	d.Seed = r.Whole("seed", 0, 0)
 	return d
 }
 
-// standardBlocks is how many blocks are measured before the first look, unless the file says.
-const standardBlocks = 7
+// looks reads the numbers of blocks at which is judged. The first and the last one are samples and max.
+func (r reader) looks(d *Design) {
+	values := r.Elements("looks", cty.Number, "a list of whole numbers such as [4, 6, 9, 12, 15]")
+	var looks []int
+	for _, v := range values {
+		if !v.IsKnown() {
+			return
+		}
+		n, accuracy := int64(0), big.Below
+		if !v.IsNull() {
+			n, accuracy = v.AsBigFloat().Int64()
+		}
+		switch {
+		case accuracy != big.Exact || n < fewestBlocks || n > maxBlocks:
+			r.Fail(r.At("looks"), "Impossible look", "looks must hold whole numbers of blocks from %d, the fewest that a verdict can rest on, to %d.", fewestBlocks, maxBlocks)
+			return
+		case len(looks) > 0 && int(n) <= looks[len(looks)-1]:
+			r.Fail(r.At("looks"), "Looks out of order", "looks must ascend: %d stands after %d.", n, looks[len(looks)-1])
+			return
+		}
+		looks = append(looks, int(n))
+	}
+	if len(looks) == 0 {
+		if v, ok := r.Value("looks"); ok && v.CanIterateElements() && v.LengthInt() == 0 {
+			r.Fail(r.At("looks"), "No look", "looks must name at least one number of blocks. Leave it out for 4, 6, 9, 12 and 15.")
+		}
+		return
+	}
+	if len(looks) > maxLooks {
+		r.Fail(r.At("looks"), "Too many looks", "looks holds %d numbers; at most %d are possible, and 5 save nearly as much.", len(looks), maxLooks)
+		return
+	}
+	first, last := looks[0], looks[len(looks)-1]
+	if r.Has("samples") && d.Samples != first {
+		r.Fail(r.At("samples"), "Two numbers for the first look", "samples is %d, and the first of looks is %d. Leave samples out.", d.Samples, first)
+	}
+	if r.Has("max") && d.Max != last {
+		r.Fail(r.At("max"), "Two numbers for the last look", "max is %d, and the last of looks is %d. Leave max out.", d.Max, last)
+	}
+	d.Samples, d.Max, d.Looks = first, last, looks
+}
 
 // maxBlocks is far beyond what a verdict can use: each block is a node of the graph.
 const maxBlocks = 10_000

@@ -180,7 +180,7 @@ func (l *loader) complete() {
 		if like := kin[b.Address.Name]; like != nil {
 			b.Design, b.Metrics = like.Design, like.Metrics
 		} else {
-			b.Design = Design{Samples: standardBlocks, Max: standardBlocks, Pairing: "blocked"}
+			b.Design = standardDesign()
 		}
 	}
 }

@@ -346,7 +346,8 @@ type Canary struct {
 // Design says how often is measured.
 type Design struct {
 	Samples int    // blocks before the first look
-	Max     int    // adaptive cap; equal to Samples when nothing adapts
+	Max     int    // blocks at most; equal to Samples when nothing adapts
+	Looks   []int  // numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
 	Pairing string // blocked or independent
 	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
 	Seed    int64  // of the random orders; 0: derived from the content

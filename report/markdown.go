@@ -195,7 +195,7 @@ func intervalTitle(rows []stats.Comparison) string {
 			return "Interval"
 		}
 	}
-	return fmt.Sprintf("%.4g %% interval", 100*rows[0].Confidence)
+	return fmt.Sprintf("%.4g %% interval at the last look", 100*rows[0].Confidence)
 }
 
 // outcome puts weight on what people look for first.
@@ -260,9 +260,10 @@ func method(out *strings.Builder, p *prepared) {
 		"A block is one fresh run of every variant of a commit on the same devices, in random order. Effects come from the mean of "+
 		"the blocks' log ratios and are positive when the candidate is better: where less is better the ratio is turned round, so half the time is +100 %%. "+
 		"From and To are geometric means. "+
-		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the margin, and it survives Holm's correction "+
-		"over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. **inconclusive**: neither, at the last look. "+
-		"p is that of the exact sign-flip test after Holm within the commit; q is Benjamini–Hochberg's over the compare: "+
+		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the margin, and the t test survives Holm's "+
+		"correction over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. **inconclusive**: neither, at the last look, or "+
+		"when a verdict at the last look has become unlikely. Intervals are those of the blocks at the last look, not adjusted for the looks before. "+
+		"p is that of the exact sign-flip test after Holm within the commit, and decides nothing; q is Benjamini–Hochberg's over the compare: "+
 		"of a list of all rows with q ≤ 0.05, at most 5 %% are expected to be false.")
 	if len(texts) > 0 {
 		fmt.Fprintf(out, " Margins used: %s.", strings.Join(texts, ", "))

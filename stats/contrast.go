@@ -56,7 +56,7 @@ func (e estimate) p() float64 {
 
 // measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
 func measure(pairs []Pair, rule Rule) contrast {
-	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, RawP: 1, P: 1}}
+	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, Looks: rule.Looks, RawP: 1, P: 1}}
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}
@@ -162,6 +162,7 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 	c.estimate.freedom = float64(c.Blocks - 1)
 	c.bounds(rule.Confidence)
 	c.HodgesLehmann = relative(hodgesLehmann(ratios))
+	c.Caveats = append(c.Caveats, ordered(ratios)...)
 	var drawn bool
 	c.RawP, drawn = signFlip(ratios)
 	c.P = c.RawP

@@ -24,6 +24,7 @@ const (
 	CaveatProtected  = "protected"          // the patch changes files that measure
 	CaveatMachine    = "machine"            // settings of the machine differ between blocks
 	CaveatReplica    = "replica"            // what another class of machine measured
+	CaveatOrder      = "order"              // the differences depend on when they were measured
 	CaveatUnverified = "unverified"         // an older version measured the blocks and recorded less
 )
 

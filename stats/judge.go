@@ -17,6 +17,7 @@ const Runs = "runs"
 
 const (
 	fewest            = FewestBlocks
+	fewForPocock      = 6    // blocks below which one of several looks is judged at a stricter level
 	toleranceOfMargin = 1e-9 // an estimate this close to the margin, on the log scale, has reached it
 )
 
@@ -51,12 +52,13 @@ type Verdict struct {
 	Look          int     // the last look that was reached, from 1; 0: none yet
 	Effect        float64 // exp(mean of ln ratios) - 1
 	Low, High     float64 // t interval at Rule.Confidence
+	Looks         []int   // as in Rule
 	LookLow       float64 // t interval at the look's level, which decides
 	LookHigh      float64
 	HodgesLehmann float64 // median of the means of all pairs of ln ratios, as a relative effect
 	RawP          float64 // exact two-sided sign-flip test of this contrast alone
 	P             float64 // the same after Holm over the contrasts that were judged together
-	PT            float64 // t test after Holm likewise; 0: it was not made
+	PT            float64 // t test after Holm likewise, which decides; 0: it was not made
 	Value         float64 // geometric mean of the candidate's samples
 	AgainstValue  float64 // likewise of the other's
 	Better        string  // as in Rule
@@ -79,13 +81,12 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 // With d = ln(candidate/against), oriented so that positive is better, and margin m = ln(1+Tie):
 //
 //   - win, loss: the t interval of mean(d) at the look's level (Pocock, see Looks) excludes 0, |mean(d)| >= m, and
-//     the contrast survives Holm's correction over the contrasts at 1-Confidence;
+//     the contrast survives Holm's correction of the t test's p over the contrasts at the look's level;
 //   - tie: the 90 % t interval of mean(d) lies inside ±m, which is two one-sided tests at 5 %;
-//   - inconclusive: otherwise. More says how many blocks the next look wants; at the cap it is 0 and this stands.
+//   - inconclusive: otherwise. More says how many blocks the next look wants. It is 0 at the last look, and where the
+//     chance of a verdict at the last look is below 10 % (futility).
 //
-// Holm is applied to the exact sign-flip p-values. Where there are too few blocks for the exact test to reach
-// significance whatever they hold (fewer than 6 for one contrast, 7 for three), Holm is applied to the t test's p-values
-// instead and a caveat says so: a verdict that no data could reach would not be a rule.
+// The exact sign-flip p is reported and decides nothing: with 4 blocks it cannot be below 0.125, whatever they hold.
 //
 // Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t interval
 // of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
@@ -123,6 +124,7 @@ func (v Verdict) Into(row Comparison) Comparison {
 	row.Value, row.AgainstValue = v.Value, v.AgainstValue
 	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence
 	row.NoRatio, row.PT = v.NoRatio, v.PT
+	row.Look, row.Looks = v.Look, v.Looks
 	row.Detectable, row.Needed = v.Detectable, v.Needed
 	row.Caveats = append(append([]Caveat{}, row.Caveats...), v.Caveats...)
 	return row
@@ -136,6 +138,19 @@ func (r Rule) withDefaults() Rule {
 		r.Confidence = 0.95
 	}
 	return r
+}
+
+// level is the level of the test at a look after so many blocks.
+//
+// Pocock's level is for values whose variance is known. The t statistic of 4 or 5 blocks has less to do with those of later
+// looks than such values have, so that the level would be crossed too often: five looks at 0.0158 call 5.3 % of equal pairs
+// a win or a loss at 20 % noise, and 1.1 % at 2 % noise. Two thirds of the level at such a look make these 5.0 % and 0.9 %.
+func (r Rule) level(blocks int) float64 {
+	level := pocock(max(1, len(r.Looks)), 1-r.Confidence)
+	if len(r.Looks) > 1 && blocks < fewForPocock {
+		level *= 2.0 / 3
+	}
+	return level
 }
 
 // flaw says why the rule cannot judge; empty: it can.
@@ -161,7 +176,7 @@ func (r Rule) flaw() string {
 // decide applies the rule to a testable contrast.
 func (c *contrast) decide(rule Rule, survives bool) {
 	margin := math.Log1p(rule.Tie)
-	level := pocock(max(1, len(rule.Looks)), 1-rule.Confidence)
+	level := rule.level(c.Blocks)
 	low, high := c.estimate.interval(1 - level)
 	c.LookLow, c.LookHigh = relative(low), relative(high)
 	tieLow, tieHigh := c.estimate.interval(0.90)
@@ -180,16 +195,24 @@ func (c *contrast) decide(rule Rule, survives bool) {
 		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", span(tieLow, tieHigh), plain(rule.Tie))
 	default:
 		c.Outcome = Inconclusive
-		c.More = next(rule.Looks, c.Blocks)
 	}
-	c.foresee(margin, level)
-	if c.Outcome == Inconclusive {
-		c.Reason = c.whyOpen(rule, excludes, large, low, high)
+	c.foresee(margin, rule)
+	if c.Outcome != Inconclusive {
+		return
 	}
+	stopped := ""
+	if c.More = next(rule.Looks, c.Blocks); c.More > 0 && c.estimate.error > 0 {
+		last := rule.Looks[len(rule.Looks)-1]
+		if chance := c.chance(last, margin, rule.level(last)); chance < futile {
+			c.More = 0
+			stopped = fmt.Sprintf("stopped after %d of at most %d blocks, because a verdict at the last look has a chance of only %.0f %%", c.Blocks, last, 100*chance)
+		}
+	}
+	c.Reason = c.whyOpen(rule, stopped, excludes, large, low, high)
 }
 
 // whyOpen says which condition of a verdict does not hold.
-func (c *contrast) whyOpen(rule Rule, excludes, large bool, low, high float64) string {
+func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low, high float64) string {
 	var why string
 	switch {
 	case !excludes:
@@ -198,7 +221,7 @@ func (c *contrast) whyOpen(rule Rule, excludes, large bool, low, high float64) s
 		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too far for a tie",
 			percent(c.Effect), plain(rule.Tie), span(low, high))
 	default:
-		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g)", percent(c.Effect), c.P)
+		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g by the t test)", percent(c.Effect), c.PT)
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
@@ -209,7 +232,10 @@ func (c *contrast) whyOpen(rule Rule, excludes, large bool, low, high float64) s
 	if c.Needed > 0 {
 		why += fmt.Sprintf(", and about %d blocks would settle it", c.Needed)
 	}
-	return fmt.Sprintf("after %d blocks: %s", c.Blocks, why)
+	if stopped == "" {
+		stopped = fmt.Sprintf("after %d blocks", c.Blocks)
+	}
+	return stopped + ": " + why
 }
 
 // percent writes a relative effect with its sign.

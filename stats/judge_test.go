@@ -27,7 +27,8 @@ func repeated(ratio float64, n int) []Pair {
 func TestVerdicts(t *testing.T) {
 	adaptive := Rule{Better: Higher, Looks: Looks(7, 15)}
 	fixed := func(n int) Rule { return Rule{Better: Higher, Looks: Looks(n, n)} }
-	noisy := blocks(1.10, 0.92, 1.07, 0.95, 1.02, 0.9, 1.08)
+	noisy := blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07)
+	hopeless := blocks(1.10, 0.92, 1.07, 0.95, 1.02, 0.9, 1.08)
 	for _, test := range []struct {
 		name   string
 		pairs  []Pair
@@ -44,14 +45,15 @@ func TestVerdicts(t *testing.T) {
 		{"identical gain at the margin", repeated(1.02, 7), adaptive, Win, 0, "better by"},
 		{"identical gain below the margin", repeated(1.0199, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical loss at the margin", repeated(1/1.02, 7), adaptive, Loss, 0, "worse"},
-		{"noise wants more", noisy, adaptive, Inconclusive, 4, "open after 7 of at most 15 blocks"},
+		{"noise wants more", noisy, adaptive, Inconclusive, 2, "open after 7 of at most 15 blocks"},
+		{"too much noise to go on", hopeless, adaptive, Inconclusive, 0, "stopped after 7 of at most 15 blocks, because a verdict at the last look has a chance of only 4 %"},
 		{"noise at the cap", noisy, fixed(7), Inconclusive, 0, "includes 0 and is too wide for a tie"},
 		{"real but too small", blocks(1.019, 1.02, 1.018, 1.019, 1.02, 1.018, 1.0205, 1.0175), fixed(8), Tie, 0, ""},
 		{"real, below the margin, not a tie", blocks(1.005, 1.032, 1.008, 1.031, 1.016, 1.012, 1.024, 1.022), fixed(8), Inconclusive, 0, "real but below the margin"},
-		{"a block voided for good", blocks(1.10, 0.92, 1.07, 0.95, 1.02, 0.9, 1.08, 1.05, 0.97), adaptive, Inconclusive, 2, "open after 9"},
+		{"a block voided for good", append(blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07), Pair{8, 99, 100}), adaptive, Inconclusive, 1, "open after 8"},
 		{"before the first look", repeated(1.1, 5), adaptive, "", 2, "no verdict yet: 5 of the 7 blocks"},
 		{"too few for ever", repeated(1.1, 3), fixed(3), "", 0, "fewer than the 4"},
-		{"too few so far", repeated(1.1, 3), Rule{Better: Higher, Looks: Looks(3, 7)}, "", 2, "fewer than the 4"},
+		{"too few so far", repeated(1.1, 3), Rule{Better: Higher, Looks: Looks(3, 7)}, "", 1, "fewer than the 4"},
 		{"five blocks rest on the t test", blocks(1.5, 1.52, 1.48, 1.5, 1.51), fixed(5), Win, 0, "better by"},
 		{"no looks declared: once", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05, 1.05), Rule{Better: Higher}, Win, 0, ""},
 		{"nothing", nil, adaptive, "", 7, "0 blocks"},
@@ -108,18 +110,18 @@ func TestFiguresAgainstKnownOnes(t *testing.T) {
 }
 
 func TestHolmWithinACommit(t *testing.T) {
-	// At 11 blocks two of which go the other way, p is 0.012 alone, and 0.035 as the least of three.
-	strong := blocks(1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 0.98)
-	weak := blocks(1.06, 1.06, 1.06, 1.06, 1.06, 1.06, 0.97, 0.97, 1.06, 1.06, 1.06)
-	rule := Rule{Better: Higher, Looks: []int{11}}
+	// At 7 blocks the t test's p is 0.020 alone, and 0.060 as the least of three.
+	strong := blocks(1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.08)
+	weak := blocks(1.06, 0.97, 1.06, 1.06, 1.01, 1.06, 1.06)
+	rule := Rule{Better: Higher, Looks: []int{7}}
 	alone := Judge(weak, rule)
 	if alone.Outcome != Win {
 		t.Fatalf("alone: %q, %s", alone.Outcome, alone.Reason)
 	}
-	same := repeated(1, 11)
+	same := repeated(1, 7)
 	together := JudgeTogether([][]Pair{weak, same, same, same}, rule)
-	if v := together[0]; v.Outcome != Inconclusive || !strings.Contains(v.Reason, "Holm") || v.RawP != alone.P || v.P <= 0.05 {
-		t.Errorf("beside three ties: %q, %s, p %v of %v", v.Outcome, v.Reason, v.P, v.RawP)
+	if v := together[0]; v.Outcome != Inconclusive || !strings.Contains(v.Reason, "Holm") || v.RawP != alone.P || math.Abs(v.PT-4*alone.PT) > 1e-12 {
+		t.Errorf("beside three ties: %q, %s, p %v of %v", v.Outcome, v.Reason, v.PT, alone.PT)
 	}
 	if v := together[1]; v.Outcome != Tie {
 		t.Errorf("its neighbour: %q", v.Outcome)
@@ -127,8 +129,8 @@ func TestHolmWithinACommit(t *testing.T) {
 	if v := JudgeTogether([][]Pair{strong, weak}, rule); v[0].Outcome != Win || v[1].Outcome != Win {
 		t.Errorf("a strong neighbour takes the first step of Holm: %q, %q", v[0].Outcome, v[1].Outcome)
 	}
-	open := JudgeTogether([][]Pair{weak, same, same, same}, Rule{Better: Higher, Looks: []int{7, 11, 15}})
-	if v := open[0]; v.More != 4 {
+	open := JudgeTogether([][]Pair{weak, same, same, same}, Rule{Better: Higher, Looks: []int{7, 15}})
+	if v := open[0]; v.More != 8 {
 		t.Errorf("a win that Holm holds back wants more blocks, got %d", v.More)
 	}
 	// A contrast that cannot be tested takes nothing from the others.
@@ -137,16 +139,13 @@ func TestHolmWithinACommit(t *testing.T) {
 	}
 }
 
-func TestSevenBlocksPassHolmOverThree(t *testing.T) {
-	gain := blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05)
-	for _, v := range JudgeTogether([][]Pair{gain, gain, gain}, Rule{Better: Higher, Looks: Looks(7, 15)}) {
-		if v.RawP != 0.015625 || v.P != 0.046875 || v.Outcome != Win || len(v.Caveats) != 0 {
-			t.Errorf("p %v, after Holm %v, %q, caveats %q", v.RawP, v.P, v.Outcome, v.Caveats)
+// The exact p cannot get below 0.125 with four blocks. It is reported, and four clear blocks are a win all the same.
+func TestFourBlocksAreEnough(t *testing.T) {
+	gain := blocks(1.05, 1.06, 1.04, 1.05)
+	for _, v := range JudgeTogether([][]Pair{gain, gain, gain}, Rule{Better: Higher, Looks: Looks(4, 15)}) {
+		if v.RawP != 0.125 || v.P != 0.375 || v.Outcome != Win || v.PT > 0.0105 || v.Look != 1 || len(v.Caveats) != 0 {
+			t.Errorf("%q at look %d: p %v, after Holm %v, by the t test %v, caveats %q", v.Outcome, v.Look, v.RawP, v.P, v.PT, v.Caveats)
 		}
-	}
-	six := JudgeTogether([][]Pair{gain[:6], gain[:6], gain[:6]}, Rule{Better: Higher})
-	if v := six[0]; v.Outcome != Win || len(v.Caveats) != 1 || !strings.Contains(v.Caveats[0].Text, "too few for the exact test") {
-		t.Errorf("six blocks: %q, caveats %q", v.Outcome, v.Caveats)
 	}
 }
 
@@ -264,9 +263,9 @@ func TestVerdictProperties(t *testing.T) {
 
 // simulate is the whole sequential procedure: look, and measure more while the verdict wants it.
 func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict {
-	rule := Rule{Better: Higher, Looks: Looks(7, 15)}
+	rule := Rule{Better: Higher, Looks: Looks(4, 15)}
 	family := make([][]Pair, contrasts)
-	want := 7
+	want := 4
 	for {
 		for len(family[0]) < want {
 			for c := range family {
@@ -297,15 +296,16 @@ func TestErrorRates(t *testing.T) {
 		contrasts, trials    int
 		win, loss, both, tie rate
 	}{
-		{0, 0.02, 1, 4000, rate{0, 0.01}, rate{0, 0.01}, rate{0, 0.01}, rate{0.95, 1}},
+		{0, 0.02, 1, 8000, rate{0, 0.006}, rate{0, 0.006}, rate{0, 0.01}, rate{0.95, 1}},
 		{0, 0.02, 3, 500, rate{0, 0.01}, rate{0, 0.01}, rate{0, 0.01}, rate{0.95, 1}},
-		// Where the margin no longer helps, Pocock's level alone holds the rate: 4.6 % in 40,000 trials.
-		{0, 0.20, 1, 1500, rate{0, 0.04}, rate{0, 0.04}, rate{0, 0.06}, never},
+		// Where the margin no longer helps, the level of the looks alone holds the rate: 5.0 % in 20,000 trials.
+		{0, 0.20, 1, 1500, rate{0, 0.04}, rate{0, 0.04}, rate{0, 0.06}, rate{0, 0.001}},
+		{0, 0.20, 3, 500, rate{0, 0.02}, rate{0, 0.02}, rate{0, 0.03}, rate{0, 0.001}},
 		{0.03, 0.02, 1, 2000, rate{0.95, 1}, never, rate{0.95, 1}, rate{0, 0.02}},
 		{0.03, 0.02, 3, 400, rate{0.95, 1}, never, rate{0.95, 1}, rate{0, 0.02}},
 		{-0.03, 0.02, 1, 2000, never, rate{0.95, 1}, rate{0.95, 1}, rate{0, 0.02}},
 		// At the margin a tie is the error: 5 % a look.
-		{0.02, 0.02, 1, 1000, rate{0.3, 0.9}, never, rate{0.3, 0.9}, rate{0, 0.10}},
+		{0.02, 0.02, 1, 1000, rate{0.3, 0.9}, never, rate{0.3, 0.9}, rate{0, 0.15}},
 		{0.01, 0.003, 1, 500, never, never, never, rate{0.99, 1}},
 		{0.20, 0.02, 1, 300, always, never, always, never},
 	} {

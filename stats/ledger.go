@@ -195,8 +195,7 @@ func (t Totals) Measured() int {
 
 // SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary rows
 // and for all others by themselves. A list of all primary wins and losses with q <= Headline is expected to hold at most 5 %
-// false ones. It rests on the exact p, and on that of the t test where the blocks are too few for the exact one to get so small
-// for one row among so many.
+// false ones. It rests on the t test's p over all looks, and on the exact p in rows that no t test decided.
 func SetQ(rows []Comparison) {
 	type family struct {
 		compare string
@@ -214,8 +213,8 @@ func SetQ(rows []Comparison) {
 		ps := make([]float64, len(indexes))
 		for k, i := range indexes {
 			ps[k] = rows[i].P
-			if reachable := math.Ldexp(1, 1-rows[i].Blocks) * float64(len(indexes)); reachable > Headline && rows[i].PT > 0 {
-				ps[k] = rows[i].PT
+			if rows[i].PT > 0 {
+				ps[k] = overall(rows[i].PT, len(rows[i].Looks))
 			}
 		}
 		for k, q := range BenjaminiHochberg(ps) {

@@ -13,14 +13,17 @@ func TestLooks(t *testing.T) {
 		samples, most int
 		want          []int
 	}{
-		{7, 15, []int{7, 11, 15}},
+		{4, 15, []int{4, 6, 9, 12, 15}},
+		{7, 15, []int{7, 9, 11, 13, 15}},
+		{7, 11, []int{7, 9, 11}},
 		{7, 7, []int{7}},
 		{7, 8, []int{7, 8}},
-		{7, 9, []int{7, 8, 9}},
-		{7, 10, []int{7, 9, 10}},
+		{7, 9, []int{7, 9}},
+		{7, 10, []int{7, 8, 10}},
 		{5, 3, []int{5}},
 		{0, 0, []int{1}},
-		{3, 20, []int{3, 12, 20}},
+		{1, 3, []int{3}},
+		{3, 20, []int{4, 8, 12, 16, 20}},
 	} {
 		if got := Looks(test.samples, test.most); !slices.Equal(got, test.want) {
 			t.Errorf("Looks(%d, %d) = %v, want %v", test.samples, test.most, got, test.want)
@@ -58,6 +61,21 @@ func TestPocockLevels(t *testing.T) {
 			t.Errorf("%d looks: printed %.4f, computed %.6f", looks, printed, computed)
 		}
 	}
+}
+
+// The p of a sequence is never below that of its look, never above Bonferroni's, and grows with it; at Pocock's level it is 5 %.
+func TestThePOfAllLooks(t *testing.T) {
+	if p := overall(pocock(5, 0.05), 5); math.Abs(p-0.05) > 0.0002 {
+		t.Errorf("five looks at Pocock's level: %v", p)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		looks := rapid.IntRange(0, 6).Draw(t, "looks")
+		p := math.Pow(10, -rapid.Float64Range(0, 18).Draw(t, "magnitude"))
+		q := p * rapid.Float64Range(1.01, 2).Draw(t, "factor")
+		if all := overall(p, looks); all < p || all > p*float64(max(1, looks))*(1+1e-6) || q < 1 && overall(q, looks) < all*(1-1e-3) {
+			t.Fatalf("%d looks: %g becomes %g, and %g becomes %g", looks, p, all, q, overall(q, looks))
+		}
+	})
 }
 
 func TestHolmAndBenjaminiHochberg(t *testing.T) {

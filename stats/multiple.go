@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -49,41 +48,24 @@ func ascending(ps []float64) []int {
 	return order
 }
 
-// correct applies Holm to the testable contrasts, fills their P, and says which survive.
+// correct applies Holm to the testable contrasts, fills P and PT, and says which contrasts survive by the t test at the
+// look's level.
 func correct(contrasts []contrast, rule Rule) []bool {
 	var exact, normal []float64
 	var members []int
-	fewestBlocks := math.MaxInt
 	for i := range contrasts {
 		if c := &contrasts[i]; c.testable {
 			members = append(members, i)
 			exact = append(exact, c.RawP)
 			normal = append(normal, c.estimate.p())
-			fewestBlocks = min(fewestBlocks, c.Blocks)
 		}
 	}
-	alpha := 1 - rule.Confidence + 1e-12
 	exact, normal = Holm(exact), Holm(normal)
-	// The smallest p that the exact test can give is 2^(1-n), and Holm multiplies the smallest by their number.
-	reachable := math.Ldexp(float64(len(members)), 1-fewestBlocks) <= alpha
 	survives := make([]bool, len(contrasts))
 	for k, i := range members {
 		c := &contrasts[i]
 		c.P, c.PT = exact[k], max(normal[k], math.SmallestNonzeroFloat64)
-		survives[i] = exact[k] <= alpha
-		if !reachable {
-			survives[i] = normal[k] <= alpha
-			c.Caveats = append(c.Caveats, Caveat{CaveatTest, tooFewForExact(fewestBlocks, len(members), normal[k])})
-		}
+		survives[i] = normal[k] <= rule.level(c.Blocks)+1e-12
 	}
 	return survives
-}
-
-func tooFewForExact(blocks, contrasts int, p float64) string {
-	of := "the contrast"
-	if contrasts > 1 {
-		of = fmt.Sprintf("%d contrasts", contrasts)
-	}
-	return fmt.Sprintf("%d blocks are too few for the exact test of %s to reach significance: the verdict rests on the t test (p = %.3g after Holm)",
-		blocks, of, p)
 }

@@ -39,6 +39,8 @@ type Comparison struct {
 	High          float64  `json:"high"`
 	Confidence    float64  `json:"confidence,omitempty"`     // of that interval
 	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on
+	Look          int      `json:"look,omitempty"`           // the last look that the blocks have reached, from 1; 0: none
+	Looks         []int    `json:"looks,omitempty"`          // numbers of blocks at which is judged
 	P             float64  `json:"p"`                        // exact sign-flip test, after Holm within the commit
 	PT            float64  `json:"p_t,omitempty"`            // t test, after Holm likewise; above zero where it is known
 	Q             float64  `json:"q,omitempty"`              // after Benjamini-Hochberg over commits; 0: not in a headline list

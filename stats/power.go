@@ -10,16 +10,32 @@ import (
 const (
 	power    = 0.8    // chance of a verdict for which an effect counts as detectable
 	farthest = 10_000 // blocks beyond which a forecast says nothing
+	futile   = 0.1    // chance of a verdict at the last look below which no further block is measured
 )
+
+// chance is the probability that a contrast has a verdict at the last look, after last blocks. The mean at that look is
+// foretold from the blocks so far (its distribution is a t distribution around their mean); the noise is taken to stay.
+func (c *contrast) chance(last int, margin, level float64) float64 {
+	n, all := float64(c.Blocks), float64(last)
+	deviation := c.estimate.error * math.Sqrt(n)
+	foretold := distuv.StudentsT{Mu: c.estimate.mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)), Nu: c.estimate.freedom}
+	large := max(margin, quantile(1-level/2, last)*deviation/math.Sqrt(all))
+	small := margin - quantile(0.95, last)*deviation/math.Sqrt(all)
+	p := foretold.CDF(-large) + foretold.CDF(2*foretold.Mu-large) // the distribution is symmetric
+	if small > 0 {
+		p += foretold.CDF(small) - foretold.CDF(-small)
+	}
+	return p
+}
 
 // foresee computes which effect the blocks could have shown and, for an inconclusive contrast, how many blocks would settle
 // it. Both suppose that the noise stays as it was.
-func (c *contrast) foresee(margin, level float64) {
+func (c *contrast) foresee(margin float64, rule Rule) {
 	if c.estimate.error <= 0 || c.estimate.freedom <= 0 {
 		return
 	}
 	deviation := c.estimate.error * math.Sqrt(float64(c.Blocks))
-	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, level)))
+	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, rule.level(c.Blocks))))
 	if c.Outcome != Inconclusive {
 		return
 	}
@@ -29,7 +45,7 @@ func (c *contrast) foresee(margin, level float64) {
 		if size < margin {
 			return size+quantile(0.95, n)*deviation/math.Sqrt(float64(n)) < margin
 		}
-		return resolution(deviation, n, level) <= size
+		return resolution(deviation, n, rule.level(n)) <= size
 	})
 	if n := c.Blocks + 1 + further; n <= farthest {
 		c.Needed = n

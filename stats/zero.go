@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -37,12 +38,12 @@ func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 		mean, deviation := stat.MeanStdDev(differences, nil)
 		c.estimate = estimate{mean, stat.StdErr(deviation, float64(c.Blocks)), float64(c.Blocks - 1)}
 		c.RawP, _ = signFlip(differences)
-		c.P = c.RawP
+		c.P, c.PT = c.RawP, max(c.estimate.p(), math.SmallestNonzeroFloat64)
 	}
 	if !c.reached(rule) {
 		return c
 	}
-	low, high := c.estimate.interval(1 - pocock(max(1, len(rule.Looks)), 1-rule.Confidence))
+	low, high := c.estimate.interval(1 - rule.level(c.Blocks))
 	text := fmt.Sprintf("%.6g against %.6g in all blocks", c.Value, c.AgainstValue)
 	switch {
 	case low > 0:

@@ -126,7 +126,9 @@ func (b *builder) groupBenchmarks() {
 
 // together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
 func together(d, own hclspec.Design) hclspec.Design {
-	d.Samples, d.Max = max(d.Samples, own.Samples), max(d.Max, own.Max)
+	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
+		return own
+	}
 	return d
 }
 

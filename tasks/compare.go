@@ -40,7 +40,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 	d.Add("allow", t.p.Allow...)
 	groups := t.p.groupsOf(t.spec)
 	for _, g := range groups {
-		d.Add("group", g.name, strconv.Itoa(g.design.Samples), strconv.Itoa(g.design.Max), g.design.Pairing)
+		d.Add("group", append([]string{g.name, g.design.Pairing}, numbers(judge.LooksOf(g.design))...)...)
 		for _, m := range g.members {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{m}).Describe(d)
@@ -103,6 +103,14 @@ func writeJSON(path string, v any) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+func numbers(list []int) []string {
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = strconv.Itoa(n)
+	}
+	return texts
 }
 
 func (b *builder) addCompare(c *hclspec.Compare) {

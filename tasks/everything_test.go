@@ -218,6 +218,7 @@ benchmark "b" {
   design {
     samples = 4
     max     = 8
+    looks   = [4, 6, 8]
     pairing = "blocked"
     warmup  = 1
     seed    = 1
@@ -460,8 +461,9 @@ var edits = map[string]edit{
 	"benchmark.canary.unit":             {`"GB/s"`, `"MB/s"`},
 	"benchmark.canary.tolerance":        {"tolerance = 0.06", "tolerance = 0.07"},
 	"benchmark.canary.timeout":          {`"6m"`, `"7m"`},
-	"benchmark.design.samples":          {"samples = 4", "samples = 5"},
-	"benchmark.design.max":              {"max     = 8", "max     = 9"},
+	"benchmark.design.samples":          {"samples = 4\n    max     = 8\n    looks   = [4, 6, 8]", "samples = 5\n    max     = 8"},
+	"benchmark.design.max":              {"max     = 8\n    looks   = [4, 6, 8]", "max     = 9"},
+	"benchmark.design.looks":            {"[4, 6, 8]", "[4, 8]"},
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},
 	"benchmark.design.warmup":           {"warmup  = 1", "warmup  = 2"},
 	"benchmark.design.seed":             {"seed    = 1", "seed    = 2"},

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -112,7 +113,8 @@ func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
 func (p *Project) rule(g *group) []stats.Field {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	fields := []stats.Field{
-		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)}, {Name: "pairing", Value: g.design.Pairing},
+		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)},
+		{Name: "looks", Value: strings.Join(numbers(judge.LooksOf(g.design)), " ")}, {Name: "pairing", Value: g.design.Pairing},
 	}
 	m := g.trusted().bench.Metrics
 	fields = append(fields, stats.Field{Name: "primary", Value: m.Primary}, stats.Field{Name: "format", Value: m.Format},

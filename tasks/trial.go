@@ -168,19 +168,25 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	return t.agree(env, rec)
 }
 
-// order draws the random order of the members. The seed comes from what the block is, so a block that is run again
-// keeps its order, and is recorded.
+// order draws the order of the members. Of as many blocks in a row as there are members, each member is at each position
+// once, so that a position which makes a run slow makes all variants slow. The seed comes from what the blocks of the
+// group have in common, so a block that is run again keeps its order, and is recorded.
 func (t *trialTask) order() (uint64, []string) {
+	common := *t
+	common.block, common.checked = 0, false
 	d := cache.Describe("trial")
-	t.Describe(d)
+	common.Describe(d)
 	sum := sha256.Sum256([]byte(d.Text()))
 	seed := binary.BigEndian.Uint64(sum[:])
 	names := make([]string, len(t.members))
 	for i, m := range t.members {
 		names[i] = m.name
 	}
-	rand.New(rand.NewPCG(seed, uint64(t.block))).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return seed, names
+	set, place := (t.block-1)/len(names), (t.block-1)%len(names)
+	random := rand.New(rand.NewPCG(seed, uint64(set)))
+	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	turn := random.Perm(len(names))[place]
+	return seed, append(slices.Clone(names[turn:]), names[:turn]...)
 }
 
 func (t *trialTask) pilotRecord(env *engine.Env) (*sample.Record, error) {

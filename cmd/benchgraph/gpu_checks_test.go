@@ -238,9 +238,7 @@ benchmark "load" {
   env      = { LD_LIBRARY_PATH = %q, PYTHONPATH = %q, STAND_IN = %q }
   gpus { count = 1 }
   timeout = "3m"
-  design {
-    samples = %d
-  }
+  design { looks = [%d] }
   metrics {
     primary = "rate"
     metric "rate" {

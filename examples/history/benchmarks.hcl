@@ -49,10 +49,6 @@ benchmark "go" {
   command  = "./bench.test -test.run='^$' -test.bench='^Benchmark${each.commit.params.benchmark}$' -test.benchtime=100ms -test.count=3"
   timeout  = "2m"
   quiet    = true
-  design {
-    samples = 7
-    max     = 11
-  }
   metrics {
     format  = "gobench"
     primary = "ns/op"

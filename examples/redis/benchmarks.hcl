@@ -37,9 +37,6 @@ benchmark "set" {
   command = "redis-benchmark -h 127.0.0.1 -p $PORT -t set -n 20000 -c 20"
   timeout = "2m"
   quiet   = true
-  design {
-    samples = 7
-  }
   metrics {
     format  = "redis"
     primary = "set_requests_per_second"

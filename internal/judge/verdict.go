@@ -163,7 +163,15 @@ func ruleOf(c *hclspec.Compare, g *Group, base *standing, metric, better string)
 		}
 	}
 	return stats.Rule{Better: better, Tie: cmp.Or(tie, stats.DefaultTie(metric)), Confidence: c.Confidence,
-		Looks: stats.Looks(g.Design.Samples, g.Design.Max), Pairing: g.Design.Pairing}
+		Looks: LooksOf(g.Design), Pairing: g.Design.Pairing}
+}
+
+// LooksOf are the numbers of blocks at which a design has its contrasts judged.
+func LooksOf(d hclspec.Design) []int {
+	if len(d.Looks) > 0 {
+		return d.Looks
+	}
+	return stats.Looks(d.Samples, d.Max)
 }
 
 // pairs are the blocks in which both sides have a sample.
