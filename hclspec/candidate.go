@@ -14,7 +14,7 @@ import (
 )
 
 func variantSchema() *eval.Schema {
-	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline", "protect"}, Free: []string{"optional", "params"}}
+	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline", "protect", "protected"}, Free: []string{"optional", "params"}}
 }
 
 // candidateSet is commit × variant.
@@ -64,6 +64,7 @@ func (l *loader) variants() *variantSet {
 		}
 		v := variantReader{reader: r, Variant: Variant{
 			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"), Optional: r.Bool("optional"), Protect: r.Globs("protect"),
+			Copies: r.Choice("protected", "refuse", "refuse", "baseline") == "baseline",
 		}}
 		v.value = cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
@@ -110,7 +111,7 @@ func (l *loader) candidates() *candidateSet {
 			if candidate.Source != (Address{}) {
 				l.spec.Sources = append(l.spec.Sources, Source{
 					Block: Block{Address: candidate.Source, Candidate: key, Range: v.Range, Out: candidate.Out},
-					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch, Protect: v.Protect,
+					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch, Protect: v.Protect, Copies: v.Copies,
 					RevRange: candidate.RevRange, PatchRange: candidate.PatchRange,
 				})
 			}

@@ -108,6 +108,7 @@ type Variant struct {
 	Baseline bool
 	Optional bool
 	Protect  []string // doublestar patterns of files that neither a patch nor the revision may change
+	Copies   bool     // the baseline's copies of them are measured, instead of a refusal
 }
 
 // Candidate is one commit measured in one way.
@@ -133,6 +134,7 @@ type Source struct {
 	Rev                  string
 	Patch                string   // as in Candidate
 	Protect              []string // as in Variant
+	Copies               bool     // likewise
 	Against              string   // with Protect: the revision of the commit's baseline, whose files are the protected ones
 	RevRange, PatchRange hcl.Range
 }

@@ -21,7 +21,7 @@ const (
 	CaveatRuns       = "runs"               // the blocks come from several applies
 	CaveatVoided     = "voided"             // blocks were voided and measured again
 	CaveatArtefact   = "artefact"           // the artefact differs between two runs
-	CaveatProtected  = "protected"          // the patch changes files that measure
+	CaveatProtected  = "protected"          // protected files are the baseline's copies
 	CaveatMachine    = "machine"            // settings of the machine differ between blocks
 	CaveatReplica    = "replica"            // what another class of machine measured
 	CaveatOrder      = "order"              // the differences depend on when they were measured

@@ -63,7 +63,7 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		commits: map[string]*hclspec.Commit{},
 	}
 	p.candidates, p.rank = map[string]*hclspec.Candidate{}, map[string]int{}
-	p.excluded, p.probes = map[string]absence{}, map[string][]hclspec.Address{}
+	p.excluded, p.probes, p.copies = map[string]absence{}, map[string][]hclspec.Address{}, map[string][]string{}
 	if err := b.readFixFiles(ctx); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,11 @@ func (b *builder) index() {
 		}
 	}
 	for i := range b.Spec.Sources { // with a prebuilt wheel, or none, nothing else may look at the candidate's own code
-		if s := &b.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 && (s.Patch != "" || s.Against != "" && s.Against != s.Rev) {
+		switch s := &b.Spec.Sources[i]; {
+		case s.Candidate == "" || s.Out != nil || !guarded(s):
+		case s.Copies:
+			b.copies[s.Candidate] = s.Protect
+		default:
 			b.probes[s.Candidate] = append(b.probes[s.Candidate], s.Address)
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Project) told(g *group) *judge.Group {
 		gap := g.absent[m.name]
 		t.Members[i] = judge.Member{
 			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.outcome, Why: gap.why,
-			Methodology: p.methodology(m), Caveats: caveats(m), Tries: p.triesAt(g, m),
+			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
 		}
 		if c := p.candidates[m.candidate]; c != nil {
 			t.Members[i].Patched = c.Patch != ""
@@ -166,6 +166,15 @@ func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 	}
 	slices.SortFunc(rows, func(a, b stats.Comparison) int { return strings.Compare(a.Candidate, b.Candidate) })
 	return rows
+}
+
+// copiesOf says of a member that it was measured with files of the baseline.
+func (p *Project) copiesOf(m member) []stats.Caveat {
+	patterns := p.copies[m.candidate]
+	if len(patterns) == 0 {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatProtected, Text: "the files that match " + strings.Join(patterns, ", ") + " in the tree of " + m.candidate + " are those of the baseline"}}
 }
 
 // caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.

@@ -46,6 +46,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			describeTries(d, t.p.triesAt(g, m))
+			if patterns := t.p.copies[m.candidate]; len(patterns) > 0 {
+				d.Add("copies", patterns...)
+			}
 			for _, f := range m.allFixes() {
 				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat)
 			}

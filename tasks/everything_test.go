@@ -62,6 +62,7 @@ variant "agent" {
   patch    = "patches/a.diff"
   optional = false
   protect  = ["tests/**"]
+  protected = "baseline"
 }
 
 wheel "w" {
@@ -340,21 +341,22 @@ var edits = map[string]edit{
 	"variable.validation.condition":     {`var.unused != ""`, `var.unused != "-"`},
 	"variable.validation.error_message": {"it must not be empty.", "it is empty."},
 
-	"repo.url":         {`/repo" }`, `/repo/.git" }`},
-	"repo.path":        {`path = "repo"`, `path = "repo/."`},
-	"repo.bundle":      {"three.bundle", "two.bundle"},
-	"commit.for_each":  {`{ x = "main~1" }`, `{ x = "main~1", y = "main~1" }`},
-	"commit.repo":      {`repo   = repo.r`, `repo   = repo.b`},
-	"commit.rev":       {`rev    = "main"`, `rev    = "main~2"`},
-	"commit.parent":    {`parent = "main~1"`, `parent = "main~2"`},
-	"commit.title":     {"a commit", "the commit"},
-	"commit.params":    {`unused = "one"`, `unused = "another"`},
-	"variant.rev":      {"rev      = each.commit.rev", "rev      = each.commit.parent"},
-	"variant.patch":    {"patches/a.diff", "patches/b.diff"},
-	"variant.baseline": {"baseline = true", "baseline = false # now", "baseline = false\n  rev", "baseline = true\n  rev"},
-	"variant.optional": {"optional = false", "optional = true"},
-	"variant.protect":  {`["tests/**"]`, `["tests/*"]`},
-	"variant.params":   {`unused = "two"`, `unused = "other"`},
+	"repo.url":          {`/repo" }`, `/repo/.git" }`},
+	"repo.path":         {`path = "repo"`, `path = "repo/."`},
+	"repo.bundle":       {"three.bundle", "two.bundle"},
+	"commit.for_each":   {`{ x = "main~1" }`, `{ x = "main~1", y = "main~1" }`},
+	"commit.repo":       {`repo   = repo.r`, `repo   = repo.b`},
+	"commit.rev":        {`rev    = "main"`, `rev    = "main~2"`},
+	"commit.parent":     {`parent = "main~1"`, `parent = "main~2"`},
+	"commit.title":      {"a commit", "the commit"},
+	"commit.params":     {`unused = "one"`, `unused = "another"`},
+	"variant.rev":       {"rev      = each.commit.rev", "rev      = each.commit.parent"},
+	"variant.patch":     {"patches/a.diff", "patches/b.diff"},
+	"variant.baseline":  {"baseline = true", "baseline = false # now", "baseline = false\n  rev", "baseline = true\n  rev"},
+	"variant.optional":  {"optional = false", "optional = true"},
+	"variant.protect":   {`["tests/**"]`, `["tests/*"]`},
+	"variant.protected": {`"baseline"`, `"refuse"`},
+	"variant.params":    {`unused = "two"`, `unused = "other"`},
 
 	"mount.for_each":       {`toset(["one"])` + "\n  source", `toset(["one", "two"])` + "\n  source"},
 	"mount.source":         {`source    = "/usr"`, `source    = "/etc"`},

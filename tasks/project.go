@@ -106,6 +106,7 @@ type Project struct {
 	of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
 	excluded   map[string]absence                           // by candidate
 	probes     map[string][]hclspec.Address                 // what must hold of a candidate: known issues, its tree where files are protected
+	copies     map[string][]string                          // by candidate: patterns of the files that the baseline's copies replace
 	hardware   string                                       // class of this machine, as samples record it
 	missed     []cache.Key                                  // blocks that were looked for before members were dropped
 	as         *machineClass                                // another class, as on whose machine it is planned; nil: this machine's

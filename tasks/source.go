@@ -56,10 +56,11 @@ type tree struct {
 
 	protect []string // patterns of files that the candidate must not change
 	against string   // with protect: the baseline's revision, 40 digits; empty: only the patch can change anything
+	copies  bool     // the baseline's copies of protected files are laid out, instead of a refusal
 }
 
 func (p *Project) tree(s *hclspec.Source) (*tree, error) {
-	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch, protect: s.Protect}
+	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch, protect: s.Protect, copies: s.Copies && guarded(s)}
 	if s.Against != s.Rev {
 		t.against = s.Against
 	}
@@ -84,11 +85,14 @@ func (t *tree) Describe(d *cache.Description) {
 	if len(t.protect) > 0 && t.against != "" {
 		d.Add("against", t.p.trees[t.against])
 	}
+	if t.copies {
+		d.Add("copies", "baseline")
+	}
 }
 
 // trespass is the failure of a candidate whose revision or patch changes the files that measure; nil: it changes none.
 func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
-	if len(t.protect) == 0 {
+	if len(t.protect) == 0 || t.copies {
 		return nil
 	}
 	if t.against != "" {
@@ -134,7 +138,7 @@ func protectedFailure(f *cache.Failure) bool { return f != nil && f.Rule == prot
 func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
 
 // layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
-// identity of the result: its git tree.
+// git tree of that, before the baseline's copies of protected files are put into their place.
 func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 	mirror, err := t.p.mirror(ctx, t.repo)
 	if err != nil {
@@ -146,6 +150,15 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 	if err := t.trespass(ctx, mirror); err != nil {
 		return "", err
 	}
+	id, err := t.checkOut(ctx, mirror, dir)
+	if err == nil && t.copies {
+		err = t.restore(ctx, mirror, dir)
+	}
+	return id, err
+}
+
+// checkOut is layOut without the baseline's copies.
+func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (string, error) {
 	if t.patch == "" {
 		return t.p.trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
 	}
