@@ -70,6 +70,11 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Bench.Address, err)
 		}
+		commit, _, _ := strings.Cut(m.Bench.Candidate, "/")
+		for i := range read.Rows { // who does the same work shares the result, which has the name of who did it first
+			r := &read.Rows[i]
+			r.Benchmark, r.Commit, r.Candidate = m.Bench.Address.Name, commit, m.Bench.Candidate
+		}
 		s.take(read.Rows)
 		s.rest(read.Blocks...)
 		s.whole = true
