@@ -19,13 +19,15 @@ const (
 
 // pageShell writes a page to the standard output, with what the image has: argv are port and path.
 const pageShell = `unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-if command -v curl >/dev/null; then exec curl -sf -m 2 "http://127.0.0.1:$1$2"; fi
-if command -v wget >/dev/null; then exec wget -q -T 2 -O - "http://127.0.0.1:$1$2"; fi
-exec python3 -I -c 'import http.client, sys
+has() { command -v "$1" >/dev/null 2>&1; }
+if has python3; then exec python3 -I -c 'import http.client, sys
 c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=2)
 c.request("GET", sys.argv[2])
 r = c.getresponse()
-sys.stdout.buffer.write(r.read(1 << 22) if r.status == 200 else b"")' "$1" "$2"`
+sys.stdout.buffer.write(r.read((1 << 22) + 1) if r.status == 200 else b"")' "$1" "$2"; fi
+has curl && curl -sf -m 2 "http://127.0.0.1:$1$2" && exit
+has wget && wget -q -T 2 -O - "http://127.0.0.1:$1$2" && exit
+has nc && has sed && printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" | nc -w 2 127.0.0.1 "$1" | sed '1,/^.\{0,1\}$/d'`
 
 // Page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page, or does not give it
 // in time, or the page is longer than 4 MiB. A redirection is not followed.
