@@ -249,7 +249,7 @@ func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 		row.Effect, row.From, row.To = c.EffectText(), number(c.AgainstValue), number(c.Value)
 	}
 	if c.Blocks >= 2 {
-		row.Interval, row.P = c.IntervalText(), probability(c.P)
+		row.Interval, row.P = c.IntervalText(), probability(c.TestP())
 	}
 	if c.Q > 0 {
 		row.Q = probability(c.Q)

@@ -124,7 +124,7 @@ func titled(title, text string) string {
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {
-		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p = %s", c.Outcome, clean(c.Against), c.EffectText(), c.IntervalText(), c.Blocks, probability(c.P))
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p_t = %s", c.Outcome, clean(c.Against), c.EffectText(), c.IntervalText(), c.Blocks, probability(c.TestP()))
 	}
 	for _, caveat := range caveatTexts(c) {
 		text += "; " + clean(caveat)

@@ -129,7 +129,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 		return
 	}
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true}, {intervalTitle(rows), true},
-		{"Blocks", true}, {"p", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Better", false},
+		{"Blocks", true}, {"p_t", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Better", false},
 		{"Benchmark", false}, {"Against", false}, {"Attempts", false}, {"Notes", false}}}
 	notes := numbered{}
 	for _, c := range rows {
@@ -151,7 +151,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 			cells[3], cells[8], cells[9] = c.EffectText(), number(c.AgainstValue), number(c.Value)
 		}
 		if c.Blocks >= 2 {
-			cells[4], cells[6] = c.IntervalText(), probability(c.P)
+			cells[4], cells[6] = c.IntervalText(), probability(c.TestP())
 		}
 		if c.Q > 0 {
 			cells[7] = probability(c.Q)
@@ -263,7 +263,7 @@ func method(out *strings.Builder, p *prepared) {
 		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the margin, and the t test survives Holm's "+
 		"correction over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. **inconclusive**: neither, at the last look, or "+
 		"when a verdict at the last look has become unlikely. Intervals are those of the blocks at the last look, not adjusted for the looks before. "+
-		"p is that of the exact sign-flip test after Holm within the commit, and decides nothing; q is Benjamini–Hochberg's over the compare: "+
+		"p_t is the p of that t test after Holm within the commit; JSON and CSV also have p, that of the exact sign-flip test, which decides nothing. q is Benjamini–Hochberg's over the compare: "+
 		"of a list of all rows with q ≤ 0.05, at most 5 %% are expected to be false.")
 	if len(texts) > 0 {
 		fmt.Fprintf(out, " Margins used: %s.", strings.Join(texts, ", "))

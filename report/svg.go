@@ -87,8 +87,9 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	s.begin(width, height, fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
 	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top, "margin")
 	for _, tick := range ticks(low, high) {
-		s.line(place(tick), top-6, place(tick), height-8, "grid")
-		s.text(place(tick), 14, "tick", effect(math.Expm1(tick)))
+		at := place(logRatio(tick))
+		s.line(at, top-6, at, height-8, "grid")
+		s.text(at, 14, "tick", tickText(tick))
 	}
 	s.line(place(0), top-6, place(0), height-8, "zero")
 	for at, i := range order {
@@ -107,18 +108,26 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 // logRatio is an effect as a logarithm of the ratio; an interval that reaches a ratio of 0 ends at 1 %.
 func logRatio(effect float64) float64 { return math.Log(math.Max(1+effect, 0.01)) }
 
-// ticks are at most seven round places on an axis of log ratios.
+// ticks are at most seven round effects between two log ratios.
 func ticks(low, high float64) []float64 {
-	for _, step := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5} {
+	for _, step := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100} {
 		var all []float64
-		for v := math.Ceil(low/step) * step; v <= high; v += step {
-			all = append(all, v)
+		for k := math.Ceil(math.Expm1(low) / step); k*step <= math.Expm1(high) && len(all) < 8; k++ {
+			all = append(all, k*step)
 		}
 		if len(all) <= 7 {
 			return all
 		}
 	}
 	return nil
+}
+
+// tickText writes a round effect.
+func tickText(effect float64) string {
+	if effect == 0 {
+		return "0 %" // and not -0
+	}
+	return fmt.Sprintf("%+.4g %%", 100*effect)
 }
 
 func shortenTo(text string, runes int) string {

@@ -1,6 +1,8 @@
 // Package stats turns samples into verdicts, and verdicts into a ledger whose sums are checked.
 package stats
 
+import "cmp"
+
 // Outcome is what became of one candidate in one comparison. Each has exactly one.
 type Outcome string
 
@@ -62,3 +64,6 @@ type Comparison struct {
 	// NoRatio says that one side is zero in all blocks: there is no Effect, Low and High.
 	NoRatio bool `json:"no_ratio,omitempty"`
 }
+
+// TestP is the p of the test that decides, which reports show: PT, or P where only one test was made.
+func (c Comparison) TestP() float64 { return cmp.Or(c.PT, c.P) }

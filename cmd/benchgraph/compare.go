@@ -171,11 +171,11 @@ func (s *session) compareBlock(name string) (*hclspec.Compare, error) {
 
 func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 	fmt.Fprintf(a.stdout, "%s against %s\n", view.Clean(one), view.Clean(other))
-	table := [][]string{{"benchmark", "metric", "better", "A", "B", "effect", "blocks", "p", "outcome"}}
+	table := [][]string{{"benchmark", "metric", "better", "A", "B", "effect", "blocks", "p_t", "outcome"}}
 	for _, r := range rows {
 		p, value, against := "-", "-", "-"
 		if r.Blocks > 1 {
-			p = fmt.Sprintf("%.3g", r.P)
+			p = fmt.Sprintf("%.3g", r.TestP())
 		}
 		if r.Blocks > 0 {
 			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)), fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))

@@ -234,11 +234,14 @@ wheel "name" {
 benchmark "load" {
   for_each = candidates
   data     = { "name" = wheel.name[each.key] }
-  command  = %s
-  env      = { LD_LIBRARY_PATH = %q, PYTHONPATH = %q, STAND_IN = %q }
+  command  = %[1]s
+  env      = { LD_LIBRARY_PATH = %[2]q, PYTHONPATH = %[3]q, STAND_IN = %[4]q }
   gpus { count = 1 }
   timeout = "3m"
-  design { looks = [%d] }
+  design {
+    samples = %[5]d
+    max     = %[5]d
+  }
   metrics {
     primary = "rate"
     metric "rate" {
