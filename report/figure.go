@@ -9,14 +9,6 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// effect writes a relative effect with its sign. Beyond a thousand per cent it is written as a factor, which people can read.
-func effect(v float64) string {
-	if v >= 10 {
-		return fmt.Sprintf("×%.4g", 1+v)
-	}
-	return fmt.Sprintf("%+.2f %%", 100*v)
-}
-
 // probability writes a p or q without pretending that it is 0.
 func probability(p float64) string {
 	if p < 0.0001 {
