@@ -37,18 +37,34 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 	if err != nil {
 		return "", err
 	}
-	if _, err := m.treesOf(ctx, []string{baseCommit}); err != nil {
-		return "", err
+	err = m.patched(ctx, baseCommit, readings, func(patchedID string, env []string) error {
+		if err := m.export(ctx, patchedID, env, dir); err != nil {
+			return fmt.Errorf("checkout of %s with a patch: %w", baseCommit[:12], err)
+		}
+		id = patchedID
+		return nil
+	})
+	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
+		return "", &PatchError{File: out.Path, Reason: out.Error()}
+	}
+	return id, err
+}
+
+// patched makes the tree of a commit with a patch, by the first of its readings that applies, and hands it to use together with the
+// environment in which git finds it. When none applies, the error is that of the first reading. What the patch makes stays out of the
+// mirror: an agent's objects are worth nothing to anybody else.
+func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading, use func(id string, env []string) error) error {
+	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp(m.dir, scratchPrefix)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(scratch)
-	// What the patch makes stays out of the mirror: an agent's objects are worth nothing to anybody else.
 	objects := filepath.Join(scratch, "objects")
 	if err := os.Mkdir(objects, 0o755); err != nil {
-		return "", err
+		return err
 	}
 	env := []string{
 		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
@@ -57,24 +73,15 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 	}
 	var first error
 	for _, r := range readings {
-		if id, err = m.patchedTree(ctx, baseCommit, r, env); err == nil {
-			break
+		id, err := m.patchedTree(ctx, commit, r, env)
+		if err == nil {
+			return use(id, env)
 		}
 		if first == nil {
 			first = err
 		}
 	}
-	if err != nil {
-		return "", first
-	}
-	err = m.export(ctx, id, env, dir)
-	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
-		return "", &PatchError{File: out.Path, Reason: out.Error()}
-	}
-	if err != nil {
-		return "", fmt.Errorf("checkout of %s with a patch: %w", baseCommit[:12], err)
-	}
-	return id, nil
+	return first
 }
 
 // quoteAlternate writes a path so that git takes a colon in it for a part of it.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -63,7 +61,7 @@ func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, err
 			continue
 		}
 		g.Go(func() error {
-			err := m.checkPatch(ctx, all[i].Commit, tries[i].readings)
+			err := m.patched(ctx, all[i].Commit, tries[i].readings, func(string, []string) error { return nil })
 			if _, refused := errors.AsType[*PatchError](err); refused {
 				answers[i] = err
 				return nil
@@ -72,38 +70,6 @@ func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, err
 		})
 	}
 	return answers, g.Wait()
-}
-
-// checkPatch lets git try the readings of a patch in a scratch index.
-func (m *Mirror) checkPatch(ctx context.Context, commit string, readings []patch.Reading) error {
-	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
-		return err
-	}
-	scratch, err := os.MkdirTemp(m.dir, scratchPrefix)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	objects := filepath.Join(scratch, "objects")
-	if err := os.Mkdir(objects, 0o755); err != nil {
-		return err
-	}
-	env := []string{
-		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
-		"GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(filepath.Join(m.dir, "objects")),
-	}
-	var first error
-	for _, r := range readings {
-		_, err := m.patchedTree(ctx, commit, r, env)
-		if err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
 }
 
 // try is a patch that is tried in memory.
