@@ -263,11 +263,7 @@ func (o *opened) options() (hclspec.Options, error) {
 			}
 		}
 	}
-	text, err := p.readLock()
-	if err != nil {
-		return hclspec.Options{}, err
-	}
-	lock, err := p.parseLock(text)
+	lock, err := p.loadLock()
 	if err != nil {
 		return hclspec.Options{}, err
 	}

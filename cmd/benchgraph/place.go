@@ -124,6 +124,15 @@ func (p place) readLock() ([]byte, error) {
 	return src, nil
 }
 
+// loadLock reads the lock file; one that is missing is empty.
+func (p place) loadLock() (*hclspec.Lock, error) {
+	text, err := p.readLock()
+	if err != nil {
+		return nil, err
+	}
+	return p.parseLock(text)
+}
+
 func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
 	name := filepath.Base(p.lock)
 	lock, diags := hclspec.ParseLock(src, name)

@@ -35,11 +35,7 @@ import (
 
 // pinned are options with what the lock file pins.
 func (a *app) pinned(p place) (hclspec.Options, error) {
-	text, err := p.readLock()
-	if err != nil {
-		return hclspec.Options{}, err
-	}
-	lock, err := p.parseLock(text)
+	lock, err := p.loadLock()
 	if err != nil {
 		return hclspec.Options{}, err
 	}
