@@ -41,7 +41,7 @@ const (
 // errMounted is the reason for which a mount point stays.
 var errMounted = errors.New("it is a mount point: unmount it first")
 
-// errKept is the reason for which a directory stays: it holds leftovers, which are told already.
+// errKept says that a directory stays because it holds leftovers, which are reported already.
 var errKept = errors.New("it holds what cannot be removed")
 
 // removeTree is RemoveTree for Linux.

@@ -26,7 +26,7 @@ func removeTree(dir string) error {
 		if err == nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
-		return nil // what cannot be opened up is reported by the removal
+		return nil // RemoveAll reports a directory whose mode cannot be changed
 	})
 	return os.RemoveAll(dir)
 }
@@ -51,7 +51,7 @@ func MountsBelow(dir string) ([]string, error) {
 	var found []string
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil // what cannot be read is told by those who use it
+			return nil // readers of the directory report that it cannot be read
 		}
 		if d, ok := device(path); ok && d != own {
 			found = append(found, path)

@@ -35,8 +35,8 @@ func (d *Disk) blob(f *File) string {
 	return d.dir + sep + "blobs" + sep + f.SHA256[:2] + sep + name
 }
 
-// adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns those that the store did
-// not have. A file system without hard links shares nothing.
+// adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns the files that are new to the
+// store. A file system without hard links shares nothing.
 func (d *Disk) adopt(t *tree) (fresh []*File, err error) {
 	at := &directory{root: t.root}
 	defer at.close()
