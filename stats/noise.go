@@ -8,7 +8,7 @@ func (c *Comparison) Deviation() float64 {
 	if c.Blocks < 2 || c.NoRatio || c.Confidence <= 0 {
 		return 0
 	}
-	half := (math.Log1p(c.High) - math.Log1p(c.Low)) / 2
+	half := math.Log1p(c.High) - math.Log1p(c.Effect) // Low says little where an interval is wide: it is all but -1
 	return half / quantile((1+c.Confidence)/2, c.Blocks) * math.Sqrt(float64(c.Blocks))
 }
 
