@@ -18,7 +18,8 @@ import (
 func renderCSV(p *prepared) (map[string][]byte, error) {
 	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric", "primary", "outcome", "reason",
 		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit", "better", "tie", "methodology", "caveats",
-		"speedup", "change", "direction", "p_t", "detectable", "needed", "valid", "voided", "retried", "replaced", "causes"}}
+		"speedup", "change", "direction", "p_t", "detectable", "needed", "valid", "voided", "retried", "replaced", "causes",
+		"settle_blocks", "settle_s", "settle_gpu_hours", "settle_money"}}
 	for _, c := range p.Comparisons {
 		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.title(c.Commit), c))
 	}
@@ -102,9 +103,18 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 	}
 	record = append(record, speedup, cell(change), c.DirectionText(), optional(c.PT), optional(c.Detectable), needed)
 	if a := c.Attempts; a != nil {
-		return append(record, strconv.Itoa(a.Valid), strconv.Itoa(a.Voided), strconv.Itoa(a.Retried), strconv.Itoa(a.Replaced), cell(causesText(a)))
+		record = append(record, strconv.Itoa(a.Valid), strconv.Itoa(a.Voided), strconv.Itoa(a.Retried), strconv.Itoa(a.Replaced), cell(causesText(a)))
+	} else {
+		record = append(record, "", "", "", "", "")
 	}
-	return append(record, "", "", "", "", "")
+	if s := c.Settle; s != nil {
+		gpu := ""
+		if s.Took > 0 {
+			gpu = exactly(s.GPUHours)
+		}
+		return append(record, strconv.Itoa(s.Blocks), optional(s.Took.Seconds()), gpu, optional(s.Money))
+	}
+	return append(record, "", "", "", "")
 }
 
 // causesText lists causes as variant class rule count, each after a semicolon.

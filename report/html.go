@@ -237,7 +237,7 @@ func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare
 func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 	row := pageRow{
 		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit, Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
-		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Reason, EffectValue: c.Effect, Caveats: caveatTexts(c),
+		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Why(), EffectValue: c.Effect, Caveats: caveatTexts(c),
 	}
 	switch c.Better {
 	case "higher":

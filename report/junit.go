@@ -126,6 +126,9 @@ func summary(c stats.Comparison) string {
 	if c.Blocks >= 2 {
 		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p_t = %s", c.Outcome, clean(c.Against), c.EffectText(), c.IntervalText(), c.Blocks, probability(c.TestP()))
 	}
+	if open := c.OpenText(); open != "" {
+		text += "; " + open
+	}
 	for _, caveat := range caveatTexts(c) {
 		text += "; " + clean(caveat)
 	}

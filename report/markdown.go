@@ -135,7 +135,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 	for _, c := range rows {
 		var marks []string
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
-			marks = append(marks, notes.mark(c.Reason))
+			marks = append(marks, notes.mark(c.Why()))
 		}
 		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() && c.Primary {
 			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no headline"))

@@ -17,3 +17,10 @@ func (c *Comparison) Deviation() float64 {
 func Sees(deviation float64, blocks int, confidence float64) float64 {
 	return relative(resolution(deviation, blocks, 1-confidence))
 }
+
+// Resolution is the smallest relative effect that the blocks of one look, of at least 2 blocks, show in four of five cases where blocks
+// differ by a standard deviation on the log scale. No verdict is given below the margin, so that is the least.
+func (r Rule) Resolution(deviation float64, blocks int) float64 {
+	r = r.withDefaults()
+	return relative(max(math.Log1p(r.Tie), resolution(deviation, blocks, r.level(blocks))))
+}

@@ -61,6 +61,8 @@ type Comparison struct {
 	Detectable float64 `json:"detectable"`
 	// Needed is how many blocks would settle an inconclusive row, by the noise that was seen; 0: not known.
 	Needed int `json:"needed,omitempty"`
+	// Settle is what the blocks that Needed asks for would take; nil: not known, or nothing is open.
+	Settle *Settle `json:"settle"`
 	// NoRatio says that one side is zero in all blocks: there is no Effect, Low and High.
 	NoRatio bool `json:"no_ratio,omitempty"`
 }

@@ -85,14 +85,14 @@ type accountant struct {
 
 func (a *accountant) group(g *group, ends map[string]engine.End) error {
 	for _, m := range g.members {
-		a.spend(shell.Refs(needsOf(m, nil)))
+		a.spend(g, shell.Refs(needsOf(m, nil)))
 		gap, out := g.absent[m.name]
 		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.outcome != stats.Skipped {
 			a.add(judge.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate, Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
 		}
 	}
 	for _, t := range g.trials {
-		a.spend(shell.Refs{t.At})
+		a.spend(g, shell.Refs{t.At})
 		if err := a.trial(g, t, ends[t.At.String()]); err != nil {
 			return err
 		}
@@ -158,17 +158,19 @@ func (a *accountant) add(f judge.Failure) {
 	}
 }
 
-// spend adds the recorded attempts at nodes.
-func (a *accountant) spend(nodes shell.Refs) {
+// spend adds the recorded attempts at nodes that members of a group need, or at its blocks.
+func (a *accountant) spend(g *group, nodes shell.Refs) {
 	for _, at := range nodes {
 		for _, attempt := range a.Journal.Attempts(at.String()) {
 			if a.seen[attempt.ID] {
 				continue
 			}
 			a.seen[attempt.ID] = true
-			a.found.Spent = append(a.found.Spent, judge.Spent{
-				Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices), Failed: attempt.Failure != nil, Block: at.Kind == "trial",
-			})
+			spent := judge.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices), Failed: attempt.Failure != nil}
+			if at.Kind == "trial" {
+				spent.Block, spent.Benchmark, spent.Commit = true, at.Name, g.commit
+			}
+			a.found.Spent = append(a.found.Spent, spent)
 		}
 	}
 }

@@ -93,7 +93,8 @@ func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Compari
 	var rows []stats.Comparison
 	for _, f := range found {
 		if _, planned := p.Step("compare." + f.Compare); planned {
-			rows = append(rows, f.Comparisons...)
+			own, _ := f.Settled(pricesOf(s.project.Spec))
+			rows = append(rows, own...)
 		}
 	}
 	return rows, nil

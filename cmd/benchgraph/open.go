@@ -170,7 +170,7 @@ func (o *opened) judge() error {
 	if o.judged, _, err = o.place().renderAll(found, spec, reports); err != nil {
 		return err
 	}
-	o.rows = rowsOf(ofAll(found, reports))
+	o.rows = rowsOf(ofAll(found, reports), spec)
 	return o.hold()
 }
 

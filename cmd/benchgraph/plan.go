@@ -73,6 +73,9 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
 	s.warn(s.unset(p))
 	f := s.forecast(p)
+	if f.Resolutions, err = s.project.Resolutions(ctx, p); err != nil {
+		return err
+	}
 	if o.json {
 		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
 	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p), o.verbose); err == nil {

@@ -49,8 +49,9 @@ func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.R
 	hardware := map[string]bool{}
 	for _, f := range found {
 		doc.Universe += f.Universe
-		doc.Comparisons = append(doc.Comparisons, f.Comparisons...)
-		doc.Pairs = append(doc.Pairs, f.Pairs...)
+		rows, pairs := f.Settled(pricesOf(spec))
+		doc.Comparisons = append(doc.Comparisons, rows...)
+		doc.Pairs = append(doc.Pairs, pairs...)
 		for _, row := range f.Comparisons {
 			if row.Better != "" {
 				better[row.Metric] = row.Better
@@ -196,6 +197,11 @@ func (p place) shortLog(attempt string) string {
 		return filepath.ToSlash(below)
 	}
 	return path
+}
+
+// pricesOf tells what an hour of a device costs by the classes of the machines that measured.
+func pricesOf(spec *hclspec.Spec) func(hardware []string) float64 {
+	return func(hardware []string) float64 { return priceOf(hardware, spec.GPUHour) }
 }
 
 // priceOf is what an hour of a device costs on which all was measured; 0 when none is declared for it, or several are.

@@ -91,11 +91,11 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		if _, err := a.stdout.Write(files["report.json"]); err != nil {
 			return err
 		}
-		return o.failOn.check(rowsOf(chosen))
+		return o.failOn.check(rowsOf(chosen, s.project.Spec))
 	}
 	for _, r := range reports {
 		chosen := of(found, r.Of)
-		rows = append(rows, rowsOf(chosen)...)
+		rows = append(rows, rowsOf(chosen, s.project.Spec)...)
 		if err := s.write(r, chosen); err != nil {
 			return err
 		}
@@ -167,10 +167,12 @@ func of(found []judge.Findings, compares []hclspec.Address) []judge.Findings {
 	return chosen
 }
 
-func rowsOf(found []judge.Findings) []stats.Comparison {
+// rowsOf are the rows of findings, with what would settle those that are open.
+func rowsOf(found []judge.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {
-		rows = append(rows, f.Comparisons...)
+		own, _ := f.Settled(pricesOf(spec))
+		rows = append(rows, own...)
 	}
 	return rows
 }

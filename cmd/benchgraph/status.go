@@ -109,7 +109,8 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	ledger := stats.Ledger{}
 	for _, f := range found {
 		ledger.Universe += f.Universe
-		ledger.Rows = append(ledger.Rows, f.Comparisons...)
+		rows, _ := f.Settled(pricesOf(s.project.Spec))
+		ledger.Rows = append(ledger.Rows, rows...)
 	}
 	if err := ledger.Check(); err != nil {
 		return err

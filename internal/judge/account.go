@@ -43,6 +43,9 @@ type Spent struct {
 	GPUs    int           `json:"gpus,omitempty"` // devices that it was given
 	Failed  bool          `json:"failed,omitempty"`
 	Block   bool          `json:"block,omitempty"` // at a block of measurement
+
+	Benchmark string `json:"benchmark,omitempty"` // of a block
+	Commit    string `json:"commit,omitempty"`    // likewise
 }
 
 // states tells how all members of a group stand.

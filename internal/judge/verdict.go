@@ -102,6 +102,7 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 	}
 	if reason, failed := survivorship(row.Attempts, s, base); reason != "" {
 		row.Outcome, row.Reason = stats.Inconclusive, reason
+		row.Detectable, row.Needed = 0, 0 // no number of such blocks settles it
 		if failed {
 			row.Outcome = stats.Failed
 		}

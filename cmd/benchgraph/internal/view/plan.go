@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // How much a plan may be spread out before its lines are drawn together.
@@ -75,6 +76,9 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 	}
 	if len(lines) > 0 {
 		b.WriteByte('\n')
+	}
+	for _, r := range f.Resolutions {
+		b.WriteString(Clean(r.String()) + "\n")
 	}
 	b.WriteString(s.Bold(Sum(p, f)) + "\n")
 	if path := f.critical(p); path != "" {
@@ -291,7 +295,8 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.
 	for _, s := range CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
-	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary, "critical_path": path, "diagnostics": diagnostics}
+	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary, "critical_path": path, "diagnostics": diagnostics,
+		"resolution": append([]tasks.Resolution{}, f.Resolutions...)}
 	if f.Machine != "" {
 		doc["machine"] = f.Machine
 		summary["waiting"] = len(f.Waits)

@@ -37,9 +37,12 @@ func variant(row stats.Comparison) string {
 	return strings.TrimPrefix(row.Candidate, row.Commit+"/")
 }
 
-// Outcome is an outcome with why there is no verdict, or with the caveats that its figure carries.
+// Outcome is an outcome with why there is no verdict, or with what would settle it and the caveats that its figure carries.
 func Outcome(row stats.Comparison) string {
 	text := string(row.Outcome)
+	if open := row.OpenText(); open != "" {
+		text += ": " + open
+	}
 	if row.Reason != "" && !row.Outcome.Judged() {
 		text += ": " + Clean(row.Reason)
 	}
