@@ -11,17 +11,30 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-# The unit tests are last, since they end with the list of the tests that were skipped, and why.
-test: lint faults examples rehearse rehearse-gpu unit
-	@cat bin/skipped 2>/dev/null || true
+# Measured commands wait much and compute little, so that the examples run beside the faults. The unit tests are last: they end
+# with the list of the tests that were skipped, and why.
+test: lint
+	@rm -f bin/again
+	$(MAKE) -j2 --output-sync=target faults measured
+	$(MAKE) unit
+	@cat bin/skipped bin/again 2>/dev/null || true
+
+# One after another, since each waits until it has the machine for itself.
+measured:
+	$(MAKE) -j1 examples rehearse rehearse-gpu
+
+# The tests of a package that a failing one is run once more in, for bin/again to say which those were: each is a mistake to be
+# found. Lint has vetted the code.
+TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/again
 
 # A program with the race detector ends a second late otherwise, each time.
 unit:
-	GORACE=atexit_sleep_ms=10 go tool gotestsum --format pkgname -- -race -timeout 20m ./...
+	@mkdir -p bin
+	GORACE=atexit_sleep_ms=10 $(TESTS) --packages=./... -- -race -vet=off -timeout 30m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input.
 faults:
-	go tool gotestsum --format pkgname -- -tags faults -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
+	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^TestFault|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
@@ -45,7 +58,7 @@ else
 
 # What bin/gpu/run needs to check benchgraph on the GPUs of a machine without Go (docs/gpu.md): the directory can be carried there.
 # NEEDS says which libc it takes.
-gpu: SMALL := -trimpath -ldflags='-s -w'
+gpu: SMALL := -ldflags='-s -w'
 gpu:
 	mkdir -p bin/gpu
 	cp cmd/benchgraph/testdata/gpu/run bin/gpu/run

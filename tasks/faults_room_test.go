@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// A campaign of thirty commits goes through a disk that has no room for three of their images.
-func TestFaultThirtyImagesOnADiskForTwo(t *testing.T) { throughDisk(t, 30) }
+// A campaign of twelve commits goes through a disk that has no room for three of their images.
+func TestFaultTwelveImagesOnADiskForTwo(t *testing.T) { throughDisk(t, 12) }
 
 // A step of which nobody knows what it takes finds the disk full: what is not needed goes, and it is done once more. When
 // that does not help, it says what would.
