@@ -17,7 +17,8 @@ test: lint
 	@rm -f bin/again
 	$(MAKE) -j2 --output-sync=target faults measured
 	$(MAKE) unit
-	@cat bin/skipped bin/again 2>/dev/null || true
+	@cat bin/skipped 2>/dev/null || true
+	@sed 's/^/SECOND RUN /' bin/again 2>/dev/null || true
 
 # One after another, since each waits until it has the machine for itself.
 measured:
