@@ -67,7 +67,10 @@ func answer(out *strings.Builder, p *prepared) {
 
 func verdicts(t stats.Totals) string {
 	measured := t.Measured()
-	if measured == 0 {
+	switch {
+	case measured == 0 && t.Identical > 0:
+		return fmt.Sprintf("%d tie (identical artefact), and nothing was measured", t.Identical)
+	case measured == 0:
 		return "No candidate has a verdict"
 	}
 	wins, losses := t.Standing[stats.Win], t.Standing[stats.Loss]
@@ -86,6 +89,9 @@ func missing(t stats.Totals) string {
 		if n := t.Counts[o]; n > 0 && !o.Judged() {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
+	}
+	if t.Identical > 0 {
+		parts = append(parts, fmt.Sprintf("%d tie (identical artefact)", t.Identical))
 	}
 	if len(parts) == 0 {
 		return "none is missing"

@@ -119,6 +119,11 @@ func (l *Ledger) Check() error {
 	return &RefusedError{What: "the accounting does not add up", Reasons: wrong}
 }
 
+// identical says that a row is a tie without a block, since both sides are one artefact.
+func (c *Comparison) identical() bool {
+	return c.Outcome == Tie && c.Blocks == 0 && slices.ContainsFunc(c.Caveats, func(caveat Caveat) bool { return caveat.Kind == CaveatIdentical })
+}
+
 // badFigure says what in the figures of a row cannot be; empty: nothing.
 func badFigure(row Comparison) string {
 	figures := []float64{row.Effect, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie, row.Detectable}
@@ -128,6 +133,7 @@ func badFigure(row Comparison) string {
 		}
 	}
 	switch {
+	case row.identical():
 	case (row.Outcome == Win || row.Outcome == Loss || row.Outcome == Tie) && row.Blocks < fewest:
 		return fmt.Sprintf("%s from %d blocks, fewer than the %d that a verdict needs", row.Outcome, row.Blocks, fewest)
 	case row.P < 0 || row.P > 1 || row.Q < 0 || row.Q > 1:
@@ -142,6 +148,8 @@ type Totals struct {
 	Universe int             `json:"universe"`
 	Counts   map[Outcome]int `json:"counts"`   // every outcome, also those that nothing has
 	Standing map[Outcome]int `json:"standing"` // wins and losses that a headline may count, once SetQ was called
+	// Identical is how many ties have no figures, since both sides are one artefact.
+	Identical int `json:"identical"`
 }
 
 // Total counts the primary rows of all compares.
@@ -185,12 +193,15 @@ func (t *Totals) add(row Comparison) {
 		if row.Stands() {
 			t.Standing[row.Outcome]++
 		}
+		if row.identical() {
+			t.Identical++
+		}
 	}
 }
 
 // Measured is how many of the universe have figures: the denominator of every share of wins, losses and ties.
 func (t Totals) Measured() int {
-	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] + t.Counts[Inconclusive]
+	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] - t.Identical + t.Counts[Inconclusive]
 }
 
 // SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary rows

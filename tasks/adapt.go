@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -32,6 +33,11 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 				changed = true
 			}
 			continue
+		}
+		if _, apart := p.alone[g.name]; !apart {
+			same := p.identicals(plan, g)
+			maps.Copy(p.dropped, same)
+			changed = changed || len(same) > 0
 		}
 		for _, m := range g.members {
 			address := m.bench.Address.String()
@@ -112,7 +118,7 @@ func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOpt
 				return nil, fmt.Errorf("%s: %w", t.At, err)
 			}
 			for _, m := range rec.Members {
-				if m.Failure != nil || m.Skipped != "" {
+				if m.Failure != nil || m.Skipped != "" && !m.Same {
 					failed[end.Address] = true
 				}
 			}

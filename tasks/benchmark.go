@@ -46,6 +46,10 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			f.Message = fmt.Sprintf("block %d: %s", rec.Block, f.Message)
 			return f
 		}
+		if own.Same {
+			all.Blocks = append(all.Blocks, own.Spared(rec.Block))
+			continue
+		}
 		if own.Skipped != "" {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
@@ -161,6 +165,12 @@ func (b *builder) addGroup(g *group) {
 		}
 	}
 	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	if why := g.nothingToMeasure(); why != "" {
+		for _, m := range taking {
+			g.absent[m.name] = absence{stats.Tie, why}
+		}
+		taking = nil
+	}
 	trials := b.addTrials(g, taking)
 	for _, m := range g.members {
 		n := b.add(m.bench.Block, &benchmarkTask{m}, nil)

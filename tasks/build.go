@@ -44,7 +44,7 @@ type absence struct {
 // exclude is what the absence means for a node.
 func (a absence) exclude() engine.Exclude {
 	action := engine.Blocked
-	if a.outcome == stats.Skipped || a.outcome == stats.NoPatch {
+	if a.outcome == stats.Skipped || a.outcome == stats.NoPatch || a.outcome == stats.Tie {
 		action = engine.Skip
 	}
 	return engine.Exclude{Action: action, Reason: a.why, Never: a.outcome == stats.Infeasible}

@@ -141,7 +141,12 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 // measure takes a sample of every member that is not left out, and runs the canary before and after them.
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
 	c := t.canary(env, rec.Instance)
-	if !slices.ContainsFunc(t.members, func(m member) bool { return t.leftOut(m, *rec, pilot) == "" }) {
+	for name, artefacts := range t.identical(env) {
+		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
+		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts, Skipped: "its artefacts are those of the baseline"}
+		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
+	}
+	if !slices.ContainsFunc(t.members, func(m member) bool { return !rec.Members[m.name].Same && t.leftOut(m, *rec, pilot) == "" }) {
 		c = nil
 	}
 	if err := c.before(ctx); err != nil {
@@ -149,6 +154,9 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	}
 	for _, name := range rec.Order {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
+		if rec.Members[name].Same {
+			continue
+		}
 		if why := t.leftOut(m, *rec, pilot); why != "" {
 			rec.Members[name] = sample.Member{Candidate: m.candidate, Skipped: why}
 			continue

@@ -103,6 +103,8 @@ func (s *standing) state() (state, reason string) {
 		return string(stats.Infra), Explain(s.infra)
 	case s.measured():
 		return Measured, ""
+	case s.spared():
+		return string(stats.Tie), SameBytes(s.ownArtefacts())
 	}
 	return string(stats.NotRun), cmp.Or(s.pending, "no sample has been taken")
 }

@@ -214,27 +214,3 @@ func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat 
 	return []stats.Caveat{{Kind: stats.CaveatRule, Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
 		first.Block, strings.Join(parts, ", "), brief(before.Digest()), brief(after.Digest()))}}
 }
-
-// identical says which artefacts both sides ran byte by byte; empty: they differ somewhere, or nothing is known of them.
-func identical(s, base *standing) string {
-	own, theirs := s.ownArtefacts(), base.ownArtefacts()
-	if len(own) == 0 || !maps.Equal(own, theirs) {
-		return ""
-	}
-	var parts []string
-	for _, node := range slices.Sorted(maps.Keys(own)) {
-		parts = append(parts, node+" "+brief(own[node]))
-	}
-	return some(parts)
-}
-
-// ownArtefacts are the digests of what the candidate brought with it, by node without the candidate.
-func (s *standing) ownArtefacts() map[string]string {
-	own := map[string]string{}
-	for node := range s.artefacts {
-		if name, ok := strings.CutSuffix(node, fmt.Sprintf("[%q]", s.candidate())); ok && s.candidate() != "" {
-			own[name] = s.artefacts.of(node)
-		}
-	}
-	return own
-}

@@ -179,6 +179,7 @@ func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bo
 		}
 	}
 	if decided {
+		row.Caveats = append(row.Caveats, identicalCaveat(row)...)
 		return row, true
 	}
 	return c.comparable(row, s, base)
@@ -201,6 +202,8 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
 	case s.Absent != "":
 		return s.Absent, s.Why, true
+	case s.spared():
+		return stats.Tie, SameBytes(s.ownArtefacts()), true
 	case s.failure != nil && s.failure.Rule == sample.Wrong && base.measured():
 		return stats.Wrong, Explain(s.failure), true
 	case s.failure != nil && base.measured():

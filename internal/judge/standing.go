@@ -39,6 +39,7 @@ type standing struct {
 	procedure values // how it was measured, as the blocks that were read say
 	artefacts values // digests of what was measured, by node, likewise
 	silent    bool   // one of them does not say it
+	same      bool   // blocks did not run it, because its artefacts are the baseline's
 }
 
 func newStanding(m *Member) *standing {
@@ -128,6 +129,9 @@ func (all Standings) read(e cache.Entry, names []string) error {
 func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 	own, ok := rec.Members[s.Name]
 	switch {
+	case ok && own.Same:
+		s.rest(own.Spared(rec.Block))
+		return nil
 	case !ok || own.Skipped != "":
 		return nil
 	case own.Failure != nil:
@@ -174,8 +178,10 @@ func (s *standing) take(rows []sample.Measurement) {
 
 // rest takes over what the numbers of blocks rest on.
 func (s *standing) rest(blocks ...sample.Evidence) {
-	s.evidence = append(s.evidence, blocks...)
 	for _, e := range blocks {
+		if s.same = s.same || e.Same; !e.Same {
+			s.evidence = append(s.evidence, e)
+		}
 		for _, a := range e.Artefacts {
 			s.artefacts.add(a.Node, a.Digest)
 		}

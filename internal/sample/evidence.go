@@ -33,6 +33,12 @@ type Evidence struct {
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
 	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
+	Same      bool                `json:"same,omitempty"`     // the member was not run, because its artefacts are the baseline's
+}
+
+// Spared is what a block says of a member that it did not run because its artefacts are the baseline's.
+func (m Member) Spared(block int) Evidence {
+	return Evidence{Block: block, Artefacts: m.Artefacts, Same: true}
 }
 
 // Try is an earlier attempt at a block.

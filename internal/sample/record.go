@@ -47,6 +47,7 @@ type Member struct {
 	Took      time.Duration    `json:"took,omitempty"` // by the measured command alone
 	Failure   *cache.Failure   `json:"failure,omitempty"`
 	Skipped   string           `json:"skipped,omitempty"` // why it was not run
+	Same      bool             `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
 	Devices   []string         `json:"devices,omitempty"`
 	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
