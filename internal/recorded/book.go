@@ -182,15 +182,21 @@ func exclusion(l *Line, c Commit) string {
 	return ""
 }
 
+// How reasons begin.
+const (
+	undiagnosed = "undiagnosed"
+	conflicting = "conflict:"
+)
+
 // diagnosis is the cause of a failure as far as a line of a log shows it.
 func diagnosis(l *Line) string {
 	switch {
 	case l.Cause == "" && l.Evidence == "":
-		return "undiagnosed"
+		return undiagnosed
 	case l.Evidence == "":
-		return "undiagnosed: no line of a log shows " + fmt.Sprintf("%q", l.Cause)
+		return undiagnosed + ": no line of a log shows " + fmt.Sprintf("%q", l.Cause)
 	case l.Cause == "":
-		return "undiagnosed: " + l.Evidence
+		return undiagnosed + ": " + l.Evidence
 	}
 	return l.Cause + ": " + l.Evidence
 }
@@ -217,7 +223,7 @@ func (b *Book) findConflicts() {
 		e := &b.Entries[i]
 		if all := values[e.identity()]; e.Counts && len(all) > 1 {
 			slices.Sort(all)
-			e.Counts, e.Why = false, fmt.Sprintf("conflict: %v %s are recorded for the same measurement, and none supersedes the other", all, e.Unit)
+			e.Counts, e.Why = false, fmt.Sprintf(conflicting+" %v %s are recorded for the same measurement, and none supersedes the other", all, e.Unit)
 		}
 	}
 }
@@ -277,19 +283,20 @@ func ranks() []string {
 // standingIn is the state that the records of one runner leave.
 func standingIn(entries []*Entry) (state, reason string) {
 	var counts, conflict, value bool
-	statuses := map[string]string{} // with the first reason
-	why := ""
+	statuses := map[string][]string{} // with the diagnoses
+	var reasons []string              // why values do not count
 	for _, e := range entries {
 		counts = counts || e.Counts
-		conflict = conflict || strings.HasPrefix(e.Why, "conflict:")
+		conflict = conflict || strings.HasPrefix(e.Why, conflicting)
 		value = value || e.Value != nil
-		if _, known := statuses[e.Status]; e.Status != "" && !known {
-			statuses[e.Status] = e.Diagnosis
+		if e.Status != "" {
+			statuses[e.Status] = append(statuses[e.Status], e.Diagnosis)
 		}
-		if !e.Counts && why == "" && e.Metric != "" {
-			why = e.Why
+		if !e.Counts && e.Metric != "" {
+			reasons = append(reasons, e.Why)
 		}
 	}
+	why := clearest(reasons)
 	names := slices.Sorted(maps.Keys(statuses))
 	switch {
 	case counts && len(names) > 0 || len(names) > 1:
@@ -302,9 +309,30 @@ func standingIn(entries []*Entry) (state, reason string) {
 	case conflict:
 		return Conflict, why
 	case len(names) == 1:
-		return names[0], statuses[names[0]]
+		return names[0], clearest(statuses[names[0]])
 	case value:
 		return Excluded, why
 	}
 	return NoValue, why
+}
+
+// clearest returns the reason that tells most, whatever the order of the records: a conflict before others, a cause with a
+// line of a log before an undiagnosed failure. It is empty when there is no reason.
+func clearest(reasons []string) string {
+	rank := func(reason string) int {
+		switch {
+		case strings.HasPrefix(reason, conflicting):
+			return 0
+		case reason == "":
+			return 4
+		case reason == undiagnosed:
+			return 3
+		case strings.HasPrefix(reason, undiagnosed):
+			return 2
+		}
+		return 1
+	}
+	return slices.MinFunc(append([]string{""}, reasons...), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
 }
