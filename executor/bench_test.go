@@ -25,6 +25,40 @@ func BenchmarkHostRun(b *testing.B) {
 	}
 }
 
+// BenchmarkSandbox compares a command in a sandbox with the same one without: both take turns, and the median of the differences
+// counts.
+func BenchmarkSandbox(b *testing.B) {
+	if err := executor.CheckSandbox(); err != nil {
+		b.Skip(err)
+	}
+	h := executor.NewHost(executor.HostOptions{})
+	tmp, home := b.TempDir(), b.TempDir()
+	timed := func(o *executor.Sandbox) time.Duration {
+		begun := time.Now()
+		cmd := executor.Command{Argv: []string{"/bin/true"}, Dir: b.TempDir(), Env: []string{"HOME=" + home}, Sandbox: o}
+		if s, err := executor.Run(b.Context(), h, cmd); err != nil || !s.OK() {
+			b.Fatal(s, err)
+		}
+		return time.Since(begun)
+	}
+	server, err := h.Start(b.Context(), executor.Command{Argv: []string{"/bin/sleep", "1000"}, Dir: tmp, Sandbox: &executor.Sandbox{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _, _ = server.Stop() }()
+	var without, more, beside []time.Duration
+	for b.Loop() {
+		base := timed(nil)
+		without = append(without, base)
+		more = append(more, timed(&executor.Sandbox{Tmp: tmp, Hidden: []string{home}})-base)
+		beside = append(beside, timed(&executor.Sandbox{Tmp: tmp, Hidden: []string{home}, Beside: server})-base)
+	}
+	b.ReportMetric(float64(median(without))/1e6, "ms/without")
+	b.ReportMetric(float64(median(more))/1e6, "ms/more")
+	b.ReportMetric(float64(median(beside))/1e6, "ms/more-beside")
+	b.ReportMetric(0, "ns/op")
+}
+
 func BenchmarkMasker(b *testing.B) {
 	text := make([]byte, 32<<10)
 	for i := range text {

@@ -20,6 +20,21 @@ type Command struct {
 	Grace   time.Duration // between the polite signal and the last one; 0: 5 s
 
 	Container *Container // nil: on the host; else Dir is a path in the container
+	Sandbox   *Sandbox   // on the host: what it sees of that; nil: all
+}
+
+// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege: it sees
+// no other processes, no network but a loopback, no devices but the usual ones and those that are named, and the files of
+// the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to Dir, to a /tmp, /dev/shm
+// and home of its own, and to what is shown as writable. All that it started ends with it.
+type Sandbox struct {
+	Hidden  []string // directories that are empty for it, such as that of the project
+	Shown   []Mount  // what it sees of them; without Inside, under the same path
+	Tmp     string   // directory that it has as /tmp and /var/tmp; empty: one in memory
+	Home    string   // directory that it has as its home; empty: Tmp
+	GPUs    []string // UUIDs of the devices that it gets
+	Network bool     // it reaches what this machine reaches
+	Beside  Process  // its loopback is that of this process, which is in a sandbox without Network; nil: its own
 }
 
 // Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no new

@@ -65,6 +65,9 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 			Remedy: "leave the image out to run the command on the host",
 		}
 	}
+	if cmd.Sandbox != nil {
+		return startSandboxed(ctx, cmd)
+	}
 	path, err := resolve(cmd)
 	if err != nil {
 		return nil, err
@@ -72,8 +75,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	h.openRoll()
 	id := h.mark.next()
 	p := &process{
-		name:  cmd.Argv[0],
-		grace: cmd.Grace,
+		name: cmd.Argv[0],
 		template: exec.Cmd{
 			Path:        path,
 			Args:        cmd.Argv,
@@ -83,11 +85,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 			WaitDelay:   drainTime,
 		},
 	}
-	p.begin()
-	if p.grace <= 0 {
-		p.grace = defaultGrace
-	}
-	p.connect(cmd)
+	p.prepare(cmd)
 	join := func(pid int) (*family, error) {
 		f, err := newFamily(pid, id, h.orphans)
 		if err == nil {
@@ -96,7 +94,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		}
 		return f, err
 	}
-	if err := p.start(cmd.Stdin, join); err != nil {
+	if err := p.start(cmd.Stdin, func() error { return p.exec(join) }, p.await); err != nil {
 		return nil, explain(cmd, path, err)
 	}
 	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
@@ -121,6 +119,16 @@ type process struct {
 	life
 }
 
+// prepare does what comes before the start.
+func (p *process) prepare(cmd Command) {
+	p.begin()
+	p.grace = cmd.Grace
+	if p.grace <= 0 {
+		p.grace = defaultGrace
+	}
+	p.connect(cmd)
+}
+
 // connect makes the program's output reach cmd's writers, through one pipe when they are the same.
 func (p *process) connect(cmd Command) {
 	// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
@@ -143,8 +151,8 @@ func sameWriter(a, b io.Writer) bool {
 	return a == b
 }
 
-// start starts the program and the goroutine that sees its end.
-func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) error {
+// start starts the program by launch, and then a goroutine in which await sees its end.
+func (p *process) start(stdin io.Reader, launch func() error, await func()) error {
 	theirs, err := p.openStdin(stdin)
 	if err != nil {
 		return err
@@ -154,14 +162,11 @@ func (p *process) start(stdin io.Reader, join func(pid int) (*family, error)) er
 	// The kernel kills the program when the thread that started it ends, so that thread is kept as long as it runs.
 	onThread(func() {
 		p.begun = time.Now()
-		err := p.exec(join)
+		err := launch()
 		started <- err
-		if err != nil {
-			return
+		if err == nil {
+			await()
 		}
-		awaitExit(p.cmd.Process)
-		p.ended = time.Now()
-		close(p.done)
 	})
 	if err := <-started; err != nil {
 		p.stdin.Close()
@@ -218,6 +223,13 @@ func (p *process) exec(join func(pid int) (*family, error)) error {
 		_ = p.cmd.Wait()
 	}
 	return err
+}
+
+// await returns when the program has ended.
+func (p *process) await() {
+	awaitExit(p.cmd.Process)
+	p.ended = time.Now()
+	close(p.done)
 }
 
 // supervise ends all that is left when the program has ended or is to be stopped.

@@ -180,6 +180,9 @@ func matches(pattern, target string) bool {
 	return target == below || tree && strings.HasPrefix(target, below+"/")
 }
 
+// first is what runs in the place of main in a process of its own.
+const first = "executor/internal/first"
+
 // TestNoHiddenState keeps init functions out, and the process's own streams, environment and exit in main.
 func TestNoHiddenState(t *testing.T) {
 	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true, "LookupEnv": true, "Environ": true, "ExpandEnv": true}
@@ -188,11 +191,11 @@ func TestNoHiddenState(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				if n.Recv == nil && n.Name.Name == "init" {
+				if n.Recv == nil && n.Name.Name == "init" && s.pkg != first {
 					t.Errorf("%s: init function", set.Position(n.Pos()))
 				}
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" && !support(s.pkg) {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" && s.pkg != first && !support(s.pkg) {
 					t.Errorf("%s: os.%s belongs to cmd/benchgraph", set.Position(n.Pos()), n.Sel.Name)
 				}
 			}

@@ -1,0 +1,320 @@
+package first
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files that the first process is given.
+const (
+	controlFD = 3 // Messages
+	specFD    = 4 // the Spec, as JSON
+)
+
+// The first process of a sandbox must be there in a millisecond or two, and the other packages of this program take longer
+// than that to be set up. So this is the one init of the module. The main thread is this goroutine's, as in any init: what
+// it gives up, the program that it starts does not have either.
+func init() {
+	if len(os.Args) == 0 {
+		return
+	}
+	switch os.Args[0] {
+	case Name:
+		os.Exit(first())
+	case JoinName:
+		os.Exit(join())
+	}
+}
+
+// process is the first process at work.
+type process struct {
+	spec    Spec
+	program int // its number
+	begun   time.Time
+	stop    chan struct{} // closed: all is to be ended
+	over    chan struct{} // closed: the program has ended
+
+	mu   sync.Mutex
+	sent map[int]bool // who got a signal of this round
+	left map[int]bool // who got one after the program had ended
+}
+
+// first is the life of the first process. It ends with all that is in its namespaces.
+func first() int {
+	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
+	// Those of the program are the default ones again. Who is inside can end this process by none.
+	signal.Notify(make(chan os.Signal, 1))
+	unix.CloseOnExec(controlFD)
+	if err := p.read(); err != nil {
+		return p.fail("read what is to be done", err)
+	}
+	if step, err := p.spec.setUp(); err != nil {
+		return p.fail(step, err)
+	}
+	if step, err := giveUp(); err != nil {
+		return p.fail(step, err)
+	}
+	if p.spec.Trial {
+		return send(Message{Started: true})
+	}
+	if err := p.start(); err != nil {
+		return p.fail("", err)
+	}
+	send(Message{Started: true})
+	go p.listen()
+	go p.finish()
+	p.reap()
+	return 0
+}
+
+func (p *process) read() error {
+	f := os.NewFile(specFD, "spec")
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	text := make([]byte, info.Size())
+	if _, err := f.ReadAt(text, 0); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &p.spec)
+}
+
+// fail says why there will be no program.
+func (p *process) fail(step string, err error) int {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		errno = syscall.EIO
+	}
+	send(Message{Failed: &Failure{Step: step, Errno: int(errno)}})
+	return 1
+}
+
+// send tells who started this process. If that is gone, so is this process in a moment.
+func send(m Message, files ...int) int {
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = unix.Sendmsg(controlFD, text, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this process.
+func giveUp() (step string, err error) {
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // one that the kernel does not know
+			return "drop capabilities", err
+		}
+	}
+	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7 // root is nobody special, setuid gives nothing, nothing is ambient; each for good
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
+		return "lock capabilities", err
+	}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+		return "drop capabilities", err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return "forbid new privileges", err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return "hide the first process", err
+	}
+	return "", nil
+}
+
+func (p *process) start() error {
+	path, err := p.spec.program()
+	if err != nil {
+		return err
+	}
+	p.begun = time.Now()
+	p.program, err = syscall.ForkExec(path, p.spec.Argv, &syscall.ProcAttr{
+		Dir: p.spec.Dir, Env: p.spec.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	return err
+}
+
+// program looks for the program as a shell would.
+func (s *Spec) program() (string, error) {
+	if s.Path != "" {
+		return s.Path, nil
+	}
+	found := error(syscall.ENOENT)
+	for _, v := range s.Env {
+		list, ok := strings.CutPrefix(v, "PATH=")
+		if !ok {
+			continue
+		}
+		for dir := range strings.SplitSeq(list, ":") {
+			if !strings.HasPrefix(dir, "/") {
+				dir = s.Dir + "/" + dir
+			}
+			path := dir + "/" + s.Argv[0]
+			info, err := os.Stat(path)
+			switch {
+			case err != nil || info.IsDir():
+			case info.Mode()&0o111 == 0:
+				found = syscall.EACCES
+			default:
+				return path, nil
+			}
+		}
+	}
+	return "", found
+}
+
+// listen does what who started this process says, and ends everything when that is gone.
+func (p *process) listen() {
+	var once sync.Once
+	text := make([]byte, 1024)
+	for {
+		n, err := unix.Read(controlFD, text)
+		if err == unix.EINTR {
+			continue
+		}
+		var m Message
+		if err != nil || n == 0 || json.Unmarshal(text[:n], &m) != nil {
+			os.Exit(1)
+		}
+		if m.Stop {
+			once.Do(func() { close(p.stop) })
+		}
+		if m.Dial > 0 {
+			go dial(m.Dial)
+		}
+	}
+}
+
+// dial connects to a port of the loopback, and hands the connection over.
+func dial(port int) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	}
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		send(Message{Dialled: &Dialled{Port: port}}, fd)
+	case errors.As(err, &errno):
+		send(Message{Dialled: &Dialled{Port: port, Errno: int(errno)}})
+	}
+}
+
+// reap takes the status of all that ends in here, as all orphans become children of this process, until nothing is left.
+func (p *process) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			p.leave()
+		case pid == p.program:
+			e := Ended{Code: status.ExitStatus(), Wall: time.Since(p.begun)}
+			if status.Signaled() {
+				e.Code, e.Signal = -1, int(status.Signal())
+			}
+			send(Message{Ended: &e})
+			close(p.over)
+		}
+	}
+}
+
+// leave says what was used and left, and ends this process, and with it whatever may still be there.
+func (p *process) leave() {
+	var usage unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &usage) // what is not known is 0
+	p.mu.Lock()
+	g := Gone{Left: len(p.left), User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()), MaxRSS: usage.Maxrss}
+	os.Exit(send(Message{Gone: &g}))
+}
+
+// finish ends what is left when the program has ended, or all when it is to be ended: first it asks.
+func (p *process) finish() {
+	select {
+	case <-p.stop:
+	case <-p.over:
+		select {
+		case <-p.stop:
+		case <-time.After(p.spec.Settle):
+		}
+	}
+	p.signal(unix.SIGTERM, p.spec.Grace)
+	p.signal(unix.SIGKILL, time.Second)
+	p.leave() // which nothing outlives
+}
+
+// signal sends a signal to each process once, however late it appears, until the limit has passed. Should nothing be left
+// before, this process ends meanwhile.
+func (p *process) signal(sig syscall.Signal, limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	clear(p.sent)
+	for pause := time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 50*time.Millisecond) {
+		together, over := len(p.sent) == 0, false
+		select {
+		case <-p.over:
+			over = true
+		default:
+		}
+		p.mu.Lock()
+		for _, pid := range living() {
+			if !p.sent[pid] {
+				p.sent[pid] = true
+				if over {
+					p.left[pid] = true
+				}
+				if !together {
+					_ = unix.Kill(pid, sig) // it may have ended
+				}
+			}
+		}
+		p.mu.Unlock()
+		if together { // at once, so that a shell does not see its commands end before itself
+			_ = unix.Kill(-1, sig)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// living are the numbers of all other processes in here that have not ended.
+func living() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		pid := 0
+		for _, c := range name {
+			if c < '0' || c > '9' {
+				pid = 0
+				break
+			}
+			pid = 10*pid + int(c-'0')
+		}
+		if pid <= 1 {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if at := strings.LastIndexByte(string(stat), ')'); err == nil && at >= 0 && at+2 < len(stat) && stat[at+2] != 'Z' && stat[at+2] != 'X' {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,255 @@
+package first
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the program can do with files is said by the flags of mounts: nothing is written but through those that may be, no
+// program gives privileges, and a device is one of ours or none.
+const (
+	shut = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	open = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+)
+
+// tree is a part of the host that is taken before all else is hidden, and shown after that.
+type tree struct {
+	fd int // negative: nothing, in memory
+	to string
+}
+
+// setUp makes what the program sees. The mounts are copies of the host's, in a namespace of their own: nothing here changes
+// the host, and all of it is gone with the last process. When it fails, step says at what.
+func (s *Spec) setUp() (step string, err error) {
+	unix.Umask(0o022)
+	devices, step, err := s.devices()
+	if err != nil {
+		return step, err
+	}
+	trees, step, err := s.trees()
+	if err != nil {
+		return step, err
+	}
+	if err := setFlags(unix.AT_FDCWD, "/", shut); err != nil {
+		return "make the system read-only", err
+	}
+	if step, err := processes(); err != nil {
+		return step, err
+	}
+	for _, dir := range s.Empty {
+		if err := tmpfs(dir, 0o755, "1m"); err != nil && !errors.Is(err, syscall.ENOENT) {
+			return "hide " + dir, err
+		}
+	}
+	if step, err := devs(devices); err != nil {
+		return step, err
+	}
+	for _, t := range trees {
+		if err := t.show(); err != nil {
+			return "show " + t.to, err
+		}
+	}
+	for _, dir := range append(slices.Clone(s.Empty), "/dev") {
+		if err := setFlag(dir, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, syscall.ENOENT) {
+			return "hide " + dir, err
+		}
+	}
+	if s.Loopback {
+		return "bring up the loopback", loopback()
+	}
+	return "", nil
+}
+
+// take clones a part of the host, with all that is mounted in it.
+func take(path string, flags uint64) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, err
+	}
+	return fd, setFlags(fd, "", flags)
+}
+
+// setFlags sets flags of all mounts below a path, and cuts them off from what is mounted on the host later.
+func setFlags(fd int, path string, flags uint64) error {
+	return unix.MountSetattr(fd, path, unix.AT_RECURSIVE|unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE})
+}
+
+// setFlag sets a flag of one mount.
+func setFlag(path string, flag uint64) error {
+	return unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: flag})
+}
+
+// trees are what is to be shown, each before what is shown inside of it.
+func (s *Spec) trees() (all []tree, step string, err error) {
+	binds := slices.Clone(s.Binds)
+	slices.SortStableFunc(binds, func(a, b Bind) int { return cmp.Compare(a.To, b.To) })
+	for _, b := range binds {
+		flags := uint64(shut)
+		if b.Writable {
+			flags = open
+		}
+		fd := -1
+		if b.From != "" {
+			if fd, err = take(b.From, flags); err != nil {
+				return nil, "take " + b.From, err
+			}
+		}
+		all = append(all, tree{fd, b.To})
+	}
+	return all, "", nil
+}
+
+// show mounts a tree where it is to be, which is made unless it is there.
+func (t tree) show() error {
+	if t.fd < 0 {
+		return errors.Join(os.MkdirAll(t.to, 0o755), tmpfs(t.to, 0o1777, ""))
+	}
+	defer unix.Close(t.fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(t.fd, &info); err != nil {
+		return err
+	}
+	if _, err := os.Stat(t.to); err != nil {
+		if err := place(t.to, info.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+			return err
+		}
+	}
+	return unix.MoveMount(t.fd, "", unix.AT_FDCWD, t.to, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
+}
+
+// place makes what can be mounted over.
+func place(path string, dir bool) error {
+	if dir {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(path[:max(1, strings.LastIndexByte(path, '/'))], 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func tmpfs(path string, mode uint32, size string) error {
+	options := "mode=" + octal(mode)
+	if size != "" {
+		options += ",size=" + size
+	}
+	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+}
+
+func octal(mode uint32) string {
+	return string([]byte{'0', byte('0' + mode>>9&7), byte('0' + mode>>6&7), byte('0' + mode>>3&7), byte('0' + mode&7)})
+}
+
+// settings are what a kernel lets the owner of the machine change through /proc, whatever that has given up.
+var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+
+// processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is made
+// in here: it would give privileges back.
+func processes() (step string, err error) {
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return "mount /proc", err
+	}
+	f, err := os.OpenFile("/proc/sys/user/max_user_namespaces", os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("0\n")
+		f.Close()
+	}
+	if err != nil {
+		return "forbid more namespaces", err
+	}
+	for _, path := range settings {
+		fd, err := take(path, shut|unix.MOUNT_ATTR_NOEXEC)
+		if errors.Is(err, syscall.ENOENT) {
+			continue
+		}
+		if err == nil {
+			err = tree{fd, path}.show()
+		}
+		if err != nil {
+			return "protect " + path, err
+		}
+	}
+	return "", nil
+}
+
+// usual are the devices that every program may expect.
+var usual = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// devices takes the nodes that the program gets.
+func (s *Spec) devices() (all []tree, step string, err error) {
+	for _, path := range s.Devices {
+		fd, err := take(path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		if err != nil {
+			return nil, "take " + path, err
+		}
+		all = append(all, tree{fd, path})
+	}
+	for _, name := range usual {
+		fd, err := take("/dev/"+name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		if errors.Is(err, syscall.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return nil, "take /dev/" + name, err
+		}
+		all = append(all, tree{fd, "/dev/" + name})
+	}
+	return all, "", nil
+}
+
+// devs makes a /dev of nothing but them, with terminals and shared memory of its own.
+func devs(devices []tree) (step string, err error) {
+	if err := tmpfs("/dev", 0o755, "1m"); err != nil {
+		return "mount /dev", err
+	}
+	for _, t := range devices {
+		if err := t.show(); err != nil {
+			return "show " + t.to, err
+		}
+	}
+	for _, link := range [][2]string{{"/proc/self/fd", "fd"}, {"fd/0", "stdin"}, {"fd/1", "stdout"}, {"fd/2", "stderr"}, {"pts/ptmx", "ptmx"}} {
+		if err := os.Symlink(link[0], "/dev/"+link[1]); err != nil {
+			return "make /dev/" + link[1], err
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/shm"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return "make " + dir, err
+		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return "mount /dev/pts", err
+	}
+	return "mount /dev/shm", tmpfs("/dev/shm", 0o1777, "")
+}
+
+// loopback brings up that of a new network namespace.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var request struct {
+		name  [unix.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}
+	copy(request.name[:], "lo")
+	request.flags = unix.IFF_UP | unix.IFF_RUNNING
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	return nil
+}

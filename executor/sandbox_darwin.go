@@ -1,0 +1,12 @@
+package executor
+
+import "context"
+
+// CheckSandbox says why commands cannot have a Sandbox: this system has no namespaces.
+func CheckSandbox() error {
+	return &Unsupported{
+		What: "a sandbox, which needs the namespaces of Linux", Remedy: `say sandbox = "none", or give each block an image`,
+	}
+}
+
+func startSandboxed(context.Context, Command) (Process, error) { return nil, CheckSandbox() }

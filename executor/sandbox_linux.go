@@ -1,0 +1,393 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor/internal/first"
+	"github.com/benchgraph/benchgraph/executor/internal/namespace"
+)
+
+// sandboxed is a program in namespaces of its own. Its cmd is the first process in there, or waits for that.
+type sandboxed struct {
+	process
+	control *namespace.Control
+	network bool          // it is that of this machine
+	dead    chan struct{} // closed: nothing is left in the namespaces
+	end     *first.Ended
+	rest    *first.Gone
+}
+
+// startSandboxed starts a command that has a Sandbox.
+func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
+	if err := checkWords(cmd); err != nil {
+		return nil, err
+	}
+	if err := checkDir(cmd.Argv[0], cmd.Dir); err != nil {
+		return nil, err
+	}
+	spec, err := specOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s := &sandboxed{network: cmd.Sandbox.Network, dead: make(chan struct{})}
+	s.name, s.template.WaitDelay = cmd.Argv[0], drainTime
+	s.prepare(cmd)
+	spec.Grace = s.grace
+	var beside *namespace.Network
+	if other := cmd.Sandbox.Beside; other != nil && !s.network {
+		if beside, err = networkOf(other); err != nil {
+			return nil, err
+		}
+		defer beside.Close()
+	}
+	if err := s.start(cmd.Stdin, func() error { return s.launch(cmd, spec, beside) }, s.follow); err != nil {
+		return nil, err
+	}
+	s.unwatch = context.AfterFunc(ctx, func() { s.halt(context.Cause(ctx)) })
+	go s.supervise()
+	return s, nil
+}
+
+func networkOf(p Process) (*namespace.Network, error) {
+	s, ok := p.(*sandboxed)
+	if !ok || s.network {
+		return nil, &Unsupported{What: "the network of a program that has none of its own", Remedy: "run both in a sandbox"}
+	}
+	n, err := namespace.NetworkOf(s.cmd.Process.Pid)
+	if err != nil {
+		return nil, fmt.Errorf("%s: its network: %w", s.name, err)
+	}
+	return n, nil
+}
+
+// launch starts the first process, which starts the program.
+func (s *sandboxed) launch(cmd Command, spec first.Spec, beside *namespace.Network) error {
+	try := s.template
+	s.cmd = &try
+	pending, err := namespace.Prepare(s.cmd, spec, beside)
+	if err != nil {
+		return err
+	}
+	s.begun = time.Now()
+	if err := s.cmd.Start(); err != nil {
+		pending.Drop()
+		return refused("make namespaces", err)
+	}
+	s.control = pending.Started()
+	m, err := s.control.Next()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: the first process of the sandbox has ended: %w", s.name, err)
+	case m.Failed != nil && m.Failed.Step != "":
+		err = refused(m.Failed.Step, syscall.Errno(m.Failed.Errno))
+	case m.Failed != nil:
+		err = missing(cmd, spec.Path, syscall.Errno(m.Failed.Errno))
+	case m.Started:
+		return nil
+	}
+	s.control.Close()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+	return err
+}
+
+// missing says why the program could not be started in the sandbox.
+func missing(cmd Command, path string, errno syscall.Errno) error {
+	const remedy = `declare what it needs of the host as a mount, or say sandbox = "none"`
+	if path == "" {
+		if errno != syscall.ENOENT {
+			return explain(cmd, cmd.Argv[0], errno)
+		}
+		return &StartError{
+			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)", pathOf(cmd.Env)),
+			Remedy: "install it for all users; or " + remedy, Err: fs.ErrNotExist,
+		}
+	}
+	if errno == syscall.ENOENT && executable(path) == nil && interpreter(path) == "" {
+		return &StartError{Program: cmd.Argv[0], Reason: path + " is not there in the sandbox", Remedy: remedy, Err: fs.ErrNotExist}
+	}
+	return explain(cmd, path, errno)
+}
+
+func pathOf(env []string) string {
+	list := ""
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			list = value
+		}
+	}
+	return list
+}
+
+// follow sees the end of the program, and then that of all that is in the namespaces.
+func (s *sandboxed) follow() {
+	for {
+		m, err := s.control.Next()
+		if err != nil {
+			break
+		}
+		if m.Ended != nil && s.end == nil {
+			s.end = m.Ended
+			close(s.done)
+		}
+		if m.Gone != nil {
+			s.rest = m.Gone
+		}
+	}
+	awaitExit(s.cmd.Process)
+	s.ended = time.Now()
+	if s.end == nil {
+		close(s.done)
+	}
+	close(s.dead)
+}
+
+// supervise waits for the end, or brings it about.
+func (s *sandboxed) supervise() {
+	defer close(s.gone)
+	defer s.unwatch()
+	select {
+	case <-s.dead:
+	case <-s.stop:
+		s.err = s.bringDown()
+	}
+	s.control.Close()
+	if s.err != nil {
+		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
+		return
+	}
+	_ = s.cmd.Wait() // the messages tell more; errors of writing are in the sinks
+	if s.stdin != nil {
+		s.stdin.Close()
+	}
+	if err := s.sinks.close(); err != nil {
+		s.err = fmt.Errorf("%s: write output: %w", s.name, err)
+	}
+	s.report()
+}
+
+// bringDown has the first process end everything, which it does not outlive.
+func (s *sandboxed) bringDown() error {
+	if s.control.Stop() == nil {
+		select {
+		case <-s.dead:
+			return nil
+		case <-time.After(s.grace + 2*time.Second):
+		}
+	}
+	_ = s.cmd.Process.Kill() // it may have ended
+	select {
+	case <-s.dead:
+		return nil
+	case <-time.After(killTime):
+		return fmt.Errorf("%s: its sandbox cannot be ended: process %d", s.name, s.cmd.Process.Pid)
+	}
+}
+
+// report fills the status in after the end.
+func (s *sandboxed) report() {
+	// Without a message, the first process was killed, and with it everything.
+	s.status.Code, s.status.Signal, s.status.Wall = -1, "SIGKILL", s.ended.Sub(s.begun)
+	if s.end != nil {
+		s.status.Code, s.status.Signal, s.status.Wall = s.end.Code, "", s.end.Wall
+		if s.end.Signal != 0 {
+			s.status.Signal = signalName(syscall.Signal(s.end.Signal))
+		}
+	}
+	if g := s.rest; g != nil {
+		s.status.Left, s.status.User, s.status.System, s.status.MaxRSS = g.Left, g.User, g.System, g.MaxRSS*maxRSSUnit
+	}
+}
+
+// Dial connects to a port of the program's loopback.
+func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.control.Dial(port) }
+
+// private are directories in which the system keeps what is nobody's but its users' or its daemons'.
+var private = []string{"/home", "/root", "/run"}
+
+// specOf writes down what a command sees.
+func specOf(cmd Command) (first.Spec, error) {
+	o := cmd.Sandbox
+	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil, Settle: settleTime}
+	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
+		s.Path = below(cmd.Dir, cmd.Argv[0])
+	}
+	for _, dir := range slices.Concat(private, o.Hidden) {
+		real, err := filepath.EvalSymlinks(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return s, fmt.Errorf("sandbox: %w", err)
+		case holdsSystem(real):
+			return s, &Unsupported{
+				What:   "a sandbox without " + real + ", which holds the system",
+				Remedy: "put the project and its state into a directory of their own",
+			}
+		case !slices.Contains(s.Empty, real):
+			s.Empty = append(s.Empty, real)
+		}
+	}
+	slices.Sort(s.Empty) // so that what is in a hidden directory is not hidden again, but made
+	for _, to := range []string{"/tmp", "/var/tmp"} {
+		s.Binds = append(s.Binds, first.Bind{From: o.Tmp, To: to, Writable: true})
+	}
+	giveHome(&s, o)
+	if filepath.Clean(cmd.Dir) != "/" {
+		s.Binds = append(s.Binds, first.Bind{From: cmd.Dir, To: filepath.Clean(cmd.Dir), Writable: true})
+	}
+	for _, m := range o.Shown {
+		to := m.Inside
+		if to == "" {
+			to = m.Host
+		}
+		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: filepath.Clean(to), Writable: m.Writable})
+	}
+	if names, err := filepath.EvalSymlinks("/etc/resolv.conf"); o.Network && err == nil && names != "/etc/resolv.conf" {
+		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
+	}
+	var err error
+	s.Devices, err = nodes(o.GPUs)
+	return s, err
+}
+
+// lastOf is an environment in which each name is once, with the value that it was given last.
+func lastOf(env []string) []string {
+	seen := map[string]bool{}
+	var last []string
+	for _, v := range slices.Backward(env) {
+		if name, _, _ := strings.Cut(v, "="); !seen[name] {
+			seen[name] = true
+			last = append(last, v)
+		}
+	}
+	slices.Reverse(last)
+	return last
+}
+
+// holdsSystem says whether commands need what is in a directory.
+func holdsSystem(dir string) bool {
+	for _, path := range []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/etc", "/proc", "/sys", "/dev"} {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(dir, real); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it. A user
+// without one has /tmp.
+func giveHome(s *first.Spec, o *Sandbox) {
+	home := ""
+	for _, v := range s.Env {
+		if value, ok := strings.CutPrefix(v, "HOME="); ok {
+			home = value
+		}
+	}
+	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) || holdsSystem(home) {
+		s.Env = lastOf(append(s.Env, "HOME=/tmp"))
+		return
+	}
+	from := o.Home
+	if from == "" {
+		from = o.Tmp
+	}
+	s.Binds = append(s.Binds, first.Bind{From: from, To: filepath.Clean(home), Writable: true})
+}
+
+// nodes are the device nodes that programs on these GPUs need. None of another device is among them.
+func nodes(gpus []string) ([]string, error) {
+	if len(gpus) == 0 {
+		return nil, nil
+	}
+	minors := map[string]string{}
+	files, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+		fields := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok {
+				fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+			}
+		}
+		minors[fields["GPU UUID"]] = fields["Device Minor"]
+	}
+	all := []string{}
+	for _, uuid := range gpus {
+		minor, known := minors[uuid]
+		if !known || minor == "" {
+			return nil, &Unsupported{
+				What:   "a sandbox with device " + uuid + ", whose node below /dev the driver does not tell",
+				Remedy: `say sandbox = "none" in blocks with gpus`,
+			}
+		}
+		all = append(all, "/dev/nvidia"+minor)
+	}
+	for _, name := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"} {
+		if _, err := os.Stat(name); err == nil {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy. That is
+// found out once, by making one.
+func CheckSandbox() error { return checkSandbox() }
+
+var checkSandbox = sync.OnceValue(func() error {
+	var s sandboxed
+	tried := make(chan error, 1)
+	onThread(func() {
+		spec := first.Spec{Trial: true, Loopback: true, Empty: private, Binds: []first.Bind{{To: "/tmp", Writable: true}}}
+		tried <- s.launch(Command{}, spec, nil)
+	})
+	err := <-tried
+	if err == nil {
+		s.control.Close()
+		_ = s.cmd.Wait() // it has nothing to do
+	}
+	return err
+})
+
+// refused is the error for namespaces that this machine does not make.
+func refused(step string, err error) error {
+	e := &Unsupported{What: fmt.Sprintf("a sandbox: this machine does not let benchgraph %s: %v", step, err)}
+	setting := func(name string) string { // empty: there is none
+		text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+		return strings.TrimSpace(string(text))
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSYS):
+		e.Remedy = "it needs Linux 5.12 or newer"
+	case setting("user.max_user_namespaces") == "0":
+		e.Remedy = "sysctl user.max_user_namespaces=15000"
+	case os.Geteuid() != 0 && setting("kernel.unprivileged_userns_clone") == "0":
+		e.Remedy = "sysctl kernel.unprivileged_userns_clone=1"
+	case os.Geteuid() != 0 && setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
+		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS), errors.Is(err, syscall.EAGAIN):
+		e.Remedy = "too many namespaces or processes are there: run fewer at a time, or raise user.max_user_namespaces and ulimit -u"
+	default:
+		e.Remedy = "in a container, start that with --privileged, or give each block an image"
+	}
+	return e
+}

@@ -1,0 +1,161 @@
+package executor_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
+)
+
+// sandboxes runs every command of a suite in a sandbox.
+type sandboxes struct{ *executor.Host }
+
+func (s sandboxes) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
+	cmd.Sandbox = &executor.Sandbox{}
+	return s.Host.Start(ctx, cmd)
+}
+
+// needSandbox skips a test where the machine makes none.
+func needSandbox(t testing.TB) {
+	if err := executor.CheckSandbox(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestSandboxPassesTheSuite(t *testing.T) {
+	needSandbox(t)
+	executortest.Run(t, executortest.Traits{Adds: []string{"HOME"}}, func(t *testing.T) executor.Executor {
+		return sandboxes{executor.NewHost(executor.HostOptions{Owner: t.TempDir()})}
+	})
+}
+
+// inSandbox runs a script, and returns what it printed.
+func inSandbox(t *testing.T, o executor.Sandbox, script string, env ...string) string {
+	t.Helper()
+	needSandbox(t)
+	cmd := executortest.Shell(t, script)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Sandbox = &o
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s, err := executor.Run(t.Context(), executor.NewHost(executor.HostOptions{}), cmd)
+	if err != nil || !s.OK() {
+		t.Fatalf("%+v, %v\n%s", s, err, &out)
+	}
+	return out.String()
+}
+
+func TestASandboxShowsWhatItIsToldAndNothingElse(t *testing.T) {
+	project, input, home := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, name := range []string{filepath.Join(project, "file"), filepath.Join(input, "file"), filepath.Join(home, ".netrc")} {
+		if err := os.WriteFile(name, []byte("of the host\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Shown: []executor.Mount{{Host: input}}}, `
+		cat "$INPUT/file"
+		ls -A "$PROJECT" 2>/dev/null || echo no project
+		ls -A "$HOME" /home /root /run /dev/shm
+		if (echo x >"$INPUT/file") 2>/dev/null; then echo input written; fi
+		for dir in / /etc /usr /var /home /run /dev /proc/sys/kernel /sys; do if (: >$dir/benchgraph-test) 2>/dev/null; then echo wrote into $dir; fi; done
+		echo own >"$HOME/x"; echo own >/tmp/x; echo own >/dev/shm/x; echo own >x
+		set -- /proc/[0-9]*; test $# -eq 2 || echo "sees $# processes"
+		grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' /proc/self/status | tr -d '\t'
+		ls /sys/class/net >/dev/null; cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '`,
+		"PROJECT="+project, "INPUT="+input, "HOME="+home)
+	want := `of the host
+no project
+/dev/shm:
+
+/home:
+
+/root:
+
+/run:
+
+` + home + `:
+CapInh:0000000000000000
+CapPrm:0000000000000000
+CapEff:0000000000000000
+CapBnd:0000000000000000
+CapAmb:0000000000000000
+NoNewPrivs:1
+lo
+`
+	if out != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	for _, dir := range []string{home, input} {
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+			t.Errorf("%s: %v, %v", dir, files, err)
+		}
+	}
+}
+
+func TestASandboxGivesNoPrivilegesBack(t *testing.T) {
+	out := inSandbox(t, executor.Sandbox{}, `
+		mkdir sub
+		mount --bind /usr sub 2>/dev/null && echo mounted
+		mount -t tmpfs none "$PWD" 2>/dev/null && echo mounted a tmpfs
+		unshare -Ur true 2>/dev/null && echo another namespace
+		mount -o remount,rw / 2>/dev/null && echo remounted
+		umount /tmp 2>/dev/null && echo unmounted
+		mknod null c 1 3 2>/dev/null && echo made a device
+		for f in environ fd/3 mem root; do cat /proc/1/$f >/dev/null 2>&1 && echo read $f of the first process; done
+		for sig in HUP INT QUIT ABRT TERM USR1 SEGV STOP KILL; do kill -$sig 1 || :; done
+		sleep 0.02
+		echo alive`)
+	if out != "alive\n" {
+		t.Errorf("got %q", out)
+	}
+}
+
+// A fork bomb that leaves its session and its environment is over when the command is.
+func TestASandboxEndsWhatKeepsForking(t *testing.T) {
+	needSandbox(t)
+	cmd := lasting(t, `(env -i setsid sh -c 'ulimit -u 2000; trap "" TERM; : >ready; while :; do (sleep 0.02 & exit) & wait; done' >/dev/null 2>&1 &)
+		while ! [ -e ready ]; do sleep 0.01; done`)
+	cmd.Sandbox = &executor.Sandbox{}
+	s, err := executor.Run(t.Context(), executor.NewHost(executor.HostOptions{}), cmd)
+	if err != nil || !s.OK() || s.Left == 0 {
+		t.Errorf("%+v, %v, want some that were left", s, err)
+	}
+	if alive(t, cmd.Dir, "life") {
+		t.Error("it forks on")
+	}
+}
+
+func TestServerAndClientOfASandboxShareALoopback(t *testing.T) {
+	needSandbox(t)
+	h := executor.NewHost(executor.HostOptions{})
+	server := executortest.Shell(t, "echo x >/tmp/of-server; exec 3<>/dev/null; : >up; sleep 1000")
+	server.Grace = 1
+	server.Sandbox = &executor.Sandbox{}
+	p, err := h.Start(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	var names [3]string
+	for i, beside := range []executor.Process{p, p, nil} {
+		var out bytes.Buffer
+		cmd := executortest.Shell(t, "readlink /proc/self/ns/net; ls /tmp /proc/[0-9]*/cwd/up >seen 2>&1 || :; grep -e of-server -e cwd/up$ seen || :; exit 7")
+		cmd.Sandbox, cmd.Stdout, cmd.Stderr = &executor.Sandbox{Beside: beside}, &out, &out
+		s, err := executor.Run(t.Context(), h, cmd)
+		if err != nil || s.Code != 7 {
+			t.Fatalf("%+v, %v: %s", s, err, &out)
+		}
+		names[i] = out.String()
+		if strings.Count(names[i], "\n") != 1 {
+			t.Errorf("it sees the server: %s", names[i])
+		}
+	}
+	if names[0] != names[1] || names[0] == names[2] {
+		t.Errorf("networks: %q", names)
+	}
+}
