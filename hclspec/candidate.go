@@ -119,6 +119,9 @@ func (l *loader) candidates() *candidateSet {
 				against = candidate.Rev
 			}
 		}
+		if key := l.addTry(set, c, variants, commits.byName[c.Name]); key != "" {
+			all[key] = set.values[set.byKey[key]]
+		}
 		for i := first; i < len(l.spec.Sources); i++ {
 			if s := &l.spec.Sources[i]; len(s.Protect) > 0 {
 				s.Against = against

@@ -32,6 +32,7 @@ type Options struct {
 	History  History           // answers what expressions ask of the histories of repos; nil: nothing is known of them
 	Strict   bool              // the mistakes of single commits and candidates are errors, too
 	Packs    fs.FS             // the packs of the program, a directory each; nil: none
+	Try      *Try              // one candidate more; nil: those of the files
 }
 
 // Load reads a project. The diagnostics are all that is wrong with it, in the order of the files; the Spec is nil when

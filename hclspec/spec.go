@@ -20,6 +20,8 @@ type Spec struct {
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
 	Reads Reads    // all that the evaluation looked at below Dir
 
+	Try *Try // what is measured against its baseline, or nothing is measured; nil: all that the files declare
+
 	Mistakes  []Mistake  // of single commits and candidates, which are out
 	Revisions []Revision // that expressions named, and whose commits are not known
 

@@ -164,6 +164,12 @@ func (b *builder) addGroup(g *group) {
 			taking = nil
 		}
 	}
+	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m member) bool { return !m.baseline }) {
+		for _, m := range taking {
+			g.absent[m.name] = absence{stats.NotRun, "what was to be held against it is not there"}
+		}
+		taking = nil
+	}
 	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
 	if why := g.nothingToMeasure(); why != "" {
 		for _, m := range taking {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -129,7 +128,7 @@ func (p *Project) treeOf(s *hclspec.Source, patches map[string]git.Patching) pre
 	if s.Patch == "" {
 		return t
 	}
-	text, err := os.ReadFile(filepath.Join(p.Spec.Dir, filepath.FromSlash(s.Patch)))
+	text, err := os.ReadFile(p.Spec.Path(s.Patch))
 	if err != nil {
 		return t // the graph tells
 	}

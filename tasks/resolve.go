@@ -226,6 +226,24 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
+// Resolve asks a repo of a spec for a revision as it is now, whatever the lock pins: a commit of 40 digits.
+func (c Config) Resolve(ctx context.Context, spec *hclspec.Spec, repo hclspec.Address, rev string) (string, error) {
+	p := newProject(c, spec, &hclspec.Lock{})
+	mirror, err := p.mirror(ctx, repo)
+	if err == nil && !c.Offline && !fullRevision.MatchString(rev) {
+		err = mirror.Fetch(ctx, rev) // a branch that the mirror has may have moved
+	}
+	if err != nil {
+		return "", err
+	}
+	found, err := mirror.Resolve(ctx, []string{rev})
+	var unknown *git.UnknownRev
+	if errors.As(err, &unknown) {
+		return "", errors.New(strings.TrimSuffix(unknownText(p.repoOf(repo), unknown), "."))
+	}
+	return found[rev].Commit, err
+}
+
 func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at}
 }

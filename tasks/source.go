@@ -68,7 +68,7 @@ func (p *Project) tree(s *hclspec.Source) (*tree, error) {
 		return t, nil
 	}
 	var err error
-	t.bytes, err = os.ReadFile(filepath.Join(p.Spec.Dir, filepath.FromSlash(s.Patch)))
+	t.bytes, err = os.ReadFile(p.Spec.Path(s.Patch))
 	p.patches[s.Patch] = t.digest()
 	return t, err
 }

@@ -114,8 +114,9 @@ type access struct {
 	allow   []string
 	machine string // another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this one
 	recall  recall
-	derive  func(*hclspec.Spec) (*hclspec.Spec, error) // what is planned in the place of what the files declare; nil: that
-	devices string                                     // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
+	try     func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error) // a candidate that no file declares; nil: none
+	derive  func(*hclspec.Spec) (*hclspec.Spec, error)                           // what is planned in the place of what the files declare; nil: that
+	devices string                                                               // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 }
 
 // recall says whether a command can work with what the last plan remembers instead of evaluating the files.
@@ -175,6 +176,14 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if s.store == nil {
 		if err := s.openState(ctx, o); err != nil {
 			return err
+		}
+	}
+	if o.try != nil {
+		if options.Try, err = o.try(ctx, s, spec); err != nil {
+			return err
+		}
+		if spec, s.files, diags = hclspec.Load(options); diags.HasErrors() {
+			return &diagError{diags, s.files}
 		}
 	}
 	elsewhere, err := s.elsewhere(o.machine, spec, profiles)

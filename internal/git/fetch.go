@@ -47,8 +47,10 @@ var errOffline = errors.New("not in the mirror, and offline")
 
 const fetchAttempts = 4
 
-// Fetch brings the mirror up to date with its location: all branches and tags.
-func (m *Mirror) Fetch(ctx context.Context) error { return m.fetchRefs(ctx, nil, true) }
+// Fetch brings the mirror up to date with its location: all branches and tags, and what the revisions are named after.
+func (m *Mirror) Fetch(ctx context.Context, revs ...string) error {
+	return m.fetchNamed(ctx, revs, true)
+}
 
 // fetchRefs fetches all branches and tags and the extra refspecs. Without again, it does so once in the Mirror's life.
 func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) error {

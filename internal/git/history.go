@@ -191,7 +191,7 @@ func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]str
 	if _, err := m.treesOf(ctx, commits); err != nil {
 		return nil, err
 	}
-	if err := m.fetchNamed(ctx, nil); err != nil && !m.offline { // tags are refs, and a commit can be there without them
+	if err := m.fetchNamed(ctx, nil, false); err != nil && !m.offline { // tags are refs, and a commit can be there without them
 		return nil, err
 	}
 	return m.DescribeHeld(ctx, commits)

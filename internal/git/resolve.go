@@ -55,7 +55,8 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 			wanted = append(wanted, rev)
 		}
 	}
-	steps := []func(context.Context, []string) error{nil, m.fetchNamed, m.fetchHashes}
+	named := func(ctx context.Context, revs []string) error { return m.fetchNamed(ctx, revs, false) }
+	steps := []func(context.Context, []string) error{nil, named, m.fetchHashes}
 	if m.kind != remote {
 		steps = steps[1:] // following its refs costs a few milliseconds, and they move: a bundle may have been written anew
 	}
@@ -114,7 +115,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 }
 
 // fetchNamed fetches what the revisions may be named after: branches, tags, HEAD, and refs that are spelled out.
-func (m *Mirror) fetchNamed(ctx context.Context, revs []string) error {
+func (m *Mirror) fetchNamed(ctx context.Context, revs []string, again bool) error {
 	var extra []string
 	for _, rev := range revs {
 		name := base(rev)
@@ -127,10 +128,10 @@ func (m *Mirror) fetchNamed(ctx context.Context, revs []string) error {
 	}
 	slices.Sort(extra)
 	extra = slices.Compact(extra)
-	err := m.fetchRefs(ctx, extra, false)
+	err := m.fetchRefs(ctx, extra, again)
 	if fe, ok := errors.AsType[*FetchError](err); ok && len(extra) > 0 && strings.Contains(fe.Evidence, "couldn't find remote ref") {
 		// One name that is not there must not keep the rest away; it is told as unknown afterwards.
-		return m.fetchRefs(ctx, nil, false)
+		return m.fetchRefs(ctx, nil, again)
 	}
 	return err
 }

@@ -112,6 +112,15 @@ type Call struct {
 	Stderr io.Writer // gets git's complaints, too, and not the log; nil: the log does
 }
 
+// verb is what git is asked to do: the first word behind its settings.
+func (c Call) verb() string {
+	args := c.Args
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args[0]
+}
+
 // ExitError is git ending with a status that is no answer.
 type ExitError struct {
 	Verb   string
@@ -144,7 +153,7 @@ func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 
 // Stream runs git and hands its output to read as it comes. When read returns early, git is stopped.
 func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error) error {
-	verb := c.Args[0]
+	verb := c.verb()
 	outR, outW := io.Pipe()
 	stderr, also := &tail{}, g.Log
 	if c.Stderr != nil {

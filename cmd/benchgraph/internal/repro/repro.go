@@ -206,7 +206,7 @@ func (s *script) checkout(v *hclspec.Source) error {
 	s.line(`(cd "$%s" && export GIT_INDEX_FILE="$work/index" && git read-tree %s && git checkout-index -a --prefix="$%s/")`,
 		s.places[v.Repo], quote(v.Rev), name)
 	if v.Patch != "" {
-		patch, err := os.ReadFile(filepath.Join(s.Spec.Dir, filepath.FromSlash(v.Patch)))
+		patch, err := os.ReadFile(s.Spec.Path(v.Patch))
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/git"
+)
+
+// attempted is a candidate that no file declares, and the benchmark that measures it.
+type attempted struct {
+	hclspec.Try
+	benchmark string // name
+}
+
+// choose finds the benchmark and the commit, and what is to be measured there.
+func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (t attempted, err error) {
+	base, benchmark, err := s.baselineOf(ctx, o, spec)
+	if err != nil {
+		return t, err
+	}
+	t.Commit, t.benchmark = base.Commit, benchmark
+	repo := hclspec.Address{Kind: "repo", Name: base.Source.Name}
+	config := s.config(ctx, o.access, nil)
+	if o.rev != "" {
+		if t.Rev, err = config.Resolve(ctx, spec, repo, o.rev); err != nil {
+			return t, fmt.Errorf("-rev %s: %w", o.rev, err)
+		}
+		s.note("Trying %s, which is %s, against %s by benchmark.%s.", o.rev, t.Rev[:min(12, len(t.Rev))], base.Key, benchmark)
+		return t, nil
+	}
+	if o.patch != "" {
+		if t.Patch, err = s.patchFile(o.patch, spec); err != nil {
+			return t, err
+		}
+		name := o.patch
+		if name == "-" {
+			name = "standard input"
+		}
+		s.note("Trying %s against %s by benchmark.%s.", name, base.Key, benchmark)
+		return t, nil
+	}
+	rev := base.Rev
+	if !fullRevision(rev) { // nothing pins it yet
+		if rev, err = config.Resolve(ctx, spec, repo, rev); err != nil {
+			return t, fmt.Errorf("the baseline of %s: %w", base.Commit, err)
+		}
+	}
+	t.Patch, err = s.uncommitted(ctx, spec, base, rev, benchmark)
+	return t, err
+}
+
+func fullRevision(rev string) bool {
+	return len(rev) == 40 && strings.Trim(rev, "0123456789abcdef") == ""
+}
+
+// baselineOf finds the baseline that the command line means, and the name of the benchmark that measures it.
+func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (*hclspec.Candidate, string, error) {
+	type pair struct {
+		benchmark string
+		base      *hclspec.Candidate
+	}
+	var all []pair
+	for _, b := range spec.Benchmarks {
+		i := slices.IndexFunc(spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == b.Candidate })
+		if i < 0 || b.Out != nil || spec.Candidates[i].Out != nil {
+			continue
+		}
+		if c := &spec.Candidates[i]; c.Baseline && c.Rev != "" {
+			all = append(all, pair{b.Address.Name, c})
+		}
+	}
+	if len(all) == 0 {
+		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the baseline.",
+			"no benchmark measures a baseline that has code")
+	}
+	narrow := func(flag, given string, of func(pair) string) error {
+		names := func() (list []string) {
+			for _, p := range all {
+				list = append(list, of(p))
+			}
+			slices.Sort(list)
+			return slices.Compact(list)
+		}
+		known := names()
+		if given != "" {
+			all = slices.DeleteFunc(all, func(p pair) bool { return of(p) != given })
+			if len(all) == 0 {
+				return hint("It is one of "+several(known)+".",
+					"-%s %s: there is no such %s with a baseline%s", flag, given, flag, cli.Suggest(given, known))
+			}
+		}
+		return nil
+	}
+	byBenchmark, byCommit := func(p pair) string { return p.benchmark }, func(p pair) string { return p.base.Commit }
+	if err := narrow("benchmark", strings.TrimPrefix(o.benchmark, "benchmark."), byBenchmark); err != nil {
+		return nil, "", err
+	}
+	if err := narrow("commit", o.commit, byCommit); err != nil {
+		return nil, "", err
+	}
+	if len(all) > 1 {
+		if here := s.workTreeTop(ctx, "."); here != "" {
+			far := func(p pair) bool { return s.topOf(ctx, spec, p.base.Source.Name) != here }
+			if near := slices.DeleteFunc(slices.Clone(all), far); len(near) > 0 {
+				all = near
+			}
+		}
+	}
+	for _, one := range []struct {
+		flag string
+		of   func(pair) string
+	}{{"benchmark", byBenchmark}, {"commit", byCommit}} {
+		var names []string
+		for _, p := range all {
+			names = append(names, one.of(p))
+		}
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) > 1 {
+			return nil, "", hint(fmt.Sprintf("Say which one with -%s: %s.", one.flag, several(names)),
+				"the file has %d %ss that a try could be measured by", len(names), one.flag)
+		}
+	}
+	return all[0].base, all[0].benchmark, nil
+}
+
+// several lists the first names of a list.
+func several(names []string) string {
+	if len(names) > 8 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
+	}
+	return strings.Join(names, ", ")
+}
+
+// workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
+func (s *session) workTreeTop(ctx context.Context, dir string) string {
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.chdir, dir)
+	}
+	w, err := git.OpenWorkTree(ctx, s.host, dir, s.gitEnviron())
+	if err != nil {
+		return ""
+	}
+	return w.Top
+}
+
+// topOf is the work tree of a repo on this machine; empty: it has none.
+func (s *session) topOf(ctx context.Context, spec *hclspec.Spec, repo string) string {
+	for _, r := range spec.Repos {
+		if r.Address.Name == repo && r.Path != "" {
+			return s.workTreeTop(ctx, spec.Path(r.Path))
+		}
+	}
+	return ""
+}
+
+// mostPatch is above the size of patches that are applied.
+const mostPatch = 65 << 20
+
+// patchFile is the path of a patch that the command line names, as the spec has it.
+func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
+	const remedy = "PATCH is a file that git diff writes, or - for standard input. -rev REV takes a revision. " +
+		"Without either, the work tree is measured."
+	if name == "-" {
+		text, err := io.ReadAll(io.LimitReader(s.stdin, mostPatch))
+		if err == nil && len(bytes.TrimSpace(text)) == 0 {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return "", hint(remedy, "standard input: %w", err)
+		}
+		return s.keepPatch(text)
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.chdir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+	case !info.Mode().IsRegular():
+		return "", hint(remedy, "patch %s: it is no regular file", name)
+	case info.Size() == 0:
+		return "", hint(remedy, "patch %s: it is empty", name)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if rel, err := filepath.Rel(spec.Dir, real); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), nil
+		}
+	}
+	return path, nil
+}
+
+// keepPatch writes a patch where nodes find it as long as this try runs: no other one can run meanwhile.
+func (s *session) keepPatch(text []byte) (string, error) {
+	path := filepath.Join(s.state, "try.diff")
+	if err := atomicfile.Write(path, text); err != nil {
+		return "", fmt.Errorf("patch: %w", err)
+	}
+	return path, nil
+}
+
+// uncommitted is the path of the patch that makes the baseline into the work tree as it stands.
+func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hclspec.Candidate, rev, benchmark string) (string, error) {
+	const remedy = "Name a patch, or a revision with -rev."
+	dir := s.topOf(ctx, spec, base.Source.Name)
+	if dir == "" {
+		dir = s.workTreeTop(ctx, ".")
+	}
+	if dir == "" {
+		return "", hint(remedy, "repo.%s has no work tree here whose changes could be measured", base.Source.Name)
+	}
+	w, err := git.OpenWorkTree(ctx, s.host, dir, s.gitEnviron())
+	if err != nil {
+		return "", err
+	}
+	has, err := w.Has(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	if !has {
+		return "", hint(remedy, "work tree %s: its repository lacks %s, the revision of %s",
+			w.Top, rev[:12], base.Key)
+	}
+	files, patch, err := w.Changes(ctx, rev, s.ownFiles(spec))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("work tree %s: %w", w.Top, err)
+	case len(files) == 0:
+		return "", hint("Change something, name a patch, or measure what is committed with -rev HEAD.",
+			"work tree %s: nothing is changed since its last commit, %s", w.Top, w.Head[:12])
+	case len(patch) == 0:
+		return "", hint(remedy, "work tree %s: with its changes it is the same as %s, the revision of %s",
+			w.Top, rev[:12], base.Key)
+	}
+	also := ""
+	if w.Head != rev {
+		also = fmt.Sprintf(" Its last commit, %s, is not the revision of the baseline, %s: all that lies between is measured, too.",
+			w.Head[:12], rev[:12])
+	}
+	s.note("Trying the work tree %s with uncommitted changes in %s (%s) against %s by benchmark.%s.%s",
+		w.Top, view.Count(len(files), "file"), several(files), base.Key, benchmark, also)
+	return s.keepPatch(patch)
+}
+
+// ownFiles are the paths of what belongs to the project and not to what is measured.
+func (s *session) ownFiles(spec *hclspec.Spec) []string {
+	own := []string{s.lock, s.state, s.place.store}
+	for _, name := range spec.Files {
+		own = append(own, spec.Path(name))
+	}
+	for _, r := range spec.Reports {
+		own = append(own, spec.Path(r.Dir))
+	}
+	for i, path := range own { // git names the top of a work tree without links
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			own[i] = real
+		}
+	}
+	return own
+}

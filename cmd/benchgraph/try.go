@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+type tryFlags struct {
+	applyFlags
+	json      bool
+	patch     string // path, or - for standard input; empty: none
+	rev       string
+	benchmark string
+	commit    string
+}
+
+func (a *app) try() cli.Command {
+	o := &tryFlags{}
+	return cli.Command{
+		Name: "try", Args: "[PATCH]", Max: 1,
+		Summary: "measures a patch, a revision or the uncommitted changes against the baseline of a benchmark",
+		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a revision as\n" +
+			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of the baseline\n" +
+			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results are stored,\n" +
+			"so that the same try again measures nothing.",
+		Flags: func(fs *flag.FlagSet) {
+			a.jsonFlag(fs, &o.json)
+			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
+			fs.StringVar(&o.benchmark, "benchmark", "", "measure by the benchmark of this `NAME`")
+			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of the commit of this `NAME`")
+			fs.BoolVar(&o.offline, "offline", false, "reach no network")
+			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
+			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+			o.limits(fs)
+			failOnFlag(fs, &o.failOn)
+		},
+		Run: func(ctx context.Context, args []string) error {
+			if len(args) > 0 {
+				o.patch = args[0]
+			}
+			return a.runTry(ctx, o)
+		},
+	}
+}
+
+func (a *app) runTry(ctx context.Context, o *tryFlags) error {
+	if err := o.applyFlags.check(); err != nil {
+		return err
+	}
+	if o.patch != "" && o.rev != "" {
+		return &cli.UsageError{Message: "a patch and -rev are two candidates", Remedy: "try one of them"}
+	}
+	var of attempted
+	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (t *hclspec.Try, err error) {
+		of, err = s.choose(ctx, o, spec)
+		return &of.Try, err
+	}
+	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return spec.OnlyTry(of.benchmark, of.Commit) }
+	o.keepGoing = true
+	o.Targets = cli.List{"compare." + hclspec.Tried}
+	o.show = func(ctx context.Context, s *session, applied *tasks.Applied) error { return s.showTry(ctx, o, applied) }
+	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
+}
+
+// tryDoc is what a try found, as JSON.
+type tryDoc struct {
+	Format    string         `json:"format"`
+	Benchmark string         `json:"benchmark"`
+	Against   string         `json:"against"`
+	Metric    string         `json:"metric"`
+	Outcome   stats.Outcome  `json:"outcome"`
+	Effect    *float64       `json:"effect"` // relative, positive is better; null: not known
+	Low       *float64       `json:"low"`
+	High      *float64       `json:"high"`
+	Speedup   *float64       `json:"speedup"` // 1 + effect
+	Value     *float64       `json:"value"`   // of the candidate, in unit
+	Base      *float64       `json:"against_value"`
+	Unit      string         `json:"unit"`
+	Blocks    int            `json:"blocks"`
+	Reason    string         `json:"reason"` // why there is no verdict
+	Caveats   []stats.Caveat `json:"caveats"`
+	Logs      []tryLog       `json:"logs"`
+}
+
+// tryLog is the complete output of the last attempt at a node of a try.
+type tryLog struct {
+	Address string `json:"address"`
+	Log     string `json:"log"`
+}
+
+func (s *session) showTry(ctx context.Context, o *tryFlags, applied *tasks.Applied) error {
+	rows, err := s.verdicts(ctx, applied.Plan)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Benchmark == "" || !r.Primary })
+	if len(rows) != 1 {
+		return fmt.Errorf("a try has one row, and here are %d", len(rows))
+	}
+	row := rows[0]
+	_, blocked := s.waitingDeclared(applied.Plan)
+	d := tryDoc{
+		Format: view.Format, Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Tried), Against: row.Against,
+		Metric: row.Metric, Outcome: row.Outcome, Unit: row.Unit, Blocks: row.Blocks, Reason: row.Reason,
+		Caveats: present(row.Caveats), Logs: s.logsOf(applied),
+	}
+	if row.Blocks > 0 {
+		d.Value, d.Base = &row.Value, &row.AgainstValue
+	}
+	if row.Blocks > 0 && !row.NoRatio {
+		speedup := 1 + row.Effect
+		d.Effect, d.Speedup = &row.Effect, &speedup
+	}
+	if row.Blocks > 1 && !row.NoRatio {
+		d.Low, d.High = &row.Low, &row.High
+	}
+	if o.json {
+		err = view.JSON(s.stdout, d)
+	} else {
+		s.tryText(&d, &row, applied)
+	}
+	if err == nil {
+		err = o.failOn.check(rows)
+	}
+	if err == nil {
+		err = hindrance(blocked)
+	}
+	if _, gated := err.(*gateError); !gated && applied.Result.Failed > 0 {
+		err = &failedError{applied.Result.Failed}
+	}
+	return err
+}
+
+// tryText writes what is to be known beside the verdict, and then the verdict as one line.
+func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *tasks.Applied) {
+	for _, f := range applied.Result.Failures[:min(len(applied.Result.Failures), 5)] {
+		if i := slices.IndexFunc(d.Logs, func(l tryLog) bool { return l.Address == f.Address }); i >= 0 {
+			s.note("%s: %s", f.Address, d.Logs[i].Log)
+		}
+	}
+	for _, c := range d.Caveats {
+		fmt.Fprintf(s.stdout, "%s\n", view.Clean(c.Text))
+	}
+	line := s.style(s.stdout).Bold(string(d.Outcome))
+	if d.Effect != nil {
+		line += fmt.Sprintf(" ×%.4g (%s", *d.Speedup, percentText(*d.Effect))
+		if d.Low != nil {
+			low := strings.TrimSuffix(percentText(*d.Low), " %")
+			line += fmt.Sprintf(", %g %% %s to %s", 100*row.Confidence, low, percentText(*d.High))
+		}
+		line += ")"
+	}
+	if d.Blocks > 0 {
+		line += fmt.Sprintf(", %s; %s %.5g → %.5g %s",
+			view.Count(d.Blocks, "block"), view.Clean(d.Metric), *d.Base, *d.Value, view.Clean(d.Unit))
+	}
+	if d.Reason != "" && !d.Outcome.Judged() {
+		line += ": " + view.Clean(d.Reason)
+	}
+	fmt.Fprintln(s.stdout, strings.TrimSpace(line))
+}
+
+// percentText is a relative difference for people, with its sign.
+func percentText(x float64) string {
+	if x > -0.1 && x < 0.1 {
+		return fmt.Sprintf("%+.2f %%", 100*x)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*x)
+}
+
+// logsOf are the logs that are on this machine of what a try ran, now or before.
+func (s *session) logsOf(applied *tasks.Applied) []tryLog {
+	logs := []tryLog{}
+	for i := range applied.Plan.Steps {
+		step := &applied.Plan.Steps[i]
+		switch step.Node.Kind {
+		case "benchmark", "compare", "repo":
+			continue
+		}
+		if all := s.attempts(step); len(all) > 0 && fileExists(all[len(all)-1].log) {
+			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].log})
+		}
+	}
+	return logs
+}
