@@ -21,6 +21,7 @@ type tryFlags struct {
 	rev       string
 	benchmark string
 	commit    string
+	bench     benchFlags
 }
 
 func (a *app) try() cli.Command {
@@ -31,12 +32,15 @@ func (a *app) try() cli.Command {
 		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a revision as\n" +
 			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of the baseline\n" +
 			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results are stored,\n" +
-			"so that the same try again measures nothing.",
+			"so that the same try again measures nothing.\n\n" +
+			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last commit, or of\n" +
+			"-base REV, and in that of the candidate. The format of its output is detected as parse does.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
 			fs.StringVar(&o.benchmark, "benchmark", "", "measure by the benchmark of this `NAME`")
 			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of the commit of this `NAME`")
+			o.bench.flags(fs)
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
 			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
@@ -59,6 +63,17 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	if o.patch != "" && o.rev != "" {
 		return &cli.UsageError{Message: "a patch and -rev are two candidates", Remedy: "try one of them"}
 	}
+	if err := o.checkBench(a); err != nil {
+		return err
+	}
+	if o.bench.command != "" {
+		if err := a.draftTry(ctx, &o.bench); err != nil {
+			return err
+		}
+	} else if p, err := a.place(); err == nil && p.absent() && a.file == "" {
+		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where the file is with "+
+			"-chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
+	}
 	var of attempted
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (t *hclspec.Try, err error) {
 		of, err = s.choose(ctx, o, spec)
@@ -66,6 +81,11 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	}
 	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return spec.OnlyTry(of.benchmark, of.Commit) }
 	o.keepGoing = true
+	if o.bench.metric == undecided {
+		if err := a.pilot(ctx, o); err != nil {
+			return err
+		}
+	}
 	o.Targets = cli.List{"compare." + hclspec.Tried}
 	o.show = func(ctx context.Context, s *session, applied *tasks.Applied) error { return s.showTry(ctx, o, applied) }
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)

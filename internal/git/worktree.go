@@ -96,13 +96,11 @@ func (w *WorkTree) Changes(
 		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
 		return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
 	}
-	add := []string{"add", "--all", "--", ":(top)"}
-	for _, path := range except {
-		if rel, err := filepath.Rel(w.Top, path); err == nil && filepath.IsLocal(rel) && rel != "." {
-			add = append(add, ":(top,exclude,literal)"+filepath.ToSlash(rel))
-		}
+	left, err := w.tracked(ctx, except)
+	if err != nil {
+		return nil, nil, err
 	}
-	if _, err := run(add...); err != nil {
+	if _, err := run(append([]string{"add", "--all", "--", ":(top)"}, left...)...); err != nil {
 		return nil, nil, err
 	}
 	names, err := run("diff", "--cached", "--name-only", "-z", "--no-renames", w.Head)
@@ -119,6 +117,29 @@ func (w *WorkTree) Changes(
 	return files, []byte(text), err
 }
 
+// tracked are pathspecs that leave out those of the paths that git does not ignore anyway: it refuses to be told of the others.
+func (w *WorkTree) tracked(ctx context.Context, paths []string) (specs []string, err error) {
+	var names []string
+	for _, path := range paths {
+		if rel, err := filepath.Rel(w.Top, path); err == nil && filepath.IsLocal(rel) && rel != "." {
+			names = append(names, filepath.ToSlash(rel))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	out, err := w.git.Output(ctx, command.Call{
+		Args: []string{"check-ignore", "-z", "--stdin"}, Stdin: strings.Join(names, "\x00") + "\x00", OK: []int{1},
+	})
+	ignored := strings.Split(out, "\x00")
+	for _, name := range names {
+		if !slices.Contains(ignored, name) {
+			specs = append(specs, ":(top,exclude,literal)"+name)
+		}
+	}
+	return specs, err
+}
+
 // beside is the environment in which git writes an index and objects into scratch, and reads those of the repository.
 func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error) {
 	out, err := w.git.Output(ctx, command.Call{
@@ -129,9 +150,14 @@ func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error)
 	}
 	index, objects, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	own := filepath.Join(scratch, "index")
-	// What the index knows of files spares git reading them. Without one, it reads them all.
-	if have, err := os.ReadFile(index); err == nil {
+	// What the index knows of files spares git reading them. Without one, it reads them all. Git doubts what it knows of files
+	// that are as young as the index, so the copy has its age.
+	info, statErr := os.Stat(index)
+	if have, err := os.ReadFile(index); err == nil && statErr == nil {
 		if err := os.WriteFile(own, have, 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.Chtimes(own, info.ModTime(), info.ModTime()); err != nil {
 			return nil, err
 		}
 	}

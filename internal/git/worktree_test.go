@@ -29,7 +29,7 @@ func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	if err != nil || w.Head != head {
 		t.Fatalf("%+v, %v", w, err)
 	}
-	files, patch, err := w.Changes(t.Context(), base, []string{filepath.Join(w.Top, "sub", "own.hcl"), "/elsewhere"})
+	files, patch, err := w.Changes(t.Context(), base, []string{filepath.Join(w.Top, "sub", "own.hcl"), filepath.Join(w.Top, "skip.o"), "/elsewhere"})
 	if err != nil || !slices.Equal(files, []string{"a.txt", "gone.txt", "new ü.bin"}) {
 		t.Fatalf("%q, %v", files, err)
 	}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// benchFlags say how a try measures that has no file.
+type benchFlags struct {
+	command string
+	base    string
+	metric  string
+	match   string
+	better  string
+	protect cli.List
+}
+
+func (o *benchFlags) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.command, "bench", "", "without a file: measure by `COMMAND`, run by sh where benchgraph is started")
+	fs.StringVar(&o.base, "base", "HEAD", "with -bench: the baseline is the revision `REV`")
+	fs.StringVar(&o.metric, "metric", "", "with -bench: the metric `NAME` decides; needed where the output has several")
+	fs.StringVar(&o.match, "match", "", "with -bench: the metric is the first group of `REGEXP`")
+	fs.StringVar(&o.better, "better", "", "with -match: `higher` or lower")
+	fs.Var(&o.protect, "protect", "with -bench: files of this `GLOB` measure, and are those of the baseline; may be repeated")
+}
+
+// check refuses what does not fit together.
+func (o *tryFlags) checkBench(a *app) error {
+	if o.bench.command == "" {
+		if o.bench.base != "HEAD" || o.bench.metric+o.bench.match+o.bench.better != "" || len(o.bench.protect) > 0 {
+			return &cli.UsageError{
+				Message: "-base, -metric, -match, -better and -protect go with -bench",
+				Remedy:  "a file says all that itself",
+			}
+		}
+		return nil
+	}
+	if a.file != "" || o.benchmark != "" || o.commit != "" {
+		return &cli.UsageError{
+			Message: "-bench measures without a file, and -f, -benchmark and -commit are about one", Remedy: "leave out either",
+		}
+	}
+	if o.bench.match != "" && o.bench.better == "" || o.bench.better != "" && o.bench.match == "" {
+		return &cli.UsageError{Message: "-match and -better go together", Remedy: "write -better=higher or -better=lower"}
+	}
+	return nil
+}
+
+// draftTry writes the file of a try that has none, beside the state, and makes it the project of this call.
+func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
+	here, err := filepath.Abs(a.chdir)
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return err
+	}
+	host := executor.NewHost(executor.HostOptions{Owner: here})
+	defer host.Close()
+	env := (&session{app: a}).gitEnviron()
+	w, err := git.OpenWorkTree(ctx, host, here, env)
+	if errors.Is(err, git.ErrNoWorkTree) {
+		return hint("Start it there, or say where with -chdir=DIR.", "try -bench measures a repository: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	base, err := w.Resolve(ctx, o.base)
+	if err != nil {
+		return hint("Write a commit, branch or tag of this repository.", "-base %s: %w", o.base, err)
+	}
+	below, err := filepath.Rel(w.Top, here)
+	if err != nil {
+		return err
+	}
+	bench := draft.Known(o.command)
+	if o.metric != "" {
+		bench.Metric = o.metric
+	}
+	if len(o.protect) > 0 {
+		bench.Protect = o.protect
+	}
+	if bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), "."); bench.Metric == "" {
+		bench.Metric = undecided
+	}
+	if bench.Match, bench.Better = o.match, o.better; o.match != "" && o.metric == "" {
+		bench.Metric = "result"
+	}
+	o.metric = bench.Metric
+	p := draft.Project{
+		Head: []string{"Written by benchgraph try -bench, anew each time."}, Repo: w.Top,
+		Commits: []draft.Commit{{Name: base[:12], Rev: base}}, Bench: bench,
+	}
+	state := a.env["BENCHGRAPH_STATE_DIR"]
+	if state == "" {
+		state = filepath.Join(w.Top, ".benchgraph")
+	}
+	if state, err = filepath.Abs(state); err != nil {
+		return err
+	}
+	if err := (place{state: state}).prepare(); err != nil {
+		return err
+	}
+	a.file = filepath.Join(state, "try", hclspec.RootFiles[0])
+	if err := os.MkdirAll(filepath.Dir(a.file), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(a.file, p.HCL())
+}
+
+// undecided stands for a metric that the output of the baseline is to tell.
+const undecided = "undecided"
+
+// preferred are the metrics that decide where an output has several, the first of them that is there.
+var preferred = []string{
+	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
+}
+
+// pilot measures one block and finds in the output of its baseline the metric that is to decide. Where there is no output to
+// be read, the try itself tells why.
+func (a *app) pilot(ctx context.Context, o *tryFlags) error {
+	first := *o
+	first.Targets = cli.List{`trial.*["*#1"]`}
+	first.show = func(ctx context.Context, s *session, applied *tasks.Applied) (err error) {
+		o.bench.metric, err = s.metricOf(ctx, applied)
+		return err
+	}
+	if err := a.applyLocked(ctx, &first.applyFlags, nil, nil); err != nil {
+		return err
+	}
+	a.file = ""
+	return a.draftTry(ctx, &o.bench)
+}
+
+// metricOf is the metric in the output of the first block's baseline.
+func (s *session) metricOf(ctx context.Context, applied *tasks.Applied) (string, error) {
+	for i := range applied.Plan.Steps {
+		step := &applied.Plan.Steps[i]
+		if step.Node.Kind != "trial" {
+			continue
+		}
+		end, err := applied.Plan.End(ctx, s.store, step)
+		if err != nil || end.Entry.Dir == "" {
+			return undecided, err
+		}
+		rec, err := sample.ReadRecord(end.Entry)
+		if err != nil {
+			return "", err
+		}
+		for name, m := range rec.Members {
+			c := slices.IndexFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == m.Candidate })
+			if c < 0 || !s.project.Spec.Candidates[c].Baseline || m.Failure != nil || m.Skipped != "" {
+				continue
+			}
+			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{}, filepath.Join(end.Entry.Dir, name))
+			if err != nil || read.Failure != nil {
+				return undecided, err
+			}
+			return deciding(read.Samples)
+		}
+	}
+	return undecided, nil
+}
+
+// deciding is the metric of an output that decides: a preferred one, or the only one of which it is known what is better.
+func deciding(samples []metrics.Sample) (string, error) {
+	var names []string
+	for _, s := range samples {
+		if _, known := metrics.Better(s.Metric, s.Unit); known {
+			names = append(names, s.Metric)
+		}
+	}
+	for _, name := range preferred {
+		if slices.Contains(names, name) {
+			return name, nil
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) == 0:
+		return "", hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
+			"no number in the output of the command says what it is: %d were found", len(samples))
+	}
+	return "", hint("Say which one decides with -metric: "+several(names)+".", "the output of the command has %d metrics", len(names))
+}
