@@ -169,3 +169,37 @@ func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error)
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(objects),
 	}, nil
 }
+
+// Titled is a commit and the first line of its message.
+type Titled struct{ Commit, Title string }
+
+// Range are the commits of a range such as v1.0..HEAD, the oldest first: those that have one parent, at most as many as most,
+// and whether there are more.
+func (w *WorkTree) Range(ctx context.Context, spelling string, most int) (list []Titled, more bool, err error) {
+	from, to, ok := strings.Cut(spelling, "..")
+	if !ok || strings.HasPrefix(to, ".") {
+		return nil, false, fmt.Errorf("%q is no range: write A..B", spelling)
+	}
+	for _, rev := range []*string{&from, &to} {
+		if *rev == "" {
+			*rev = "HEAD"
+		}
+		if *rev, err = w.Resolve(ctx, *rev); err != nil {
+			return nil, false, err
+		}
+	}
+	out, err := w.git.Output(ctx, command.Call{Args: []string{
+		"log", "-z", "--format=%H %s", "--no-show-signature", "--min-parents=1", "--max-parents=1",
+		fmt.Sprintf("--max-count=%d", most+1), from + ".." + to,
+	}})
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if commit, title, ok := strings.Cut(line, " "); ok && fullHash.MatchString(commit) {
+			list = append(list, Titled{commit, strings.ToValidUTF8(title, "�")})
+		}
+	}
+	if len(list) > most {
+		list, more = list[:most], true
+	}
+	slices.Reverse(list)
+	return list, more, err
+}

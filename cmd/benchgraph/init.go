@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/dataset"
+	"github.com/benchgraph/benchgraph/internal/git"
+)
+
+type initFlags struct {
+	repo   string
+	span   string
+	bench  string
+	metric string
+}
+
+func (a *app) initialise() cli.Command {
+	o := &initFlags{}
+	return cli.Command{
+		Name: "init", Args: "[DATASET]", Max: 1,
+		Summary: "writes a commented benchmarks.hcl, from commits of a repository or from a table",
+		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each measured against its\n" +
+			"parent. DATASET is a table of commits as import reads it. The benchmark command is found by go.mod, Cargo.toml or\n" +
+			"pyproject.toml; -bench says another one. A file that is there is never replaced.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&o.repo, "repo", ".", "measure the repository at `PATH`, or at a URL where there is a DATASET")
+			fs.StringVar(&o.span, "range", "", "measure the commits of a range `A..B`")
+			fs.StringVar(&o.bench, "bench", "", "measure by `COMMAND`, run by sh at the top of the tree")
+			fs.StringVar(&o.metric, "metric", "", "the metric `NAME` decides")
+		},
+		Run: func(ctx context.Context, args []string) error { return a.runInit(ctx, o, args) },
+	}
+}
+
+func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
+	place, err := a.place()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(place.dir, hclspec.RootFiles[0])
+	if place.file != "" {
+		path = filepath.Join(place.dir, place.file)
+	}
+	for _, there := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
+		if fileExists(there) {
+			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.", "init: %s is there already", there)
+		}
+	}
+	p := draft.Project{Repo: o.repo, After: true, Head: []string{
+		"Which of these commits made the program faster, and by how much?",
+		"",
+		"benchgraph plan says what is to be done, benchgraph apply does it, and docs/language.md explains every block.",
+	}}
+	host := executor.NewHost(executor.HostOptions{Owner: place.dir})
+	defer host.Close()
+	tree, err := a.repository(ctx, host, o, place, &p, len(args) > 0)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if o.span != "" {
+			return &cli.UsageError{Message: "a table names its commits itself", Remedy: "leave out -range, or the table"}
+		}
+		err = a.fromTable(&p, args[0])
+	} else {
+		err = fromRange(ctx, &p, tree, o.span)
+	}
+	if err != nil {
+		return err
+	}
+	if p.Bench, err = o.command(tree); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, p.HCL()); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	a.note("Written: %s. Look at the command of the benchmark, then: benchgraph plan", path)
+	return nil
+}
+
+// repository finds the repository on this machine; nil: it is somewhere else.
+func (a *app) repository(
+	ctx context.Context, host *executor.Host, o *initFlags, at place, p *draft.Project, elsewhere bool,
+) (*git.WorkTree, error) {
+	if elsewhere && strings.Contains(o.repo, "://") {
+		return nil, nil
+	}
+	dir := o.repo
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.chdir, dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	w, err := git.OpenWorkTree(ctx, host, dir, (&session{app: a}).gitEnviron())
+	if errors.Is(err, git.ErrNoWorkTree) {
+		return nil, hint("Clone it, and say where with -repo=PATH.", "init: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("init: -repo %s: %w", o.repo, err)
+	}
+	p.Repo = w.Top
+	if rel, err := filepath.Rel(at.dir, w.Top); err == nil && !strings.HasPrefix(rel, "../../..") {
+		p.Repo = filepath.ToSlash(rel)
+	}
+	return w, nil
+}
+
+// mostCommits is how many commits of a range one file takes: each is built and measured twice.
+const mostCommits = 100
+
+// fromRange takes the commits of a range.
+func fromRange(ctx context.Context, p *draft.Project, w *git.WorkTree, span string) error {
+	if span == "" {
+		span = "HEAD^..HEAD"
+	}
+	list, more, err := w.Range(ctx, span, mostCommits)
+	const remedy = "Write -range A..B, with revisions of the repository, the older one first."
+	switch {
+	case err != nil:
+		return hint(remedy, "init: -range %s: %w", span, err)
+	case len(list) == 0:
+		return hint(remedy, "init: -range %s holds no commit with one parent", span)
+	case more:
+		return hint("Narrow the range, or list the commits in a table.", "init: -range %s holds more than %d commits", span, mostCommits)
+	}
+	digits := 8
+	for n := 8; n < 40; n++ {
+		seen := map[string]bool{}
+		for _, c := range list {
+			seen[c.Commit[:n]] = true
+		}
+		if digits = n; len(seen) == len(list) {
+			break
+		}
+	}
+	for _, c := range list {
+		p.Commits = append(p.Commits, draft.Commit{Name: c.Commit[:digits], Rev: c.Commit, Title: view.Clean(c.Title)})
+	}
+	return nil
+}
+
+// fromTable takes the commits of a table.
+func (a *app) fromTable(p *draft.Project, name string) error {
+	rows, problems, err := a.readTables([]string{name}, "")
+	if err != nil {
+		return err
+	}
+	commits, more, err := dataset.Commits(rows, dataset.Options{})
+	if err != nil {
+		return hint("benchgraph import -map rev=COLUMN says which column has the commits; include what it writes.", "init: %w", err)
+	}
+	lost := a.tellProblems(append(problems, more...))
+	for i := range commits {
+		if commits[i].Repo != "" {
+			return hint("Write the commits with benchgraph import, and a repo block for each.",
+				"init: the table has commits of several repositories")
+		}
+	}
+	var text bytes.Buffer
+	if err := dataset.Write(&text, importComment([]string{name}, commits, lost), commits, nil); err != nil {
+		return err
+	}
+	p.Blocks = text.String() + "\n"
+	return nil
+}
+
+// command is what measures: what the flags say, or what the repository shows.
+func (o *initFlags) command(w *git.WorkTree) (b draft.Bench, err error) {
+	found := o.bench != ""
+	if found {
+		b = draft.Known(o.bench)
+	} else if w != nil {
+		b, found = draft.Toolchain(func(name string) bool { return fileExists(filepath.Join(w.Top, name)) })
+	}
+	if !found {
+		return b, hint("Say it with -bench, as in -bench 'make bench'.",
+			"init: nothing tells which command measures: there is no go.mod, Cargo.toml or pyproject.toml")
+	}
+	if o.metric != "" {
+		b.Metric = o.metric
+	}
+	if b.Metric == "" {
+		return b, hint("Name the number that decides with -metric; benchgraph parse FILE lists those of an output.",
+			"init: nothing tells which metric of -bench decides")
+	}
+	return b, nil
+}
