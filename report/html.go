@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -44,6 +43,7 @@ type page struct {
 	Hardware []string
 	Method   string
 	Cost     string
+	Live     *livePart // nil: the page is a file
 }
 
 // outcomeCount is one outcome in the ledger.
@@ -93,6 +93,7 @@ type matrixCell struct {
 	Outcome stats.Outcome
 	Text    string
 	RowID   string
+	Blocks  int // that were measured so far, of a candidate without figures on a live page
 }
 
 // pageCommit is all that is known of one commit.
@@ -101,6 +102,7 @@ type pageCommit struct {
 	Rows            []pageRow
 	Samples         []samplePlot
 	Failures        []Failure
+	Logs            []pageLog // of a live page
 }
 
 // renderHTML writes report.html: one file that needs no other and asks for none.
@@ -109,24 +111,32 @@ func renderHTML(p *prepared) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took}).Parse(pageTemplate)
+	view := newPage(p)
+	view.JSON = template.JS(strings.ReplaceAll(string(document["report.json"]), "<", `\u003c`))
+	text, err := execute(view)
 	if err != nil {
 		return nil, err
 	}
-	view := newPage(p)
-	view.JSON = template.JS(strings.ReplaceAll(string(document["report.json"]), "<", `\u003c`))
+	return map[string][]byte{"report.html": []byte(text)}, nil
+}
+
+func execute(view *page) (string, error) {
+	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": attemptOf, "dots": dots}).Parse(pageTemplate)
+	if err != nil {
+		return "", err
+	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, view); err != nil {
-		return nil, fmt.Errorf("html: %w", err)
+		return "", fmt.Errorf("html: %w", err)
 	}
-	return map[string][]byte{"report.html": []byte(printable.Lines(out.String()))}, nil
+	return printable.Lines(out.String()), nil
 }
 
 func newPage(p *prepared) *page {
 	script := strings.TrimSpace(pageScript)
 	style := strings.TrimSpace(pageStyle)
 	view := &page{
-		Title: cmp.Or(p.Title, "Benchmark report"), Snapshot: p.Snapshot, Style: template.CSS(style), Script: template.JS(script),
+		Title: titleOf(&p.Document), Snapshot: p.Snapshot, Style: template.CSS(style), Script: template.JS(script),
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", digest(style), digest(script)),
 		Answer: "Nothing was declared to be compared.",
 		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Hardware,
@@ -304,7 +314,7 @@ func newMatrix(p *prepared, ids map[int]string) matrix {
 		if c.Outcome.Judged() && c.Blocks >= 1 {
 			text = c.EffectText()
 		}
-		cells[k] = matrixCell{c.Outcome, text, ids[i]}
+		cells[k] = matrixCell{Outcome: c.Outcome, Text: text, RowID: ids[i]}
 	}
 	slices.Sort(m.Variants)
 	for _, name := range names {

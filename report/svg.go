@@ -53,7 +53,8 @@ func ledgerBar(counts []outcomeCount, universe int) template.HTML {
 		}
 		x += part
 	}
-	return s.end()
+	// On a narrow screen the bar is as high as a finger, and its parts keep their shares.
+	return template.HTML(strings.Replace(string(s.end()), "<svg ", `<svg preserveAspectRatio="none" `, 1))
 }
 
 // forest draws effects with their intervals, the largest first, over the margin as a band. Effects are drawn as logarithms,

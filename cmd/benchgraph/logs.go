@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 )
@@ -55,7 +55,7 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	if err != nil {
 		return err
 	}
-	attempts := s.attempts(st)
+	attempts := s.attempts(st, s.running())
 	switch {
 	case len(attempts) == 0:
 		return hint("Its state: benchgraph explain "+text, "%s has not been run here", st.Node.Address)
@@ -81,22 +81,22 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 }
 
 // attempts lists the attempts at a node, the one that made its result first if this machine's journal lacks it.
-func (s *session) attempts(st *engine.Step) []loggedAttempt {
+func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttempt {
 	var list []loggedAttempt
 	for _, t := range s.journal.Attempts(st.Node.Address) {
 		how := "succeeded in " + view.Duration(t.Duration)
 		if t.Failure != nil {
 			how = "failed: " + t.Failure.Message
 		}
-		list = append(list, loggedAttempt{t.Start, filepath.Join(s.logDir(), t.ID+".log"), how, false})
+		list = append(list, loggedAttempt{t.Start, s.logOf(t.ID), how, false})
 	}
-	for _, n := range s.running() {
+	for _, n := range running {
 		if n.Address == st.Node.Address {
 			list = append(list, loggedAttempt{n.Since, n.Log, "running", true})
 		}
 	}
 	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
-		list = append(list, loggedAttempt{meta.Created, filepath.Join(s.logDir(), meta.Log+".log"), "made by " + meta.Address, false})
+		list = append(list, loggedAttempt{meta.Created, s.logOf(meta.Log), "made by " + meta.Address, false})
 	}
 	return list
 }
@@ -115,7 +115,7 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
 		// Whether it runs is asked first: what is written before it ends is then read below.
-		alive := follow && slices.ContainsFunc(s.running(), func(n runningNode) bool { return n.Log == t.log })
+		alive := follow && slices.ContainsFunc(s.running(), func(n runlog.Node) bool { return n.Log == t.log })
 		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}
@@ -139,3 +139,6 @@ func (s *session) pointToTrials(st *engine.Step) {
 		s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
 	}
 }
+
+// name is what a log's file is named after.
+func (t *loggedAttempt) name() string { return runlog.AttemptOf(t.log) }

@@ -2,15 +2,14 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/applylock"
@@ -37,19 +36,13 @@ func (p place) newRun(now time.Time) string {
 }
 
 // lastRun is the name of the last apply; empty: there was none.
-func (p place) lastRun() string {
-	files, err := filepath.Glob(filepath.Join(p.runDir(), "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		return ""
-	}
-	return strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl")
-}
+func (p place) lastRun() string { return runlog.Newest(p.runDir()) }
 
 func (p place) createRunLog(run string) (*runLog, error) {
 	if err := os.MkdirAll(p.runDir(), 0o755); err != nil {
 		return nil, fmt.Errorf("run log: %w", err)
 	}
-	f, err := os.Create(filepath.Join(p.runDir(), run+".jsonl"))
+	f, err := os.Create(runlog.Path(p.runDir(), run))
 	if err != nil {
 		return nil, fmt.Errorf("run log: %w", err)
 	}
@@ -73,21 +66,12 @@ func (l *runLog) Event(e engine.Event) {
 // Close closes the file.
 func (l *runLog) Close() { l.file.Close() }
 
-// runningNode is a node that runs in another process.
-type runningNode struct {
-	Address string
-	Phase   string
-	Attempt int
-	Since   time.Time
-	Log     string
-}
-
 // running lists what the apply that holds the lock is running now, in the order of its starts.
-func (p place) running() []runningNode {
+func (p place) running() []runlog.Node {
 	if _, held := applylock.Holder(p.applyLock()); !held {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(p.runDir(), p.lastRun()+".jsonl"))
+	f, err := os.Open(runlog.Path(p.runDir(), p.lastRun()))
 	if err != nil {
 		return nil
 	}
@@ -96,35 +80,12 @@ func (p place) running() []runningNode {
 }
 
 // runningIn lists the nodes that a run log says have started and not ended.
-func runningIn(log io.Reader) []runningNode {
-	var nodes []runningNode
-	at := func(address string) int {
-		return slices.IndexFunc(nodes, func(n runningNode) bool { return n.Address == address })
-	}
+func runningIn(log io.Reader) []runlog.Node {
+	var run runlog.Run
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		var e struct {
-			Type, Address, Phase, Log string
-			Attempt                   int
-			Time                      time.Time
-		}
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			continue
-		}
-		i := at(e.Address)
-		switch engine.EventType(e.Type) {
-		case engine.NodeStart:
-			nodes = append(nodes, runningNode{e.Address, "", e.Attempt, e.Time, e.Log})
-		case engine.NodeProgress:
-			if i >= 0 {
-				nodes[i].Phase = e.Phase
-			}
-		case engine.NodeDone, engine.NodeFailed:
-			if i >= 0 {
-				nodes = slices.Delete(nodes, i, i+1)
-			}
-		}
+		run.Take(lines.Bytes())
 	}
-	return nodes
+	return run.Running
 }

@@ -117,6 +117,7 @@ type access struct {
 	try     func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error) // a candidate that no file declares; nil: none
 	derive  func(*hclspec.Spec) (*hclspec.Spec, error)                           // what is planned in the place of what the files declare; nil: that
 	devices string                                                               // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
+	stat    *cache.StatCache                                                     // outlives the session, which must not save it; nil: the state's own
 }
 
 // recall says whether a command can work with what the last plan remembers instead of evaluating the files.
@@ -280,7 +281,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if s.journal, err = cache.OpenJournal(filepath.Join(s.state, "journal")); err != nil {
 		return err
 	}
-	s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
+	if s.stat = o.stat; s.stat == nil {
+		s.stat = cache.OpenStatCache(filepath.Join(s.state, "stat"))
+	}
 	if s.imageDisk, err = s.ownImageDisk(); err != nil {
 		return err
 	}

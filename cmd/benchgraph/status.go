@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/applylock"
@@ -81,7 +82,7 @@ type commitStatus struct {
 
 type nodeStatus struct {
 	Address string `json:"address"`
-	State   string `json:"state"` // running, waiting, done, failed, blocked or skipped
+	State   string `json:"state"` // one of nodeStates
 	Class   string `json:"class,omitempty"`
 	Reason  string `json:"reason"`
 
@@ -89,6 +90,11 @@ type nodeStatus struct {
 	Evidence string `json:"evidence,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 	Log      string `json:"log,omitempty"`
+}
+
+// nodeStates are how nodes can stand, in the order in which they are counted out.
+func nodeStates() []string {
+	return []string{"done", "running", "waiting", "failed", "blocked", "skipped"}
 }
 
 func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
@@ -105,7 +111,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p), Run: s.lastRun()}
+	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, s.running()), Run: s.lastRun()}
 	ledger := stats.Ledger{}
 	for _, f := range found {
 		ledger.Universe += f.Universe
@@ -136,9 +142,9 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 }
 
 // states says how each node of a plan stands, with what another process runs now.
-func (s *session) states(p *engine.Plan) []nodeStatus {
-	running := map[string]runningNode{}
-	for _, n := range s.running() {
+func (s *session) states(p *engine.Plan, now []runlog.Node) []nodeStatus {
+	running := map[string]runlog.Node{}
+	for _, n := range now {
 		running[n.Address] = n
 	}
 	nodes := make([]nodeStatus, len(p.Steps))
@@ -203,7 +209,7 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 	}
 	fmt.Fprint(w, "Nodes: ", view.Number(len(doc.Nodes)))
 	sign := " = "
-	for _, state := range []string{"done", "running", "waiting", "failed", "blocked", "skipped"} {
+	for _, state := range nodeStates() {
 		if counts[state] > 0 {
 			fmt.Fprintf(w, "%s%s %s", sign, view.Number(counts[state]), state)
 			sign = " + "

@@ -206,7 +206,7 @@ func (s *session) logsOf(applied *tasks.Applied) []tryLog {
 		case "benchmark", "compare", "repo":
 			continue
 		}
-		if all := s.attempts(step); len(all) > 0 && fileExists(all[len(all)-1].log) {
+		if all := s.attempts(step, s.running()); len(all) > 0 && fileExists(all[len(all)-1].log) {
 			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].log})
 		}
 	}

@@ -1,0 +1,192 @@
+package livepage
+
+import (
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/report"
+)
+
+// shownOfLog is how much of the end of a log its page has when it is opened.
+const shownOfLog = 128 << 10
+
+// attempt says which attempt a request means: of a node that is known, one that is known. The text of the request names no
+// file.
+func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bool) {
+	query := r.URL.Query()
+	node, name := query.Get("node"), query.Get("attempt")
+	results, _ := s.keeper.now()
+	if results.results != nil {
+		all = slices.Clone(results.results.Attempts[node])
+	}
+	at, _ := s.tail.now()
+	active := ""
+	for _, n := range slices.Concat(at.state.Ended, at.state.Running) {
+		if n.Address != node || n.Log == "" {
+			continue
+		}
+		id, how := runlog.AttemptOf(n.Log), n.Since.Local().Format(time.DateTime)+": "+ending(n)
+		if n.End.IsZero() && at.held {
+			active = id
+		}
+		if i := slices.IndexFunc(all, func(a Attempt) bool { return a.Name == id }); i >= 0 {
+			all[i].How = how
+		} else {
+			all = append(all, Attempt{id, how})
+		}
+	}
+	chosen = len(all) - 1
+	if name != "" {
+		chosen = slices.IndexFunc(all, func(a Attempt) bool { return a.Name == name })
+	}
+	return all, chosen, chosen >= 0 && all[chosen].Name == active
+}
+
+// ending says how a node ended, or that it runs.
+func ending(n runlog.Node) string {
+	switch {
+	case n.End.IsZero():
+		return "running"
+	case n.Failed:
+		return "failed: " + n.Message
+	}
+	return "succeeded in " + view.Duration(n.End.Sub(n.Since))
+}
+
+// open opens the log that a request means, or answers that there is none.
+func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *os.File, info fs.FileInfo, v *report.LogView) {
+	all, chosen, running := s.attempt(r)
+	results, _ := s.keeper.now()
+	switch {
+	case chosen < 0 && results.results == nil:
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "The results are being read. Try again in a moment.")
+		return nil, nil, nil
+	case chosen < 0:
+		refuse(w, http.StatusNotFound, "There is no such attempt: benchgraph logs -list ADDR lists them.")
+		return nil, nil, nil
+	}
+	f, info, err := cache.OpenOwn(s.config.Log(all[chosen].Name))
+	if err != nil {
+		refuse(w, http.StatusNotFound, "The log is not here: it was made on another machine, or was removed.")
+		return nil, nil, nil
+	}
+	v = &report.LogView{Address: r.URL.Query().Get("node"), Attempt: all[chosen].Name, How: all[chosen].How, Running: running}
+	for _, a := range all {
+		v.Attempts = append(v.Attempts, report.LogAttempt{Name: a.Name, How: a.How})
+	}
+	return f, info, v
+}
+
+// logText is a log as it is. Its readers say with a range which part they lack.
+func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
+	f, info, v := s.open(w, r)
+	if f == nil {
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+	w.Header().Set("Benchgraph-Attempt", map[bool]string{true: "running", false: "ended"}[v.Running])
+	// What is appended while it is sent is not: the length was said before.
+	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(f, 0, info.Size()))
+}
+
+// log is a page with the end of a log, which grows with it.
+func (s *Server) log(w http.ResponseWriter, r *http.Request) {
+	f, info, v := s.open(w, r)
+	if f == nil {
+		return
+	}
+	defer f.Close()
+	from := max(0, info.Size()-shownOfLog)
+	text := make([]byte, info.Size()-from)
+	n, err := f.ReadAt(text, from)
+	if err != nil && err != io.EOF {
+		refuse(w, http.StatusInternalServerError, "The log cannot be read.")
+		return
+	}
+	text = whole(text[:n])
+	v.At, v.Cut = from+int64(len(text)), from > 0
+	if v.Cut { // from a line's beginning on
+		_, rest, ok := strings.Cut(string(text), "\n")
+		if ok {
+			text = []byte(rest)
+		}
+	}
+	v.Text = string(text)
+	page, policy, err := v.HTML()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	packed(w, r, page)
+}
+
+// whole leaves out a character at the end of a text of which only a part is there yet.
+func whole(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if at := len(text) - back; utf8.RuneStart(text[at]) {
+			if !utf8.FullRune(text[at:]) {
+				return text[:at]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// liveNode is a node as the page shows it.
+func liveNode(n runlog.Node, now time.Time) report.LiveNode {
+	end := n.End
+	if end.IsZero() {
+		end = now
+	}
+	l := report.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying, Class: n.Class, Message: n.Message}
+	l.Took = view.Duration(max(0, end.Sub(n.Since)))
+	if n.Log != "" {
+		l.Attempt = runlog.AttemptOf(n.Log)
+	}
+	return l
+}
+
+// liveGroups are the samples of the metrics that are judged, or of the first metric of each benchmark when none is known yet.
+func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
+	type key struct{ benchmark, metric string }
+	judged := map[key]bool{}
+	if results != nil {
+		for i := range results.Document.Comparisons {
+			c := &results.Document.Comparisons[i]
+			if c.Primary && c.Metric != "" {
+				judged[key{c.Benchmark, c.Metric}] = true
+			}
+		}
+	}
+	var all []report.LiveGroup
+	for _, g := range slices.Backward(groups) {
+		one := report.LiveGroup{Benchmark: g.Benchmark, Commit: g.Commit}
+		known := slices.ContainsFunc(g.Samples, func(t runlog.Sample) bool { return judged[key{t.Benchmark, t.Metric}] })
+		order := map[int]int{}
+		for _, t := range g.Samples {
+			if known && !judged[key{t.Benchmark, t.Metric}] || !known && t.Metric != g.Samples[0].Metric {
+				continue
+			}
+			order[t.Block]++
+			one.Samples = append(one.Samples, report.Measurement{Benchmark: t.Benchmark, Commit: t.Commit, Candidate: t.Candidate, Block: t.Block,
+				Order: order[t.Block], Metric: t.Metric, Value: t.Value, Unit: t.Unit})
+		}
+		all = append(all, one)
+	}
+	return all
+}

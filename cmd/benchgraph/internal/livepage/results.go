@@ -1,0 +1,162 @@
+package livepage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/report"
+)
+
+// Results are what is stored, as it was read at one time.
+type Results struct {
+	Document report.Document
+	States   []report.LiveState   // how many nodes stand how
+	Attempts map[string][]Attempt // at each node, the newest last
+	LogOf    report.LogOf
+}
+
+// Attempt is one attempt at a node, of which there may be a log.
+type Attempt struct {
+	Name string
+	How  string
+}
+
+// restFactor is how many times the processor's time that a reading took nothing is read after it: at most a tenth of one core
+// is used, since what is measured runs on the same machine.
+const restFactor = 9
+
+// leastRest is the least time between two readings.
+const leastRest = time.Second
+
+// freshWithin is how long a page waits for results that are being read.
+const freshWithin = 700 * time.Millisecond
+
+// keeper reads results when somebody looks at them and they may have changed.
+type keeper struct {
+	read  func(context.Context) (*Results, error)
+	stamp func() string
+	tell  func(error)
+	title string
+
+	wanted chan struct{} // one place: somebody looks
+
+	mu      sync.Mutex
+	page    report.LivePage
+	results *Results // nil: not read yet
+	at      time.Time
+	took    time.Duration
+	problem error     // of the last reading
+	from    string    // the stamp of what was read
+	rested  time.Time // until then nothing is read
+	changed chan struct{}
+}
+
+func newKeeper(c Config) (*keeper, error) {
+	k := &keeper{read: c.Read, stamp: c.Stamp, tell: c.Tell, title: c.Title, wanted: make(chan struct{}, 1), changed: make(chan struct{})}
+	var err error
+	k.page, err = report.RenderLive(nil, k.title, nil)
+	return k, err
+}
+
+// look says that somebody wants to see the results.
+func (k *keeper) look() {
+	select {
+	case k.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// shown is what is shown of results.
+type shown struct {
+	page    report.LivePage
+	results *Results
+	at      time.Time
+	took    time.Duration
+	problem error
+}
+
+// now is what was read last, and what is closed when something else was read.
+func (k *keeper) now() (shown, <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return shown{k.page, k.results, k.at, k.took, k.problem}, k.changed
+}
+
+// keep reads results until ctx ends.
+func (k *keeper) keep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wanted:
+		}
+		k.mu.Lock()
+		from := k.from
+		k.mu.Unlock()
+		stamp := k.stamp()
+		if stamp == from {
+			continue
+		}
+		rest := k.renew(ctx, stamp)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+// fresh waits a little for results that are being read, so that a page that is opened after a while is not an old one.
+func (k *keeper) fresh(done <-chan struct{}) {
+	k.look()
+	stamp := k.stamp()
+	k.mu.Lock()
+	changed, current := k.changed, stamp == k.from || time.Now().Before(k.rested)
+	k.mu.Unlock()
+	if current {
+		return
+	}
+	select {
+	case <-changed:
+	case <-done:
+	case <-time.After(freshWithin):
+	}
+}
+
+// renew reads once, and says how long to rest after it.
+func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
+	begun, used := time.Now(), processorTime()
+	results, err := k.read(ctx)
+	var page report.LivePage
+	if err == nil {
+		page, err = report.RenderLive(&results.Document, k.title, results.LogOf)
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	rest := max(leastRest, restFactor*(processorTime()-used))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && (k.problem == nil || k.problem.Error() != err.Error()) {
+		k.tell(err)
+	}
+	k.from, k.problem, k.took, k.rested = stamp, err, time.Since(begun), time.Now().Add(rest)
+	if err == nil {
+		k.results, k.page, k.at = results, page, begun
+	}
+	close(k.changed)
+	k.changed = make(chan struct{})
+	return rest
+}
+
+// processorTime is what this process has used so far; 0 where the kernel does not say.
+func processorTime() time.Duration {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

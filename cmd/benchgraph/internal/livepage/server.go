@@ -1,0 +1,195 @@
+// Package livepage shows how an apply goes on as a page in a browser: the report, which grows while nodes end, above it what runs
+// now, the logs of all attempts, and figures for Prometheus.
+//
+// It only reads. An apply does not know of it, whichever process makes it, and nothing waits for it: the run log is followed
+// as a file, and clients that are slow skip what they missed.
+package livepage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/benchgraph/benchgraph/report"
+)
+
+// Config says what is shown, and to whom.
+type Config struct {
+	Title string
+	Runs  string                                  // directory of the run logs
+	Lock  string                                  // file of the lock of applies
+	Log   func(attempt string) string             // path of an attempt's log
+	Read  func(context.Context) (*Results, error) // what is stored
+	Stamp func() string                           // another text when Read may give something else
+	Tell  func(error)                             // is told why Read failed, once
+	Token string                                  // who does not know it is shown nothing; empty: everybody may look
+	Host  string                                  // by which name or address the server is asked beside those of this machine; empty: none
+}
+
+// Limits of what clients can take of this machine.
+const (
+	mostClients = 64               // that follow events, at the same time
+	mostOpen    = 256              // connections
+	writeWithin = 20 * time.Second // a client that takes nothing for so long is given up
+)
+
+// Server answers the requests of browsers. Its methods may be called from several goroutines.
+type Server struct {
+	config  Config
+	tail    *tail
+	keeper  *keeper
+	clients atomic.Int64 // that follow events
+	began   time.Time
+	done    <-chan struct{} // closed when the server ends
+}
+
+// Run answers on a listener until ctx ends.
+func Run(ctx context.Context, l net.Listener, c Config) error {
+	keeper, err := newKeeper(c)
+	if err != nil {
+		return err
+	}
+	s := &Server{config: c, tail: newTail(c.Runs, c.Lock), keeper: keeper, began: time.Now(), done: ctx.Done()}
+	go s.tail.follow(ctx.Done())
+	go s.keeper.keep(ctx)
+	s.keeper.look()
+	server := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), // it would be about clients
+	}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(limited(l, mostOpen)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return context.Cause(ctx)
+}
+
+// handler is all that is answered, behind the checks that every request must pass.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /now", s.nowPart)
+	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /log", s.log)
+	mux.HandleFunc("GET /log.txt", s.logText)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	return s.guarded(mux)
+}
+
+// page is the whole page, for a browser that opens it and for its script, which takes over what has changed.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	s.keeper.fresh(r.Context().Done())
+	results, _ := s.keeper.now()
+	now, err := s.now(results).HTML()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", results.page.Policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	packed(w, r, results.page.Before, now, results.page.After)
+}
+
+// nowPart is the section of the page that changes all the time.
+func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
+	results, _ := s.keeper.now()
+	now, err := s.now(results).HTML()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	packed(w, r, now)
+}
+
+// now puts together how the apply stands.
+func (s *Server) now(results shown) *report.Now {
+	at, _ := s.tail.now()
+	n := &report.Now{
+		Time: time.Now(), Run: at.run, Last: at.state.Last, Done: at.state.Done, Failed: at.state.Failed, Samples: at.state.Samples, Invalid: at.state.Invalid,
+		Read: results.at,
+	}
+	if at.run != "" {
+		n.At = place(at.run, at.offset)
+	}
+	if results.problem != nil {
+		n.Problem = results.problem.Error()
+	}
+	if at.held {
+		n.Apply = fmt.Sprintf("Process %d of %s on %s applies since %s", at.owner.PID, at.owner.User, at.owner.Host, at.owner.Since.Local().Format(time.DateTime))
+	}
+	for _, node := range at.state.Running {
+		n.Running = append(n.Running, liveNode(node, n.Time))
+	}
+	for i := range at.state.Ended {
+		n.Ended = append(n.Ended, liveNode(at.state.Ended[len(at.state.Ended)-1-i], n.Time))
+	}
+	if results.results != nil {
+		n.States = results.results.States
+	}
+	if at.held { // the report below has the samples of an apply that has ended
+		n.Groups = liveGroups(at.state.Groups, results.results)
+	}
+	return n
+}
+
+// limited is a listener that accepts so many connections at the same time; others wait.
+func limited(l net.Listener, most int) net.Listener {
+	return &limitedListener{l, make(chan struct{}, most)}
+}
+
+type limitedListener struct {
+	net.Listener
+	open chan struct{}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	l.open <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.open
+		return nil, err
+	}
+	return &limitedConn{Conn: c, open: l.open}, nil
+}
+
+type limitedConn struct {
+	net.Conn
+	open   chan struct{}
+	closed atomic.Bool
+}
+
+func (c *limitedConn) Close() error {
+	if c.closed.CompareAndSwap(false, true) {
+		<-c.open
+	}
+	return c.Conn.Close()
+}
+
+// Loopback says whether an address that is listened on can only be reached from this machine.
+func Loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// local says whether a name in a request's Host header can only mean a machine whose names nobody else gives out. A page of
+// another site that has its own name point here is refused by that.
+func (s *Server) local(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if s.config.Host != "" && name == strings.ToLower(s.config.Host) || name == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && (ip.IsLoopback() || s.config.Token != "")
+}

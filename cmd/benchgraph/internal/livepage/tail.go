@@ -1,0 +1,142 @@
+package livepage
+
+import (
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
+	"github.com/benchgraph/benchgraph/internal/applylock"
+)
+
+// lookEvery is the time between two looks at the run log: a look is two calls of the kernel when nothing was written.
+const lookEvery = 250 * time.Millisecond
+
+// chunk is how much of a run log is read at once.
+const chunk = 64 << 10
+
+// tail follows the run log of the newest apply, whichever process makes it, and knows how that stands.
+type tail struct {
+	dir, lock string
+
+	mu      sync.Mutex
+	run     string // followed now; empty: there was none
+	offset  int64  // of what was taken in
+	state   runlog.Run
+	owner   applylock.Owner
+	held    bool
+	ends    int // nodes that have ended, in all runs that were followed
+	changed chan struct{}
+}
+
+func newTail(dir, lock string) *tail {
+	return &tail{dir: dir, lock: lock, changed: make(chan struct{})}
+}
+
+// standing is how an apply stands at one moment.
+type standing struct {
+	run    string
+	offset int64
+	state  runlog.Run
+	owner  applylock.Owner
+	held   bool
+	ends   int
+}
+
+// now is how the apply stands, and what is closed when that is no longer so.
+func (t *tail) now() (standing, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := standing{t.run, t.offset, t.state, t.owner, t.held, t.ends}
+	s.state.Running, s.state.Ended, s.state.Groups = slices.Clone(s.state.Running), slices.Clone(s.state.Ended), slices.Clone(s.state.Groups)
+	return s, t.changed
+}
+
+// follow looks at the files again and again until done is closed.
+func (t *tail) follow(done <-chan struct{}) {
+	for {
+		t.look()
+		select {
+		case <-done:
+			return
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// look takes in what was written since the last look.
+func (t *tail) look() {
+	owner, held := applylock.Holder(t.lock)
+	news := t.read()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if held != t.held || held && owner.PID != t.owner.PID {
+		news = true
+	}
+	t.owner, t.held = owner, held
+	if news {
+		close(t.changed)
+		t.changed = make(chan struct{})
+	}
+}
+
+// read takes in whole lines of the log that is followed, and goes on with the newest log when there is another. Its log is
+// read to its end first: nobody writes to it any more.
+func (t *tail) read() (news bool) {
+	newest := runlog.Newest(t.dir)
+	t.mu.Lock()
+	run, offset := t.run, t.offset
+	t.mu.Unlock()
+	for {
+		if run != "" {
+			text := readLines(runlog.Path(t.dir, run), offset)
+			offset += int64(len(text))
+			if len(text) > 0 {
+				t.take(offset, text)
+				news = true
+				continue
+			}
+		}
+		if run == newest {
+			return news
+		}
+		run, offset, news = newest, 0, true
+		t.mu.Lock()
+		t.run, t.offset, t.state = run, 0, runlog.Run{}
+		t.mu.Unlock()
+	}
+}
+
+func (t *tail) take(offset int64, text []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.state.Done + t.state.Failed
+	runlog.Lines(text, t.state.Take)
+	t.offset = offset
+	t.ends += t.state.Done + t.state.Failed - before
+}
+
+// readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that no event can
+// have, parts are read as lines, which are then passed over.
+func readLines(path string, offset int64) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for size := int64(chunk); ; size *= 2 {
+		text := make([]byte, size)
+		n, err := f.ReadAt(text, offset)
+		if whole := runlog.Lines(text[:n], func([]byte) {}); whole > 0 {
+			return text[:whole]
+		}
+		switch {
+		case err != nil && err != io.EOF, int64(n) < size:
+			return nil
+		case size > runlog.Longest:
+			return text
+		}
+	}
+}

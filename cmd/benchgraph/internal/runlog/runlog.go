@@ -1,0 +1,163 @@
+// Package runlog reads the file in which an apply keeps its events, one JSON object a line, so that other processes see what
+// runs and what came of it.
+package runlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// What a Run keeps of what has ended.
+const (
+	keptEnds    = 20  // ends of nodes
+	keptGroups  = 3   // commits in benchmarks whose samples were taken last
+	keptSamples = 600 // samples of one of them
+)
+
+// Longest is the length in bytes from which a line is passed over: no event is that long.
+const Longest = 1 << 20
+
+// Node is a node that runs, or one that has ended.
+type Node struct {
+	Address  string
+	Phase    string // of one that runs
+	Attempt  int
+	Since    time.Time // when it began
+	Log      string    // path
+	End      time.Time // zero: it runs
+	Failed   bool
+	Retrying bool
+	Class    string // of a failure
+	Message  string
+}
+
+// Sample is one number of a block that was just measured.
+type Sample struct {
+	Benchmark, Commit, Candidate, Metric, Unit string
+	Block                                      int
+	Value                                      float64
+}
+
+// Group is the samples of one commit in one benchmark, in the order in which they were taken.
+type Group struct {
+	Benchmark, Commit string
+	Samples           []Sample
+}
+
+// Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
+type Run struct {
+	Running []Node  // in the order of their starts
+	Ended   []Node  // the last ones, the newest last
+	Groups  []Group // of the last samples, the newest last
+	Done    int
+	Failed  int // attempts that no other followed
+	Samples int
+	Invalid int       // samples that do not count
+	Last    time.Time // of the last event
+}
+
+// line is what is read of an event.
+type line struct {
+	Type, Address, Phase, Log, Class, Message, Reason string
+	Benchmark, Candidate, Metric, Unit                string
+	Attempt, Block                                    int
+	Value                                             float64
+	Retrying                                          bool
+	Time                                              time.Time
+}
+
+// Take takes in one line. One that is no event is passed over.
+func (r *Run) Take(text []byte) {
+	var e line
+	if len(text) > Longest || json.Unmarshal(text, &e) != nil {
+		return
+	}
+	if e.Time.After(r.Last) {
+		r.Last = e.Time
+	}
+	i := slices.IndexFunc(r.Running, func(n Node) bool { return n.Address == e.Address })
+	switch engine.EventType(e.Type) {
+	case engine.NodeStart:
+		r.Running = append(r.Running, Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log})
+	case engine.NodeProgress:
+		if i >= 0 {
+			r.Running[i].Phase = e.Phase
+		}
+	case engine.NodeDone, engine.NodeFailed:
+		n := Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log}
+		if i >= 0 {
+			n = r.Running[i]
+			r.Running = slices.Delete(r.Running, i, i+1)
+		}
+		n.End, n.Failed, n.Retrying = e.Time, engine.EventType(e.Type) == engine.NodeFailed, e.Retrying
+		n.Class, n.Message = e.Class, e.Message
+		if n.Failed && n.Message == "" {
+			n.Message = e.Reason
+		}
+		r.Ended = last(append(r.Ended, n), keptEnds)
+		if !n.Failed {
+			r.Done++
+		} else if !n.Retrying {
+			r.Failed++
+		}
+	case engine.SampleTaken:
+		r.Samples++
+		r.sample(Sample{Benchmark: e.Benchmark, Candidate: e.Candidate, Metric: e.Metric, Unit: e.Unit, Block: e.Block, Value: e.Value})
+	case engine.SampleInvalid:
+		r.Invalid++
+	}
+}
+
+// sample puts a sample to those of its commit and benchmark, which are then the newest.
+func (r *Run) sample(s Sample) {
+	s.Commit, _, _ = strings.Cut(s.Candidate, "/")
+	g := Group{Benchmark: s.Benchmark, Commit: s.Commit}
+	if i := slices.IndexFunc(r.Groups, func(o Group) bool { return o.Benchmark == g.Benchmark && o.Commit == g.Commit }); i >= 0 {
+		g = r.Groups[i]
+		r.Groups = slices.Delete(r.Groups, i, i+1)
+	}
+	g.Samples = last(append(g.Samples, s), keptSamples)
+	r.Groups = last(append(r.Groups, g), keptGroups)
+}
+
+// last is a copy of the last n elements, or the slice itself while it is not longer.
+func last[T any](s []T, n int) []T {
+	if len(s) <= n {
+		return s
+	}
+	return slices.Clone(s[len(s)-n:])
+}
+
+// Lines calls f with each whole line of a text and returns how many bytes they have.
+func Lines(text []byte, f func(line []byte)) int {
+	read := 0
+	for {
+		end := bytes.IndexByte(text[read:], '\n')
+		if end < 0 {
+			return read
+		}
+		f(text[read : read+end])
+		read += end + 1
+	}
+}
+
+// AttemptOf is the name of the attempt whose log has a path.
+func AttemptOf(log string) string { return strings.TrimSuffix(filepath.Base(log), ".log") }
+
+// Newest is the name of the run that began last, of those whose logs are in a directory; empty: there is none.
+func Newest(dir string) string {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl")
+}
+
+// Path is where the log of a run is.
+func Path(dir, run string) string { return filepath.Join(dir, run+".jsonl") }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/livepage"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report"
+)
+
+type serveFlags struct {
+	addr  string
+	allow cli.List
+}
+
+// serveAt is where the page is unless -addr says otherwise.
+const serveAt = "127.0.0.1:8700"
+
+func (a *app) serve() cli.Command {
+	o := &serveFlags{}
+	return cli.Command{
+		Name: "serve", Summary: "shows the report as a page that grows while an apply runs, with logs and metrics; changes nothing",
+		Long: "Prints the page's address and answers until it is interrupted. It follows the apply of any other process, and the next one.\n" +
+			"An -addr that other machines reach needs a token, which is in the printed address; programs send it as a bearer token.\n" +
+			"/events is the run log as server-sent events, /metrics is for Prometheus.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&o.addr, "addr", serveAt, "listen on `HOST:PORT`; port 0 is any that is free")
+			allowFlag(fs, &o.allow)
+		},
+		Run: func(ctx context.Context, _ []string) error { return a.runServe(ctx, o) },
+	}
+}
+
+func (a *app) runServe(ctx context.Context, o *serveFlags) error {
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
+	if p.absent() {
+		s, err := a.open(ctx, access{offline: true}) // says so
+		if err == nil {
+			s.close()
+		}
+		return err
+	}
+	host, _, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return &cli.UsageError{Message: fmt.Sprintf("-addr %q: %v", o.addr, err), Remedy: "write HOST:PORT, like " + serveAt}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	if err != nil {
+		return hint("Choose another with -addr, like 127.0.0.1:0 for any free port.", "serve: %w", err)
+	}
+	defer l.Close()
+	c := livepage.Config{
+		Title: filepath.Base(p.dir), Runs: p.runDir(), Lock: p.applyLock(), Log: p.logOf, Stamp: func() string { return a.stamp(p) },
+		Tell: func(err error) { a.explain(ctx, err) },
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		c.Host = host
+	}
+	page := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	if !livepage.Loopback(l.Addr()) {
+		c.Token = rand.Text()
+		page.RawQuery = url.Values{"token": {c.Token}}.Encode()
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			if c.Host, err = os.Hostname(); err != nil {
+				return fmt.Errorf("serve: %w", err)
+			}
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			page.Host = net.JoinHostPort(c.Host, port)
+		}
+	}
+	// Unlike other commands it lives long beside what is measured: memory is given back soon.
+	debug.SetGCPercent(longLivedGC)
+	stat := cache.OpenStatCache(filepath.Join(p.state, "stat"))
+	c.Read = func(ctx context.Context) (*livepage.Results, error) { return a.readResults(ctx, o, stat) }
+	fmt.Fprintln(a.stdout, page.String())
+	return livepage.Run(ctx, l, c)
+}
+
+const longLivedGC = 50
+
+// stamp is another text when the results may be others: an attempt has ended, or the files are others.
+func (a *app) stamp(p place) string {
+	files, _ := filepath.Glob(filepath.Join(p.dir, "*.hcl")) // the pattern is well-formed
+	files = slices.Concat(files, a.varFiles, []string{p.lock, filepath.Join(p.state, "journal")})
+	text := ""
+	for _, name := range files {
+		stamp, _, err := cache.StampFile(nil, name)
+		text += fmt.Sprintln(name, stamp, err)
+	}
+	return text
+}
+
+// readResults reads what is stored, as status and report do, and keeps nothing of it: only an apply and what is asked to write
+// writes.
+func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCache) (*livepage.Results, error) {
+	silent := *a
+	silent.stderr = io.Discard // warnings are told by plan and apply
+	s, err := silent.open(ctx, access{offline: true, allow: o.allow, stat: stat})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		s.stat = nil // it is not saved
+		s.close()
+	}()
+	p, err := s.measured(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.besides(ctx, p, found, false); err != nil {
+		return nil, err
+	}
+	whole, err := s.wholeReport()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.document(of(found, whole.Of), s.project.Spec, whole)
+	if err != nil {
+		return nil, err
+	}
+	r := &livepage.Results{Document: doc, Attempts: map[string][]livepage.Attempt{}}
+	r.States = s.countStates(p)
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		for _, t := range s.attempts(st, nil) {
+			how := t.start.Local().Format("2006-01-02 15:04:05") + ": " + printable.Line(t.how)
+			r.Attempts[st.Node.Address] = append(r.Attempts[st.Node.Address], livepage.Attempt{Name: t.name(), How: how})
+		}
+	}
+	r.LogOf = func(benchmark, commit string, block int) string {
+		node := hclspec.TrialAddress(benchmark, commit, block).String()
+		if len(r.Attempts[node]) == 0 {
+			return ""
+		}
+		return node
+	}
+	return r, nil
+}
+
+// wholeReport is the report of all compares: the file's own when it has one, so that what it records is on the page, too.
+func (s *session) wholeReport() (*hclspec.Report, error) {
+	whole, err := reportsOf(s.project.Spec, &reportFlags{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(whole) == 1 {
+		return &whole[0], nil
+	}
+	all := hclspec.Report{}
+	all.Address = hclspec.Address{Kind: "report", Name: filepath.Base(s.dir)}
+	for _, c := range s.project.Spec.Compares {
+		all.Of = append(all.Of, c.Address)
+	}
+	for i := range whole {
+		for _, text := range whole[i].Recorded {
+			if !slices.Contains(all.Recorded, text) {
+				all.Recorded = append(all.Recorded, text)
+			}
+		}
+	}
+	return &all, nil
+}
+
+// countStates counts the nodes of a plan by how they stand. What runs at the moment counts as waiting: it has no result yet.
+func (s *session) countStates(p *engine.Plan) []report.LiveState {
+	counts := map[string]int{}
+	for _, n := range s.states(p, nil) {
+		counts[n.State]++
+	}
+	var list []report.LiveState
+	for _, state := range nodeStates() {
+		if counts[state] > 0 {
+			list = append(list, report.LiveState{Name: state, Count: counts[state]})
+		}
+	}
+	return list
+}

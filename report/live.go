@@ -1,0 +1,261 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+var (
+	//go:embed live.html
+	liveTemplate string
+	//go:embed live.js
+	liveScript string
+	//go:embed log.js
+	logScript string
+)
+
+// Now is how an apply goes on, as the live page shows it above the report.
+type Now struct {
+	At      string    // place in the run log up to which this is true: RUN:OFFSET; empty: nothing was ever applied
+	Time    time.Time // when this was true
+	Apply   string    // who applies, and since when; empty: nobody does
+	Run     string    // the apply that goes on, or the last one; empty: there was none
+	Last    time.Time // of the run's last event
+	Done    int       // nodes of the run
+	Failed  int
+	Samples int
+	Invalid int
+	Running []LiveNode
+	Ended   []LiveNode // newest first
+	Groups  []LiveGroup
+	States  []LiveState
+	Read    time.Time // when the results of the page were read; zero: not yet
+	Problem string    // why they could not be read anew since
+}
+
+// LiveNode is a node that runs, or that has just ended.
+type LiveNode struct {
+	Address  string
+	Attempt  string // names its log; empty: there is none
+	Phase    string
+	Took     string // so far
+	Failed   bool
+	Retrying bool
+	Class    string
+	Message  string
+}
+
+// LiveState is how many nodes stand in one way.
+type LiveState struct {
+	Name  string
+	Count int
+}
+
+// LiveGroup is samples of one commit in one benchmark, which have just been taken.
+type LiveGroup struct {
+	Benchmark, Commit string
+	Samples           []Measurement
+}
+
+// LogView is the end of a log with what it is of.
+type LogView struct {
+	Address  string
+	Attempt  string
+	How      string // how the attempt ended, or that it runs
+	Running  bool
+	Attempts []LogAttempt
+	Text     string // the last of it
+	At       int64  // bytes of the log that Text ends after
+	Cut      bool   // Text does not begin with the log
+}
+
+// LogAttempt is one attempt at a node.
+type LogAttempt struct{ Name, How string }
+
+// LivePage is a page on which a report is shown while it grows: Now stands between its two parts.
+type LivePage struct {
+	Before, After []byte
+	Version       string // another one when anything of the page is
+	Policy        string // content security policy, for the header
+}
+
+// livePart is what a live page has beside what the report has.
+type livePart struct {
+	Mark   template.HTML
+	Script template.JS
+}
+
+// Places of a page that are filled in later. No text of a document can hold them: its brackets would be escaped.
+const (
+	mark        = "<!--now-->"
+	unversioned = `<body data-version="">`
+)
+
+// LogOf names the node whose log tells of a block of a benchmark; empty: there is none.
+type LogOf func(benchmark, commit string, block int) string
+
+// RenderLive makes a live page of a document; nil is one that is still being read, with a title.
+func RenderLive(doc *Document, title string, logOf LogOf) (LivePage, error) {
+	reading := doc == nil
+	if reading {
+		doc = &Document{Title: title}
+	}
+	p, err := prepare(*doc)
+	if err != nil {
+		return LivePage{}, err
+	}
+	view := newPage(p)
+	script := strings.TrimSpace(liveScript)
+	view.Live = &livePart{Mark: mark, Script: template.JS(script)}
+	view.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s' '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'",
+		digest(string(view.Style)), digest(string(view.Script)), digest(script))
+	if reading {
+		view.Answer = "The results are being read."
+	}
+	links := logLinks(p, logOf)
+	for i := range view.Commits {
+		view.Commits[i].Logs = links[view.Commits[i].Name]
+	}
+	countBlocks(&view.Matrix, p)
+	text, err := execute(view)
+	if err != nil {
+		return LivePage{}, err
+	}
+	version := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]
+	before, after, _ := strings.Cut(strings.Replace(text, unversioned, fmt.Sprintf(`<body data-version="%s">`, version), 1), mark)
+	return LivePage{Before: []byte(before), After: []byte(after), Version: version, Policy: view.Policy + "; frame-ancestors 'none'"}, nil
+}
+
+// pageLog is a link to a log.
+type pageLog struct{ Node, Text string }
+
+// logLinks are links to the logs of each commit's blocks.
+func logLinks(p *prepared, logOf LogOf) map[string][]pageLog {
+	links, seen := map[string][]pageLog{}, map[string]bool{}
+	for _, m := range p.Measurements {
+		node := logOf(m.Benchmark, m.Commit, m.Block)
+		if node == "" || seen[node] {
+			continue
+		}
+		seen[node] = true
+		links[m.Commit] = append(links[m.Commit], pageLog{node, fmt.Sprintf("%s, block %d", m.Benchmark, m.Block)})
+	}
+	return links
+}
+
+// countBlocks puts the blocks that were measured so far to the candidates that have no outcome yet.
+func countBlocks(m *matrix, p *prepared) {
+	type cell struct{ commit, variant string }
+	blocks := map[cell]map[int]bool{}
+	for i := range p.Measurements {
+		of := cell{p.Measurements[i].Commit, variantOf(p.Measurements[i].Candidate)}
+		if blocks[of] == nil {
+			blocks[of] = map[int]bool{}
+		}
+		blocks[of][p.Measurements[i].Block] = true
+	}
+	for _, row := range m.Rows {
+		for i := range row.Cells {
+			if row.Cells[i].Outcome == stats.NotRun {
+				row.Cells[i].Blocks = len(blocks[cell{row.Commit, m.Variants[i]}])
+			}
+		}
+	}
+}
+
+// dots draws a number of blocks.
+func dots(blocks int) string {
+	if blocks > mostDots {
+		return strings.Repeat("●", mostDots) + "…"
+	}
+	return strings.Repeat("●", blocks)
+}
+
+const mostDots = 20
+
+// livePages is the templates of what the live page has beside the report.
+func livePages() (*template.Template, error) {
+	return template.New("live").Funcs(template.FuncMap{
+		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
+		"plots": func(g LiveGroup) []samplePlot { return groupPlots(g) },
+	}).Parse(liveTemplate)
+}
+
+// HTML is the section of the live page that changes all the time.
+func (n *Now) HTML() ([]byte, error) { return renderLivePart("now", n) }
+
+// HTML is a page of its own with the end of a log, which grows while the attempt runs.
+func (v *LogView) HTML() (page []byte, policy string, err error) {
+	style, script := strings.TrimSpace(pageStyle), strings.TrimSpace(logScript)
+	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		digest(style), digest(script))
+	page, err = renderLivePart("log", struct {
+		*LogView
+		Shown  string
+		Style  template.CSS
+		Script template.JS
+	}{v, printable.Lines(v.Text), template.CSS(style), template.JS(script)})
+	return page, policy, err
+}
+
+func renderLivePart(name string, data any) ([]byte, error) {
+	t, err := livePages()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, name, data); err != nil {
+		return nil, fmt.Errorf("html: %w", err)
+	}
+	return []byte(printable.Lines(out.String())), nil
+}
+
+// Summary says in one sentence how the apply stands.
+func (n *Now) Summary() string {
+	came := fmt.Sprintf("%d nodes done, %d failed, %d samples", n.Done, n.Failed, n.Samples)
+	if n.Invalid > 0 {
+		came += fmt.Sprintf(", %d voided", n.Invalid)
+	}
+	switch {
+	case n.Apply != "":
+		return n.Apply + ": " + came + " so far."
+	case n.Run == "":
+		return "Nothing has been applied here."
+	case len(n.Running) > 0:
+		return fmt.Sprintf("No apply runs. The last one, %s, was ended from outside while %d nodes ran: %s.", n.Run, len(n.Running), came)
+	}
+	return fmt.Sprintf("No apply runs. The last one was %s: %s.", n.Run, came)
+}
+
+// Active are the nodes that run now. Those of an apply that was killed do not.
+func (n *Now) Active() []LiveNode {
+	if n.Apply == "" {
+		return nil
+	}
+	return n.Running
+}
+
+// groupPlots draws the samples of a group, one picture for each metric.
+func groupPlots(g LiveGroup) []samplePlot {
+	p := &prepared{Document: Document{Measurements: g.Samples}}
+	for _, m := range g.Samples {
+		p.Comparisons = append(p.Comparisons, stats.Comparison{Benchmark: m.Benchmark, Metric: m.Metric, Primary: true})
+	}
+	return samplePlots(p)[g.Commit]
+}
+
+// attemptOf is the name of the attempt whose log has a path.
+func attemptOf(log string) string { return strings.TrimSuffix(path.Base(log), ".log") }
+
+// titleOf is the title of a page.
+func titleOf(doc *Document) string { return cmp.Or(doc.Title, "Benchmark report") }
