@@ -25,7 +25,7 @@ type compareFlags struct {
 func (a *app) compare() cli.Command {
 	o := &compareFlags{}
 	return cli.Command{
-		Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "holds one candidate against another, or two runs of one, by what is stored",
+		Name: "compare", Args: "CANDIDATE-A CANDIDATE-B", Min: 2, Max: 2, Summary: "holds one candidate against another, or two runs of one, by what is stored",
 		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.\n" +
 			"Or they are what two runs measured of one candidate: 22d33bac/human@2 22d33bac/human@1. A run is a number, or the\n" +
 			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share no blocks, so that there\n" +
@@ -33,7 +33,7 @@ func (a *app) compare() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
-			fs.StringVar(&o.compare, "compare", "", "judge by the rules of the compare `ADDRESS`, where several judge the candidates")
+			fs.StringVar(&o.compare, "compare", "", "judge by the rules of the compare `COMPARE`, where several judge the candidates")
 			allowFlag(fs, &o.allow)
 			failOnFlag(fs, &o.failOn)
 		},

@@ -160,6 +160,7 @@ func (a *app) commands() *cli.Table {
 		Program: "benchgraph",
 		Summary: "benchgraph builds, measures and judges many revisions of a program, as benchmarks.hcl declares them.",
 		Global:  a.globals,
+		Words:   projectWords,
 		Commands: []cli.Command{
 			a.initialise(), a.validate(), a.format(), a.plan(), a.apply(), a.explainNode(), a.show(), a.logs(), a.status(), a.serve(), a.report(),
 			a.openCommand(), a.compare(), a.try(), a.noise(), a.graph(), a.parse(), a.importTable(), a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.version(), a.completion(),

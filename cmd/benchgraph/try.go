@@ -38,8 +38,8 @@ func (a *app) try() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
-			fs.StringVar(&o.benchmark, "benchmark", "", "measure by the benchmark of this `NAME`")
-			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of the commit of this `NAME`")
+			fs.StringVar(&o.benchmark, "benchmark", "", "measure by the benchmark of this name, `BENCHMARK`")
+			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of the commit of this name, `COMMIT`")
 			o.bench.flags(fs)
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
 			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")

@@ -37,11 +37,3 @@ func (a *app) version() cli.Command {
 		},
 	}
 }
-
-func (a *app) completion() cli.Command {
-	return cli.Command{
-		Name: "completion", Args: "bash|zsh|fish", Min: 1, Max: 1, Summary: "a script that completes commands and flags in a shell",
-		Long: "For bash: source <(benchgraph completion bash)",
-		Run:  func(_ context.Context, args []string) error { return a.table.Complete(a.stdout, args[0]) },
-	}
-}

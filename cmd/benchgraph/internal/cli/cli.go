@@ -35,6 +35,7 @@ type Table struct {
 	Global   func(*flag.FlagSet)
 	Commands []Command // in the order in which help lists them
 	Footer   string    // what help says at the end
+	Words    []string  // placeholders of arguments and flags, such as ADDRESS, for which completion -words lists what there is
 }
 
 // UsageError says what is wrong with a command line, and what to do about it.

@@ -4,10 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// Complete writes a script that completes commands and flags in a shell: bash, zsh or fish.
+// Complete writes a script that completes commands, flags and the words of a project in a shell: bash, zsh or fish. For a
+// placeholder of Words, such as ADDRESS, the script asks the program: PROGRAM completion -words ADDRESS prints one a line.
 func (t *Table) Complete(w io.Writer, shell string) error {
 	switch shell {
 	case "bash":
@@ -29,21 +32,55 @@ func spellings(fs *flag.FlagSet) []string {
 	return all
 }
 
+// wanted is the placeholder of Words that stands for the arguments of a command; empty: they are files, or nothing.
+func (t *Table) wanted(args string) string {
+	for word := range strings.FieldsSeq(args) {
+		if word, _, _ = strings.Cut(strings.Trim(word, "[]."), "-"); slices.Contains(t.Words, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// asking are the flags of a set that take a word of the project, by its placeholder.
+func (t *Table) asking(fs *flag.FlagSet) map[string][]string {
+	all := map[string][]string{}
+	fs.VisitAll(func(f *flag.Flag) {
+		if name, _ := flag.UnquoteUsage(f); slices.Contains(t.Words, name) {
+			all[name] = append(all[name], "-"+f.Name)
+		}
+	})
+	return all
+}
+
 func (t *Table) bash(w io.Writer) error {
 	var names []string
 	var cases strings.Builder
 	for i := range t.Commands {
 		c := &t.Commands[i]
 		names = append(names, c.Name)
-		fmt.Fprintf(&cases, "    %s) words='%s' ;;\n", c.Name, strings.Join(spellings(t.flagsOf(c, flagSet(t.Global))), " "))
+		fs := t.flagsOf(c, flagSet(t.Global))
+		fmt.Fprintf(&cases, "    %s) words='%s'; wanted='%s'\n", c.Name, strings.Join(spellings(fs), " "), t.wanted(c.Args))
+		asking := t.asking(fs)
+		for _, name := range slices.Sorted(maps.Keys(asking)) {
+			fmt.Fprintf(&cases, "      case $flag in %s) wanted=%s; cur=${cur#=} ;; esac\n", strings.Join(asking[name], "|"), name)
+		}
+		fmt.Fprintln(&cases, "      ;;")
 	}
 	_, err := fmt.Fprintf(w, `_%[1]s() {
-  local cur command word words
+  local cur command word words wanted flag global IFS=$' \t\n'
   cur=${COMP_WORDS[COMP_CWORD]}
-  command=
+  command= wanted= global=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in -*) ;; *) command=$word; break ;; esac
+    case $word in
+      =) [ ${#global[@]} -gt 0 ] && global[${#global[@]}-1]+== ;;
+      -*) global+=("$word") ;;
+      *) case ${global[${#global[@]}-1]-} in *=) global[${#global[@]}-1]+=$word ;; *) command=$word; break ;; esac ;;
+    esac
   done
+  flag=${COMP_WORDS[COMP_CWORD-1]}
+  if [ "$flag" = = ]; then flag=${COMP_WORDS[COMP_CWORD-2]}; elif [ "$cur" = = ]; then cur=; fi
+  case $flag in --*) flag=${flag#-} ;; esac
   case $command in
     '') words='%[2]s help %[3]s' ;;
     help) words='%[2]s' ;;
@@ -51,7 +88,11 @@ func (t *Table) bash(w io.Writer) error {
   esac
   case $cur in
     -*) ;;
-    *) if [ -n "$command" ] && [ "$command" != help ]; then COMPREPLY=($(compgen -f -- "$cur")); return; fi ;;
+    *) if [ -n "$wanted" ]; then
+         words=$(%[1]s "${global[@]}" completion -words "$wanted" 2>/dev/null)
+       elif [ -n "$command" ] && [ "$command" != help ]; then
+         COMPREPLY=($(compgen -f -- "$cur")); return
+       fi ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
@@ -63,12 +104,22 @@ complete -o filenames -F _%[1]s %[1]s
 func (t *Table) fish(w io.Writer) error {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
+	ask := func(name string) string {
+		return fmt.Sprintf(" -a '(%s completion -words %s 2>/dev/null)'", t.Program, name)
+	}
 	for i := range t.Commands {
 		c := &t.Commands[i]
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f -a %s -d %s\n", t.Program, c.Name, quote(c.Summary))
+		if name := t.wanted(c.Args); name != "" {
+			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -f%s\n", t.Program, c.Name, ask(name))
+		}
 		flagSet(c.Flags).VisitAll(func(f *flag.Flag) {
-			_, text := flag.UnquoteUsage(f)
-			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -o %s -d %s\n", t.Program, c.Name, f.Name, quote(text))
+			name, text := flag.UnquoteUsage(f)
+			values := ""
+			if slices.Contains(t.Words, name) {
+				values = " -x" + ask(name)
+			}
+			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -o %s -d %s%s\n", t.Program, c.Name, f.Name, quote(text), values)
 		})
 	}
 	flagSet(t.Global).VisitAll(func(f *flag.Flag) {

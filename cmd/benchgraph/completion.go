@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// projectWords are the placeholders for which a project has words.
+var projectWords = []string{"ADDR", "ADDRESS", "BENCHMARK", "CANDIDATE", "COMMIT", "COMPARE", "METRIC"}
+
+func (a *app) completion() cli.Command {
+	words := ""
+	return cli.Command{
+		Name: "completion", Args: "[bash|zsh|fish]", Max: 1,
+		Summary: "a script that completes commands, flags, addresses and other names in a shell",
+		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source <(benchgraph completion zsh);\n" +
+			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.",
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&words, "words", "", "list the words of the project that stand for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
+		},
+		Run: func(ctx context.Context, args []string) error {
+			if (words == "") == (len(args) == 0) {
+				return &cli.UsageError{Message: "completion needs bash, zsh or fish, or -words", Remedy: "try benchgraph help completion"}
+			}
+			if words != "" {
+				return a.listWords(ctx, words)
+			}
+			return a.table.Complete(a.stdout, args[0])
+		},
+	}
+}
+
+// plainWord matches what a shell takes as it stands. Scripts hand words to their shell, and names in files are anybody's.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
+
+// listWords prints words of the project, one a line, those that a shell would take for something else left out.
+func (a *app) listWords(ctx context.Context, placeholder string) error {
+	if !slices.Contains(projectWords, placeholder) {
+		return &cli.UsageError{
+			Message: fmt.Sprintf("no words stand for %s%s", placeholder, cli.Suggest(placeholder, projectWords)), Remedy: "try benchgraph help completion",
+		}
+	}
+	words, err := a.wordsFor(ctx, placeholder)
+	if err != nil {
+		return err
+	}
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		if plainWord.MatchString(word) {
+			fmt.Fprintln(a.stdout, word)
+		}
+	}
+	return nil
+}
+
+func (a *app) wordsFor(ctx context.Context, placeholder string) (words []string, err error) {
+	if placeholder == "ADDR" || placeholder == "ADDRESS" {
+		s, err := a.open(ctx, access{offline: true, recall: recallNodes})
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		p, err := s.standing(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.Steps {
+			words = append(words, strings.ReplaceAll(p.Steps[i].Node.Address, `"`, "")) // the command line takes both
+		}
+		return words, nil
+	}
+	at, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	options, err := a.pinned(at)
+	if err != nil {
+		return nil, err
+	}
+	spec, files, diags := hclspec.Load(options)
+	if diags.HasErrors() {
+		return nil, &diagError{diags, files}
+	}
+	for _, c := range spec.Candidates {
+		switch placeholder {
+		case "CANDIDATE":
+			words = append(words, c.Key)
+		case "COMMIT":
+			words = append(words, c.Commit)
+		}
+	}
+	for _, b := range spec.Benchmarks {
+		switch placeholder {
+		case "BENCHMARK":
+			words = append(words, b.Address.Name)
+		case "METRIC":
+			words = append(words, b.Metrics.Primary)
+			for _, m := range b.Metrics.Custom {
+				words = append(words, m.Name)
+			}
+		}
+	}
+	for _, c := range spec.Compares {
+		switch placeholder {
+		case "COMPARE":
+			words = append(words, c.Address.Instance())
+		case "METRIC":
+			words = append(words, c.Metrics...)
+		}
+	}
+	return words, nil
+}
