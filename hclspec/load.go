@@ -52,6 +52,7 @@ func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 		return nil, l.files, diags
 	}
 	l.spec.Reads = l.dir.Reads()
+	l.spec.Names = l.lock.sorted()
 	return l.spec, l.files, diags
 }
 

@@ -1,15 +1,22 @@
 package hclspec
 
-import "strings"
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // lockIndex finds pins by spelling.
 type lockIndex struct {
 	lock      *Lock
 	spellings map[string]map[string][]string // repo → commit → the spellings that are pinned to it
+	names     map[Name]bool                  // that were asked for
 }
 
 func newLockIndex(lock *Lock) *lockIndex {
-	index := &lockIndex{lock: lock, spellings: map[string]map[string][]string{}}
+	index := &lockIndex{lock: lock, spellings: map[string]map[string][]string{}, names: map[Name]bool{}}
 	if lock == nil {
 		return index
 	}
@@ -32,17 +39,49 @@ func (i *lockIndex) resolve(repo Address, spelling string) string {
 	}
 	pins := i.lock.Repos[repo.Name].Revs
 	if rev, ok := pins[spelling]; ok && rev.Commit != "" {
+		i.note(Name{repo, spelling, rev.Commit})
 		return rev.Commit
 	}
 	const digits = 40
 	if len(spelling) > digits && strings.ContainsAny(spelling[digits:digits+1], "^~") {
 		for _, other := range i.spellings[repo.Name][spelling[:digits]] {
 			if rev, ok := pins[other+spelling[digits:]]; ok {
+				i.note(Name{repo, other + spelling[digits:], rev.Commit})
 				return rev.Commit
 			}
 		}
 	}
 	return spelling
+}
+
+// Name is a revision that the files name otherwise than by a hash, so that it may come to stand for another commit.
+type Name struct {
+	Repo     Address
+	Spelling string
+	Commit   string // that it is pinned to
+}
+
+// byHash matches revisions that stand for the same commit for ever.
+var byHash = regexp.MustCompile(`^[0-9a-f]{4,40}([~^][0-9]*)*$`)
+
+func (i *lockIndex) note(n Name) {
+	if !byHash.MatchString(n.Spelling) {
+		i.names[n] = true
+	}
+}
+
+// sorted are the names that were asked for.
+func (i *lockIndex) sorted() []Name {
+	return slices.SortedFunc(maps.Keys(i.names), func(a, b Name) int {
+		return cmp.Or(strings.Compare(a.Repo.Name, b.Repo.Name), strings.Compare(a.Spelling, b.Spelling))
+	})
+}
+
+// DropNames forgets what names of revisions stand for. Those that are hashes stay.
+func (l *Lock) DropNames() {
+	for _, pins := range l.Repos {
+		maps.DeleteFunc(pins.Revs, func(spelling string, _ RevLock) bool { return !byHash.MatchString(spelling) })
+	}
 }
 
 // unknown says why the repo has no such revision; empty: nobody has asked it, or it has.

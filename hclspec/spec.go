@@ -25,6 +25,8 @@ type Spec struct {
 	Mistakes  []Mistake  // of single commits and candidates, which are out
 	Revisions []Revision // that expressions named, and whose commits are not known
 
+	Names []Name // of revisions, as the lock pins them
+
 	Repos       []Repo
 	Commits     []Commit
 	Variants    []Variant

@@ -69,6 +69,7 @@ type Config struct {
 	Render     Renderer
 	Offline    bool      // reach no network
 	Locked     bool      // refuse to change the lock
+	Upgrade    bool      // names of revisions stand for what they stand for now, whatever a mirror knows of them
 	Allow      []string  // methodology fields that may differ; every figure that this lets through is labelled
 	Progress   io.Writer // tells of slow preparations, in plain lines
 	LockFile   string    // absolute path

@@ -175,6 +175,13 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 	}
 	fmt.Fprintf(p.Progress, "resolving %d revisions of %s\n", len(revs), repo.Address)
 	end := p.asker.Watch(repo.URL+repo.Path, "revisions of "+repo.Address.String())
+	if p.Upgrade {
+		err = mirror.Fetch(ctx, revs...)
+	}
+	if err != nil {
+		end()
+		return nil, hcl.Diagnostics{p.unreadable(repo.Address, err)}
+	}
 	resolved, err := mirror.Resolve(ctx, revs)
 	end()
 	found := map[string]hclspec.RevLock{}

@@ -54,6 +54,9 @@ func (a *app) apply() cli.Command {
 }
 
 func (o *applyFlags) check() error {
+	if o.upgrade && o.locked {
+		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
+	}
 	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
 		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative", Remedy: "0 means: no limit"}
 	}
@@ -139,13 +142,13 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed {
+	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed || o.upgrade {
 		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables", Remedy: "give these flags to plan -out"}
 	}
 	if a.file == "" && a.chdir == "" {
 		a.file = f.Project
 	}
-	o.selection, o.allow, o.machine, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Vars, f.VarFiles
+	o.selection, o.allow, o.machine, o.upgrade, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Upgrade, f.Vars, f.VarFiles
 	return f, nil
 }
 
@@ -206,6 +209,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
 	}
 	if o.show == nil {
+		if err := s.moved(ctx); err != nil {
+			return err
+		}
 		if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
 			return err
 		}

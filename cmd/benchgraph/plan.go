@@ -29,6 +29,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	o.selection.flags(fs)
 	a.jsonFlag(fs, &o.json)
 	fs.BoolVar(&o.verbose, "verbose", false, "show every node")
+	fs.BoolVar(&o.upgrade, "upgrade", false, "take what branches, tags and HEAD stand for now, whatever the lock pins")
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
@@ -54,6 +55,9 @@ func (a *app) plan() cli.Command {
 }
 
 func (a *app) runPlan(ctx context.Context, o *planFlags) error {
+	if o.upgrade && o.locked {
+		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
+	}
 	o.access.allow = o.allow
 	if o.everything() {
 		o.access.recall = recallAll
@@ -72,6 +76,9 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	}
 	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
 	s.warn(s.unset(p))
+	if err := s.moved(ctx); err != nil {
+		return err
+	}
 	f := s.forecast(p)
 	if f.Resolutions, err = s.project.Resolutions(ctx, p); err != nil {
 		return err

@@ -28,6 +28,7 @@ type planFile struct {
 	Select   selection     `json:"select"`
 	Allow    cli.List      `json:"allow_mismatch,omitempty"`
 	Machine  string        `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
+	Upgrade  bool          `json:"upgrade,omitempty"`
 	Vars     cli.List      `json:"vars,omitempty"`
 	VarFiles cli.List      `json:"var_files,omitempty"`
 	Nodes    []plannedNode `json:"nodes"`
@@ -44,7 +45,7 @@ const planFileType = "plan"
 func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec.Files[0]) }
 
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan) error {
-	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Vars: s.vars}
+	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Upgrade: s.project.Upgrade, Vars: s.vars}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines, func(m hclspec.Machine) bool { return m.Address.Name == f.Machine }) {
 		full, err := filepath.Abs(f.Machine)
 		if err != nil {

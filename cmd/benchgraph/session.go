@@ -111,6 +111,7 @@ type session struct {
 type access struct {
 	offline bool
 	locked  bool
+	upgrade bool // take what names of revisions stand for now
 	allow   []string
 	machine string // another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this one
 	recall  recall
@@ -135,7 +136,7 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.machine != "" {
+	if o.machine != "" || o.upgrade {
 		o.recall = recallNothing // what is remembered is about this machine
 	}
 	s := &session{app: a, place: p, machine: o.machine}
@@ -155,6 +156,9 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	lock, err := s.parseLock(s.lockText)
 	if err != nil {
 		return err
+	}
+	if o.upgrade {
+		lock.DropNames()
 	}
 	options, err := s.options(s.place, lock)
 	if err != nil {
@@ -231,8 +235,8 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if len(s.warnings) > 0 || !sel.everything() || s.machine != "" {
-		return // warnings are to be told each time
+	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || s.machine != "" {
+		return // warnings are to be told each time, and names move
 	}
 	if err := s.project.Memorize(ctx, p); err != nil {
 		s.note("Warning: %v", err)
@@ -351,7 +355,7 @@ func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks
 		Environ: s.environ(), GitEnviron: s.gitEnviron(),
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load, History: s.past,
-		Render: s.render, Offline: o.offline, Locked: o.locked, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
+		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
 		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}
 }

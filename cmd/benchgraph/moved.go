@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/git"
+)
+
+// moved warns of names that stand for other commits than those that are measured, and of changes that no commit has.
+func (s *session) moved(ctx context.Context) error {
+	if len(s.project.Spec.Names) == 0 {
+		return nil
+	}
+	moves, err := s.project.Moved(ctx)
+	if err != nil {
+		return err
+	}
+	var diags hcl.Diagnostics
+	for _, m := range moves {
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A name has moved", Detail: fmt.Sprintf(
+			"%q of %s stands for %s now, and the lock file pins it to %s, which is measured. plan -upgrade shows what follows "+
+				"from the new commit; apply -upgrade takes it.", m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
+	}
+	s.warn(diags)
+	var asked []hclspec.Address
+	for _, n := range s.project.Spec.Names {
+		if !slices.Contains(asked, n.Repo) {
+			asked = append(asked, n.Repo)
+			s.uncommittedIn(ctx, n.Repo)
+		}
+	}
+	return nil
+}
+
+// uncommittedIn mentions changes in the work tree of a repo of which the last commit is measured by a name.
+func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
+	spec := s.project.Spec
+	i := slices.IndexFunc(spec.Repos, func(r hclspec.Repo) bool { return r.Address == repo })
+	if i < 0 || spec.Repos[i].Path == "" {
+		return
+	}
+	w, err := git.OpenWorkTree(ctx, s.host, spec.Path(spec.Repos[i].Path), s.gitEnviron())
+	if err != nil {
+		return // a bare repository or a bundle
+	}
+	last := func(n hclspec.Name) bool { return n.Repo == repo && n.Commit == w.Head }
+	if !slices.ContainsFunc(spec.Names, last) {
+		return
+	}
+	files, _, err := w.Changes(ctx, w.Head, s.ownFiles(spec))
+	if err != nil || len(files) == 0 {
+		return
+	}
+	s.note("Note: %s of %s %s uncommitted changes, which no commit has and nothing here measures: benchgraph try measures them.",
+		view.Count(len(files), "file"), repo, map[bool]string{true: "has", false: "have"}[len(files) == 1])
+}
