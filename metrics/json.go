@@ -59,6 +59,9 @@ func noteFirst(firsts map[string]Sample, metric string, value any) {
 	}
 }
 
+// noDocument is the warning of an output that looked as if there were JSON in it.
+const noDocument = "no JSON object or array found"
+
 // each calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
 func (t *tail) each(c *collector, found func(any)) any {
 	t.trim()
@@ -70,7 +73,7 @@ func (t *tail) each(c *collector, found func(any)) any {
 	case document == nil && cut:
 		c.warn(0, "the JSON document ends before its last bracket")
 	case document == nil:
-		c.warn(0, "no JSON object or array found")
+		c.warn(0, noDocument)
 	case cut:
 		c.warn(0, "a later JSON document ends before its last bracket: the last whole one counts")
 	}

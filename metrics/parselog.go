@@ -29,7 +29,8 @@ type Failure struct {
 // whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
 func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (Log, error) {
 	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
-	if format == "auto" {
+	guessed := format == "auto"
+	if guessed {
 		found, err := pass(open, Detect)
 		if err != nil {
 			return log, err
@@ -40,6 +41,9 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		r, err := pass(open, func(f io.Reader) (Result, error) { return parseAs(format, f) })
 		if err != nil {
 			return log, err
+		}
+		if guessed && len(r.Samples) == 0 && len(r.Warnings) == 1 && r.Warnings[0].Text == noDocument {
+			r = Result{} // a bracket in it looked like the beginning of a document
 		}
 		log.Detected = r.Format
 		log.Samples = append(log.Samples, r.Samples...)

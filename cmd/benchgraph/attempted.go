@@ -145,10 +145,7 @@ func several(names []string) string {
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(s.chdir, dir)
-	}
-	w, err := git.OpenWorkTree(ctx, s.host, dir, s.gitEnviron())
+	w, err := git.OpenWorkTree(ctx, s.host, s.below(dir), s.gitEnviron())
 	if err != nil {
 		return ""
 	}
@@ -182,11 +179,7 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 		}
 		return s.keepPatch(text)
 	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.chdir, path)
-	}
-	path, err := filepath.Abs(path)
+	path, err := filepath.Abs(s.below(name))
 	if err != nil {
 		return "", err
 	}

@@ -97,11 +97,7 @@ func (a *app) repository(
 	if elsewhere && strings.Contains(o.repo, "://") {
 		return nil, nil
 	}
-	dir := o.repo
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.chdir, dir)
-	}
-	dir, err := filepath.Abs(dir)
+	dir, err := filepath.Abs(a.below(o.repo))
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 	}
 	name, profile := named, profiles[named]
 	if profile == nil {
-		document, err := readMachine(named)
+		document, err := readMachine(s.below(named))
 		if errors.Is(err, fs.ErrNotExist) {
 			var names []string
 			for i := range spec.Machines {

@@ -64,6 +64,14 @@ func (a *app) place() (place, error) {
 	return p, nil
 }
 
+// below is a path of the command line, which is relative to -chdir.
+func (a *app) below(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.chdir, path)
+}
+
 // absent says that there is no file of a project, so that no state is to be made for one.
 func (p place) absent() bool {
 	names := hclspec.RootFiles[:]

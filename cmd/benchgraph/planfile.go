@@ -47,7 +47,7 @@ func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan) error {
 	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Upgrade: s.project.Upgrade, Vars: s.vars}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines, func(m hclspec.Machine) bool { return m.Address.Name == f.Machine }) {
-		full, err := filepath.Abs(f.Machine)
+		full, err := filepath.Abs(s.below(f.Machine))
 		if err != nil {
 			return err
 		}

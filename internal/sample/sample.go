@@ -145,6 +145,11 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		}
 	}
 	message := fmt.Sprintf("metric %q not found in the output", spec.Primary)
+	for _, m := range spec.Custom {
+		if m.Name == spec.Primary && m.Match != "" {
+			message = fmt.Sprintf("metric %q: no line of the output matches %q", m.Name, m.Match)
+		}
+	}
 	if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
 	} else if errors.Is(err, fs.ErrNotExist) {

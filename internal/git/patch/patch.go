@@ -194,7 +194,7 @@ func (s section) parse() (Part, error) {
 		}
 		switch old, name := p.File.OldName, p.File.NewName; {
 		case old == "" && name == "" && lacking != "":
-			return Part{}, &Error{File: lacking, Line: s.line, Reason: "the name lacks the prefix a/ or b/"}
+			return Part{}, &Error{File: lacking, Line: s.line, Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
 		case p.File.IsNew || p.File.IsDelete:
 		case name == "", old != "" && strings.HasPrefix(name, old):
 			p.File.NewName = old
