@@ -5,7 +5,8 @@
 
 REGEXP is the match of the primary metric, as the project's file in the bundle has it; its group is the number, and its last match in an
 output counts. Of every row with at least two blocks, the effect, the t interval and p (sign flips, after Holm within the commit) are
-held against those of the report. It needs Python's standard library alone.
+held against those of the report. Where running first in a block changes a sample beyond doubt, that is removed first, as
+docs/statistics.md says. It needs Python's standard library alone.
 """
 import itertools
 import json
@@ -48,6 +49,39 @@ def t_quantile(p, freedom):
     return (low + high) / 2
 
 
+def t_test(mean, error, freedom):
+    """The two-sided p of a mean."""
+    if mean == 0 or error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + (mean / error) ** 2))
+
+
+def mean_and_error(ratios):
+    """The mean of differences, its standard error and their degrees of freedom."""
+    n = len(ratios)
+    mean = math.fsum(ratios) / n
+    return mean, math.sqrt(math.fsum((d - mean) ** 2 for d in ratios) / (n - 1) / n), n - 1
+
+
+def without_position(ratios, lead):
+    """Differences without the effect of running first, by least squares with lead, which is 1 where the candidate ran first, -1 where
+    the baseline did, and 0 elsewhere. They stay as they are below six blocks, where a side was first in fewer than two, and where
+    the effect may be chance."""
+    n = len(ratios)
+    mean, error, freedom = mean_and_error(ratios)
+    if n < 6 or min(lead.count(1), lead.count(-1)) < 2:
+        return ratios, mean, error, freedom, 0.0
+    middle = sum(lead) / n
+    spread = math.fsum((x - middle) ** 2 for x in lead)
+    first = math.fsum((x - middle) * (d - mean) for x, d in zip(lead, ratios)) / spread
+    rest = math.fsum((d - mean - first * (x - middle)) ** 2 for x, d in zip(lead, ratios))
+    deviation = math.sqrt(rest / (n - 2))
+    if abs(first) <= 1e-9 or t_test(first, deviation / math.sqrt(spread), n - 2) >= 0.002:
+        return ratios, mean, error, freedom, 0.0
+    clean = [d - first * x for x, d in zip(lead, ratios)]
+    return clean, math.fsum(clean) / n, deviation * math.sqrt(1 / n + middle ** 2 / spread), n - 2, first
+
+
 def sign_flip(ratios):
     """The share of all choices of signs whose sum is at least as far from 0 as the sum seen."""
     seen = abs(sum(ratios)) - 1e-12 * sum(map(abs, ratios))
@@ -69,10 +103,12 @@ def main(bundle, pattern):
     known, report = json.loads(files["bundle.json"]), json.loads(files["report.json"])
     results = {n["address"]: n["result"]["key"] for n in known["nodes"] if n.get("result")}
     series = {}  # benchmark, candidate -> block -> number
+    leads = {}  # benchmark, commit, block -> the candidate that ran first of those with a number
     for group in known["groups"]:
         for block in group["blocks"]:
             key = results.get(block["trial"])
             record = json.loads(files.get(f"results/{key}/record.json", b"null"))
+            ran = {}
             for m in group["members"] if record else []:
                 own = record["members"].get(m["name"])
                 output = files.get(f"results/{key}/{m['name']}/stdout")
@@ -82,6 +118,10 @@ def main(bundle, pattern):
                 if numbers:
                     name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
                     series.setdefault((name, m["candidate"]), {})[record["block"]] = float(numbers[-1])
+                    ran[m["name"]] = (name, m["candidate"])
+            ran = [ran[name] for name in record["order"] if name in ran] if record else []
+            if ran:
+                leads[ran[0][0], ran[0][1].split("/")[0], record["block"]] = ran[0][1]
     rows = [r for r in report["comparisons"] if r["primary"] and r["effect"] is not None and r["blocks"] > 1]
     wrong, raw = [], []
     for r in rows:
@@ -90,12 +130,12 @@ def main(bundle, pattern):
         ratios = [sign * math.log(one[b] / other[b]) for b in sorted(one) if b in other]
         if len(ratios) != r["blocks"]:
             sys.exit(f"{r['candidate']}: {len(ratios)} blocks, and the report has {r['blocks']}")
-        mean = math.fsum(ratios) / len(ratios)
-        error = math.sqrt(math.fsum((d - mean) ** 2 for d in ratios) / (len(ratios) - 1) / len(ratios))
-        t = t_quantile(1 - (1 - r["confidence"]) / 2, len(ratios) - 1)
-        for name, value in ("effect", mean), ("low", mean - t * error), ("high", mean + t * error):
-            if abs(math.expm1(value) - r[name]) > TOLERANCE:
-                wrong.append(f"{r['candidate']}: {name} is {math.expm1(value):.12g}, and the report says {r[name]:.12g}")
+        who = [leads.get((r["benchmark"], r["commit"], b)) for b in sorted(one) if b in other]
+        ratios, mean, error, freedom, first = without_position(ratios, [(w == r["candidate"]) - (w == r["against"]) for w in who])
+        t = t_quantile(1 - (1 - r["confidence"]) / 2, freedom)
+        for name, value in ("effect", mean), ("low", mean - t * error), ("high", mean + t * error), ("first", first):
+            if abs(math.expm1(value) - r.get(name, 0)) > TOLERANCE:
+                wrong.append(f"{r['candidate']}: {name} is {math.expm1(value):.12g}, and the report says {r.get(name, 0):.12g}")
         raw.append(sign_flip(ratios))
     together = {}
     for i, r in enumerate(rows):

@@ -142,11 +142,11 @@ func flawOf(pairs []Pair, independent bool) string {
 
 // paired computes the figures of a blocked design.
 func (c *contrast) paired(pairs []Pair, rule Rule) {
-	var ratios, own, other []float64
+	var ratios, own, other, lead []float64
 	for _, p := range pairs {
 		a, b := math.Log(p.Candidate), math.Log(p.Against)
 		own, other = append(own, a), append(other, b)
-		ratios = append(ratios, orient(a-b, rule.Better))
+		ratios, lead = append(ratios, orient(a-b, rule.Better)), append(lead, float64(p.First))
 	}
 	c.Blocks = len(ratios)
 	if c.Blocks == 0 {
@@ -154,15 +154,20 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 	}
 	mean, deviation := stat.MeanStdDev(ratios, nil)
 	c.estimate.mean = mean
+	if c.Blocks > 1 {
+		c.estimate.error, c.estimate.freedom = stat.StdErr(deviation, float64(c.Blocks)), float64(c.Blocks-1)
+	}
+	if r, matters := withoutPosition(ratios, lead); matters {
+		ratios, c.estimate, c.First = r.differences, r.estimate, relative(r.first)
+		c.Caveats = append(c.Caveats, r.caveat())
+	}
 	c.describe(own, other)
 	if c.Blocks < 2 {
 		return
 	}
-	c.estimate.error = stat.StdErr(deviation, float64(c.Blocks))
-	c.estimate.freedom = float64(c.Blocks - 1)
 	c.bounds(rule.Confidence)
 	c.HodgesLehmann = relative(hodgesLehmann(ratios))
-	c.Caveats = append(c.Caveats, ordered(ratios)...)
+	c.Caveats = append(c.Caveats, ordered(ratios, c.estimate.freedom)...)
 	var drawn bool
 	c.RawP, drawn = signFlip(ratios)
 	c.P = c.RawP

@@ -25,12 +25,13 @@ const (
 const FewestBlocks = 4
 
 // Pair is one block of a contrast: the sample of the candidate and the sample of what it is held against, in the
-// metric's unit. Both are above zero. In an independent design Block means nothing, and NaN stands for a sample that
+// metric's unit. Both are above zero. In an independent design Block and First mean nothing, and NaN stands for a sample that
 // the side does not have.
 type Pair struct {
 	Block     int
 	Candidate float64
 	Against   float64
+	First     int // 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
 }
 
 // Rule says how a contrast is judged.
@@ -51,6 +52,7 @@ type Verdict struct {
 	Blocks        int     // that the figures rest on; below 2 there is no interval, at 0 there are no figures
 	Look          int     // the last look that was reached, from 1; 0: none yet
 	Effect        float64 // exp(mean of ln ratios) - 1
+	First         float64 // how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
 	Low, High     float64 // t interval at Rule.Confidence
 	Looks         []int   // as in Rule
 	LookLow       float64 // t interval at the look's level, which decides
@@ -91,6 +93,8 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 // Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t interval
 // of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
 //
+// Where running first in a block changes a sample beyond doubt, d is without that change, see withoutPosition.
+//
 // There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
 // logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look that
 // already decided.
@@ -119,7 +123,7 @@ func (v Verdict) Into(row Comparison) Comparison {
 	if v.Outcome == "" {
 		row.Outcome = Inconclusive
 	}
-	row.Effect, row.Low, row.High = v.Effect, v.Low, v.High
+	row.Effect, row.First, row.Low, row.High = v.Effect, v.First, v.Low, v.High
 	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
 	row.Value, row.AgainstValue = v.Value, v.AgainstValue
 	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence

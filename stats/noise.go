@@ -9,18 +9,22 @@ func (c *Comparison) Deviation() float64 {
 		return 0
 	}
 	half := math.Log1p(c.High) - math.Log1p(c.Effect) // Low says little where an interval is wide: it is all but -1
-	return half / quantile((1+c.Confidence)/2, c.Blocks) * math.Sqrt(float64(c.Blocks))
+	freedom := float64(c.Blocks - 1)
+	if c.First != 0 {
+		freedom--
+	}
+	return half / quantile((1+c.Confidence)/2, freedom) * math.Sqrt(float64(c.Blocks))
 }
 
 // Sees is the smallest relative effect that a number of blocks, at least 2, shows in four of five cases, judged once at a confidence,
 // where blocks differ by a standard deviation on the log scale.
 func Sees(deviation float64, blocks int, confidence float64) float64 {
-	return relative(resolution(deviation, blocks, 1-confidence))
+	return relative(resolution(deviation, blocks, float64(blocks-1), 1-confidence))
 }
 
 // Resolution is the smallest relative effect that the blocks of one look, of at least 2 blocks, show in four of five cases where blocks
 // differ by a standard deviation on the log scale. No verdict is given below the margin, so that is the least.
 func (r Rule) Resolution(deviation float64, blocks int) float64 {
 	r = r.withDefaults()
-	return relative(max(math.Log1p(r.Tie), resolution(deviation, blocks, r.level(blocks))))
+	return relative(max(math.Log1p(r.Tie), resolution(deviation, blocks, float64(blocks-1), r.level(blocks))))
 }

@@ -40,7 +40,7 @@ func TestWhatIsSeen(t *testing.T) {
 			ratios = append(ratios, effect+deviation*random.NormFloat64())
 		}
 		mean, sd := stat.MeanStdDev(ratios, nil)
-		if math.Abs(mean) > quantile(0.975, blocks)*sd/math.Sqrt(blocks) {
+		if math.Abs(mean) > quantile(0.975, blocks-1)*sd/math.Sqrt(blocks) {
 			found++
 		}
 	}

@@ -19,8 +19,8 @@ func (c *contrast) chance(last int, margin, level float64) float64 {
 	n, all := float64(c.Blocks), float64(last)
 	deviation := c.estimate.error * math.Sqrt(n)
 	foretold := distuv.StudentsT{Mu: c.estimate.mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)), Nu: c.estimate.freedom}
-	large := max(margin, quantile(1-level/2, last)*deviation/math.Sqrt(all))
-	small := margin - quantile(0.95, last)*deviation/math.Sqrt(all)
+	large := max(margin, quantile(1-level/2, c.freedom(last))*deviation/math.Sqrt(all))
+	small := margin - quantile(0.95, c.freedom(last))*deviation/math.Sqrt(all)
 	p := foretold.CDF(-large) + foretold.CDF(2*foretold.Mu-large) // the distribution is symmetric
 	if small > 0 {
 		p += foretold.CDF(small) - foretold.CDF(-small)
@@ -35,7 +35,7 @@ func (c *contrast) foresee(margin float64, rule Rule) {
 		return
 	}
 	deviation := c.estimate.error * math.Sqrt(float64(c.Blocks))
-	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, rule.level(c.Blocks))))
+	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, c.estimate.freedom, rule.level(c.Blocks))))
 	if c.Outcome != Inconclusive {
 		return
 	}
@@ -43,21 +43,24 @@ func (c *contrast) foresee(margin float64, rule Rule) {
 	further := sort.Search(farthest-c.Blocks, func(i int) bool {
 		n := c.Blocks + 1 + i
 		if size < margin {
-			return size+quantile(0.95, n)*deviation/math.Sqrt(float64(n)) < margin
+			return size+quantile(0.95, c.freedom(n))*deviation/math.Sqrt(float64(n)) < margin
 		}
-		return resolution(deviation, n, rule.level(n)) <= size
+		return resolution(deviation, n, c.freedom(n), rule.level(n)) <= size
 	})
 	if n := c.Blocks + 1 + further; n <= farthest {
 		c.Needed = n
 	}
 }
 
+// freedom is the degrees of freedom that n blocks would have.
+func (c *contrast) freedom(n int) float64 { return c.estimate.freedom + float64(n-c.Blocks) }
+
 // resolution is the smallest difference on the log scale that n blocks show with the chance power.
-func resolution(deviation float64, n int, level float64) float64 {
-	return (quantile(1-level/2, n) + quantile(power, n)) * deviation / math.Sqrt(float64(n))
+func resolution(deviation float64, n int, freedom, level float64) float64 {
+	return (quantile(1-level/2, freedom) + quantile(power, freedom)) * deviation / math.Sqrt(float64(n))
 }
 
-// quantile is that of the t distribution for n blocks.
-func quantile(p float64, n int) float64 {
-	return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(p)
+// quantile is that of the t distribution.
+func quantile(p, freedom float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
 }

@@ -159,9 +159,9 @@ func judgeBlocks(r *rand.Rand, m *machine, t *tally, looks []int) {
 				ahead = r.IntN(2) == 0
 			}
 			if ahead {
-				p.Candidate, p.Against = m.run(true, true), m.run(false, false)
+				p.Candidate, p.Against, p.First = m.run(true, true), m.run(false, false), 1
 			} else {
-				p.Against, p.Candidate = m.run(false, true), m.run(true, false)
+				p.Against, p.Candidate, p.First = m.run(false, true), m.run(true, false), -1
 			}
 			pairs = append(pairs, p)
 		}

@@ -15,8 +15,8 @@ const (
 
 // ordered are the caveats of differences that depend on when they were measured, given in the order of their blocks: a trend, by
 // the t test of their correlation with time, or neighbours that are alike, by von Neumann's ratio. Intervals and p-values suppose
-// blocks that know nothing of each other.
-func ordered(differences []float64) []Caveat {
+// blocks that know nothing of each other. freedom is that of their deviation.
+func ordered(differences []float64, freedom float64) []Caveat {
 	n := float64(len(differences))
 	if len(differences) < fewestOrdered {
 		return nil
@@ -29,10 +29,10 @@ func ordered(differences []float64) []Caveat {
 	if deviation == 0 {
 		return nil
 	}
-	if r := stat.Correlation(times, differences, nil); pOfCorrelation(r, n) < mostUnordered {
+	if r := stat.Correlation(times, differences, nil); pOfCorrelation(r, freedom-1) < mostUnordered {
 		return []Caveat{{CaveatOrder, fmt.Sprintf(
 			"the difference %s from block to block (correlation with time %.2f, p = %.2g): the effect depends on when it was measured, and the interval does not know that",
-			map[bool]string{true: "grows", false: "shrinks"}[r > 0], r, pOfCorrelation(r, n))}}
+			map[bool]string{true: "grows", false: "shrinks"}[r > 0], r, pOfCorrelation(r, freedom-1))}}
 	}
 	// The mean square of successive differences over the variance is 2 where blocks are independent; Young's normal approximation.
 	var steps float64
@@ -49,11 +49,11 @@ func ordered(differences []float64) []Caveat {
 	return nil
 }
 
-// pOfCorrelation is the two-sided p of a correlation of n pairs.
-func pOfCorrelation(r, n float64) float64 {
+// pOfCorrelation is the two-sided p of a correlation.
+func pOfCorrelation(r, freedom float64) float64 {
 	if math.Abs(r) >= 1 {
 		return 0
 	}
-	t := math.Abs(r) * math.Sqrt((n-2)/(1-r*r))
-	return 2 * distuv.StudentsT{Sigma: 1, Nu: n - 2}.CDF(-t)
+	t := math.Abs(r) * math.Sqrt(freedom/(1-r*r))
+	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(-t)
 }

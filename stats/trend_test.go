@@ -20,14 +20,14 @@ func TestTheOrderOfBlocks(t *testing.T) {
 			state = 0.8*state + 0.6*random.NormFloat64()
 		}
 		for name, values := range map[string][]float64{"iid": iid, "trend": trend, "chain": chain} {
-			counts[name] += len(ordered(values))
+			counts[name] += len(ordered(values, float64(len(values)-1)))
 		}
 	}
 	if counts["iid"] > rounds*3/100 || counts["trend"] < rounds*8/10 || counts["chain"] < rounds*4/10 {
 		t.Errorf("caveats in %d rounds: %v", rounds, counts)
 	}
 	for _, values := range [][]float64{nil, {1, 2, 3, 4, 5}, {1, 1, 1, 1, 1, 1, 1}} {
-		if list := ordered(values); len(list) > 0 {
+		if list := ordered(values, float64(len(values)-1)); len(list) > 0 {
 			t.Errorf("%v: %q", values, list)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // accountVersion is part of a compare's key: another account is another result.
-const accountVersion = "3"
+const accountVersion = "4"
 
 // cause is the failed attempt for which a member takes no part in its blocks.
 type cause struct {

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,5 +291,39 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 				t.Errorf("%+v", row)
 			}
 		})
+	}
+}
+
+// Who ran first in a block is who did among those with numbers, wherever the others were in the order.
+func TestWhoRanFirst(t *testing.T) {
+	c := contest()
+	g := &c.Groups[0]
+	for i := 4; i < 8; i++ {
+		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
+	}
+	g.Design.Samples, g.Design.Max = 8, 8
+	ends := measured(t, c, map[string]string{"base": "%g items/s", "one": "%g items/s"})
+	for i, b := range g.Blocks {
+		dir := ends[b.At.String()].Entry.Dir
+		order := []string{"gone", "base", "one"}
+		if i%2 == 1 {
+			order = []string{"one", "gone", "base"}
+		}
+		rec := sample.Record{Block: i + 1, Order: order, Members: map[string]sample.Member{"base": {}, "one": {}, "gone": {Skipped: "gone failed in block 1"}}}
+		for _, name := range b.Members {
+			value := 100 + 0.1*float64(i*i%3)
+			if name == "one" {
+				value = 104
+			}
+			if name != order[0] && (name != "base" || order[0] != "gone") {
+				value *= 1.05 // it found the machine warm
+			}
+			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile), fmt.Appendf(nil, "%g items/s", value), 0o644))
+		}
+		record(t, dir, rec)
+	}
+	row := only(t, c, ends)
+	if row.Outcome != stats.Win || math.Abs(row.Effect-0.04) > 0.002 || math.Abs(row.First+0.05/1.05) > 0.002 || row.High-row.Low > 0.01 {
+		t.Errorf("%s, effect %v [%v, %v], first %v: %s", row.Outcome, row.Effect, row.Low, row.High, row.First, row.Reason)
 	}
 }

@@ -31,6 +31,7 @@ type standing struct {
 	series  map[string]map[int]float64 // metric → block → value, in the unit of units
 	units   map[string]string          // by metric: that of its first sample
 	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
+	first   map[int]bool               // blocks in which it ran before all others that have numbers there
 
 	evidence []sample.Evidence          // of the blocks with samples
 	counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
@@ -43,7 +44,7 @@ type standing struct {
 }
 
 func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, first: map[int]bool{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
 }
 
 // name is the candidate and, where that is not what stands now, the run.
@@ -95,7 +96,26 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 			}
 		}
 	}
+	all.line()
 	return all, nil
+}
+
+// line finds out who ran first in each block. Members that were left out of a block or failed there do not count: the first one
+// whose numbers are judged found the machine as the others left it, or as it was after another block.
+func (all Standings) line() {
+	places := map[int]int{} // by block
+	for _, s := range all {
+		for _, r := range s.rows {
+			if least, known := places[r.Block]; !known || r.Position < least {
+				places[r.Block] = r.Position
+			}
+		}
+	}
+	for _, s := range all {
+		for _, r := range s.rows {
+			s.first[r.Block] = r.Position == places[r.Block]
+		}
+	}
 }
 
 // Measurements are the numbers of a member.

@@ -37,7 +37,7 @@ func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comp
 			if rule.Pairing == stats.Runs {
 				contrasts[i] = unpaired(own, base.series[metric])
 			} else {
-				contrasts[i] = pairs(own, base.series[metric])
+				contrasts[i] = pairs(own, base.series[metric], s.standing, base)
 			}
 		}
 		for i, v := range stats.JudgeTogether(contrasts, rule) {
@@ -176,11 +176,15 @@ func LooksOf(d hclspec.Design) []int {
 }
 
 // pairs are the blocks in which both sides have a sample.
-func pairs(candidate, against map[int]float64) []stats.Pair {
+func pairs(candidate, against map[int]float64, s, base *standing) []stats.Pair {
 	var list []stats.Pair
 	for _, block := range slices.Sorted(maps.Keys(candidate)) {
 		if other, ok := against[block]; ok {
-			list = append(list, stats.Pair{Block: block, Candidate: candidate[block], Against: other})
+			p := stats.Pair{Block: block, Candidate: candidate[block], Against: other}
+			if s.first[block] != base.first[block] {
+				p.First = map[bool]int{true: 1, false: -1}[s.first[block]]
+			}
+			list = append(list, p)
 		}
 	}
 	return list
