@@ -15,7 +15,7 @@ import (
 func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
-		Key:  []string{"image", "data", "env", "command", "client", "fixes", "mounts", "cpus", "memory", "quiet", "network"},
+		Key:  []string{"image", "data", "env", "command", "client", "fixes", "mounts", "cpus", "memory", "quiet", "network", "sandbox"},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
@@ -39,7 +39,7 @@ func decodeBenchmark(r reader, b Block) {
 	r.Need("command", "what is run and prints the numbers")
 	bench := Benchmark{
 		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(), Command: r.command("command"),
-		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
+		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
 		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
 	}
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {

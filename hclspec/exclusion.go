@@ -14,7 +14,7 @@ func skipSchema() *eval.Schema {
 }
 
 func knownIssueSchema() *eval.Schema {
-	return &eval.Schema{Kind: "known_issue", Label: true, Key: []string{"probe"}, Free: []string{"for_each", "when", "reason"}}
+	return &eval.Schema{Kind: "known_issue", Label: true, Key: []string{"probe", "sandbox"}, Free: []string{"for_each", "when", "reason"}}
 }
 
 // excluding says whether blocks of the kind take rows out.
@@ -81,7 +81,7 @@ func decodeSkip(r reader, b Block) {
 
 func decodeKnownIssue(r reader, b Block) {
 	r.Need("reason", "what is broken")
-	issue := KnownIssue{Probe: r.command("probe"), Reason: r.Str("reason")}
+	issue := KnownIssue{Probe: r.command("probe"), Sandbox: r.sandbox(), Reason: r.Str("reason")}
 	for _, b := range r.excluded(b) {
 		issue.Block = b
 		r.l.spec.KnownIssues = append(r.l.spec.KnownIssues, issue)

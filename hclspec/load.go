@@ -193,7 +193,7 @@ func (l *loader) parseFile(src []byte, name string) {
 // settingsSchemas are the blocks that declare no node.
 func settingsSchemas() []*eval.Schema {
 	return []*eval.Schema{
-		{Kind: "benchgraph", Free: []string{"required_version", "include", "packs"}},
+		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"}},
 		{Kind: "locals", Open: true},
 		{Kind: "cost", Free: []string{"gpu_hour"}},
 		eval.VariableSchema(),
@@ -277,6 +277,7 @@ func (l *loader) settings() {
 			continue
 		}
 		r := l.constant(b)
+		l.spec.Sandbox = r.sandbox()
 		want := r.Str("required_version")
 		if want == "" {
 			continue

@@ -47,6 +47,7 @@ type Spec struct {
 	Executors   []Executor
 	Machines    []Machine
 	Models      []Model
+	Sandbox     string             // for blocks that do not say; one of Sandboxes, empty: none
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }
 
@@ -161,7 +162,8 @@ type Build struct {
 	Fixes   []Address
 	Mounts  []Address
 	Secrets []string
-	Network bool // as in Benchmark
+	Network bool   // as in Benchmark
+	Sandbox string // as in Benchmark
 	Limits
 	Range hcl.Range
 }
@@ -268,8 +270,9 @@ type Skip struct {
 // KnownIssue is a condition under which something is known to be broken.
 type KnownIssue struct {
 	Block
-	Probe  Command // zero: When alone decides
-	Reason string
+	Probe   Command // zero: When alone decides
+	Sandbox string  // as in Benchmark
+	Reason  string
 }
 
 // Fetch is a download.
@@ -296,7 +299,8 @@ type Benchmark struct {
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
-	Network bool // the commands may reach beyond this machine; on the host nothing keeps them from it
+	Network bool   // the commands may reach beyond this machine; on the host, nothing but a sandbox keeps them from it
+	Sandbox string // one of Sandboxes; empty: what Spec.Sandbox says
 	Design  Design
 	Metrics Metrics
 	Limits
@@ -416,7 +420,8 @@ type Task struct {
 	Outputs []string
 	Fixes   []Address
 	Quiet   bool
-	Network bool // as in Benchmark
+	Network bool   // as in Benchmark
+	Sandbox string // as in Benchmark
 	// Artefact says that the result is measured, so that it may differ between variants as a wheel does.
 	Artefact bool
 	Limits

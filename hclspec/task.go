@@ -15,7 +15,7 @@ import (
 func taskSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "task", Label: true,
-		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "mounts", "network"},
+		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "mounts", "network", "sandbox"},
 		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description", "artefact"},
 	}
 }
@@ -27,7 +27,7 @@ func decodeTask(r reader, b Block) {
 		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
 		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Limits: r.limits(),
+		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
 		Artefact: r.Bool("artefact"),
 	}
 	r.arguments(t.Command, t.Secrets)

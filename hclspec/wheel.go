@@ -8,7 +8,7 @@ func wheelSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each", "nearest"},
 		Blocks: []*eval.Schema{{
-			Kind: "build", Key: []string{"inputs", "image", "command", "env", "fixes", "mounts", "network"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
+			Kind: "build", Key: []string{"inputs", "image", "command", "env", "fixes", "mounts", "network", "sandbox"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
 		}},
 	}
 }
@@ -27,7 +27,7 @@ func decodeWheel(r reader, b Block) {
 		r.Need("command", "what builds it and leaves the result in $OUT")
 		w.Build = &Build{
 			Inputs: r.inputs(), Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(),
-			Secrets: r.secrets(), Network: r.Bool("network"), Limits: r.limits(), Range: build.Range,
+			Secrets: r.secrets(), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(), Range: build.Range,
 		}
 		r.arguments(w.Build.Command, w.Build.Secrets)
 		r.smuggled(w.Build.Command, w.Build.Env)

@@ -99,7 +99,9 @@ func (p *Project) declared(m member) []stats.Field {
 	add("samples", strconv.Itoa(b.Design.Samples))
 	if b.Image == (hclspec.Address{}) {
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
-		add("network", strconv.FormatBool(b.Network))
+		if !p.sandboxed(b.Sandbox, b.Image) {
+			add("network", strconv.FormatBool(b.Network))
+		}
 	}
 	if s := b.Server; s != nil {
 		add("ready", fmt.Sprint(s.HTTP, s.Log, s.TCP, " within ", s.Timeout))

@@ -11,6 +11,7 @@ benchgraph {
   required_version = ">= 0.0.1"
   include          = ["more/one.hcl"]
   packs            = ["first-pack"]
+  sandbox          = "none" # all
 }
 cost { gpu_hour = { "A device" = 1 } }
 machine "other" { devices = "machines/one.json" }
@@ -77,6 +78,7 @@ wheel "w" {
     command = "echo ${local.greeting} > $OUT/w"
     env     = { W = "one" }
     network = false
+    sandbox = "none" # w
     fixes   = [fix.second]
     mounts  = [mount.m["one"], mount.n]
     secrets = ["W_ONE"]
@@ -168,6 +170,7 @@ known_issue "k" {
   when     = true
   probe    = "true # probe"
   reason   = "issue one"
+  sandbox  = "none" # k
 }
 fetch "loose" {
   for_each = toset(["one"])
@@ -190,6 +193,7 @@ benchmark "b" {
   memory   = "2GiB"
   quiet    = false
   network  = false
+  sandbox  = "none" # b
   secrets  = ["B_ONE"]
   timeout  = "2m"
   disk     = "2MiB"
@@ -301,6 +305,7 @@ task "t" {
   estimate    = "7s"
   quiet       = true
   network     = false
+  sandbox     = "none" # t
   description = "task one"
 }
 `
@@ -323,6 +328,11 @@ func (e edit) in(t *testing.T, text string) string {
 var edits = map[string]edit{
 	"benchgraph.required_version":       {`">= 0.0.1"`, `">= 0.0.2"`},
 	"benchgraph.include":                {`"more/one.hcl"`, `"more/*.hcl"`},
+	"benchgraph.sandbox":                {`"none" # all`, `"required"`, `"none" # t`, "null"},
+	"known_issue.sandbox":               {`"none" # k`, `"required"`},
+	"wheel.build.sandbox":               {`"none" # w`, `"required"`},
+	"benchmark.sandbox":                 {`"none" # b`, `"required"`},
+	"task.sandbox":                      {`"none" # t`, `"required"`},
 	"benchgraph.packs":                  {`"first-pack"`, `"second-pack"`},
 	"machine.devices":                   {"machines/one.json", "machines/two.json"},
 	"cost.gpu_hour":                     {`"A device" = 1`, `"A device" = 2`},

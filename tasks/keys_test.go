@@ -22,7 +22,7 @@ import (
 var made = map[string][]string{
 	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"}, "wheel": {"wheel", "build"},
 	"image": {"image", "push"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"}, "benchmark": {"trial"},
-	"compare": {"compare"}, "report": {"report"}, "task": {"task"}, "mount": {"task"},
+	"compare": {"compare"}, "report": {"report"}, "task": {"task"}, "mount": {"task"}, "benchgraph": {"task"},
 }
 
 // wholeProject writes everything that is named in everything, and fills in the addresses.

@@ -19,6 +19,9 @@ func (p *Project) methodology(m member) stats.Methodology {
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	spec := m.bench.Metrics
 	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
+	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) && !p.sandboxed(m.bench.Sandbox, m.bench.Image) {
+		add("sandbox", "none: this machine makes none")
+	}
 	for _, c := range spec.Custom {
 		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
 	}
@@ -69,6 +72,10 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 		}
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
+	}
+	if p.sandboxed(b.Sandbox, b.Image) {
+		add("sandbox", "namespaces of its own")
+		add("network", strconv.FormatBool(b.Network))
 	}
 	if c := b.Canary; c != nil {
 		add("canary", expandCommand(c.Command, neutral))

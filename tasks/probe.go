@@ -29,12 +29,14 @@ type probeTask struct {
 func (t *probeTask) Describe(d *cache.Description) {
 	t.refs.DescribeCommand(d, "probe", t.spec.Probe)
 	t.refs.DescribeImage(d, t.image, false)
+	t.p.describeSandbox(d, t.spec.Sandbox, t.image)
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	sh, err := t.p.enter(env, t.refs, t.image, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
-		InOut: true, // which is empty: the tree would be taken for what is installed
+		Hidden: t.p.hides(t.spec.Sandbox, t.image),
+		InOut:  true, // which is empty: the tree would be taken for what is installed
 	}, nil, nil)
 	if err != nil {
 		return err
@@ -76,6 +78,7 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	}
 	n := b.add(k.Block, t, t.refs)
 	b.inImage(n, t.image)
+	b.needSandbox(n, k.Sandbox, t.image)
 	if k.Probe.Shell == nil && k.Probe.Argv == nil {
 		n.Exclude = engine.Exclude{Action: engine.Skip, Reason: "known issue: " + k.Reason}
 	}

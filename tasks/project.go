@@ -61,6 +61,7 @@ type Config struct {
 	GPUs       *device.Driver // by which samples are watched; nil: they are not
 	Clocks     *device.Clocks // of its devices; nil: they are not locked
 	HTTP       *http.Client   // for downloads
+	Sandbox    string         // for blocks that say nothing, before what the file says; empty: that
 	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
 	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
@@ -207,7 +208,7 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 		if err := p.runPreflight(ctx); err != nil {
 			return append(diags, problem(hcl.Range{}, "Preflight", err.Error()))
 		}
-		diags = append(slices.Clip(p.warnings), diags...)
+		diags = append(append(slices.Clip(p.warnings), diags...), p.warnUnconfined()...)
 	}
 	return diags
 }

@@ -61,6 +61,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 	t.refs.DescribeData(d, t.spec.Data)
 	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
 	t.p.describeMounts(d, t.spec.Mounts)
+	t.p.describeSandbox(d, t.spec.Sandbox, t.spec.Image)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
@@ -76,6 +77,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
 		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network, Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
+		Hidden: t.p.hides(t.spec.Sandbox, t.spec.Image),
 	}, t.cures, t.built)
 	if err != nil {
 		return err
@@ -187,6 +189,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	n.Resources.Quiet = s.Quiet
 	b.inImage(n, s.Image)
 	b.needMounts(n, s.Mounts, s.Image)
+	b.needSandbox(n, s.Sandbox, s.Image)
 	if why := b.misfits[n.Address]; why != "" {
 		n.Exclude = blocked("%s", why)
 	}

@@ -90,6 +90,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))
 	t.p.describeMounts(d, b.Mounts)
+	t.p.describeSandbox(d, b.Sandbox, b.Image)
 	if s := b.Server; s != nil {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)

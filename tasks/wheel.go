@@ -57,6 +57,7 @@ func (t *buildTask) Describe(d *cache.Description) {
 	t.refs.DescribeEnv(d, t.build.Env)
 	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
 	t.p.describeMounts(d, t.build.Mounts)
+	t.p.describeSandbox(d, t.build.Sandbox, t.build.Image)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
@@ -71,6 +72,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
 		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network, Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
+		Hidden: t.p.hides(t.build.Sandbox, t.build.Image),
 	}, t.cures, t.built)
 	if err != nil {
 		return err
@@ -270,6 +272,7 @@ func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.W
 	n.Resources, n.Estimate = request(w.Build.Limits), w.Build.Estimate
 	b.inImage(n, w.Build.Image)
 	b.needMounts(n, w.Build.Mounts, w.Build.Image)
+	b.needSandbox(n, w.Build.Sandbox, w.Build.Image)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}

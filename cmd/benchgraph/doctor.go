@@ -80,6 +80,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c := &checkup{app: a, place: p, spec: &hclspec.Spec{}}
 	c.project()
 	c.tools(ctx)
+	c.sandbox()
 	c.containers(ctx)
 	c.gpus(ctx)
 	c.secrets()
@@ -158,6 +159,40 @@ func (c *checkup) tool(ctx context.Context, name string, argv []string, needed b
 	default:
 		c.ok(name, "%s", first)
 	}
+}
+
+// sandbox says whether commands on the host can be kept in namespaces of their own.
+func (c *checkup) sandbox() {
+	err := executor.CheckSandbox()
+	refused, ok := errors.AsType[*executor.Unsupported](err)
+	switch {
+	case err == nil:
+		c.ok("sandbox", "commands on the host can have namespaces of their own")
+	case ok:
+		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy, "%s", refused.What)
+	default:
+		c.lacks("sandbox", c.requiresSandbox(), "", "%v", err)
+	}
+}
+
+// requiresSandbox says whether any block of the project cannot run without one.
+func (c *checkup) requiresSandbox() bool {
+	words := map[string]bool{c.spec.Sandbox: true}
+	for i := range c.spec.Benchmarks {
+		words[c.spec.Benchmarks[i].Sandbox] = true
+	}
+	for i := range c.spec.Tasks {
+		words[c.spec.Tasks[i].Sandbox] = true
+	}
+	for i := range c.spec.KnownIssues {
+		words[c.spec.KnownIssues[i].Sandbox] = true
+	}
+	for i := range c.spec.Wheels {
+		if b := c.spec.Wheels[i].Build; b != nil {
+			words[b.Sandbox] = true
+		}
+	}
+	return words["required"]
 }
 
 func (c *checkup) gpus(ctx context.Context) {

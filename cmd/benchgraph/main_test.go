@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 // TestMain makes benchgraph, and the small programs that the stories measure, commands of the scripts.
@@ -49,6 +50,8 @@ func scriptParams(dir string) testscript.Params {
 				return underRace, nil
 			case "namespaces": // of process numbers can be made
 				return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+			case "sandbox": // commands on the host can have namespaces of their own
+				return executor.CheckSandbox() == nil, nil
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,7 +35,17 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or a file that benchgraph devices -json printed there")
+	fs.Func("sandbox", "for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required", o.setSandbox)
 	allowFlag(fs, &o.allow)
+}
+
+// setSandbox takes the word of -sandbox.
+func (o *access) setSandbox(word string) error {
+	if !slices.Contains(hclspec.Sandboxes, word) {
+		return fmt.Errorf("write %s", strings.Join(hclspec.Sandboxes, ", "))
+	}
+	o.sandbox = word
+	return nil
 }
 
 func allowFlag(fs *flag.FlagSet, allow *cli.List) {

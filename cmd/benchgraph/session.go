@@ -119,6 +119,7 @@ type access struct {
 	derive  func(*hclspec.Spec) (*hclspec.Spec, error)                           // what is planned in the place of what the files declare; nil: that
 	devices string                                                               // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 	stat    *cache.StatCache                                                     // outlives the session, which must not save it; nil: the state's own
+	sandbox string                                                               // for blocks that do not say; empty: what the file says
 }
 
 // recall says whether a command can work with what the last plan remembers instead of evaluating the files.
@@ -235,8 +236,8 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || s.machine != "" {
-		return // warnings are to be told each time, and names move
+	if len(s.warnings)+len(s.project.Spec.Names) > 0 || s.project.Sandboxes() || !sel.everything() || s.machine != "" {
+		return // warnings are to be told each time, names move, and another kernel makes other sandboxes
 	}
 	if err := s.project.Memorize(ctx, p); err != nil {
 		s.note("Warning: %v", err)
@@ -260,6 +261,7 @@ func (s *session) basis(ctx context.Context, o access) string {
 	add("program", version, fmt.Sprint(stamp))
 	add("place", s.dir, s.place.file, s.place.store)
 	add(append([]string{"allow"}, o.allow...)...)
+	add("sandbox", o.sandbox)
 	add(append([]string{"vars"}, s.vars...)...)
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) {
@@ -352,7 +354,7 @@ func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, MaxIdleConnsPerHost: download.PerHost,
 			ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		}},
-		Environ: s.environ(), GitEnviron: s.gitEnviron(),
+		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Load:   load, History: s.past,
 		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow, Progress: printable.NewWriter(s.stderr),

@@ -152,6 +152,9 @@ func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 		c.Mounts = s.box.mounts(s.dir)
 		cmd.Dir, cmd.Container = s.box.dir, &c
 	}
+	if s.cell != nil {
+		cmd.Sandbox = s.cell.sandbox()
+	}
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func (s *Server) Page(ctx context.Context, path string) []byte {
 	if err != nil {
 		return nil
 	}
-	client := *s.sh.config.HTTP
+	client := *s.client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {

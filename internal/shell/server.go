@@ -103,14 +103,14 @@ func (s *Server) answers(ctx context.Context) bool {
 		if err != nil {
 			return false
 		}
-		resp, err := s.sh.config.HTTP.Do(req)
+		resp, err := s.client().Do(req)
 		if err != nil {
 			return false
 		}
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	default:
-		conn, err := net.DialTimeout("tcp", address, time.Second)
+		conn, err := s.dial(ctx, s.sh.vars["PORT"])
 		if err == nil {
 			conn.Close()
 		}
@@ -159,6 +159,9 @@ func (s *Server) runs(ctx context.Context) bool {
 func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
 	if sh.box != nil {
 		sh.box.Beside = s.process
+	}
+	if sh.cell != nil {
+		sh.cell.Beside = s.process
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

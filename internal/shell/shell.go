@@ -38,7 +38,8 @@ type Place struct {
 	Image   *Image          // in a container of which each command runs; nil: on the host
 	Limits  hclspec.Limits  // of those containers
 	Keyed   bool            // the limits are part of the node's key
-	Network bool            // the containers may reach beyond this machine
+	Network bool            // the containers, or sandboxes, may reach beyond this machine
+	Hidden  []string        // on the host, commands run in a sandbox in which these directories are empty; nil: in none
 	InOut   bool            // in a container, commands run in $OUT: Dir would be taken for what the image has
 	InTree  bool            // $SITE is Dir, whatever the image has
 
@@ -53,7 +54,7 @@ type Mount struct {
 	Host     string // directory, absolute; empty: Volume is mounted, which only containers can have
 	Volume   string // name
 	Inside   string // path in containers, absolute
-	Writable bool   // in containers; on the host nothing enforces that it is not
+	Writable bool   // in containers and sandboxes; else nothing enforces that it is not
 }
 
 // Shell runs the commands of one node in one place, with a clean environment.
@@ -68,6 +69,7 @@ type Shell struct {
 	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
 	last   *Output                      // of the command that was started last
 	box    *box                         // nil: on the host
+	cell   *cell                        // nil: in no sandbox
 }
 
 // Open makes the place of a node's commands. An error may be a *engine.Failure, as of a secret that is not set.
@@ -92,10 +94,18 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 			return nil, err
 		}
 	}
+	if at.Image == nil && at.Hidden != nil {
+		if err := s.confine(r, at); err != nil {
+			return nil, err
+		}
+	}
 	for _, m := range at.Mounts {
 		if s.vars[m.Variable] = m.Host; s.box != nil {
 			s.vars[m.Variable] = m.Inside
 			s.box.extra = append(s.box.extra, executor.Mount{Host: m.Host, Volume: m.Volume, Inside: m.Inside, Writable: m.Writable})
+		}
+		if s.cell != nil {
+			s.cell.mounts = append(s.cell.mounts, executor.Mount{Host: m.Host, Writable: m.Writable})
 		}
 	}
 	s.SetEnv(at.Env)

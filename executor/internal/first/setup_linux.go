@@ -43,10 +43,16 @@ func (s *Spec) setUp() (step string, err error) {
 	if step, err := processes(); err != nil {
 		return step, err
 	}
+	var empty []int
 	for _, dir := range s.Empty {
-		if err := tmpfs(dir, 0o755, "1m"); err != nil && !errors.Is(err, syscall.ENOENT) {
+		fd, err := hide(dir)
+		if errors.Is(err, syscall.ENOENT) {
+			continue
+		}
+		if err != nil {
 			return "hide " + dir, err
 		}
+		empty = append(empty, fd)
 	}
 	if step, err := devs(devices); err != nil {
 		return step, err
@@ -56,10 +62,8 @@ func (s *Spec) setUp() (step string, err error) {
 			return "show " + t.to, err
 		}
 	}
-	for _, dir := range append(slices.Clone(s.Empty), "/dev") {
-		if err := setFlag(dir, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, syscall.ENOENT) {
-			return "hide " + dir, err
-		}
+	if err := seal(append(empty, unix.AT_FDCWD)); err != nil {
+		return "make what is hidden read-only", err
 	}
 	if s.Loopback {
 		return "bring up the loopback", loopback()
@@ -81,9 +85,29 @@ func setFlags(fd int, path string, flags uint64) error {
 	return unix.MountSetattr(fd, path, unix.AT_RECURSIVE|unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE})
 }
 
-// setFlag sets a flag of one mount.
-func setFlag(path string, flag uint64) error {
-	return unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: flag})
+// hide shows a directory empty. The mount is named by a file, as what is shown later may cover it.
+func hide(dir string) (int, error) {
+	if err := tmpfs(dir, 0o755, "1m"); err != nil {
+		return -1, err
+	}
+	return unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+}
+
+// seal makes read-only what was made to mount something in: hidden directories, and /dev for AT_FDCWD.
+func seal(fds []int) error {
+	for _, fd := range fds {
+		path := ""
+		if fd == unix.AT_FDCWD {
+			path = "/dev"
+		}
+		if err := unix.MountSetattr(fd, path, unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return err
+		}
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	return nil
 }
 
 // trees are what is to be shown, each before what is shown inside of it.

@@ -1,0 +1,92 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of the host.
+type cell struct {
+	executor.Sandbox                 // what all of them have in common
+	out              string          // directory
+	inputs           map[string]bool // directories of the inputs that commands were told of
+	mounts           []executor.Mount
+}
+
+// confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has had before.
+func (s *Shell) confine(r Refs, at Place) error {
+	dir, err := os.MkdirTemp(s.env.Scratch, "sandbox-")
+	if err != nil {
+		return err
+	}
+	c := &cell{out: at.Out, inputs: map[string]bool{}, Sandbox: executor.Sandbox{
+		Hidden: at.Hidden, Tmp: filepath.Join(dir, "tmp"), Home: filepath.Join(dir, "home"), Network: at.Network,
+	}}
+	if err := errors.Join(os.Mkdir(c.Tmp, 0o700), os.Mkdir(c.Home, 0o700), os.Chmod(c.Tmp, 0o777|os.ModeSticky)); err != nil {
+		return err
+	}
+	if l := s.env.Lease; l != nil {
+		for _, d := range l.GPUs {
+			c.GPUs = append(c.GPUs, d.UUID)
+		}
+	}
+	paths := s.path
+	s.path = func(a hclspec.Address) string {
+		c.inputs[r.Input(s.env, a).Dir] = true
+		return paths(a)
+	}
+	s.cell = c
+	return nil
+}
+
+// sandbox is that of the next command.
+func (c *cell) sandbox() *executor.Sandbox {
+	o := c.Sandbox
+	o.Shown = append([]executor.Mount{{Host: c.out, Writable: true}}, c.mounts...)
+	for _, dir := range slices.Sorted(maps.Keys(c.inputs)) {
+		o.Shown = append(o.Shown, executor.Mount{Host: dir})
+	}
+	return &o
+}
+
+// dialer is a process with a loopback that may be its own.
+type dialer interface {
+	Dial(port int) (net.Conn, error)
+}
+
+// dial connects to a port of the server.
+func (s *Server) dial(ctx context.Context, port string) (net.Conn, error) {
+	if p, ok := s.process.(dialer); ok {
+		number, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, err
+		}
+		return p.Dial(number)
+	}
+	d := net.Dialer{Timeout: pageTimeout}
+	return d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
+}
+
+// client asks the server over HTTP.
+func (s *Server) client() *http.Client {
+	if _, ok := s.process.(dialer); !ok {
+		return s.sh.config.HTTP
+	}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		return s.dial(ctx, port)
+	}}}
+}
