@@ -26,12 +26,10 @@ var (
 
 // Now is how an apply goes on, as the live page shows it above the report.
 type Now struct {
-	At      string    // place in the run log up to which this is true: RUN:OFFSET; empty: nothing was ever applied
-	Time    time.Time // when this was true
-	Apply   string    // who applies, and since when; empty: nobody does
-	Run     string    // the apply that goes on, or the last one; empty: there was none
-	Last    time.Time // of the run's last event
-	Done    int       // nodes of the run
+	At      string // place in the run log up to which this is true: RUN:OFFSET; empty: nothing was ever applied
+	Apply   string // who applies, and since when; empty: nobody does
+	Run     string // the apply that goes on, or the last one; empty: there was none
+	Done    int    // nodes of the run
 	Failed  int
 	Samples int
 	Invalid int
@@ -117,8 +115,7 @@ func RenderLive(doc *Document, title string, logOf LogOf) (LivePage, error) {
 	view := newPage(p)
 	script := strings.TrimSpace(liveScript)
 	view.Live = &livePart{Mark: mark, Script: template.JS(script)}
-	view.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s' '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'",
-		digest(string(view.Style)), digest(string(view.Script)), digest(script))
+	view.Policy = livePolicy(string(view.Style), string(view.Script), script)
 	if reading {
 		view.Answer = "The results are being read."
 	}
@@ -132,9 +129,23 @@ func RenderLive(doc *Document, title string, logOf LogOf) (LivePage, error) {
 		return LivePage{}, err
 	}
 	version := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16]
-	before, after, _ := strings.Cut(strings.Replace(text, unversioned, fmt.Sprintf(`<body data-version="%s">`, version), 1), mark)
-	return LivePage{Before: []byte(before), After: []byte(after), Version: version, Policy: view.Policy + "; frame-ancestors 'none'"}, nil
+	text = strings.Replace(text, unversioned, fmt.Sprintf(`<body data-version="%s">`, version), 1)
+	before, after, _ := strings.Cut(text, mark)
+	return LivePage{[]byte(before), []byte(after), version, view.Policy + unframed}, nil
 }
+
+// livePolicy lets a page have its own style and scripts, and ask its own server.
+func livePolicy(style string, scripts ...string) string {
+	var sources []string
+	for _, script := range scripts {
+		sources = append(sources, "'"+digest(script)+"'")
+	}
+	return fmt.Sprintf("default-src 'none'; style-src '%s'; script-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'",
+		digest(style), strings.Join(sources, " "))
+}
+
+// unframed is what only a header can say: nobody may show the page in a page of their own.
+const unframed = "; frame-ancestors 'none'"
 
 // pageLog is a link to a log.
 type pageLog struct{ Node, Text string }
@@ -197,15 +208,13 @@ func (n *Now) HTML() ([]byte, error) { return renderLivePart("now", n) }
 // HTML is a page of its own with the end of a log, which grows while the attempt runs.
 func (v *LogView) HTML() (page []byte, policy string, err error) {
 	style, script := strings.TrimSpace(pageStyle), strings.TrimSpace(logScript)
-	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-		digest(style), digest(script))
 	page, err = renderLivePart("log", struct {
 		*LogView
 		Shown  string
 		Style  template.CSS
 		Script template.JS
 	}{v, printable.Lines(v.Text), template.CSS(style), template.JS(script)})
-	return page, policy, err
+	return page, livePolicy(style, script) + unframed, err
 }
 
 func renderLivePart(name string, data any) ([]byte, error) {
@@ -232,7 +241,8 @@ func (n *Now) Summary() string {
 	case n.Run == "":
 		return "Nothing has been applied here."
 	case len(n.Running) > 0:
-		return fmt.Sprintf("No apply runs. The last one, %s, was ended from outside while %d nodes ran: %s.", n.Run, len(n.Running), came)
+		return fmt.Sprintf("No apply runs. The last one, %s, was ended from outside while %d nodes ran: %s.",
+			n.Run, len(n.Running), came)
 	}
 	return fmt.Sprintf("No apply runs. The last one was %s: %s.", n.Run, came)
 }

@@ -33,9 +33,9 @@ const serveAt = "127.0.0.1:8700"
 func (a *app) serve() cli.Command {
 	o := &serveFlags{}
 	return cli.Command{
-		Name: "serve", Summary: "shows the report as a page that grows while an apply runs, with logs and metrics; changes nothing",
-		Long: "Prints the page's address and answers until it is interrupted. It follows the apply of any other process, and the next one.\n" +
-			"An -addr that other machines reach needs a token, which is in the printed address; programs send it as a bearer token.\n" +
+		Name: "serve", Summary: "shows the report as a page that grows while an apply runs; changes nothing",
+		Long: "Prints the page's address and answers until it is interrupted. It follows any apply, and the next one.\n" +
+			"An -addr that other machines reach needs a token, which is in the printed address.\n" +
 			"/events is the run log as server-sent events, /metrics is for Prometheus.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.addr, "addr", serveAt, "listen on `HOST:PORT`; port 0 is any that is free")
@@ -67,8 +67,9 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	}
 	defer l.Close()
 	c := livepage.Config{
-		Title: filepath.Base(p.dir), Runs: p.runDir(), Lock: p.applyLock(), Log: p.logOf, Stamp: func() string { return a.stamp(p) },
-		Tell: func(err error) { a.explain(ctx, err) },
+		Title: filepath.Base(p.dir), Runs: p.runDir(), Lock: p.applyLock(), Log: p.logOf,
+		Stamp: func() string { return a.stamp(p) },
+		Tell:  func(err error) { a.explain(ctx, err) },
 	}
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		c.Host = host
@@ -107,8 +108,7 @@ func (a *app) stamp(p place) string {
 	return text
 }
 
-// readResults reads what is stored, as status and report do, and keeps nothing of it: only an apply and what is asked to write
-// writes.
+// readResults reads what is stored, as status and report do, and writes nothing.
 func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCache) (*livepage.Results, error) {
 	silent := *a
 	silent.stderr = io.Discard // warnings are told by plan and apply
@@ -158,7 +158,7 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 	return r, nil
 }
 
-// wholeReport is the report of all compares: the file's own when it has one, so that what it records is on the page, too.
+// wholeReport is the report of all compares: the file's own when it has one.
 func (s *session) wholeReport() (*hclspec.Report, error) {
 	whole, err := reportsOf(s.project.Spec, &reportFlags{}, nil)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *session) wholeReport() (*hclspec.Report, error) {
 	return &all, nil
 }
 
-// countStates counts the nodes of a plan by how they stand. What runs at the moment counts as waiting: it has no result yet.
+// countStates counts the nodes of a plan by how they stand. What runs counts as waiting: it has no result yet.
 func (s *session) countStates(p *engine.Plan) []report.LiveState {
 	counts := map[string]int{}
 	for _, n := range s.states(p, nil) {

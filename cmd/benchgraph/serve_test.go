@@ -112,8 +112,8 @@ func (s *site) await(path, want string) string {
 	}
 }
 
-// TestServe looks at a project in a browser while other processes apply it, one of which is killed. What was chosen on the page
-// stays, what is hostile is text, and nothing is written.
+// TestServe looks at a project in a browser while other processes apply it, one of which is killed. What was chosen on the
+// page stays, what is hostile is text, and nothing is written.
 func TestServe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
@@ -167,7 +167,7 @@ func TestServe(t *testing.T) {
 	log := browser.eval(`[...document.querySelectorAll("#now a")].find((a) => a.href.includes("trial.speed%5b%22two")).href`)
 	main := browser.session
 	browser.open(log)
-	browser.await(`/^<b>begun<.b>$/m.test(document.getElementById("log").textContent)`)
+	browser.await(`/^<b>begun<.b>$/m.test(document.getElementById("log")?.textContent)`)
 	site.logs(log)
 	w.write("go", "")
 	browser.await(`/^released$/m.test(document.getElementById("log").textContent)`) // by ranges

@@ -20,9 +20,9 @@ const alive = 15 * time.Second
 // place is where in a run log something stands, as events name it.
 func place(run string, offset int64) string { return run + ":" + strconv.FormatInt(offset, 10) }
 
-// events sends the run log from a place on as server-sent events, one a line, then what is appended to it, and goes on with the
-// log of the next apply. The ID of an event is the place after it. Other events have no ID: "now" says that an apply began
-// or ended, "page" names the version of the page when it is another.
+// events sends the run log from a place on as server-sent events, one a line, then what is appended to it, and goes on
+// with the log of the next apply. The ID of an event is the place after it. Other events have no ID: "now" says that an
+// apply began or ended, or that results were read, "page" names the version of the page when it is another.
 //
 // A client's place in the file is all that is kept of it: one that is slow reads later.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	c := &client{w: w, flush: http.NewResponseController(w).Flush, from: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from"))}
+	c := &client{w: w, flush: http.NewResponseController(w).Flush}
+	c.from = cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from"))
 	c.send("retry: 2000\n\n")
 	for c.err == nil {
 		at, moved := s.tail.now()

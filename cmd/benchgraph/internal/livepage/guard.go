@@ -29,7 +29,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			h.Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "This server only shows: it answers GET and HEAD.")
 		case !s.local(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, "This server answers under localhost, under its address, and under the name that -addr gives it.")
+			refuse(w, http.StatusMisdirectedRequest,
+				"This server answers under localhost, under its address, and under the name that -addr gives it.")
 		case s.config.Token == "":
 			next.ServeHTTP(w, r)
 		default:
@@ -44,13 +45,15 @@ func cookie(r *http.Request) string {
 	return "benchgraph" + port
 }
 
-// admit lets a request pass that has the token, as a cookie or, for programs, as a bearer. In an address it is exchanged for the
-// cookie, so that it stays in no history and no page.
+// admit lets a request pass that has the token, as a cookie or, for programs, as a bearer. In an address it is
+// exchanged for the cookie, so that it stays in no history and no page.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	query := r.URL.Query()
 	if given := query.Get("token"); given != "" && s.knows(given) {
 		query.Del("token")
-		http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: s.config.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		http.SetCookie(w, &http.Cookie{
+			Name: cookie(r), Value: s.config.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		})
 		to := "?" + query.Encode()
 		if r.URL.Path == "/" && len(query) == 0 {
 			to = "."
@@ -67,7 +70,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, next http.Handler
 		next.ServeHTTP(w, r)
 		return
 	}
-	refuse(w, http.StatusUnauthorized, "Open the address that benchgraph serve printed when it started: it holds the token.")
+	refuse(w, http.StatusUnauthorized,
+		"Open the address that benchgraph serve printed when it started: it holds the token.")
 }
 
 // knows compares in a time that does not depend on what is given.
@@ -105,7 +109,7 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// wait gives the client time from now on. Only a connection that knows no deadlines fails here, which is then waited for.
+// wait gives the client time from now on. Only a connection that knows no deadlines fails here; that one is waited for.
 func (w *patientWriter) wait() {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeWithin))
 }

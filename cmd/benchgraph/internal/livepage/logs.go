@@ -1,10 +1,10 @@
 package livepage
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +19,8 @@ import (
 // shownOfLog is how much of the end of a log its page has when it is opened.
 const shownOfLog = 128 << 10
 
-// attempt says which attempt a request means: of a node that is known, one that is known. The text of the request names no
-// file.
+// attempt says which attempt a request means: of a node that is known, one that is known. The text of the request names
+// no file.
 func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bool) {
 	query := r.URL.Query()
 	node, name := query.Get("node"), query.Get("attempt")
@@ -62,34 +62,46 @@ func ending(n runlog.Node) string {
 	return "succeeded in " + view.Duration(n.End.Sub(n.Since))
 }
 
-// open opens the log that a request means, or answers that there is none.
-func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *os.File, info fs.FileInfo, v *report.LogView) {
+// logFile is a log as far as it is written.
+type logFile struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// open opens the log that a request means, or answers that there is none. That of an attempt that has just begun is empty.
+func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *report.LogView) {
 	all, chosen, running := s.attempt(r)
 	results, _ := s.keeper.now()
 	switch {
 	case chosen < 0 && results.results == nil:
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "The results are being read. Try again in a moment.")
-		return nil, nil, nil
+		return nil, nil
 	case chosen < 0:
 		refuse(w, http.StatusNotFound, "There is no such attempt: benchgraph logs -list ADDR lists them.")
-		return nil, nil, nil
+		return nil, nil
 	}
-	f, info, err := cache.OpenOwn(s.config.Log(all[chosen].Name))
-	if err != nil {
+	file, info, err := cache.OpenOwn(s.config.Log(all[chosen].Name))
+	switch {
+	case err == nil:
+		f = &logFile{io.NewSectionReader(file, 0, info.Size()), file}
+	case running && errors.Is(err, fs.ErrNotExist):
+		f = &logFile{io.NewSectionReader(strings.NewReader(""), 0, 0), io.NopCloser(nil)}
+	default:
 		refuse(w, http.StatusNotFound, "The log is not here: it was made on another machine, or was removed.")
-		return nil, nil, nil
+		return nil, nil
 	}
-	v = &report.LogView{Address: r.URL.Query().Get("node"), Attempt: all[chosen].Name, How: all[chosen].How, Running: running}
+	v = &report.LogView{Address: r.URL.Query().Get("node"), Running: running}
+	v.Attempt, v.How = all[chosen].Name, all[chosen].How
 	for _, a := range all {
 		v.Attempts = append(v.Attempts, report.LogAttempt{Name: a.Name, How: a.How})
 	}
-	return f, info, v
+	return f, v
 }
 
 // logText is a log as it is. Its readers say with a range which part they lack.
 func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
-	f, info, v := s.open(w, r)
+	f, v := s.open(w, r)
 	if f == nil {
 		return
 	}
@@ -98,18 +110,18 @@ func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 	w.Header().Set("Benchgraph-Attempt", map[bool]string{true: "running", false: "ended"}[v.Running])
 	// What is appended while it is sent is not: the length was said before.
-	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(f, 0, info.Size()))
+	http.ServeContent(w, r, "", time.Time{}, f.SectionReader)
 }
 
 // log is a page with the end of a log, which grows with it.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) {
-	f, info, v := s.open(w, r)
+	f, v := s.open(w, r)
 	if f == nil {
 		return
 	}
 	defer f.Close()
-	from := max(0, info.Size()-shownOfLog)
-	text := make([]byte, info.Size()-from)
+	from := max(0, f.Size()-shownOfLog)
+	text := make([]byte, f.Size()-from)
 	n, err := f.ReadAt(text, from)
 	if err != nil && err != io.EOF {
 		refuse(w, http.StatusInternalServerError, "The log cannot be read.")
@@ -153,7 +165,8 @@ func liveNode(n runlog.Node, now time.Time) report.LiveNode {
 	if end.IsZero() {
 		end = now
 	}
-	l := report.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying, Class: n.Class, Message: n.Message}
+	l := report.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying}
+	l.Class, l.Message = n.Class, n.Message
 	l.Took = view.Duration(max(0, end.Sub(n.Since)))
 	if n.Log != "" {
 		l.Attempt = runlog.AttemptOf(n.Log)
@@ -161,7 +174,7 @@ func liveNode(n runlog.Node, now time.Time) report.LiveNode {
 	return l
 }
 
-// liveGroups are the samples of the metrics that are judged, or of the first metric of each benchmark when none is known yet.
+// liveGroups are the samples of the metrics that are judged, or of a benchmark's first metric when none is known yet.
 func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
 	type key struct{ benchmark, metric string }
 	judged := map[key]bool{}
@@ -183,8 +196,10 @@ func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
 				continue
 			}
 			order[t.Block]++
-			one.Samples = append(one.Samples, report.Measurement{Benchmark: t.Benchmark, Commit: t.Commit, Candidate: t.Candidate, Block: t.Block,
-				Order: order[t.Block], Metric: t.Metric, Value: t.Value, Unit: t.Unit})
+			one.Samples = append(one.Samples, report.Measurement{
+				Benchmark: t.Benchmark, Commit: t.Commit, Candidate: t.Candidate, Block: t.Block, Order: order[t.Block],
+				Metric: t.Metric, Value: t.Value, Unit: t.Unit,
+			})
 		}
 		all = append(all, one)
 	}

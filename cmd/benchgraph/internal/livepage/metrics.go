@@ -34,7 +34,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 		e.family("benchgraph_run_last_event_timestamp_seconds", "gauge", "When the last apply told something last.")
 		e.sample("benchgraph_run_last_event_timestamp_seconds", seconds(at.state.Last))
 	}
-	e.family("benchgraph_ended_nodes_total", "counter", "Nodes that ended since this server began, and in the run that it found.")
+	e.family("benchgraph_ended_nodes_total", "counter",
+		"Nodes that ended since this server began, and in the run that it found.")
 	e.sample("benchgraph_ended_nodes_total", float64(at.ends))
 	e.family("benchgraph_event_clients", "gauge", "Clients that follow the events.")
 	e.sample("benchgraph_event_clients", float64(s.clients.Load()))

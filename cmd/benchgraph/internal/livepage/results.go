@@ -24,8 +24,8 @@ type Attempt struct {
 	How  string
 }
 
-// restFactor is how many times the processor's time that a reading took nothing is read after it: at most a tenth of one core
-// is used, since what is measured runs on the same machine.
+// restFactor is how many times the processor's time that a reading took nothing is read after it: at most a tenth of
+// one core is used, since what is measured runs on the same machine.
 const restFactor = 9
 
 // leastRest is the least time between two readings.
@@ -55,7 +55,8 @@ type keeper struct {
 }
 
 func newKeeper(c Config) (*keeper, error) {
-	k := &keeper{read: c.Read, stamp: c.Stamp, tell: c.Tell, title: c.Title, wanted: make(chan struct{}, 1), changed: make(chan struct{})}
+	k := &keeper{read: c.Read, stamp: c.Stamp, tell: c.Tell, title: c.Title}
+	k.wanted, k.changed = make(chan struct{}, 1), make(chan struct{})
 	var err error
 	k.page, err = report.RenderLive(nil, k.title, nil)
 	return k, err

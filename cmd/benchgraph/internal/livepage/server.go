@@ -1,8 +1,8 @@
-// Package livepage shows how an apply goes on as a page in a browser: the report, which grows while nodes end, above it what runs
-// now, the logs of all attempts, and figures for Prometheus.
+// Package livepage shows how an apply goes on as a page in a browser: the report, which grows while nodes end, above it
+// what runs now, the logs of all attempts, and figures for Prometheus.
 //
-// It only reads. An apply does not know of it, whichever process makes it, and nothing waits for it: the run log is followed
-// as a file, and clients that are slow skip what they missed.
+// It only reads. An apply does not know of it, whichever process makes it, and nothing waits for it: the run log is
+// followed as a file, in which a client that is slow reads later.
 package livepage
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Stamp func() string                           // another text when Read may give something else
 	Tell  func(error)                             // is told why Read failed, once
 	Token string                                  // who does not know it is shown nothing; empty: everybody may look
-	Host  string                                  // by which name or address the server is asked beside those of this machine; empty: none
+	Host  string                                  // a further name by which the server is asked; empty: none
 }
 
 // Limits of what clients can take of this machine.
@@ -113,9 +113,10 @@ func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
 func (s *Server) now(results shown) *report.Now {
 	at, _ := s.tail.now()
 	n := &report.Now{
-		Time: time.Now(), Run: at.run, Last: at.state.Last, Done: at.state.Done, Failed: at.state.Failed, Samples: at.state.Samples, Invalid: at.state.Invalid,
+		Run: at.run, Done: at.state.Done, Failed: at.state.Failed, Samples: at.state.Samples, Invalid: at.state.Invalid,
 		Read: results.at,
 	}
+	moment := time.Now()
 	if at.run != "" {
 		n.At = place(at.run, at.offset)
 	}
@@ -123,13 +124,14 @@ func (s *Server) now(results shown) *report.Now {
 		n.Problem = results.problem.Error()
 	}
 	if at.held {
-		n.Apply = fmt.Sprintf("Process %d of %s on %s applies since %s", at.owner.PID, at.owner.User, at.owner.Host, at.owner.Since.Local().Format(time.DateTime))
+		since := at.owner.Since.Local().Format(time.DateTime)
+		n.Apply = fmt.Sprintf("Process %d of %s on %s applies since %s", at.owner.PID, at.owner.User, at.owner.Host, since)
 	}
 	for _, node := range at.state.Running {
-		n.Running = append(n.Running, liveNode(node, n.Time))
+		n.Running = append(n.Running, liveNode(node, moment))
 	}
 	for i := range at.state.Ended {
-		n.Ended = append(n.Ended, liveNode(at.state.Ended[len(at.state.Ended)-1-i], n.Time))
+		n.Ended = append(n.Ended, liveNode(at.state.Ended[len(at.state.Ended)-1-i], moment))
 	}
 	if results.results != nil {
 		n.States = results.results.States
@@ -179,8 +181,8 @@ func Loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// local says whether a name in a request's Host header can only mean a machine whose names nobody else gives out. A page of
-// another site that has its own name point here is refused by that.
+// local says whether the name in a request's Host header is one that only this server goes by. It refuses a page of
+// another site that has its own name point here.
 func (s *Server) local(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

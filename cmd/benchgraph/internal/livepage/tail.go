@@ -1,9 +1,11 @@
 package livepage
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +52,11 @@ func (t *tail) now() (standing, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := standing{t.run, t.offset, t.state, t.owner, t.held, t.ends}
-	s.state.Running, s.state.Ended, s.state.Groups = slices.Clone(s.state.Running), slices.Clone(s.state.Ended), slices.Clone(s.state.Groups)
+	s.state.Running, s.state.Ended = slices.Clone(s.state.Running), slices.Clone(s.state.Ended)
+	s.state.Groups = slices.Clone(s.state.Groups)
+	if t.held && !strings.HasSuffix(t.run, fmt.Sprintf("-%d", t.owner.PID)) {
+		s.state = runlog.Run{} // an apply is still planning, and the newest log is that of the one before
+	}
 	return s, t.changed
 }
 
@@ -82,8 +88,8 @@ func (t *tail) look() {
 	}
 }
 
-// read takes in whole lines of the log that is followed, and goes on with the newest log when there is another. Its log is
-// read to its end first: nobody writes to it any more.
+// read takes in whole lines of the log that is followed, and goes on with the newest log when there is another. The
+// older one is read to its end first: nobody writes to it any more.
 func (t *tail) read() (news bool) {
 	newest := runlog.Newest(t.dir)
 	t.mu.Lock()
@@ -118,8 +124,8 @@ func (t *tail) take(offset int64, text []byte) {
 	t.ends += t.state.Done + t.state.Failed - before
 }
 
-// readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that no event can
-// have, parts are read as lines, which are then passed over.
+// readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that is too
+// long for an event it reads a part.
 func readLines(path string, offset int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {

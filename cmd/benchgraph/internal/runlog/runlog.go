@@ -1,5 +1,5 @@
-// Package runlog reads the file in which an apply keeps its events, one JSON object a line, so that other processes see what
-// runs and what came of it.
+// Package runlog reads the file in which an apply keeps its events, one JSON object a line, so that other processes see
+// what runs and what came of it.
 package runlog
 
 import (
@@ -108,7 +108,7 @@ func (r *Run) Take(text []byte) {
 		}
 	case engine.SampleTaken:
 		r.Samples++
-		r.sample(Sample{Benchmark: e.Benchmark, Candidate: e.Candidate, Metric: e.Metric, Unit: e.Unit, Block: e.Block, Value: e.Value})
+		r.sample(Sample{e.Benchmark, "", e.Candidate, e.Metric, e.Unit, e.Block, e.Value})
 	case engine.SampleInvalid:
 		r.Invalid++
 	}
@@ -118,7 +118,8 @@ func (r *Run) Take(text []byte) {
 func (r *Run) sample(s Sample) {
 	s.Commit, _, _ = strings.Cut(s.Candidate, "/")
 	g := Group{Benchmark: s.Benchmark, Commit: s.Commit}
-	if i := slices.IndexFunc(r.Groups, func(o Group) bool { return o.Benchmark == g.Benchmark && o.Commit == g.Commit }); i >= 0 {
+	same := func(o Group) bool { return o.Benchmark == g.Benchmark && o.Commit == g.Commit }
+	if i := slices.IndexFunc(r.Groups, same); i >= 0 {
 		g = r.Groups[i]
 		r.Groups = slices.Delete(r.Groups, i, i+1)
 	}
