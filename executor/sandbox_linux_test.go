@@ -57,7 +57,7 @@ func TestASandboxShowsWhatItIsToldAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Tmp: t.TempDir(), Shown: []executor.Mount{{Host: input}}}, `
+	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Tmp: t.TempDir(), Home: t.TempDir(), Shown: []executor.Mount{{Host: input}}}, `
 		cat "$INPUT/file"
 		ls -A "$PROJECT" 2>/dev/null || echo no project
 		ls -A "$HOME" /home /root /run /dev/shm
