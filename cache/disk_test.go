@@ -305,7 +305,7 @@ func TestListRemoveVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[cache.Key]string{}
-	if err := d.List(ctx, func(m cache.Meta) error { listed[m.Key] = m.Address; return nil }); err != nil {
+	if err := d.List(ctx, nil, func(m cache.Meta) error { listed[m.Key] = m.Address; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(listed) != 4 || listed[keys[1]] != `test.made["1"]` {
@@ -331,7 +331,12 @@ func TestListRemoveVerify(t *testing.T) {
 		t.Errorf("Verify looked at %d entries", len(reports))
 	}
 	stop := errors.New("stop")
-	if err := d.List(ctx, func(cache.Meta) error { return stop }); !errors.Is(err, stop) {
+	var wanted []string
+	only := func(address string) bool { return address == listed[keys[1]] }
+	if err := d.List(ctx, only, func(m cache.Meta) error { wanted = append(wanted, m.Address); return nil }); err != nil || len(wanted) != 1 || !only(wanted[0]) {
+		t.Errorf("of one address, %v, %v", wanted, err)
+	}
+	if err := d.List(ctx, nil, func(cache.Meta) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("List: %v", err)
 	}
 }
@@ -372,7 +377,7 @@ func TestGC(t *testing.T) {
 					t.Errorf("result: %+v", result)
 				}
 				left := map[string]bool{}
-				if err := d.List(ctx, func(m cache.Meta) error { left[m.Log[4:]] = true; return nil }); err != nil {
+				if err := d.List(ctx, nil, func(m cache.Meta) error { left[m.Log[4:]] = true; return nil }); err != nil {
 					t.Fatal(err)
 				}
 				want := story.stay

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/flock"
 )
@@ -18,16 +22,46 @@ import (
 // ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
 var ErrBusy = errors.New("the store is in use by another process")
 
-// List calls f for every entry, in the order of the keys, until it returns an error. Entries whose meta file cannot be
-// read are left out: Verify finds them.
-func (d *Disk) List(ctx context.Context, f func(Meta) error) error {
+// List calls f for every entry of an address that is wanted (nil: of any), in the order of the keys, until it returns an error. Entries
+// whose meta file cannot be read are left out: Verify finds them.
+func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f func(Meta) error) error {
+	head := make([]byte, headOfMeta)
 	return d.each(ctx, func(key Key) error {
-		meta, _, err := readMeta(d.entryDir(key))
+		dir := d.entryDir(key)
+		if wanted != nil {
+			if address, known := addressIn(dir+sep+metaFile, head); known && !wanted(address) {
+				return nil
+			}
+		}
+		meta, _, err := readMeta(dir)
 		if err != nil {
 			return nil
 		}
 		return f(meta)
 	})
+}
+
+// headOfMeta is how much of a meta file is read for its address alone: a store has tens of thousands.
+const headOfMeta = 1024
+
+// addressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to be read.
+func addressIn(path string, head []byte) (address string, known bool) {
+	f, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(f)
+	n, err := unix.Read(f, head)
+	if err != nil {
+		return "", false
+	}
+	_, rest, found := bytes.Cut(head[:max(n, 0)], []byte("\naddress "))
+	line, _, whole := bytes.Cut(rest, []byte("\n"))
+	if !found || !whole {
+		return "", false
+	}
+	address, err = strconv.Unquote(string(line))
+	return address, err == nil
 }
 
 // each calls f for the key of every entry. Names that are no key are passed over.
@@ -178,7 +212,7 @@ func (o GCOptions) takes(r resident, bytes int64) bool {
 // residents lists the entries, the least recently used first.
 func (d *Disk) residents(ctx context.Context) ([]resident, error) {
 	var all []resident
-	err := d.List(ctx, func(m Meta) error {
+	err := d.List(ctx, nil, func(m Meta) error {
 		info, err := os.Stat(filepath.Join(d.entryDir(m.Key), metaFile))
 		if err != nil {
 			return nil

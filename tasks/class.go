@@ -170,10 +170,11 @@ func (p *Project) otherClasses(ctx context.Context) ([]*machineClass, error) {
 		ours["trial."+p.Spec.Benchmarks[i].Address.Name] = true
 	}
 	found, count := map[string]*machineClass{}, map[string]int{}
-	err := p.Store.List(ctx, func(m cache.Meta) error {
-		if block, _, _ := strings.Cut(m.Address, "["); !ours[block] {
-			return nil
-		}
+	isOurs := func(address string) bool {
+		block, _, _ := strings.Cut(address, "[")
+		return ours[block]
+	}
+	err := p.Store.List(ctx, isOurs, func(m cache.Meta) error {
 		if c := classIn(m.Text); c != nil && !p.isOurs(c) {
 			found[c.String()] = c
 			count[c.String()]++

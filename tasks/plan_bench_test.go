@@ -27,7 +27,7 @@ func (fullStore) Find(context.Context, cache.Key) (cache.Entry, error) {
 func (fullStore) Put(context.Context, cache.Draft) (cache.Entry, error) {
 	return cache.Entry{}, cache.ErrMiss
 }
-func (fullStore) List(context.Context, func(cache.Meta) error) error { return nil }
+func (fullStore) List(context.Context, func(string) bool, func(cache.Meta) error) error { return nil }
 func (fullStore) Scratch() (string, error)                           { return "", cache.ErrMiss }
 func (fullStore) Outline(m *cache.Meta) cache.Outline                { return cache.Outline{Key: m.Key} }
 func (fullStore) Absent(_, _ []cache.Key) bool                       { return false }

@@ -39,7 +39,7 @@ import (
 type Store interface {
 	cache.Store
 	memo.Store
-	List(ctx context.Context, f func(cache.Meta) error) error
+	List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error
 	Scratch() (string, error)
 	Outline(m *cache.Meta) cache.Outline
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 type cacheFlags struct {
@@ -85,7 +86,7 @@ type entryDoc struct {
 func (a *app) listCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error {
 	entries := []entryDoc{}
 	var total int64
-	err := d.List(ctx, func(m cache.Meta) error {
+	err := d.List(ctx, nil, func(m cache.Meta) error {
 		entries = append(entries, entryDoc{m.Key.String(), m.Address, m.Bytes, len(m.Files), m.Created, m.Duration.Seconds()})
 		total += m.Bytes
 		return nil
@@ -175,24 +176,61 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	})
 }
 
-// reachable says which entries the project's nodes use now.
+// reachable says which entries the project's nodes use now, and those of the baselines that were measured against themselves.
 func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
-	s, err := a.open(ctx, access{offline: true})
+	keep := map[cache.Key]bool{}
+	s, err := a.use(ctx, keep, access{offline: true})
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	p, _, err := s.plan(ctx, &selection{})
+	known := map[string][]hclspec.Address{} // by name of a benchmark: its baselines with blocks of noise
+	rounds := 0
+	for i := range s.project.Spec.Benchmarks {
+		b := &s.project.Spec.Benchmarks[i]
+		commit, _, _ := strings.Cut(b.Candidate, "/")
+		at := hclspec.TrialAddress(b.Address.Name+" "+hclspec.Noise, commit, 1)
+		if len(s.project.Journal.Attempts(at.String())) == 0 {
+			continue
+		}
+		if _, err := s.project.Spec.AgainstItself(func(a hclspec.Address) bool { return a == b.Address }); err == nil {
+			known[b.Address.Name] = append(known[b.Address.Name], b.Address)
+			rounds = max(rounds, len(known[b.Address.Name]))
+		}
+	}
+	for round := range rounds { // each plans one baseline of every benchmark
+		derive := func(spec *hclspec.Spec) (*hclspec.Spec, error) {
+			return spec.AgainstItself(func(a hclspec.Address) bool {
+				list := known[a.Name]
+				return round < len(list) && list[round] == a
+			})
+		}
+		noise, err := a.use(ctx, keep, access{offline: true, derive: derive})
+		if err != nil {
+			return nil, err
+		}
+		noise.close()
+	}
+	return func(k cache.Key) bool { return keep[k] }, nil
+}
+
+// use plans the project, or what is derived of it, and notes the entries that its nodes use. The session is to be closed.
+func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
+	s, err := a.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	keep := map[cache.Key]bool{}
+	p, _, err := s.plan(ctx, &selection{})
+	if err != nil {
+		s.close()
+		return nil, err
+	}
 	for i := range p.Steps {
 		if meta, ok := p.Steps[i].Stored(); ok {
 			keep[meta.Key] = true
 		}
 	}
-	return func(k cache.Key) bool { return keep[k] }, nil
+	return s, nil
 }
 
 // age is a duration that may be given in days.

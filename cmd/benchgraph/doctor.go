@@ -299,7 +299,7 @@ func (c *checkup) health(ctx context.Context) {
 	}
 	defer d.Close()
 	entries, total := 0, int64(0)
-	if err := d.List(ctx, func(m cache.Meta) error { entries++; total += m.Bytes; return nil }); err != nil {
+	if err := d.List(ctx, nil, func(m cache.Meta) error { entries++; total += m.Bytes; return nil }); err != nil {
 		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
 		return
 	}
