@@ -16,8 +16,10 @@ import (
 // Stated is what an output says of its own run, whatever its metrics are: how much was done, and with which settings. Both
 // sides of a comparison must agree in it.
 type Stated struct {
-	Counts   map[string]float64 // by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
-	Settings map[string]string  // by name: model_id, request_rate, …; several values of one setting are divided by "; "
+	Counts map[string]float64 // by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
+	// Complaints are the first different lines of errors and warnings, with # for digits.
+	Complaints []string
+	Settings   map[string]string // by name: model_id, request_rate, …; several values of one setting are divided by "; "
 }
 
 // Bounds on the settings of one output.
@@ -67,15 +69,19 @@ func (s *Stated) Merge(other Stated) {
 		settings[name] = strings.Join(slices.Compact(values), "; ")
 	}
 	s.Counts, s.Settings = counts, settings
+	for _, line := range other.Complaints {
+		s.Complaints = complain(s.Complaints, line)
+	}
 }
 
 // statedReading is what was read so far.
 type statedReading struct {
-	counts   map[string]float64
-	settings map[string]map[string]bool
-	inTable  bool
-	benches  int
-	procs    string // -N at the end of the names of all Go benchmarks so far; mixed: they differ
+	counts     map[string]float64
+	settings   map[string]map[string]bool
+	inTable    bool
+	complaints []string
+	benches    int
+	procs      string // -N at the end of the names of all Go benchmarks so far; mixed: they differ
 
 	countOf, settingOf map[string]string // the tables of names
 }
@@ -84,7 +90,7 @@ type statedReading struct {
 const mixed = "?"
 
 func (s *statedReading) stated() Stated {
-	made := Stated{Counts: s.counts, Settings: map[string]string{}}
+	made := Stated{Counts: s.counts, Settings: map[string]string{}, Complaints: s.complaints}
 	for name, values := range s.settings {
 		made.Settings[name] = strings.Join(slices.Sorted(maps.Keys(values)), "; ")
 	}
@@ -97,6 +103,7 @@ func countNames() map[string]string {
 		"successful_requests": "successful_requests", "completed_requests": "successful_requests", "requests_completed": "successful_requests",
 		"completed": "successful_requests", "num_completed": "successful_requests",
 		"failed_requests": "failed_requests", "failed": "failed_requests", "num_failed": "failed_requests", "request_errors": "failed_requests",
+		"errors": "failed_requests", "num_errors": "failed_requests", "error_count": "failed_requests", "total_errors": "failed_requests", "failures": "failed_requests",
 		"total_input_tokens": "total_input_tokens", "total_output_tokens": "total_output_tokens", "total_generated_tokens": "total_output_tokens",
 		"benchmark_duration_s": "benchmark_duration", "benchmark_duration": "benchmark_duration",
 	}
@@ -114,7 +121,7 @@ func settingNames() map[string]string {
 		"backend", "model_id", "tokenizer_id", "dataset", "dataset_name", "endpoint", "endpoint_type", "request_rate", "burstiness", "max_concurrency",
 		"num_prompts", "requests", "warmup_requests", "batch_size", "input_len", "output_len", "random_input_len", "random_output_len", "random_range_ratio",
 		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p", "top_k",
-		"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps",
+		"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization", "precision", "keep_alive", "tensor_parallel_size",
 	} {
 		names[name] = name
 	}
@@ -133,11 +140,12 @@ const (
 
 func kindOf(setting string) kind {
 	switch setting {
-	case "model_id", "tokenizer_id", "dataset", "dataset_name":
+	case "model_id", "tokenizer_id", "dataset", "dataset_name", "dtype", "kv_cache_dtype", "quantization", "precision":
 		return ofWord
 	case "burstiness", "random_range_ratio":
 		return ofNumber
-	case "request_rate", "max_concurrency", "num_prompts", "requests", "warmup_requests", "batch_size", "random_input_len", "random_output_len":
+	case "request_rate", "max_concurrency", "num_prompts", "requests", "warmup_requests", "batch_size", "random_input_len", "random_output_len",
+		"keep_alive", "tensor_parallel_size":
 		return ofWhole
 	}
 	return ofKnown
@@ -153,6 +161,9 @@ var (
 
 // line reads one line.
 func (s *statedReading) line(b []byte) {
+	if complains(b) {
+		s.complaints = complain(s.complaints, strings.TrimSpace(string(b[:min(len(b), maxStated)])))
+	}
 	if len(b) < 6 || isEngineProgress(b) {
 		return
 	}
@@ -284,6 +295,13 @@ func (s *statedReading) document(d map[string]any) {
 		if metric, ok := s.countOf[key]; ok {
 			s.count(metric, v)
 		}
+		if slices.Contains([]string{"config", "args", "parameters", "settings", "engine_args"}, key) {
+			for name, value := range object(v) {
+				if setting, ok := s.settingOf[name]; ok && d[name] == nil && plausible(setting, value) {
+					s.value(setting, value)
+				}
+			}
+		}
 		for _, inner := range slices.Sorted(maps.Keys(object(v))) {
 			if metric, ok := s.countOf[inner]; ok && d[inner] == nil {
 				s.count(metric, object(v)[inner])
@@ -322,6 +340,10 @@ func plausible(setting string, v any) bool {
 }
 
 func (s *statedReading) count(metric string, v any) {
+	if listed, ok := v.([]any); ok && metric == "failed_requests" {
+		s.countListed(listed)
+		return
+	}
 	if n, ok := v.(json.Number); ok {
 		if f, err := number(n.String()); err == nil {
 			s.counts[metric] = f

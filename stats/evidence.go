@@ -4,29 +4,30 @@ import "slices"
 
 // Kinds of caveats.
 const (
-	CaveatFix        = "fix"                // a fix was applied that may change speed
-	CaveatMismatch   = "mismatch"           // the methodologies differ, and the user allowed it
-	CaveatTest       = "test"               // which statistical test the figures rest on
-	CaveatNoVerdict  = "no_verdict"         // why the figures carry no verdict
-	CaveatWarning    = "warning"            // the parser of an output warned
-	CaveatUnit       = "unit"               // values were converted into another unit
-	CaveatMissing    = "missing"            // a metric is missing on one side
-	CaveatConstant   = "constant"           // the metric has one value in all blocks
-	CaveatIdentical  = "identical_artefact" // both sides ran the same bytes
-	CaveatRequests   = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
-	CaveatClock      = "wall_clock"         // the wall clock does not know of the gain
-	CaveatServer     = "server"             // what the servers of both sides counted differs
-	CaveatRule       = "rule_changed"       // the judging rule changed after the first block
-	CaveatRerolled   = "rerolled"           // blocks were measured again although they had a result
-	CaveatRuns       = "runs"               // the blocks come from several applies
-	CaveatVoided     = "voided"             // blocks were voided and measured again
-	CaveatArtefact   = "artefact"           // the artefact differs between two runs
-	CaveatProtected  = "protected"          // protected files are the baseline's copies
-	CaveatMachine    = "machine"            // settings of the machine differ between blocks
-	CaveatReplica    = "replica"            // what another class of machine measured
-	CaveatOrder      = "order"              // the differences depend on when they were measured
-	CaveatPosition   = "position"           // the first position of a block changes samples, and was removed from the figures
-	CaveatUnverified = "unverified"         // an older version measured the blocks and recorded less
+	CaveatFix           = "fix"                // a fix was applied that may change speed
+	CaveatMismatch      = "mismatch"           // the methodologies differ, and the user allowed it
+	CaveatTest          = "test"               // which statistical test the figures rest on
+	CaveatNoVerdict     = "no_verdict"         // why the figures carry no verdict
+	CaveatWarning       = "warning"            // the parser of an output warned
+	CaveatUnit          = "unit"               // values were converted into another unit
+	CaveatMissing       = "missing"            // a metric is missing on one side
+	CaveatConstant      = "constant"           // the metric has one value in all blocks
+	CaveatIdentical     = "identical_artefact" // both sides ran the same bytes
+	CaveatRequests      = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
+	CaveatContradiction = "contradiction"      // numbers of one output contradict each other
+	CaveatClock         = "wall_clock"         // the wall clock does not know of the gain
+	CaveatServer        = "server"             // what the servers of both sides counted differs
+	CaveatRule          = "rule_changed"       // the judging rule changed after the first block
+	CaveatRerolled      = "rerolled"           // blocks were measured again although they had a result
+	CaveatRuns          = "runs"               // the blocks come from several applies
+	CaveatVoided        = "voided"             // blocks were voided and measured again
+	CaveatArtefact      = "artefact"           // the artefact differs between two runs
+	CaveatProtected     = "protected"          // protected files are the baseline's copies
+	CaveatMachine       = "machine"            // settings of the machine differ between blocks
+	CaveatReplica       = "replica"            // what another class of machine measured
+	CaveatOrder         = "order"              // the differences depend on when they were measured
+	CaveatPosition      = "position"           // the first position of a block changes samples, and was removed from the figures
+	CaveatUnverified    = "unverified"         // an older version measured the blocks and recorded less
 )
 
 // Caveat is a restriction that stands with a figure.

@@ -78,6 +78,7 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 	}
 	row.Caveats = append(row.Caveats, warnings(row.Metric, row.Primary, s, base)...)
 	row.Caveats = append(row.Caveats, fewRequests(row.Metric, s, base)...)
+	row.Caveats = append(row.Caveats, contradictions(row.Metric, s, base)...)
 	if row.Primary {
 		all := []*standing{base}
 		for _, other := range judged {
@@ -85,6 +86,7 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 		}
 		row.Caveats = append(row.Caveats, constant(row.Metric, all, row.Unit)...)
 		row.Caveats = append(row.Caveats, failedRequests(s, base)...)
+		row.Caveats = append(row.Caveats, complaints(s, base)...)
 		row.Caveats = append(row.Caveats, oneSided(s, base)...)
 		if s.run == "" {
 			row.Caveats = append(row.Caveats, c.history(row.Attempts, g.Rule, s, base)...)

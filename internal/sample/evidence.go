@@ -33,7 +33,9 @@ type Evidence struct {
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
 	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
-	Same      bool                `json:"same,omitempty"`     // the member was not run, because its artefacts are the baseline's
+	// Complaints are the first lines of errors and warnings of the output, with # for digits.
+	Complaints []string `json:"complaints,omitempty"`
+	Same       bool     `json:"same,omitempty"` // the member was not run, because its artefacts are the baseline's
 }
 
 // Spared is what a block says of a member that it did not run because its artefacts are the baseline's.
@@ -66,7 +68,7 @@ type Reading struct {
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
 	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(),
-		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings)}
+		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings), Complaints: read.Stated.Complaints}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {
 			if e.Over == nil {

@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Bounds on what is kept of the errors and warnings of one output.
+const (
+	maxComplaints = 16  // lines
+	maxComplaint  = 120 // bytes of one
+)
+
+// statedComplaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
+var statedComplaint = regexp.MustCompile(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ -]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
+	`|^Traceback \(most recent|^panic: |^[A-Za-z.]*(?:Error|Exception): `)
+
+// complains says whether a line tells of an error or a warning.
+func complains(b []byte) bool {
+	b = b[:min(len(b), maxComplaint)]
+	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL", "xception"} {
+		if bytes.Contains(b, []byte(word)) {
+			return statedComplaint.MatchString(strings.TrimSpace(string(b)))
+		}
+	}
+	return false
+}
+
+// complain adds the form of a line, unless it is there or there are many.
+func complain(list []string, text string) []string {
+	form := clip(strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '#'
+		}
+		return r
+	}, string(scrub([]byte(text), 0))), maxComplaint)
+	for strings.Contains(form, "##") {
+		form = strings.ReplaceAll(form, "##", "#")
+	}
+	if len(list) >= maxComplaints || slices.Contains(list, form) {
+		return list
+	}
+	return append(list, form)
+}
+
+// countListed counts the failed requests in a list with one text for each request, which is empty where all went well. A number that the
+// document states goes before.
+func (s *statedReading) countListed(listed []any) {
+	if _, counted := s.counts["failed_requests"]; counted {
+		return
+	}
+	n := 0.0
+	for _, item := range listed {
+		if text, ok := item.(string); ok && text != "" {
+			n++
+		}
+	}
+	s.counts["failed_requests"] = n
+}
