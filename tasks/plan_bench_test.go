@@ -28,10 +28,10 @@ func (fullStore) Put(context.Context, cache.Draft) (cache.Entry, error) {
 	return cache.Entry{}, cache.ErrMiss
 }
 func (fullStore) List(context.Context, func(string) bool, func(cache.Meta) error) error { return nil }
-func (fullStore) Scratch() (string, error)                           { return "", cache.ErrMiss }
-func (fullStore) Outline(m *cache.Meta) cache.Outline                { return cache.Outline{Key: m.Key} }
-func (fullStore) Absent(_, _ []cache.Key) bool                       { return false }
-func (fullStore) Intact(*cache.Outline, bool) bool                   { return true }
+func (fullStore) Scratch() (string, error)                                              { return "", cache.ErrMiss }
+func (fullStore) Outline(m *cache.Meta) cache.Outline                                   { return cache.Outline{Key: m.Key} }
+func (fullStore) Absent(_, _ []cache.Key) bool                                          { return false }
+func (fullStore) Intact(*cache.Outline, bool) bool                                      { return true }
 
 func BenchmarkGraph10k(b *testing.B)  { benchmarkGraph(b, 10_000) }
 func BenchmarkGraph100k(b *testing.B) { benchmarkGraph(b, 100_000) }
