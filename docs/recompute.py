@@ -102,6 +102,7 @@ def main(bundle, pattern):
         files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
     known, report = json.loads(files["bundle.json"]), json.loads(files["report.json"])
     results = {n["address"]: n["result"]["key"] for n in known["nodes"] if n.get("result")}
+    aside = {(s["benchmark"], s["candidate"], s["block"]) for s in report["samples"] if s.get("phase")}  # burn-in, which is not judged
     series = {}  # benchmark, candidate -> block -> number
     leads = {}  # benchmark, commit, block -> the candidate that ran first of those with a number
     for group in known["groups"]:
@@ -115,8 +116,8 @@ def main(bundle, pattern):
                 if own is None or own.get("failure") or own.get("skipped") or output is None:
                     continue
                 numbers = re.findall(pattern, output.decode("utf-8", "replace"))
-                if numbers:
-                    name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
+                name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
+                if numbers and (name, m["candidate"], record["block"]) not in aside:
                     series.setdefault((name, m["candidate"]), {})[record["block"]] = float(numbers[-1])
                     ran[m["name"]] = (name, m["candidate"])
             ran = [ran[name] for name in record["order"] if name in ran] if record else []

@@ -26,7 +26,7 @@ func benchmarkSchema() *eval.Schema {
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
-			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max", "looks"}},
+			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max", "looks", "burn_in"}},
 			// Reading the output anew takes no new measurement.
 			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
 				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
@@ -167,6 +167,7 @@ const (
 	fewestBlocks = 4  // below which there is no verdict
 	standardMax  = 15 // blocks at most
 	maxLooks     = 20 // further ones only cost power
+	maxBurnIn    = 100
 )
 
 func (r reader) design() Design {
@@ -192,10 +193,21 @@ func (r reader) design() Design {
 		r.Fail(r.At("max"), "Cap below the start", "max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}
 	r.looks(&d)
+	d.BurnIn = r.burnIn()
 	d.Pairing = r.Choice("pairing", "blocked", "blocked", "independent")
 	d.Warmup = int(r.Whole("warmup", 0, 0))
 	d.Seed = r.Whole("seed", 0, 0)
 	return d
+}
+
+// burnIn reads how many blocks come before all that are judged.
+func (r reader) burnIn() int {
+	n := r.Whole("burn_in", 0, 0)
+	if n > maxBurnIn {
+		r.Fail(r.At("burn_in"), "Too many blocks for burn-in", "burn_in is %d; at most %d blocks can be measured without being judged.", n, maxBurnIn)
+		return 0
+	}
+	return int(n)
 }
 
 // looks reads the numbers of blocks at which is judged. The first and the last one are samples and max.

@@ -357,6 +357,7 @@ type Canary struct {
 type Design struct {
 	Samples int    // blocks before the first look
 	Max     int    // blocks at most; equal to Samples when nothing adapts
+	BurnIn  int    // blocks before all others, which are measured and not judged
 	Looks   []int  // numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
 	Pairing string // blocked or independent
 	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle

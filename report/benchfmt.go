@@ -22,6 +22,9 @@ import (
 func renderBenchfmt(p *prepared) (map[string][]byte, error) {
 	variants := map[string][]Measurement{}
 	for _, m := range p.Measurements {
+		if m.Phase != "" {
+			continue // benchstat would judge it
+		}
 		variant := strings.TrimPrefix(m.Candidate, m.Commit+"/")
 		variants[variant] = append(variants[variant], m)
 	}

@@ -24,11 +24,11 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.title(c.Commit), c))
 	}
 	samples := [][]string{{"snapshot", "benchmark", "commit", "candidate", "metric", "block", "order", "value", "unit", "better", "start", "seed",
-		"device_class", "devices"}}
+		"device_class", "devices", "phase"}}
 	for _, m := range p.Measurements {
 		samples = append(samples, []string{cell(p.Snapshot.ID), cell(m.Benchmark), cell(m.Commit), cell(m.Candidate), cell(m.Metric),
 			strconv.Itoa(m.Block), strconv.Itoa(m.Order), exactly(m.Value), cell(m.Unit), cell(m.Better), m.Start.UTC().Format(time.RFC3339Nano),
-			strconv.FormatUint(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " "))})
+			strconv.FormatUint(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " ")), cell(m.Phase)})
 	}
 	files := map[string][]byte{}
 	all := map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples, "failures.csv": failureRecords(p), "states.csv": stateRecords(p)}

@@ -282,7 +282,16 @@ func cost(out *strings.Builder, p *prepared) {
 	for _, h := range p.Hardware {
 		fmt.Fprintf(out, "- %s\n", prose(h))
 	}
-	fmt.Fprintf(out, "- %d values from valid runs\n", len(p.Measurements))
+	aside := 0
+	for _, m := range p.Measurements {
+		if m.Phase != "" {
+			aside++
+		}
+	}
+	fmt.Fprintf(out, "- %d values from valid runs\n", len(p.Measurements)-aside)
+	if aside > 0 {
+		fmt.Fprintf(out, "- %d values of burn-in blocks, which no verdict rests on\n", aside)
+	}
 	// Unknown is not zero: what was not recorded is not told.
 	if p.Cost.Attempts == 0 {
 		return

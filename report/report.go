@@ -59,6 +59,7 @@ type Measurement struct {
 	Seed        uint64    `json:"seed"` // of the random order
 	DeviceClass string    `json:"device_class,omitempty"`
 	Devices     []string  `json:"devices,omitempty"` // UUIDs
+	Phase       string    `json:"phase,omitempty"`   // burn-in: of a block that is not judged; else empty
 }
 
 // Skip is a declared exclusion.

@@ -39,7 +39,7 @@ func campaign() Document {
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
 		order := 1 + (block+len(variant))%3
 		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order, metric, value, unit, better,
-			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}})
+			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}, ""})
 	}
 	judge := func(commit, variant, metric, unit, better string, effect, noise float64, blocks int) stats.Comparison {
 		var pairs []stats.Pair

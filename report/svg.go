@@ -224,6 +224,9 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 		variant := slices.Index(variants, variantOf(m.Candidate))
 		class := fmt.Sprintf("v%d", variant%8)
 		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order, number(m.Value), m.Unit)
+		if m.Phase != "" {
+			class, text = class+" aside", text+", "+m.Phase
+		}
 		dx := (float64(variant) - float64(len(variants)-1)/2) * 9
 		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(clean(text)), glyph(variant, x(m.Block)+dx, y(m.Value)))
 	}

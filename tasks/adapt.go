@@ -129,21 +129,22 @@ func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOpt
 
 // more is how many further blocks the verdicts on the group ask for.
 func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, error) {
-	if g.design.Max <= g.count() {
+	most := g.design.BurnIn + g.design.Max - g.count() // further blocks that may be measured
+	if most <= 0 {
 		return 0, nil
 	}
 	told, all, err := p.stand(ctx, g, plan)
 	if err != nil {
 		return 0, err
 	}
-	most := 0
+	more := 0
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.isAbout(c, g) {
 			k := judge.Case{Compare: c, Of: p.of[c.Address], Allow: p.Allow}
-			most = max(most, k.More(told, all))
+			more = max(more, k.More(told, all))
 		}
 	}
-	return min(most, g.design.Max-g.count()), nil
+	return min(most, more), nil
 }
 
 // cannot says why a member cannot be measured: something that it needs failed or cannot be made here, or it made its

@@ -130,9 +130,11 @@ func (b *builder) groupBenchmarks() {
 
 // together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
 func together(d, own hclspec.Design) hclspec.Design {
+	most := max(d.BurnIn, own.BurnIn)
 	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
-		return own
+		d = own
 	}
+	d.BurnIn = most
 	return d
 }
 
@@ -249,7 +251,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	for i, m := range members {
 		names[i] = m.name
 	}
-	for i := 1; i <= max(b.blocks[g.name], g.design.Samples); i++ {
+	for i := 1; i <= max(b.blocks[g.name], g.design.BurnIn+g.design.Samples); i++ {
 		first := members[0].bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
 		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}

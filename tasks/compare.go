@@ -41,6 +41,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 	groups := t.p.groupsOf(t.spec)
 	for _, g := range groups {
 		d.Add("group", append([]string{g.name, g.design.Pairing}, numbers(judge.LooksOf(g.design))...)...)
+		if g.design.BurnIn > 0 {
+			d.Add("burn_in", strconv.Itoa(g.design.BurnIn))
+		}
 		for _, m := range g.members {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
 			(&benchmarkTask{m}).Describe(d)

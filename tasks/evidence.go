@@ -116,6 +116,9 @@ func (p *Project) rule(g *group) []stats.Field {
 		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)},
 		{Name: "looks", Value: strings.Join(numbers(judge.LooksOf(g.design)), " ")}, {Name: "pairing", Value: g.design.Pairing},
 	}
+	if g.design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
+		fields = append(fields, stats.Field{Name: "burn_in", Value: strconv.Itoa(g.design.BurnIn)})
+	}
 	m := g.trusted().bench.Metrics
 	fields = append(fields, stats.Field{Name: "primary", Value: m.Primary}, stats.Field{Name: "format", Value: m.Format},
 		stats.Field{Name: "file", Value: m.File}, stats.Field{Name: "token_tolerance", Value: float(m.TokenTolerance)})

@@ -80,7 +80,7 @@ func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.R
 			hardware[m.Hardware] = true
 			doc.Measurements = append(doc.Measurements, report.Measurement{
 				Benchmark: m.Benchmark, Commit: m.Commit, Candidate: m.Candidate, Block: m.Block, Order: m.Position, Metric: m.Metric,
-				Value: m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed, DeviceClass: m.Hardware,
+				Value: m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed, DeviceClass: m.Hardware, Phase: m.Phase,
 			})
 		}
 	}

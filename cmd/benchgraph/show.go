@@ -239,6 +239,9 @@ func (s *session) showNode(v *nodeView) {
 		if m.Candidate != "" {
 			block += ", " + m.Candidate
 		}
+		if m.Phase != "" {
+			block += ", " + m.Phase
+		}
 		line("sample", "%s: %s = %g %s (%s)", block, m.Metric, m.Value, m.Unit, m.Hardware)
 	}
 }

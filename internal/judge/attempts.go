@@ -182,9 +182,9 @@ func runsText(sides ...*standing) string {
 func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat {
 	var first *sample.Evidence
 	for _, side := range []*standing{s, base} {
-		for i := range side.evidence {
-			if e := &side.evidence[i]; len(e.Rule) > 0 && (first == nil || e.Start.Before(first.Start)) {
-				first = e
+		for _, e := range slices.Concat(side.aside, side.evidence) {
+			if len(e.Rule) > 0 && (first == nil || e.Start.Before(first.Start)) {
+				first = &e
 			}
 		}
 	}

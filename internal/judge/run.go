@@ -21,11 +21,11 @@ type Run struct {
 // Runs holds what one run measured of a member against what another one did. Both are read anew in one way; whether they
 // were measured in one way is what their blocks recorded. They share no block, so that there are numbers and no verdict.
 func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, error) {
-	s, err := m.in(one)
+	s, err := m.in(one, g.Design.BurnIn)
 	if err != nil {
 		return nil, err
 	}
-	base, err := m.in(against)
+	base, err := m.in(against, g.Design.BurnIn)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +55,10 @@ func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, 
 	return rows, nil
 }
 
-// in is how a member stands by the blocks of one run.
-func (m *Member) in(run Run) (*standing, error) {
+// in is how a member stands by the blocks of one run, of which the first ones are burn-in.
+func (m *Member) in(run Run, burnIn int) (*standing, error) {
 	s := newStanding(m)
-	s.run = run.Name
+	s.run, s.burnIn = run.Name, burnIn
 	for i, e := range run.Blocks {
 		rec, err := sample.ReadRecord(e)
 		if err != nil {

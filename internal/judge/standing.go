@@ -31,9 +31,11 @@ type standing struct {
 	series  map[string]map[int]float64 // metric → block → value, in the unit of units
 	units   map[string]string          // by metric: that of its first sample
 	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
+	burnIn  int                        // blocks up to this one are shown and not judged
 	first   map[int]bool               // blocks in which it ran before all others that have numbers there
 
-	evidence []sample.Evidence          // of the blocks with samples
+	evidence []sample.Evidence          // of the blocks with samples that are judged
+	aside    []sample.Evidence          // of the blocks of burn-in
 	counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
 
 	run       string // all of it is from one run; empty: it is as everything stands now
@@ -62,6 +64,7 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 	for i := range g.Members {
 		m := &g.Members[i]
 		s := newStanding(m)
+		s.burnIn = g.Design.BurnIn
 		all[m.Name] = s
 		end := ends[m.Bench.Address.String()]
 		s.reading = end.Failure
@@ -177,8 +180,13 @@ func (s *standing) measured() bool { return len(s.series[s.Bench.Metrics.Primary
 
 // take takes over numbers.
 func (s *standing) take(rows []sample.Measurement) {
-	s.rows = append(s.rows, rows...)
 	for _, r := range rows {
+		if r.Block <= s.burnIn {
+			r.Phase = sample.BurnIn
+			s.rows = append(s.rows, r)
+			continue
+		}
+		s.rows = append(s.rows, r)
 		if s.series[r.Metric] == nil {
 			s.series[r.Metric] = map[int]float64{}
 		}
@@ -199,7 +207,13 @@ func (s *standing) take(rows []sample.Measurement) {
 // rest takes over what the numbers of blocks rest on.
 func (s *standing) rest(blocks ...sample.Evidence) {
 	for _, e := range blocks {
-		if s.same = s.same || e.Same; !e.Same {
+		s.same = s.same || e.Same
+		switch {
+		case e.Same: // nothing was measured
+		case e.Block <= s.burnIn:
+			s.aside = append(s.aside, e)
+			continue
+		default:
 			s.evidence = append(s.evidence, e)
 		}
 		for _, a := range e.Artefacts {

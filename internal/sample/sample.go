@@ -38,10 +38,14 @@ type Measurement struct {
 	Metric    string  `json:"metric"`
 	Value     float64 `json:"value"`
 	Unit      string  `json:"unit"`
-	Hardware  string  `json:"hardware"` // class
+	Hardware  string  `json:"hardware"`        // class
+	Phase     string  `json:"phase,omitempty"` // BurnIn: of a block that is not judged; else empty
 
 	Of hclspec.Address `json:"-"` // the instance that it was taken of; set where numbers of several ones are together
 }
+
+// BurnIn is the phase of the blocks that the file has measured before those that are judged.
+const BurnIn = "burn-in"
 
 // Read parses the raw output that one lifecycle left in a directory. The command, which may be empty, is the measured
 // one: it may say how many requests were asked for.
