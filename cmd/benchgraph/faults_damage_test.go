@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && faults
 
 package main
 
@@ -10,19 +10,6 @@ import (
 	"syscall"
 	"testing"
 )
-
-// made has a result, and a node that reads it whenever the variable changes.
-const made = `
-variable "again" { default = "0" }
-task "made" {
-  inputs  = ["in"]
-  command = "cat in > $OUT/text; mkdir $OUT/sub; echo below > $OUT/sub/text; ln -s text $OUT/link"
-}
-task "user" {
-  data    = { "made/" = task.made }
-  command = "cat made/text made/sub/text > $OUT/both; echo ${var.again}"
-}
-`
 
 // damages are what a disk, a person or another program can do to a stored result. Each is given the entry's directory.
 var damages = []struct {
@@ -79,15 +66,6 @@ var damages = []struct {
 	{"the entry is a link to outside", "its directory of files is no directory", func(t *testing.T, e string) {
 		check(t, os.Rename(e, e+"/../../../../entry"), os.Symlink("../../../entry", e))
 	}},
-}
-
-func check(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // overwrite changes a file in place, as a disk that forgets would.

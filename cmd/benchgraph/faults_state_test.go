@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && faults
 
 package main
 
@@ -11,14 +11,6 @@ import (
 	"testing"
 	"time"
 )
-
-// stored is a project whose two nodes have results.
-func stored(t *testing.T) *world {
-	w := newWorld(t, made)
-	w.write("in", "input 1\n")
-	w.must(0, "apply")
-	return w
-}
 
 // TestFaultState damages what lies beside the results. What is only remembered may be lost, and that is told; what cannot
 // be read at all is refused with what to do; nothing is waited for.

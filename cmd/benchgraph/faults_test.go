@@ -223,3 +223,33 @@ func number(text string) int {
 	}
 	return n
 }
+
+// made has a result, and a node that reads it whenever the variable changes.
+const made = `
+variable "again" { default = "0" }
+task "made" {
+  inputs  = ["in"]
+  command = "cat in > $OUT/text; mkdir $OUT/sub; echo below > $OUT/sub/text; ln -s text $OUT/link"
+}
+task "user" {
+  data    = { "made/" = task.made }
+  command = "cat made/text made/sub/text > $OUT/both; echo ${var.again}"
+}
+`
+
+// stored is a project whose two nodes have results.
+func stored(t *testing.T) *world {
+	w := newWorld(t, made)
+	w.write("in", "input 1\n")
+	w.must(0, "apply")
+	return w
+}
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
