@@ -40,22 +40,28 @@ func Busybox(t testing.TB, e *docker.Engine) string {
 	return load(t, e, busyboxRoot(t, binary, strings.Fields(string(names))), "LABEL "+label, "ENV PATH=/bin")
 }
 
-// labelled finds an image for tests; empty: there is none. What was made from it has its label, and more.
+// labelled finds an image for tests; empty: there is none. What was made from it has its label, and more. Tests that run side by
+// side may each have made one: the oldest stands for all of them.
 func labelled(t testing.TB, e *docker.Engine, label string) string {
 	t.Helper()
 	var images []struct {
 		ID, ParentID string
+		Created      int64
 		Labels       map[string]string
 	}
 	if err := dial(e.Host()).get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
 		t.Fatal(err)
 	}
+	found, created := "", int64(0)
 	for _, image := range images {
-		if image.ParentID == "" && len(image.Labels) == 1 {
-			return image.ID
+		if image.ParentID != "" || len(image.Labels) != 1 {
+			continue
+		}
+		if found == "" || image.Created < created || image.Created == created && image.ID < found {
+			found, created = image.ID, image.Created
 		}
 	}
-	return ""
+	return found
 }
 
 // load makes an image of a root file system as a tar, with lines of a Dockerfile, and returns its ID.
