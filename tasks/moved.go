@@ -28,8 +28,11 @@ func (p *Project) Moved(ctx context.Context) (moved []Move, err error) {
 			continue
 		}
 		mirror, err := p.mirror(ctx, repo.Address)
+		if ctx.Err() != nil {
+			return moved, context.Cause(ctx)
+		}
 		if err != nil {
-			return moved, err
+			continue // a repository that is away stops only the nodes that need it
 		}
 		found, _ := mirror.Resolve(ctx, spellings) // a name that is gone cannot be taken, and what it stood for is still there
 		told := map[string]bool{}
