@@ -49,6 +49,9 @@ func explain(t testing.TB, all []metrics.Rule, log string) metrics.Match {
 // Every signature has its rule, class and first stage, and keeps them behind the marks of loggers and container
 // runtimes, between warnings and the wrappers that follow a root cause.
 func TestSignatures(t *testing.T) {
+	if underRace {
+		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
+	}
 	all := rules(t)
 	prefixes := []string{
 		"", "> ", "[rank0]: ", "(EngineCore_DP0 pid=187) ", "(APIServer pid=1) ", "(RayWorkerWrapper pid=12, ip=10.0.0.7) ",
@@ -85,6 +88,9 @@ func TestSignatures(t *testing.T) {
 
 // A terminal or a log formatter breaks a line at its width, at a space or within a word, and repeats its prefix.
 func TestBrokenLines(t *testing.T) {
+	if underRace {
+		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
+	}
 	all := rules(t)
 	// Rules whose expression asks for short words, or for a whole line, are not looked for over two lines.
 	short := []string{"disk_full", "host_out_of_memory", "unknown_option", "address_in_use", "connection_refused", "nccl"}

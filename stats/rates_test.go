@@ -244,6 +244,9 @@ var trials = flag.Int("rates", 0, "simulate so many contrasts for each figure an
 // The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other random
 // numbers give must agree with it, and the promises of the page must hold in it.
 func TestRates(t *testing.T) {
+	if underRace {
+		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
+	}
 	if *trials > 0 {
 		write(t, *trials)
 	}
