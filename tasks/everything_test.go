@@ -476,6 +476,7 @@ var edits = map[string]edit{
 	"benchmark.design.samples":          {"samples = 4\n    max     = 8\n    looks   = [4, 6, 8]", "samples = 5\n    max     = 8"},
 	"benchmark.design.max":              {"max     = 8\n    looks   = [4, 6, 8]", "max     = 9"},
 	"benchmark.design.looks":            {"[4, 6, 8]", "[4, 8]"},
+	"benchmark.design.burn_in":          {"looks   = [4, 6, 8]", "looks   = [4, 6, 8]\n    burn_in = 1"},
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},
 	"benchmark.design.warmup":           {"warmup  = 1", "warmup  = 2"},
 	"benchmark.design.seed":             {"seed    = 1", "seed    = 2"},
