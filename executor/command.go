@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -96,12 +97,7 @@ var shells sync.Map // PATH → path of the shell
 
 // lookPath finds name as a shell with cmd's environment and directory would.
 func lookPath(name string, cmd Command) (string, error) {
-	list, ok := "", false
-	for _, v := range cmd.Env {
-		if value, found := strings.CutPrefix(v, "PATH="); found {
-			list, ok = value, true
-		}
-	}
+	list, ok := valueOf(cmd.Env, "PATH")
 	if !ok {
 		return "", &StartError{Program: name, Reason: "cannot be looked up: the command's environment has no PATH", Remedy: "set PATH or give the program's whole path", Err: fs.ErrNotExist}
 	}
@@ -133,6 +129,16 @@ func lookPath(name string, cmd Command) (string, error) {
 		Remedy:  "install it or add its directory to PATH",
 		Err:     fs.ErrNotExist,
 	}
+}
+
+// valueOf is the value of a variable: the last one that an environment gives it.
+func valueOf(env []string, name string) (value string, ok bool) {
+	for _, v := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 func below(dir, path string) string {

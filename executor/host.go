@@ -248,14 +248,19 @@ func (p *process) supervise() {
 	}
 	p.forget()
 	<-p.done
-	_ = p.cmd.Wait() // the status tells it; errors of writing are in the sinks
+	p.collect()
+	p.report()
+}
+
+// collect takes in the rest of the output when all has ended.
+func (p *process) collect() {
+	_ = p.cmd.Wait() // the status tells how it ended; errors of writing are in the sinks
 	if p.stdin != nil {
 		p.stdin.Close()
 	}
 	if err := p.sinks.close(); err != nil {
 		p.err = fmt.Errorf("%s: write output: %w", p.name, err)
 	}
-	p.report()
 }
 
 // end ends the program and all its descendants: first it lets them be for a moment when the program ended by itself,

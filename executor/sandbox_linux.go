@@ -109,8 +109,9 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 		if errno != syscall.ENOENT {
 			return explain(cmd, cmd.Argv[0], errno)
 		}
+		list, _ := valueOf(cmd.Env, "PATH")
 		return &StartError{
-			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)", pathOf(cmd.Env)),
+			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)", list),
 			Remedy: "install it for all users; or " + remedy, Err: fs.ErrNotExist,
 		}
 	}
@@ -118,16 +119,6 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 		return &StartError{Program: cmd.Argv[0], Reason: path + " is not there in the sandbox", Remedy: remedy, Err: fs.ErrNotExist}
 	}
 	return explain(cmd, path, errno)
-}
-
-func pathOf(env []string) string {
-	list := ""
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			list = value
-		}
-	}
-	return list
 }
 
 // follow sees the end of the program, and then that of all that is in the namespaces.
@@ -167,13 +158,7 @@ func (s *sandboxed) supervise() {
 		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
 		return
 	}
-	_ = s.cmd.Wait() // the messages tell more; errors of writing are in the sinks
-	if s.stdin != nil {
-		s.stdin.Close()
-	}
-	if err := s.sinks.close(); err != nil {
-		s.err = fmt.Errorf("%s: write output: %w", s.name, err)
-	}
+	s.collect()
 	s.report()
 }
 
@@ -293,12 +278,7 @@ func holdsSystem(dir string) bool {
 // giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it. A user
 // without one has /tmp.
 func giveHome(s *first.Spec, o *Sandbox) {
-	home := ""
-	for _, v := range s.Env {
-		if value, ok := strings.CutPrefix(v, "HOME="); ok {
-			home = value
-		}
-	}
+	home, _ := valueOf(s.Env, "HOME")
 	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) || holdsSystem(home) {
 		s.Env = lastOf(append(s.Env, "HOME=/tmp"))
 		return

@@ -247,7 +247,6 @@ func (r reader) data() []Data {
 	return out
 }
 
-// limits are what a node may use.
 // Sandboxes are the words for how much of the host commands see: all of it; no more than they need, where the machine can see to
 // that; that or nothing runs.
 var Sandboxes = []string{"none", "default", "required"}
@@ -255,6 +254,7 @@ var Sandboxes = []string{"none", "default", "required"}
 // sandbox is the word of a block; empty: it has none. In an image it says nothing.
 func (r reader) sandbox() string { return r.Choice("sandbox", "", Sandboxes...) }
 
+// limits are what a node may use.
 func (r reader) limits() Limits {
 	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Size("memory"), Disk: r.Size("disk"), Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}
 }
