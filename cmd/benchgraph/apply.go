@@ -54,8 +54,8 @@ func (a *app) apply() cli.Command {
 }
 
 func (o *applyFlags) check() error {
-	if o.upgrade && o.locked {
-		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
+	if err := o.access.check(); err != nil {
+		return err
 	}
 	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
 		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative", Remedy: "0 means: no limit"}

@@ -51,18 +51,12 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 		s.note("Trying %s against %s by benchmark.%s.", name, base.Key, benchmark)
 		return t, nil
 	}
-	rev := base.Rev
-	if !fullRevision(rev) { // nothing pins it yet
-		if rev, err = config.Resolve(ctx, spec, repo, rev); err != nil {
-			return t, fmt.Errorf("the baseline of %s: %w", base.Commit, err)
-		}
+	rev, err := config.Resolve(ctx, spec, repo, base.Rev)
+	if err != nil {
+		return t, fmt.Errorf("the baseline of %s: %w", base.Commit, err)
 	}
 	t.Patch, err = s.uncommitted(ctx, spec, base, rev, benchmark)
 	return t, err
-}
-
-func fullRevision(rev string) bool {
-	return len(rev) == 40 && strings.Trim(rev, "0123456789abcdef") == ""
 }
 
 // baselineOf finds the baseline that the command line means, and the name of the benchmark that measures it.
@@ -85,23 +79,23 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the baseline.",
 			"no benchmark measures a baseline that has code")
 	}
+	names := func(of func(pair) string) (list []string) {
+		for _, p := range all {
+			list = append(list, of(p))
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
 	narrow := func(flag, given string, of func(pair) string) error {
-		names := func() (list []string) {
-			for _, p := range all {
-				list = append(list, of(p))
-			}
-			slices.Sort(list)
-			return slices.Compact(list)
+		if given == "" {
+			return nil
 		}
-		known := names()
-		if given != "" {
-			all = slices.DeleteFunc(all, func(p pair) bool { return of(p) != given })
-			if len(all) == 0 {
-				return hint("It is one of "+several(known)+".",
-					"-%s %s: there is no such %s with a baseline%s", flag, given, flag, cli.Suggest(given, known))
-			}
+		known := names(of)
+		if all = slices.DeleteFunc(all, func(p pair) bool { return of(p) != given }); len(all) > 0 {
+			return nil
 		}
-		return nil
+		return hint("It is one of "+several(known)+".",
+			"-%s %s: there is no such %s with a baseline%s", flag, given, flag, cli.Suggest(given, known))
 	}
 	byBenchmark, byCommit := func(p pair) string { return p.benchmark }, func(p pair) string { return p.base.Commit }
 	if err := narrow("benchmark", strings.TrimPrefix(o.benchmark, "benchmark."), byBenchmark); err != nil {
@@ -122,25 +116,23 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		flag string
 		of   func(pair) string
 	}{{"benchmark", byBenchmark}, {"commit", byCommit}} {
-		var names []string
-		for _, p := range all {
-			names = append(names, one.of(p))
-		}
-		slices.Sort(names)
-		if names = slices.Compact(names); len(names) > 1 {
-			return nil, "", hint(fmt.Sprintf("Say which one with -%s: %s.", one.flag, several(names)),
-				"the file has %d %ss that a try could be measured by", len(names), one.flag)
+		if left := names(one.of); len(left) > 1 {
+			return nil, "", hint(fmt.Sprintf("Say which one with -%s: %s.", one.flag, several(left)),
+				"the file has %d %ss that a try could be measured by", len(left), one.flag)
 		}
 	}
 	return all[0].base, all[0].benchmark, nil
 }
 
 // several lists the first names of a list.
-func several(names []string) string {
-	if len(names) > 8 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
+func several(names []string) string { return firstNames(names, 8) }
+
+// firstNames lists as many names as most, and counts the rest.
+func firstNames(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
@@ -231,13 +223,19 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 		return "", hint(remedy, "work tree %s: its repository lacks %s, the revision of %s",
 			w.Top, rev[:12], base.Key)
 	}
-	files, patch, err := w.Changes(ctx, rev, s.ownFiles(spec))
+	own := s.ownFiles(spec)
+	files, err := w.Changes(ctx, own)
+	if err == nil && len(files) == 0 {
+		return "", hint("Change something, name a patch, or measure what is committed with -rev HEAD.",
+			"work tree %s: nothing is changed since its last commit, %s", w.Top, w.Head[:12])
+	}
+	var patch []byte
+	if err == nil {
+		patch, err = w.Patch(ctx, rev, own)
+	}
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("work tree %s: %w", w.Top, err)
-	case len(files) == 0:
-		return "", hint("Change something, name a patch, or measure what is committed with -rev HEAD.",
-			"work tree %s: nothing is changed since its last commit, %s", w.Top, w.Head[:12])
 	case len(patch) == 0:
 		return "", hint(remedy, "work tree %s: with its changes it is the same as %s, the revision of %s",
 			w.Top, rev[:12], base.Key)

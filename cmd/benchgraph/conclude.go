@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -73,14 +74,21 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	if c.stream == nil {
 		s.showResults(applied, rows, files, blocked, c.waits)
 	}
-	err = c.failOn.check(rows)
+	err = endOf(&c.failOn, rows, blocked, applied)
+	s.sum(ctx, applied, files, c, err)
+	return err
+}
+
+// endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these go before
+// nodes that no device can serve.
+func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applied *tasks.Applied) error {
+	err := failOn.check(rows)
 	if err == nil {
 		err = hindrance(blocked)
 	}
 	if _, gated := err.(*gateError); !gated && applied.Result.Failed > 0 {
 		err = &failedError{applied.Result.Failed}
 	}
-	s.sum(ctx, applied, files, c, err)
 	return err
 }
 
@@ -90,14 +98,13 @@ func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Compari
 	if err != nil {
 		return nil, err
 	}
-	var rows []stats.Comparison
+	var planned []judge.Findings
 	for _, f := range found {
-		if _, planned := p.Step("compare." + f.Compare); planned {
-			own, _ := f.Settled(pricesOf(s.project.Spec))
-			rows = append(rows, own...)
+		if _, ok := p.Step("compare." + f.Compare); ok {
+			planned = append(planned, f)
 		}
 	}
-	return rows, nil
+	return rowsOf(planned, s.project.Spec), nil
 }
 
 // refusal is the error for rows that must not be compared.

@@ -101,7 +101,7 @@ func (a *app) repository(
 	if err != nil {
 		return nil, err
 	}
-	w, err := git.OpenWorkTree(ctx, host, dir, (&session{app: a}).gitEnviron())
+	w, err := git.OpenWorkTree(ctx, host, dir, a.gitEnviron())
 	if errors.Is(err, git.ErrNoWorkTree) {
 		return nil, hint("Clone it, and say where with -repo=PATH.", "init: %w", err)
 	}

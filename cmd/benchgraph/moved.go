@@ -53,7 +53,7 @@ func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
 	if !slices.ContainsFunc(spec.Names, last) {
 		return
 	}
-	files, _, err := w.Changes(ctx, w.Head, s.ownFiles(spec))
+	files, err := w.Changes(ctx, s.ownFiles(spec))
 	if err != nil || len(files) == 0 {
 		return
 	}

@@ -39,6 +39,14 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	allowFlag(fs, &o.allow)
 }
 
+// check refuses flags that contradict each other.
+func (o *access) check() error {
+	if o.upgrade && o.locked {
+		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
+	}
+	return nil
+}
+
 // setSandbox takes the word of -sandbox.
 func (o *access) setSandbox(word string) error {
 	if !slices.Contains(hclspec.Sandboxes, word) {
@@ -66,8 +74,8 @@ func (a *app) plan() cli.Command {
 }
 
 func (a *app) runPlan(ctx context.Context, o *planFlags) error {
-	if o.upgrade && o.locked {
-		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
+	if err := o.access.check(); err != nil {
+		return err
 	}
 	o.access.allow = o.allow
 	if o.everything() {

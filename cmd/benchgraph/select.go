@@ -188,13 +188,9 @@ func node(p *engine.Plan, text string) (*engine.Step, error) {
 	case 1:
 		return found[0], nil
 	}
-	var names []string
-	for _, s := range found[:min(len(found), 5)] {
-		names = append(names, s.Node.Address)
+	names := make([]string, len(found))
+	for i, s := range found {
+		names[i] = s.Node.Address
 	}
-	more := ""
-	if len(found) > 5 {
-		more = fmt.Sprintf(" and %d more", len(found)-5)
-	}
-	return nil, hint("Name one of them.", "%s means %d nodes: %s%s", text, len(found), strings.Join(names, ", "), more)
+	return nil, hint("Name one of them.", "%s means %d nodes: %s", text, len(found), firstNames(names, 5))
 }

@@ -405,10 +405,10 @@ func (s *session) environ() []string {
 }
 
 // gitEnviron is everything that was given, since only git knows what its transports need. It takes what it knows.
-func (s *session) gitEnviron() []string {
-	list := make([]string, 0, len(s.env))
-	for _, name := range slices.Sorted(maps.Keys(s.env)) {
-		list = append(list, name+"="+s.env[name])
+func (a *app) gitEnviron() []string {
+	list := make([]string, 0, len(a.env))
+	for _, name := range slices.Sorted(maps.Keys(a.env)) {
+		list = append(list, name+"="+a.env[name])
 	}
 	return list
 }

@@ -112,11 +112,9 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 		return err
 	}
 	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, s.running()), Run: s.lastRun()}
-	ledger := stats.Ledger{}
+	ledger := stats.Ledger{Rows: rowsOf(found, s.project.Spec)}
 	for _, f := range found {
 		ledger.Universe += f.Universe
-		rows, _ := f.Settled(pricesOf(s.project.Spec))
-		ledger.Rows = append(ledger.Rows, rows...)
 	}
 	if err := ledger.Check(); err != nil {
 		return err

@@ -148,16 +148,10 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *tasks.Appli
 	} else {
 		s.tryText(&d, &row, applied)
 	}
-	if err == nil {
-		err = o.failOn.check(rows)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = hindrance(blocked)
-	}
-	if _, gated := err.(*gateError); !gated && applied.Result.Failed > 0 {
-		err = &failedError{applied.Result.Failed}
-	}
-	return err
+	return endOf(&o.failOn, rows, blocked, applied)
 }
 
 // tryText writes what is to be known beside the verdict, and then the verdict as one line.
@@ -199,14 +193,14 @@ func percentText(x float64) string {
 
 // logsOf are the logs that are on this machine of what a try ran, now or before.
 func (s *session) logsOf(applied *tasks.Applied) []tryLog {
-	logs := []tryLog{}
+	logs, running := []tryLog{}, s.running()
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		switch step.Node.Kind {
 		case "benchmark", "compare", "repo":
 			continue
 		}
-		if all := s.attempts(step, s.running()); len(all) > 0 && fileExists(all[len(all)-1].log) {
+		if all := s.attempts(step, running); len(all) > 0 && fileExists(all[len(all)-1].log) {
 			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].log})
 		}
 	}

@@ -72,8 +72,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	}
 	host := executor.NewHost(executor.HostOptions{Owner: here})
 	defer host.Close()
-	env := (&session{app: a}).gitEnviron()
-	w, err := git.OpenWorkTree(ctx, host, here, env)
+	w, err := git.OpenWorkTree(ctx, host, here, a.gitEnviron())
 	if errors.Is(err, git.ErrNoWorkTree) {
 		return hint("Start it there, or say where with -chdir=DIR.", "try -bench measures a repository: %w", err)
 	}

@@ -77,44 +77,53 @@ func (w *WorkTree) Resolve(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// Changes are the files that differ from the last commit, and the patch that makes the tree of a commit into the work tree
-// as it stands, files that git does not know yet included. What git ignores is left out, and so are the paths in except,
-// which are absolute. Nothing in the repository is changed.
-func (w *WorkTree) Changes(
-	ctx context.Context, commit string, except []string,
-) (files []string, patch []byte, err error) {
+// Changes are the files that differ from the last commit, files that git does not know yet included. What git ignores is left
+// out, and so are the paths in except, which are absolute. Nothing is written.
+func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string, err error) {
+	left, err := w.tracked(ctx, except)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--", ":(top)"}
+	out, err := w.run(ctx, nil, append(args, left...)...)
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		const state = len("XY ")
+		if len(line) > state {
+			files = append(files, line[state:])
+		}
+	}
+	slices.Sort(files)
+	return files, err
+}
+
+// Patch makes the tree of a commit into the work tree as it stands, with the files of Changes. It is empty when both are the
+// same. Nothing in the repository is changed.
+func (w *WorkTree) Patch(ctx context.Context, commit string, except []string) (patch []byte, err error) {
 	scratch, err := os.MkdirTemp("", "benchgraph-index-")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	env, err := w.beside(ctx, scratch)
 	if err != nil {
-		return nil, nil, err
-	}
-	run := func(args ...string) (string, error) {
-		safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
-		return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
+		return nil, err
 	}
 	left, err := w.tracked(ctx, except)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if _, err := run(append([]string{"add", "--all", "--", ":(top)"}, left...)...); err != nil {
-		return nil, nil, err
+	if _, err := w.run(ctx, env, append([]string{"add", "--all", "--", ":(top)"}, left...)...); err != nil {
+		return nil, err
 	}
-	names, err := run("diff", "--cached", "--name-only", "-z", "--no-renames", w.Head)
-	if err != nil {
-		return nil, nil, err
-	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
-		if name != "" {
-			files = append(files, name)
-		}
-	}
-	text, err := run("diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
+	text, err := w.run(ctx, env, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
 		"--no-textconv", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", commit)
-	return files, []byte(text), err
+	return []byte(text), err
+}
+
+// run runs git with nothing of the repository's configuration that would run other programs or change how names are written.
+func (w *WorkTree) run(ctx context.Context, env []string, args ...string) (string, error) {
+	safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
+	return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
 }
 
 // tracked are pathspecs that leave out those of the paths that git does not ignore anyway: it refuses to be told of the others.

@@ -29,9 +29,14 @@ func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	if err != nil || w.Head != head {
 		t.Fatalf("%+v, %v", w, err)
 	}
-	files, patch, err := w.Changes(t.Context(), base, []string{filepath.Join(w.Top, "sub", "own.hcl"), filepath.Join(w.Top, "skip.o"), "/elsewhere"})
+	except := []string{filepath.Join(w.Top, "sub", "own.hcl"), filepath.Join(w.Top, "skip.o"), "/elsewhere"}
+	files, err := w.Changes(t.Context(), except)
 	if err != nil || !slices.Equal(files, []string{"a.txt", "gone.txt", "new ü.bin"}) {
 		t.Fatalf("%q, %v", files, err)
+	}
+	patch, err := w.Patch(t.Context(), base, except)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if after := o.git("status", "--porcelain") + o.git("count-objects", "-v"); after != before {
 		t.Errorf("the repository was changed:\n%s\n%s", before, after)

@@ -74,7 +74,6 @@ type Project struct {
 	Repo    string   // path or URL
 	Commits []Commit
 	Blocks  string // further commit blocks, as they are to stand there
-	Params  bool   // the commits bring parameters of their own
 	After   bool   // each commit is measured against its parent; else it is the baseline itself
 	Bench   Bench
 }
