@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -195,12 +196,12 @@ func dots(blocks int) string {
 const mostDots = 20
 
 // livePages is the templates of what the live page has beside the report.
-func livePages() (*template.Template, error) {
+var livePages = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("live").Funcs(template.FuncMap{
-		"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
-		"plots": func(g LiveGroup) []samplePlot { return groupPlots(g) },
+		"clock": func(t time.Time) string { return t.Format(time.DateTime) },
+		"plots": groupPlots,
 	}).Parse(liveTemplate)
-}
+})
 
 // HTML is the section of the live page that changes all the time.
 func (n *Now) HTML() ([]byte, error) { return renderLivePart("now", n) }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
@@ -23,16 +22,12 @@ type runLog struct {
 
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
-const runTime = "20060102T150405.000"
-
 // newRun names an apply: names of later ones sort later, also when the clock was set back in between.
 func (p place) newRun(now time.Time) string {
-	now = now.UTC()
-	text, _, _ := strings.Cut(p.lastRun(), "-")
-	if last, err := time.Parse(runTime, text); err == nil && !now.After(last) {
+	if last, ok := runlog.Began(p.lastRun()); ok && !now.After(last) {
 		now = last.Add(time.Millisecond)
 	}
-	return fmt.Sprintf("%s-%d", now.Format(runTime), os.Getpid())
+	return runlog.Name(now, os.Getpid())
 }
 
 // lastRun is the name of the last apply; empty: there was none.
@@ -68,10 +63,12 @@ func (l *runLog) Close() { l.file.Close() }
 
 // running lists what the apply that holds the lock is running now, in the order of its starts.
 func (p place) running() []runlog.Node {
-	if _, held := applylock.Holder(p.applyLock()); !held {
+	owner, held := applylock.Holder(p.applyLock())
+	run := p.lastRun()
+	if !held || !runlog.Of(run, owner.PID) { // else an apply is planning, and the last run may have been killed
 		return nil
 	}
-	f, err := os.Open(runlog.Path(p.runDir(), p.lastRun()))
+	f, err := os.Open(runlog.Path(p.runDir(), run))
 	if err != nil {
 		return nil
 	}

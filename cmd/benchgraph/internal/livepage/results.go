@@ -44,11 +44,7 @@ type keeper struct {
 	wanted chan struct{} // one place: somebody looks
 
 	mu      sync.Mutex
-	page    report.LivePage
-	results *Results // nil: not read yet
-	at      time.Time
-	took    time.Duration
-	problem error     // of the last reading
+	last    shown
 	from    string    // the stamp of what was read
 	rested  time.Time // until then nothing is read
 	changed chan struct{}
@@ -58,7 +54,7 @@ func newKeeper(c Config) (*keeper, error) {
 	k := &keeper{read: c.Read, stamp: c.Stamp, tell: c.Tell, title: c.Title}
 	k.wanted, k.changed = make(chan struct{}, 1), make(chan struct{})
 	var err error
-	k.page, err = report.RenderLive(nil, k.title, nil)
+	k.last.page, err = report.RenderLive(nil, k.title, nil)
 	return k, err
 }
 
@@ -73,17 +69,17 @@ func (k *keeper) look() {
 // shown is what is shown of results.
 type shown struct {
 	page    report.LivePage
-	results *Results
+	results *Results // nil: not read yet
 	at      time.Time
-	took    time.Duration
-	problem error
+	took    time.Duration // by the last reading
+	problem error         // of the last reading
 }
 
 // now is what was read last, and what is closed when something else was read.
 func (k *keeper) now() (shown, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return shown{k.page, k.results, k.at, k.took, k.problem}, k.changed
+	return k.last, k.changed
 }
 
 // keep reads results until ctx ends.
@@ -141,12 +137,13 @@ func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	rest := max(leastRest, restFactor*(processorTime()-used))
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err != nil && (k.problem == nil || k.problem.Error() != err.Error()) {
+	if err != nil && (k.last.problem == nil || k.last.problem.Error() != err.Error()) {
 		k.tell(err)
 	}
-	k.from, k.problem, k.took, k.rested = stamp, err, time.Since(begun), time.Now().Add(rest)
+	k.from, k.rested = stamp, time.Now().Add(rest)
+	k.last.problem, k.last.took = err, time.Since(begun)
 	if err == nil {
-		k.results, k.page, k.at = results, page, begun
+		k.last.results, k.last.page, k.last.at = results, page, begun
 	}
 	close(k.changed)
 	k.changed = make(chan struct{})

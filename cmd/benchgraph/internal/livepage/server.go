@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/benchgraph/benchgraph/report"
 )
 
@@ -65,7 +67,7 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 		ErrorLog: log.New(io.Discard, "", 0), // it would be about clients
 	}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(limited(l, mostOpen)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(l, mostOpen)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return context.Cause(ctx)
@@ -140,39 +142,6 @@ func (s *Server) now(results shown) *report.Now {
 		n.Groups = liveGroups(at.state.Groups, results.results)
 	}
 	return n
-}
-
-// limited is a listener that accepts so many connections at the same time; others wait.
-func limited(l net.Listener, most int) net.Listener {
-	return &limitedListener{l, make(chan struct{}, most)}
-}
-
-type limitedListener struct {
-	net.Listener
-	open chan struct{}
-}
-
-func (l *limitedListener) Accept() (net.Conn, error) {
-	l.open <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.open
-		return nil, err
-	}
-	return &limitedConn{Conn: c, open: l.open}, nil
-}
-
-type limitedConn struct {
-	net.Conn
-	open   chan struct{}
-	closed atomic.Bool
-}
-
-func (c *limitedConn) Close() error {
-	if c.closed.CompareAndSwap(false, true) {
-		<-c.open
-	}
-	return c.Conn.Close()
 }
 
 // Loopback says whether an address that is listened on can only be reached from this machine.

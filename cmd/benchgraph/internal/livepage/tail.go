@@ -1,11 +1,9 @@
 package livepage
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,12 +22,7 @@ type tail struct {
 	dir, lock string
 
 	mu      sync.Mutex
-	run     string // followed now; empty: there was none
-	offset  int64  // of what was taken in
-	state   runlog.Run
-	owner   applylock.Owner
-	held    bool
-	ends    int // nodes that have ended, in all runs that were followed
+	at      standing
 	changed chan struct{}
 }
 
@@ -39,22 +32,22 @@ func newTail(dir, lock string) *tail {
 
 // standing is how an apply stands at one moment.
 type standing struct {
-	run    string
-	offset int64
+	run    string // whose log is followed; empty: there was none
+	offset int64  // of what was taken in of it
 	state  runlog.Run
 	owner  applylock.Owner
-	held   bool
-	ends   int
+	held   bool // somebody applies: owner
+	ends   int  // nodes that have ended, in all runs that were followed
 }
 
 // now is how the apply stands, and what is closed when that is no longer so.
 func (t *tail) now() (standing, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := standing{t.run, t.offset, t.state, t.owner, t.held, t.ends}
+	s := t.at
 	s.state.Running, s.state.Ended = slices.Clone(s.state.Running), slices.Clone(s.state.Ended)
 	s.state.Groups = slices.Clone(s.state.Groups)
-	if t.held && !strings.HasSuffix(t.run, fmt.Sprintf("-%d", t.owner.PID)) {
+	if s.held && !runlog.Of(s.run, s.owner.PID) {
 		s.state = runlog.Run{} // an apply is still planning, and the newest log is that of the one before
 	}
 	return s, t.changed
@@ -78,10 +71,10 @@ func (t *tail) look() {
 	news := t.read()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if held != t.held || held && owner.PID != t.owner.PID {
+	if held != t.at.held || held && owner.PID != t.at.owner.PID {
 		news = true
 	}
-	t.owner, t.held = owner, held
+	t.at.owner, t.at.held = owner, held
 	if news {
 		close(t.changed)
 		t.changed = make(chan struct{})
@@ -93,7 +86,7 @@ func (t *tail) look() {
 func (t *tail) read() (news bool) {
 	newest := runlog.Newest(t.dir)
 	t.mu.Lock()
-	run, offset := t.run, t.offset
+	run, offset := t.at.run, t.at.offset
 	t.mu.Unlock()
 	for {
 		if run != "" {
@@ -110,7 +103,7 @@ func (t *tail) read() (news bool) {
 		}
 		run, offset, news = newest, 0, true
 		t.mu.Lock()
-		t.run, t.offset, t.state = run, 0, runlog.Run{}
+		t.at.run, t.at.offset, t.at.state = run, 0, runlog.Run{}
 		t.mu.Unlock()
 	}
 }
@@ -118,10 +111,11 @@ func (t *tail) read() (news bool) {
 func (t *tail) take(offset int64, text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.state.Done + t.state.Failed
-	runlog.Lines(text, t.state.Take)
-	t.offset = offset
-	t.ends += t.state.Done + t.state.Failed - before
+	state := &t.at.state
+	before := state.Done + state.Failed
+	runlog.Lines(text, state.Take)
+	t.at.offset = offset
+	t.at.ends += state.Done + state.Failed - before
 }
 
 // readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that is too

@@ -5,8 +5,10 @@ package runlog
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -158,6 +160,26 @@ func Newest(dir string) string {
 		return ""
 	}
 	return strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl")
+}
+
+// Name is that of a run of a process. Names of later runs sort later.
+func Name(began time.Time, pid int) string {
+	return fmt.Sprintf("%s-%d", began.UTC().Format(nameTime), pid)
+}
+
+const nameTime = "20060102T150405.000"
+
+// Began is when a run began, by its name; false: that says none.
+func Began(run string) (time.Time, bool) {
+	text, _, _ := strings.Cut(run, "-")
+	at, err := time.Parse(nameTime, text)
+	return at, err == nil
+}
+
+// Of says whether a run is of a process. The newest run is not of a process that holds the lock of applies and has not begun.
+func Of(run string, pid int) bool {
+	_, text, found := strings.Cut(run, "-")
+	return found && text == strconv.Itoa(pid)
 }
 
 // Path is where the log of a run is.
