@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -250,6 +251,32 @@ func (r reader) data() []Data {
 // Sandboxes are the words for how much of the host commands see: all of it; no more than they need, where the machine can see to
 // that; that or nothing runs.
 var Sandboxes = []string{"none", "default", "required"}
+
+// Sandboxed are the words that blocks with commands say, each with the image of its commands; empty words say nothing.
+func (s *Spec) Sandboxed() iter.Seq2[string, Address] {
+	return func(yield func(string, Address) bool) {
+		for i := range s.Benchmarks {
+			if b := &s.Benchmarks[i]; !yield(b.Sandbox, b.Image) {
+				return
+			}
+		}
+		for i := range s.Tasks {
+			if t := &s.Tasks[i]; !yield(t.Sandbox, t.Image) {
+				return
+			}
+		}
+		for i := range s.Wheels {
+			if b := s.Wheels[i].Build; b != nil && !yield(b.Sandbox, b.Image) {
+				return
+			}
+		}
+		for i := range s.KnownIssues {
+			if !yield(s.KnownIssues[i].Sandbox, Address{}) {
+				return
+			}
+		}
+	}
+}
 
 // sandbox is the word of a block; empty: it has none. In an image it says nothing.
 func (r reader) sandbox() string { return r.Choice("sandbox", "", Sandboxes...) }

@@ -44,18 +44,3 @@ func complain(list []string, text string) []string {
 	}
 	return append(list, form)
 }
-
-// countListed counts the failed requests in a list with one text for each request, which is empty where all went well. A number that the
-// document states goes before.
-func (s *statedReading) countListed(listed []any) {
-	if _, counted := s.counts["failed_requests"]; counted {
-		return
-	}
-	n := 0.0
-	for _, item := range listed {
-		if text, ok := item.(string); ok && text != "" {
-			n++
-		}
-	}
-	s.counts["failed_requests"] = n
-}

@@ -17,6 +17,26 @@ func Outcomes() []Outcome {
 // Judged says whether the outcome comes from figures: win, loss, tie or inconclusive.
 func (o Outcome) Judged() bool { return o == Win || o == Loss || o == Tie || o == Inconclusive }
 
+// Ratio is what a row says of a candidate against the other side; nil: too few blocks tell, or there is no ratio.
+type Ratio struct {
+	Effect  *float64 // relative, positive is better
+	Speedup *float64 // how many times better: 1 + effect
+	Low     *float64 // bounds of the interval, relative
+	High    *float64
+}
+
+// Ratio returns the figures of a row that have a meaning.
+func (c *Comparison) Ratio() (r Ratio) {
+	if c.Blocks >= 1 && !c.NoRatio {
+		speedup := 1 + c.Effect
+		r.Effect, r.Speedup = &c.Effect, &speedup
+	}
+	if c.Blocks >= 2 && !c.NoRatio {
+		r.Low, r.High = &c.Low, &c.High
+	}
+	return r
+}
+
 // MarshalJSON writes null for the figures that too few blocks leave without a meaning: a p of 0 would read as certainty.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	type plain Comparison
@@ -31,13 +51,8 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		// null where it is not known
 		Detectable *float64 `json:"detectable"`
 	}{plain: plain(c)}
-	if c.Blocks >= 1 && !c.NoRatio {
-		speedup := 1 + c.Effect
-		row.Effect, row.Speedup = &c.Effect, &speedup
-	}
-	if c.Blocks >= 2 && !c.NoRatio {
-		row.Low, row.High = &c.Low, &c.High
-	}
+	ratio := c.Ratio()
+	row.Effect, row.Speedup, row.Low, row.High = ratio.Effect, ratio.Speedup, ratio.Low, ratio.High
 	if c.Blocks >= 2 {
 		row.P = &c.P
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
@@ -36,7 +37,7 @@ func (p *Project) identicals(plan *engine.Plan, g *group) map[string]absence {
 		if out || m.baseline || !p.isJudged(m) || len(p.probes[m.candidate]) > 0 || !p.sameWay(m, base) {
 			continue // a probe decides first
 		}
-		if own := artefactsOf(m); sameInputs(plan, own, artefactsOf(base)) {
+		if own := m.artefacts(); sameInputs(plan, own, base.artefacts()) {
 			found[m.bench.Address.String()] = absence{stats.Tie, judge.SameInputs(sortedKeys(own))}
 		}
 	}
@@ -61,13 +62,13 @@ func fixNames(m member) []string {
 
 // sameInputs says that the artefacts of two members are made from the same inputs. Digests of results are not asked, for they are known at
 // one time and not at another, and who is in a block is in its key.
-func sameInputs(plan *engine.Plan, own, theirs map[string]string) bool {
+func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool {
 	if len(own) == 0 || len(own) != len(theirs) {
 		return false
 	}
 	for name := range own {
-		a, known := plan.Step(own[name])
-		b, alsoKnown := plan.Step(theirs[name])
+		a, known := plan.Step(own[name].String())
+		b, alsoKnown := plan.Step(theirs[name].String())
 		if !known || !alsoKnown || a.Key != b.Key {
 			return false
 		}
@@ -75,12 +76,12 @@ func sameInputs(plan *engine.Plan, own, theirs map[string]string) bool {
 	return true
 }
 
-// artefactsOf are the addresses of what a candidate brings with it, by kind and name.
-func artefactsOf(m member) map[string]string {
-	all := map[string]string{}
+// artefacts are the addresses of what a candidate brings with it, by kind and name.
+func (m member) artefacts() map[string]hclspec.Address {
+	all := map[string]hclspec.Address{}
 	for _, a := range needsOf(m, nil) {
-		if a.Keyed && a.Key == m.candidate {
-			all[a.Kind+"."+a.Name] = a.String()
+		if a.Keyed && a.Key == m.candidate && m.candidate != "" {
+			all[a.Kind+"."+a.Name] = a
 		}
 	}
 	return all
@@ -111,10 +112,8 @@ func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 // digests are those of what a candidate brought with it, by kind and name.
 func (t *trialTask) digests(env *engine.Env, m member) map[string]string {
 	all := map[string]string{}
-	for _, a := range needsOf(m, nil) {
-		if a.Keyed && a.Key == m.candidate && m.candidate != "" {
-			all[a.Kind+"."+a.Name] = t.refs.Input(env, a).Digest
-		}
+	for name, a := range m.artefacts() {
+		all[name] = t.refs.Input(env, a).Digest
 	}
 	return all
 }

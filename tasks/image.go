@@ -264,7 +264,7 @@ func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []st
 func (p *Project) ownFiles() []string {
 	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
 	for i := range p.Spec.Reports {
-		own = append(own, filepath.Join(p.Spec.Dir, filepath.FromSlash(p.Spec.Reports[i].Dir)))
+		own = append(own, p.Spec.Path(p.Spec.Reports[i].Dir))
 	}
 	return own
 }

@@ -44,10 +44,7 @@ func (p *Project) mountSource(m *hclspec.Mount) string {
 			}
 		}
 	}
-	if filepath.IsAbs(m.Source) {
-		return filepath.Clean(m.Source)
-	}
-	return filepath.Join(p.Spec.Dir, filepath.FromSlash(m.Source))
+	return filepath.Clean(p.Spec.Path(m.Source))
 }
 
 // lacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.

@@ -78,10 +78,33 @@ func (p *Project) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolut
 	return list, nil
 }
 
-// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names.
+// judgedBy are the benchmarks, by name, that a compare judges; those of noise may be any.
+func (p *Project) judgedBy(address string, due map[string]*engine.Node) map[string]bool {
+	names := map[string]bool{}
+	for i := range p.Spec.Compares {
+		if c := &p.Spec.Compares[i]; c.Address.String() == address {
+			for _, of := range c.Of {
+				if due[of.Name] != nil {
+					names[of.Name] = true
+				}
+			}
+			return names
+		}
+	}
+	for name := range due {
+		names[name] = true
+	}
+	return names
+}
+
+// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are large, so that
+// older ones are read only while the newer ones tell nothing of some benchmark.
 func (p *Project) knownRows(ctx context.Context, address string, due map[string]*engine.Node, known map[string][]stats.Comparison) error {
-	seen := map[[2]string]bool{}
+	seen, open := map[[2]string]bool{}, p.judgedBy(address, due)
 	for _, a := range slices.Backward(p.Journal.Attempts(address)) {
+		if len(open) == 0 {
+			return nil
+		}
 		if a.Failure != nil {
 			continue
 		}
@@ -108,6 +131,7 @@ func (p *Project) knownRows(ctx context.Context, address string, due map[string]
 				continue
 			}
 			seen[id] = true
+			delete(open, name)
 			known[name] = append(known[name], row)
 		}
 	}

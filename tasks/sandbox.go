@@ -57,26 +57,8 @@ func (p *Project) Sandboxes() bool { return p.anySandbox("default") || p.anySand
 
 // anySandbox says whether the word is that of any block.
 func (p *Project) anySandbox(word string) bool {
-	is := func(own string, image hclspec.Address) bool {
-		return image == (hclspec.Address{}) && p.sandbox(own) == word
-	}
-	for i := range p.Spec.Benchmarks {
-		if is(p.Spec.Benchmarks[i].Sandbox, p.Spec.Benchmarks[i].Image) {
-			return true
-		}
-	}
-	for i := range p.Spec.Tasks {
-		if is(p.Spec.Tasks[i].Sandbox, p.Spec.Tasks[i].Image) {
-			return true
-		}
-	}
-	for i := range p.Spec.Wheels {
-		if w := p.Spec.Wheels[i].Build; w != nil && is(w.Sandbox, w.Image) {
-			return true
-		}
-	}
-	for i := range p.Spec.KnownIssues {
-		if is(p.Spec.KnownIssues[i].Sandbox, hclspec.Address{}) {
+	for own, image := range p.Spec.Sandboxed() {
+		if image == (hclspec.Address{}) && p.sandbox(own) == word {
 			return true
 		}
 	}

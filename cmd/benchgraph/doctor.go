@@ -177,22 +177,11 @@ func (c *checkup) sandbox() {
 
 // requiresSandbox says whether any block of the project cannot run without one.
 func (c *checkup) requiresSandbox() bool {
-	words := map[string]bool{c.spec.Sandbox: true}
-	for i := range c.spec.Benchmarks {
-		words[c.spec.Benchmarks[i].Sandbox] = true
+	required := c.spec.Sandbox == "required"
+	for word := range c.spec.Sandboxed() {
+		required = required || word == "required"
 	}
-	for i := range c.spec.Tasks {
-		words[c.spec.Tasks[i].Sandbox] = true
-	}
-	for i := range c.spec.KnownIssues {
-		words[c.spec.KnownIssues[i].Sandbox] = true
-	}
-	for i := range c.spec.Wheels {
-		if b := c.spec.Wheels[i].Build; b != nil {
-			words[b.Sandbox] = true
-		}
-	}
-	return words["required"]
+	return required
 }
 
 func (c *checkup) gpus(ctx context.Context) {

@@ -136,13 +136,8 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *tasks.Appli
 	if row.Blocks > 0 {
 		d.Value, d.Base = &row.Value, &row.AgainstValue
 	}
-	if row.Blocks > 0 && !row.NoRatio {
-		speedup := 1 + row.Effect
-		d.Effect, d.Speedup = &row.Effect, &speedup
-	}
-	if row.Blocks > 1 && !row.NoRatio {
-		d.Low, d.High = &row.Low, &row.High
-	}
+	ratio := row.Ratio()
+	d.Effect, d.Speedup, d.Low, d.High = ratio.Effect, ratio.Speedup, ratio.Low, ratio.High
 	if o.json {
 		err = view.JSON(s.stdout, d)
 	} else {

@@ -1,8 +1,8 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,12 +54,7 @@ func (s *standing) disordered(metric string) (blocks []int, text string) {
 			}
 		}
 	}
-	slices.SortFunc(points, func(a, b point) int {
-		if a.rank != b.rank {
-			return int(math.Copysign(1, a.rank-b.rank))
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortFunc(points, func(a, b point) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name)) })
 	for i := 1; i < len(points); i++ {
 		low, high := points[i-1], points[i]
 		for block, v := range s.series[low.name] {
