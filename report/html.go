@@ -121,7 +121,7 @@ func renderHTML(p *prepared) (map[string][]byte, error) {
 }
 
 func execute(view *page) (string, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": attemptOf, "dots": dots}).Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": AttemptOf, "dots": dots}).Parse(pageTemplate)
 	if err != nil {
 		return "", err
 	}

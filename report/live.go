@@ -265,8 +265,8 @@ func groupPlots(g LiveGroup) []samplePlot {
 	return samplePlots(p)[g.Commit]
 }
 
-// attemptOf is the name of the attempt whose log has a path.
-func attemptOf(log string) string { return strings.TrimSuffix(path.Base(log), ".log") }
+// AttemptOf returns the name of an attempt, given the path of its log.
+func AttemptOf(log string) string { return strings.TrimSuffix(path.Base(log), ".log") }
 
 // titleOf is the title of a page.
 func titleOf(doc *Document) string { return cmp.Or(doc.Title, "Benchmark report") }

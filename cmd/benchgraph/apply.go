@@ -202,7 +202,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
 		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if o.try != nil {
-		ao.SaveLock = nil // what is tried is no part of the project
+		ao.SaveLock = nil // the project does not declare this candidate
 	}
 	forecast := s.forecast(p)
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {

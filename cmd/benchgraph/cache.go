@@ -214,7 +214,8 @@ func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	return func(k cache.Key) bool { return keep[k] }, nil
 }
 
-// use plans the project, or what is derived of it, and notes the entries that its nodes use. The session is to be closed.
+// use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to keep.
+// The caller must close the session.
 func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
 	s, err := a.open(ctx, o)
 	if err != nil {

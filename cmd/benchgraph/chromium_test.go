@@ -33,7 +33,7 @@ type chromium struct {
 	asked   map[string]bool // hosts that any page asked for something
 }
 
-// newChromium starts a browser, or skips what needs one where there is none.
+// newChromium starts a browser. Without a browser on this machine, the test is skipped, and fails in CI.
 func newChromium(t *testing.T) *chromium {
 	t.Helper()
 	path := ""

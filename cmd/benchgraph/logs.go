@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report"
 )
 
 type logsFlags struct {
@@ -141,4 +142,4 @@ func (s *session) pointToTrials(st *engine.Step) {
 }
 
 // name is what a log's file is named after.
-func (t *loggedAttempt) name() string { return runlog.AttemptOf(t.log) }
+func (t *loggedAttempt) name() string { return report.AttemptOf(t.log) }

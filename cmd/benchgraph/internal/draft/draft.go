@@ -26,7 +26,7 @@ type Bench struct {
 	Metric  string   // the number that decides
 	Match   string   // regular expression with a group that reads it; empty: a format that is recognised
 	Better  string   // higher or lower; with Match
-	Hint    string   // what to look at before it is run; empty: nothing
+	Hint    string   // comment for the user above the command; may be empty
 }
 
 // Toolchain is the benchmark command of a language, by the names of files at the top of a tree; false: none of them tells.

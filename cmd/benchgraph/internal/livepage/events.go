@@ -24,7 +24,7 @@ func place(run string, offset int64) string { return run + ":" + strconv.FormatI
 // with the log of the next apply. The ID of an event is the place after it. Other events have no ID: "now" says that an
 // apply began or ended, or that results were read, "page" names the version of the page when it is another.
 //
-// A client's place in the file is all that is kept of it: one that is slow reads later.
+// The server keeps only the position of each client in the log. A slow client reads the same file later.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if s.clients.Add(1) > mostClients {
 		s.clients.Add(-1)

@@ -34,7 +34,7 @@ func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bo
 		if n.Address != node || n.Log == "" {
 			continue
 		}
-		id, how := runlog.AttemptOf(n.Log), n.Since.Local().Format(time.DateTime)+": "+ending(n)
+		id, how := report.AttemptOf(n.Log), n.Since.Local().Format(time.DateTime)+": "+ending(n)
 		if n.End.IsZero() && at.held {
 			active = id
 		}
@@ -169,7 +169,7 @@ func liveNode(n runlog.Node, now time.Time) report.LiveNode {
 	l.Class, l.Message = n.Class, n.Message
 	l.Took = view.Duration(max(0, end.Sub(n.Since)))
 	if n.Log != "" {
-		l.Attempt = runlog.AttemptOf(n.Log)
+		l.Attempt = report.AttemptOf(n.Log)
 	}
 	return l
 }

@@ -150,9 +150,6 @@ func Lines(text []byte, f func(line []byte)) int {
 	}
 }
 
-// AttemptOf is the name of the attempt whose log has a path.
-func AttemptOf(log string) string { return strings.TrimSuffix(filepath.Base(log), ".log") }
-
 // Newest is the name of the run that began last, of those whose logs are in a directory; empty: there is none.
 func Newest(dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
