@@ -63,7 +63,11 @@ const (
 // excerpt is the lines of a range of src, with their numbers. What is marked in them begins on one of them.
 func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 	limit := func(offset int) int { return min(max(offset, 0), len(src)) }
-	from, to := limit(marked.Start.Byte), limit(max(marked.End.Byte, marked.Start.Byte+1))
+	from, to := limit(marked.Start.Byte), limit(marked.End.Byte)
+	if to <= from { // a place between two characters: the next one is marked, whole
+		_, size := utf8.DecodeRune(src[from:])
+		to = from + size
+	}
 	start := bytes.LastIndexByte(src[:limit(shown.Start.Byte)], '\n') + 1
 	end := max(limit(shown.End.Byte), start)
 	if shown.End.Byte > shown.Start.Byte && end > start && src[end-1] == '\n' {

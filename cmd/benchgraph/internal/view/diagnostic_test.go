@@ -15,7 +15,8 @@ import (
 )
 
 // A short file is shown as HCL itself shows it, whatever a diagnostic is about. (But HCL
-// leaves out empty lines, and shows one line more when the place reaches to the end of its line.)
+// leaves out empty lines, and shows one line more when the place reaches to the end of its line. Of a character that a
+// place without a length precedes, HCL marks the first byte alone, which is no text.)
 func TestDiagnosticsLookAsHCLsOwn(t *testing.T) {
 	src := []byte("task \"t\" {\n  command = \"ä b\" # x\n\tneeds = [task.none,\n    1]\n}\nlocals {}")
 	file, diags := hclsyntax.ParseConfig(src, "a.hcl", hcl.InitialPos)
@@ -50,8 +51,14 @@ func TestDiagnosticsLookAsHCLsOwn(t *testing.T) {
 			delete(files, "a.hcl")
 		}
 		width, color := rapid.SampledFrom([]int{0, 12, 80}).Draw(t, "width"), rapid.Bool().Draw(t, "color")
+		byHCL := *d
+		if s := d.Subject; s != nil && s.Empty() && src[s.Start.Byte] >= utf8.RuneSelf {
+			wide := *s
+			wide.End.Byte, wide.End.Column = s.Start.Byte+len("ä"), s.Start.Column+1
+			byHCL.Subject = &wide
+		}
 		var want strings.Builder
-		if err := hcl.NewDiagnosticTextWriter(&want, files, uint(width), color).WriteDiagnostic(d); err != nil {
+		if err := hcl.NewDiagnosticTextWriter(&want, files, uint(width), color).WriteDiagnostic(&byHCL); err != nil {
 			t.Fatal(err)
 		}
 		if got := (Style{Color: color}).Diagnostic(d, files["a.hcl"], width); got != want.String() {
