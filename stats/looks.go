@@ -57,7 +57,7 @@ func pocock(looks int, alpha float64) float64 {
 	far := distuv.UnitNormal.Quantile(1 - alpha/2/float64(looks))
 	for range 40 {
 		middle := (near + far) / 2
-		if staysInside(middle, looks) < 1-alpha {
+		if crosses(middle, looks) > alpha {
 			near = middle
 		} else {
 			far = middle
@@ -69,33 +69,35 @@ func pocock(looks int, alpha float64) float64 {
 // overall is the p of a whole sequence of looks of which one has the p-value p: the chance that without an effect any of them
 // has one so small.
 func overall(p float64, looks int) float64 {
-	if looks <= 1 || p >= 1 {
+	boundary := -distuv.UnitNormal.Quantile(p / 2)
+	if looks <= 1 || p >= 1 || math.IsInf(boundary, 1) {
 		return p
 	}
-	boundary := distuv.UnitNormal.Quantile(1 - p/2)
-	if math.IsInf(boundary, 1) || boundary > farBoundary {
-		return min(1, p*float64(looks)) // Bonferroni's bound, which is near where p is small
-	}
-	return max(p, 1-staysInside(boundary, looks))
+	return max(p, crosses(boundary, looks))
 }
-
-// farBoundary is a boundary beyond which the chance of crossing is lost in the digits of the quadrature.
-const farBoundary = 5
 
 // nodes of the quadrature: the densities are smooth, so 32 give ten digits.
 const nodes = 32
 
-// staysInside is the chance that a random walk S with normal steps of variance 1 has |S_k| < boundary*sqrt(k) at every k
-// from 1 to looks. It carries the density of the walks still inside from look to look (Armitage, McPherson and Rowe 1969).
-func staysInside(boundary float64, looks int) float64 {
+// crosses is the chance that a random walk S with normal steps of variance 1 has |S_k| >= boundary*sqrt(k) at any k from 1 to
+// looks. It carries the density of the walks still inside from look to look (Armitage, McPherson and Rowe 1969), and sums what
+// leaves at each: one minus what stays would have no digits left where the chance is small.
+func crosses(boundary float64, looks int) float64 {
+	leaves := func(from, edge float64) float64 {
+		return distuv.UnitNormal.CDF(from-edge) + distuv.UnitNormal.CDF(-from-edge)
+	}
 	at, weight := make([]float64, nodes), make([]float64, nodes)
 	quad.Legendre{}.FixedLocations(at, weight, -boundary, boundary)
 	density := make([]float64, nodes)
 	for i, x := range at {
 		density[i] = distuv.UnitNormal.Prob(x)
 	}
+	crossed := leaves(0, boundary)
 	for k := 2; k <= looks; k++ {
 		edge := boundary * math.Sqrt(float64(k))
+		for i, from := range at {
+			crossed += weight[i] * density[i] * leaves(from, edge)
+		}
 		newAt, newWeight, newDensity := make([]float64, nodes), make([]float64, nodes), make([]float64, nodes)
 		quad.Legendre{}.FixedLocations(newAt, newWeight, -edge, edge)
 		for i, x := range newAt {
@@ -105,9 +107,5 @@ func staysInside(boundary float64, looks int) float64 {
 		}
 		at, weight, density = newAt, newWeight, newDensity
 	}
-	var inside float64
-	for i := range at {
-		inside += weight[i] * density[i]
-	}
-	return inside
+	return crossed
 }

@@ -43,9 +43,9 @@ func TestPocockLevels(t *testing.T) {
 		{2, 0.01, 2.772}, {3, 0.01, 2.873}, {5, 0.01, 2.986},
 		{2, 0.10, 1.875}, {3, 0.10, 1.992}, {5, 0.10, 2.122},
 	} {
-		inside := staysInside(test.boundary, test.looks)
-		if math.Abs(1-inside-test.alpha) > 0.0005 {
-			t.Errorf("%d looks at %.3f: crossed with %.5f, want %.2f", test.looks, test.boundary, 1-inside, test.alpha)
+		crossed := crosses(test.boundary, test.looks)
+		if math.Abs(crossed-test.alpha) > 0.0005 {
+			t.Errorf("%d looks at %.3f: crossed with %.5f, want %.2f", test.looks, test.boundary, crossed, test.alpha)
 		}
 		level := pocock(test.looks, test.alpha)
 		if want := math.Erfc(test.boundary / math.Sqrt2); math.Abs(level-want) > 0.0002 {
