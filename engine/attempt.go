@@ -284,7 +284,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 	r.failed = true
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *a.Failure, log})
-	r.settleAll(r.finish(s, end{known: true, state: failed, text: endOfFailure(a.Failure), failure: a.Failure, attempt: a.ID, key: s.Key}))
+	r.settleAll(r.finish(s, end{known: true, state: afterFailure(a.Failure), text: endOfFailure(a.Failure), failure: a.Failure, attempt: a.ID, key: s.Key}))
 }
 
 // maxDoublings keeps the pause between many attempts from growing without end.

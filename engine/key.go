@@ -73,7 +73,7 @@ func endOfHindered(as Action, reason string, never bool) string {
 func needsWhat(dep *Node, as state) string {
 	how := "is blocked"
 	switch as {
-	case failed:
+	case faltered, failed:
 		how = "failed"
 	case excluded:
 		how = "is skipped"

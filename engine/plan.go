@@ -128,11 +128,34 @@ type state uint8
 const (
 	missing  state = iota // no result that stands; nothing against running it
 	present               // in the store, or made by a twin
-	failed                // remembered as failed
-	stuck                 // blocked by a failure
+	faltered              // failed, and the next apply tries again
+	held                  // blocked by such a failure
+	failed                // failed for as long as its inputs stay
+	stuck                 // blocked by such a failure
 	hindered              // blocked in any case
 	excluded              // skip
 )
+
+// afterFailure is the state of a node that failed.
+func afterFailure(f *cache.Failure) state {
+	if f.Class.Retried() {
+		return faltered
+	}
+	return failed
+}
+
+func (s state) isFailure() bool { return s == faltered || s == failed }
+
+func (s state) isBlocked() bool { return s == held || s == stuck || s == hindered }
+
+// blocks is the state of what needs a node in this state, which is none of missing and present.
+func (s state) blocks() state {
+	switch s {
+	case faltered, failed:
+		return s + 1
+	}
+	return s
+}
 
 // NewPlan decides for every node of the graph. It changes nothing.
 func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
@@ -204,7 +227,7 @@ func (p *planner) resolve(s *Step) {
 		return
 	}
 	stands := s.stands()
-	again := stands == failed && p.retries(s.Key)
+	again := stands.isFailure() && p.retries(s.Key)
 	s.follows = p.madeAnew(s)
 	s.refused, s.through, s.larger, s.Never = false, false, false, false
 	if stands != missing && !s.forced && !s.follows && !again {
@@ -259,7 +282,7 @@ func (p *planner) hindrance(n *Node) hindrance {
 	}
 	if dep, as := n.hinderer(func(dep *Node) state { return p.state[dep.id] }); dep != nil {
 		by := &p.plan.Steps[dep.id]
-		return hindrance{max(as, stuck), needsWhat(dep, as), by.Never, true, by.larger}
+		return hindrance{as.blocks(), needsWhat(dep, as), by.Never, true, by.larger}
 	}
 	if n.Lacks != nil {
 		if lacks := n.Lacks(); lacks != "" {
@@ -269,11 +292,11 @@ func (p *planner) hindrance(n *Node) hindrance {
 	return hindrance{}
 }
 
-// hinderer finds, of what a node needs, what keeps it from running, and its state; nil when nothing does. What cannot
-// run in any case comes before what failed, so that the reason does not depend on what has been tried so far.
+// hinderer finds, of what a node needs, what keeps it from running, and its state; nil when nothing does. What cannot run in any
+// case comes first, then what failed and is not tried again, so that the reason does not depend on what has been tried so far.
 func (n *Node) hinderer(stateOf func(*Node) state) (by *Node, as state) {
 	for dep := range n.musts {
-		if st := stateOf(dep); st > present && (by == nil || st > max(as, stuck)) {
+		if st := stateOf(dep); st > present && (by == nil || st > as.blocks()) {
 			by, as = dep, st
 		}
 	}
@@ -302,9 +325,9 @@ func (p *planner) prune() {
 			p.idle[dep.id] = p.idle[dep.id] && served
 		}
 		for _, dep := range n.After {
-			needed[dep.id] = needed[dep.id] || needed[i] && p.state[i] != present && p.state[i] != failed
+			needed[dep.id] = needed[dep.id] || needed[i] && p.state[i] != present && !p.state[i].isFailure()
 			// That it is blocked is what its user is about, unless that is from before it was lost.
-			about := (p.state[dep.id] == hindered || p.state[dep.id] == stuck) && (s.without || !p.lost(dep))
+			about := p.state[dep.id].isBlocked() && (s.without || !p.lost(dep))
 			p.idle[dep.id] = p.idle[dep.id] && served && !about
 		}
 	}
@@ -350,12 +373,12 @@ func (p *planner) settle(ctx context.Context, s *Step) {
 		}
 	case excluded:
 		s.Action = Skip
-	case hindered, stuck:
+	case hindered, stuck, held:
 		s.Action = Blocked
 		if p.idle[n.id] {
 			s.leaveOut(Cached, s.absence()+", and not needed: all that uses it is up to date")
 		}
-	case failed:
+	case failed, faltered:
 		s.Action = Blocked
 		if s.refused {
 			s.Reason = "failed before: " + s.Failure.Failure.Message + "; it cannot be tried again here: " + p.hindrance(n).reason

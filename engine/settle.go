@@ -41,7 +41,7 @@ func (r *run) settle(s *Step) end {
 			return r.cached(s, s.entry, upToDate)
 		}
 		s.Reason, s.Never = needsWhat(dep, as), r.steps[dep.id].Never
-		return r.skipped(s, max(as, stuck))
+		return r.skipped(s, as.blocks())
 	}
 	if s.Action == Skip {
 		return r.skipped(s, excluded)
@@ -128,7 +128,7 @@ func (r *run) settleTwin(s *Step) end {
 	case e.key != s.Key:
 	case e.state == present:
 		return r.cached(s, e.meta, s.Reason)
-	case e.state == failed:
+	case e.state.isFailure():
 		s.Failure = &cache.Attempt{ID: e.attempt, Failure: e.failure}
 		s.Reason += ", which failed"
 		return r.rememberedFailure(s)
@@ -180,7 +180,7 @@ func (r *run) rememberedFailure(s *Step) end {
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *failure, log})
 	r.emit(Event{Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Reason: s.Reason, Failure: failure, Log: log})
-	return end{known: true, state: failed, text: endOfFailure(failure), failure: failure, attempt: s.Failure.ID, key: s.Key}
+	return end{known: true, state: afterFailure(failure), text: endOfFailure(failure), failure: failure, attempt: s.Failure.ID, key: s.Key}
 }
 
 // told is how a node's end is shown to the tasks that come after it, as Plan.End shows it; an attempt fills in the entry.

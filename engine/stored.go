@@ -150,7 +150,7 @@ func (s *Step) stands() state {
 	case s.entry != nil:
 		return present
 	case s.Failure != nil:
-		return failed
+		return afterFailure(s.Failure.Failure)
 	}
 	return missing
 }
