@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import re
+import statistics
 import sys
 import tarfile
 
@@ -115,10 +116,12 @@ def main(bundle, pattern):
                 output = files.get(f"results/{key}/{m['name']}/stdout")
                 if own is None or own.get("failure") or own.get("skipped") or output is None:
                     continue
-                numbers = re.findall(pattern, output.decode("utf-8", "replace"))
+                earlier = re.compile(re.escape(f"results/{key}/{m['name']}/") + "pass-[0-9]+/stdout")  # of the same sample, with repeat
+                passes = [text for name, text in files.items() if earlier.fullmatch(name)] + [output]
+                numbers = [re.findall(pattern, text.decode("utf-8", "replace"))[-1:] for text in passes]
                 name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
-                if numbers and (name, m["candidate"], record["block"]) not in aside:
-                    series.setdefault((name, m["candidate"]), {})[record["block"]] = float(numbers[-1])
+                if all(numbers) and (name, m["candidate"], record["block"]) not in aside:
+                    series.setdefault((name, m["candidate"]), {})[record["block"]] = statistics.mean(float(n) for [n] in numbers)
                     ran[m["name"]] = (name, m["candidate"])
             ran = [ran[name] for name in record["order"] if name in ran] if record else []
             if ran:

@@ -26,7 +26,7 @@ func benchmarkSchema() *eval.Schema {
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
-			{Kind: "design", Key: []string{"pairing", "warmup", "seed"}, Free: []string{"samples", "max", "looks", "burn_in"}},
+			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"}, Free: []string{"samples", "max", "looks", "burn_in"}},
 			// Reading the output anew takes no new measurement.
 			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
 				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
@@ -160,7 +160,7 @@ func (r reader) canary() *Canary {
 
 // standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and 15 at most.
 func standardDesign() Design {
-	return Design{Samples: fewestBlocks, Max: standardMax, Pairing: "blocked"}
+	return Design{Samples: fewestBlocks, Max: standardMax, Repeat: 1, Pairing: "blocked"}
 }
 
 const (
@@ -168,6 +168,7 @@ const (
 	standardMax  = 15 // blocks at most
 	maxLooks     = 20 // further ones only cost power
 	maxBurnIn    = 100
+	maxRepeat    = 100
 )
 
 func (r reader) design() Design {
@@ -196,6 +197,7 @@ func (r reader) design() Design {
 	d.BurnIn = r.burnIn()
 	d.Pairing = r.Choice("pairing", "blocked", "blocked", "independent")
 	d.Warmup = int(r.Whole("warmup", 0, 0))
+	d.Repeat = r.repeat()
 	d.Seed = r.Whole("seed", 0, 0)
 	return d
 }
@@ -206,6 +208,16 @@ func (r reader) burnIn() int {
 	if n > maxBurnIn {
 		r.Fail(r.At("burn_in"), "Too many blocks for burn-in", "burn_in is %d; at most %d blocks can be measured without being judged.", n, maxBurnIn)
 		return 0
+	}
+	return int(n)
+}
+
+// repeat reads how often the command runs for one sample.
+func (r reader) repeat() int {
+	n := r.Whole("repeat", 1, 1)
+	if n > maxRepeat {
+		r.Fail(r.At("repeat"), "Too many passes", "repeat is %d; at most %d passes can make one sample. Further blocks show more than further passes.", n, maxRepeat)
+		return 1
 	}
 	return int(n)
 }

@@ -116,7 +116,7 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 	}
 	if b.Image != address(`image.runtime["22d33bac/human"]`) || b.Client != address("source.vllm[\"22d33bac\"]") ||
 		!slices.Equal(b.Data, []hclspec.Data{{Name: "ShareGPT.json", Ref: address("fetch.sharegpt")}}) ||
-		b.Server.HTTP != "/health" || !reflect.DeepEqual(b.Design, hclspec.Design{Samples: 7, Max: 15, Pairing: "blocked", Warmup: 1}) || !b.Quiet ||
+		b.Server.HTTP != "/health" || !reflect.DeepEqual(b.Design, hclspec.Design{Samples: 7, Max: 15, Pairing: "blocked", Warmup: 1, Repeat: 1}) || !b.Quiet ||
 		b.GPUs == nil || *b.GPUs != (hclspec.GPUs{Count: 1, Memory: 80 << 30, Model: "H100|H200"}) || b.Env["VLLM_USE_V1"].String() != "1" {
 		t.Errorf("benchmark: got %+v", b)
 	}

@@ -361,8 +361,12 @@ type Design struct {
 	Looks   []int  // numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
 	Pairing string // blocked or independent
 	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
+	Repeat  int    // runs of the command after that whose mean is the sample; 0 counts as 1
 	Seed    int64  // of the random orders; 0: derived from the content
 }
+
+// Passes is how often the measured command runs for one sample, from 1.
+func (d Design) Passes() int { return max(1, d.Repeat) }
 
 // Metrics says what is read from the output.
 type Metrics struct {

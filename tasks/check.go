@@ -115,7 +115,7 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 			continue
 		}
 		for _, s := range m.bench.Check.Same {
-			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance}
+			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance, Passes: m.bench.Design.Passes()}
 			diff, err := sample.Differ(filepath.Join(env.Out, m.name), filepath.Join(env.Out, base.name), same)
 			failed, f := m, &engine.Failure{Failure: cache.Failure{
 				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.candidate, Message: "its results differ from those of " + base.candidate, Evidence: diff,

@@ -149,7 +149,10 @@ benchmark "speed" {
   }
   command = %s
   %s
-  design { samples = 1 }
+  design {
+    samples = 1
+    repeat  = 2
+  }
   metrics {
     metric "items" {
       match = "work done: ([0-9.]+) items/s"
@@ -193,8 +196,8 @@ func TestServersInContainers(t *testing.T) {
 		{name: "cannot be found in the image", server: `["no-such-program"]`, ready: `tcp = true`, command: get, rule: "not_started", stage: "start", tells: "no-such-program"},
 		{name: "has a canary in its client's image", server: httpd, ready: `tcp = true`, command: get,
 			more: "canary {\ncommand = \"grep -q WORD /etc/word; test ! -e pages; echo moved 5 GB/s\"\nmatch = \"moved ([0-9]+)\"\n}"},
-		{name: "is apart from its client", server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
-			command: `"test ! -e $OUT/own; echo mine > $OUT/client; ` + get[1:]},
+		{name: "is apart from its client, which has an empty $OUT twice", server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
+			command: `"test ! -e $OUT/own; test ! -e $OUT/client; echo mine > $OUT/client; ` + get[1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -479,6 +479,7 @@ var edits = map[string]edit{
 	"benchmark.design.burn_in":          {"looks   = [4, 6, 8]", "looks   = [4, 6, 8]\n    burn_in = 1"},
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},
 	"benchmark.design.warmup":           {"warmup  = 1", "warmup  = 2"},
+	"benchmark.design.repeat":           {"warmup  = 1", "warmup  = 1\n    repeat  = 3"},
 	"benchmark.design.seed":             {"seed    = 1", "seed    = 2"},
 	"benchmark.check.command":           {"true # check", "true # other check"},
 	"benchmark.check.source":            {`source  = source.r["x/base"]`, `source  = source.r["x/agent"]`},

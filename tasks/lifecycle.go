@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,17 +30,17 @@ const (
 	serverDir  = "server" // what a server in a container wrote to its own
 )
 
-// lifecycle is one sample: lay out, start the server, warm up, run the command, stop.
+// lifecycle is one sample: lay out, start the server, warm up, run the command as often as the design says, stop.
 type lifecycle struct {
-	t   *trialTask
-	env *engine.Env
-	m   member
-	out string // the member's directory in the result
-	sh  *fix.Shell
-	sum hash.Hash         // of what the measured command printed
-	ran []sample.Artefact // what was proven to run
+	t       *trialTask
+	env     *engine.Env
+	m       member
+	out     string // the member's directory in the result
+	sh      *fix.Shell
+	printed map[string]hash.Hash // of what the measured command printed, by the file that keeps it
+	ran     []sample.Artefact    // what was proven to run
 
-	took     time.Duration    // by the measured command
+	took     time.Duration    // by the measured command, in all passes
 	counters metrics.Counters // what the server counted meanwhile
 }
 
@@ -62,7 +63,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	if ran != nil {
 		return l.sh.Secrets.Conceal(ran)
 	}
-	primary, err := sample.Primary(l.m.bench.Metrics, l.m.bench.Command, l.out)
+	primary, err := sample.Primary(l.m.bench, l.out)
 	if err != nil {
 		return l.sh.Excused(err)
 	}
@@ -87,10 +88,20 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 
 // admit looks at what the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
-	if err := workdir.Admit(ctx, l.env, l.out, l.m.name, l.sh.Secrets); err != nil || l.sum == nil {
+	if err := workdir.Admit(ctx, l.env, l.out, l.m.name, l.sh.Secrets); err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(l.out, sample.StdoutFile))
+	for name, sum := range l.printed {
+		if err := unchanged(filepath.Join(l.out, name), sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged says whether a file has the bytes that a sum was made of.
+func unchanged(name string, sum hash.Hash) error {
+	f, err := os.Open(name)
 	if err != nil {
 		return foreignOutput()
 	}
@@ -99,7 +110,7 @@ func (l *lifecycle) admit(ctx context.Context) error {
 	if _, err := io.Copy(now, f); err != nil {
 		return err
 	}
-	if !bytes.Equal(now.Sum(nil), l.sum.Sum(nil)) {
+	if !bytes.Equal(now.Sum(nil), sum.Sum(nil)) {
 		return foreignOutput()
 	}
 	return nil
@@ -191,23 +202,60 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 			return err
 		}
 	}
-	l.progress("run")
+	before := counters(ctx, server)
+	l.printed = map[string]hash.Hash{}
+	for i := range l.m.bench.Design.Passes() {
+		if i > 0 {
+			if err := l.putAside(i); err != nil {
+				return err
+			}
+		}
+		if err := l.pass(ctx, server, i+1); err != nil {
+			return err
+		}
+	}
+	if len(before) > 0 {
+		l.counters = counters(ctx, server).Since(before)
+	}
+	return l.check(ctx, server)
+}
+
+// pass runs the command once, for the sample or a part of it. What it leaves lies where the output of a single pass does, so that
+// what is said of a failure is found there.
+func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) error {
+	phase := "run"
+	if l.m.bench.Design.Passes() > 1 {
+		phase = fmt.Sprintf("pass %d", number)
+	}
+	l.progress(phase)
 	stdout, err := workdir.Create(filepath.Join(l.out, sample.StdoutFile))
 	if err != nil {
 		return err
 	}
-	l.sum = sha256.New()
-	before := counters(ctx, server)
+	sum := sha256.New()
+	l.printed[sample.StdoutFile] = sum
 	begun := time.Now()
-	err = l.client(ctx, server, io.MultiWriter(stdout, l.sum))
-	l.took = time.Since(begun)
-	if err == nil && len(before) > 0 {
-		l.counters = counters(ctx, server).Since(before)
-	}
-	if err := errors.Join(err, stdout.Close()); err != nil {
+	err = l.client(ctx, server, io.MultiWriter(stdout, sum))
+	l.took += time.Since(begun)
+	return errors.Join(err, stdout.Close())
+}
+
+// putAside makes room for the next pass: the output of this one moves to a directory of its own.
+func (l *lifecycle) putAside(number int) error {
+	dir := sample.PassDir(number)
+	if err := os.Mkdir(filepath.Join(l.out, dir), 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return foreignOutput()
+		}
 		return err
 	}
-	return l.check(ctx, server)
+	for _, name := range []string{sample.StdoutFile, sample.OutDir} {
+		if err := os.Rename(filepath.Join(l.out, name), filepath.Join(l.out, dir, name)); err != nil {
+			return err
+		}
+	}
+	l.printed[filepath.Join(dir, sample.StdoutFile)] = l.printed[sample.StdoutFile]
+	return os.Mkdir(filepath.Join(l.out, sample.OutDir), 0o755)
 }
 
 // counters are what a server counts of itself; none: it has no such page, or counts nothing that is known.

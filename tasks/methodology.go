@@ -81,6 +81,9 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 		add("canary", expandCommand(c.Command, neutral))
 	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
+	if n := b.Design.Passes(); n > 1 { // blocks of earlier versions, which knew none, do not say so
+		add("repeat", strconv.Itoa(n))
+	}
 	add("pairing", b.Design.Pairing)
 	if b.GPUs != nil {
 		add("devices", fmt.Sprintf("%d × %s, %d bytes", b.GPUs.Count, b.GPUs.Model, b.GPUs.Memory))

@@ -71,6 +71,7 @@ benchmark "speed" {
   design {
     samples = 2
     warmup  = 1
+    repeat  = 2
   }
   metrics {
     metric "items" {
@@ -110,17 +111,20 @@ failure "patience" {
 `})
 			s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/one": tt.want})
-			warm, seen := 0, tt.evidence == ""
+			warm, second, seen := 0, 0, tt.evidence == ""
 			for _, e := range s.events {
 				if e.Type == engine.NodeProgress && e.Phase == "warm-up 1" {
 					warm++
+				}
+				if e.Type == engine.NodeProgress && e.Phase == "pass 2" {
+					second++
 				}
 				if e.Failure != nil && strings.Contains(e.Failure.Message+e.Failure.Evidence, tt.evidence) {
 					seen = true
 				}
 			}
-			if tt.want == stats.Inconclusive && warm != 4 {
-				t.Errorf("%d warm-ups in four lifecycles", warm)
+			if tt.want == stats.Inconclusive && (warm != 4 || second != 4) {
+				t.Errorf("%d warm-ups and %d second passes in four lifecycles", warm, second)
 			}
 			if !seen {
 				t.Errorf("nothing tells of %q", tt.evidence)

@@ -96,6 +96,9 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		t.refs.DescribeEnv(d, s.Env)
 		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
 	}
+	if n := b.Design.Passes(); n > 1 { // as before there were passes
+		d.Add("repeat", strconv.Itoa(n))
+	}
 	if b.Image != (hclspec.Address{}) {
 		d.Add("image", t.refs.Label(b.Image))
 	}

@@ -57,11 +57,11 @@ func TestAPartOfTheRequests(t *testing.T) {
 	spec := hclspec.Metrics{Format: "vllm", Primary: "request_throughput"}
 	command := hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}}, {{Literal: "90"}}}}
 	dir := raw(t, table, "")
-	if s, err := Primary(spec, command, dir); err != nil || s.Value != 13.97 || s.Unit != "req/s" {
+	if s, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir); err != nil || s.Value != 13.97 || s.Unit != "req/s" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	command = hclspec.Command{Shell: hclspec.Text{{Literal: "bench --num-prompts 100 && echo done"}}}
-	_, err := Primary(spec, command, dir)
+	_, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir)
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok {
 		t.Fatal(err)

@@ -25,6 +25,10 @@ const (
 	OutDir     = "out"    // what was written to $OUT, likewise
 )
 
+// PassDir is the directory, in that of a member, with the output of a pass of the measured command that another one followed. Passes
+// count from 1. The output of the last one lies where that of a single pass does.
+func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
+
 // Record is what a block says of itself, beside the raw output of its members.
 type Record struct {
 	Block    int               `json:"block"`

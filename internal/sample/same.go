@@ -29,6 +29,7 @@ const (
 type Same struct {
 	Pattern   string  // doublestar, below the check's $OUT, or else below that of the measured command
 	Tolerance float64 // largest relative difference of two numbers; 0: equal bytes
+	Passes    int     // of the measured command: the files of each are held against those of the baseline's
 }
 
 // longestWord bounds what is held of a line that has no space.
@@ -37,14 +38,14 @@ const longestWord = 64 << 10
 // Differ returns the first difference between the files of a candidate and those of the baseline that match, each given by the
 // directory of the member in a block. Empty: they agree. The error names the baseline's side when it has no such file.
 func Differ(candidate, baseline string, same Same) (string, error) {
-	theirs, err := matching(baseline, same.Pattern)
+	theirs, err := matching(baseline, same)
 	if err != nil {
 		return "", err
 	}
 	if len(theirs) == 0 {
 		return "", fmt.Errorf("the baseline left no file that matches %q: %w", same.Pattern, fs.ErrNotExist)
 	}
-	own, err := matching(candidate, same.Pattern)
+	own, err := matching(candidate, same)
 	if err != nil {
 		return "", err
 	}
@@ -66,29 +67,38 @@ func Differ(candidate, baseline string, same Same) (string, error) {
 }
 
 // matching lists the regular files of a member that match, relative to its directory: those of the check or, when it left
-// none, those of the measured command.
-func matching(member, pattern string) ([]string, error) {
-	for _, dir := range []string{CheckDir, OutDir} {
-		var names []string
-		root := filepath.Join(member, dir)
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err == nil && doublestar.MatchUnvalidated(pattern, filepath.ToSlash(name)) {
-				names = append(names, filepath.Join(dir, name))
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// none, those of all passes of the measured command.
+func matching(member string, same Same) ([]string, error) {
+	names, err := matchingIn(member, CheckDir, same.Pattern)
+	if err != nil || len(names) > 0 {
+		return names, err
+	}
+	for _, dir := range passDirs(same.Passes) {
+		more, err := matchingIn(member, filepath.Join(dir, OutDir), same.Pattern)
+		if err != nil {
 			return nil, err
 		}
-		if len(names) > 0 {
-			return names, nil
-		}
+		names = append(names, more...)
 	}
-	return nil, nil
+	return names, nil
+}
+
+func matchingIn(member, dir, pattern string) (names []string, err error) {
+	root := filepath.Join(member, dir)
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err == nil && doublestar.MatchUnvalidated(pattern, filepath.ToSlash(name)) {
+			names = append(names, filepath.Join(dir, name))
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return names, err
 }
 
 // differ returns the first difference between one file of both sides.

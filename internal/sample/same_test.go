@@ -35,11 +35,11 @@ func TestFilesOfChecks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := Differ(filepath.Join(dir, "one"), filepath.Join(dir, "base"), Same{"*.txt", tt.tolerance})
+			got, err := Differ(filepath.Join(dir, "one"), filepath.Join(dir, "base"), Same{Pattern: "*.txt", Tolerance: tt.tolerance})
 			if err != nil || (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("%q, %v; want %q", got, err, tt.want)
 			}
-			if _, err := Differ(filepath.Join(dir, "one"), filepath.Join(dir, "base"), Same{"*.json", 0}); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := Differ(filepath.Join(dir, "one"), filepath.Join(dir, "base"), Same{Pattern: "*.json"}); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("no file matches: %v", err)
 			}
 		})

@@ -128,9 +128,9 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 
 // Primary reads the number that decides from the raw output that one lifecycle left in a directory. Without it there is a
 // *engine.Failure.
-func Primary(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Sample, error) {
-	result, err := Read(spec, command, dir)
-	return primaryOf(spec, result, err)
+func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
+	_, primary, err := readPasses(b, dir)
+	return primary, err
 }
 
 // primaryOf finds the primary metric in a result. A result that is not valid has none.
@@ -197,8 +197,7 @@ func Better(spec hclspec.Metrics, metric, unit string) (string, bool) {
 // Read reads all numbers of one member of a block anew from its raw output in the block's entry, and what they rest on. An
 // output without a sample that counts is a *engine.Failure.
 func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Measurement, Evidence, error) {
-	result, err := Read(b.Metrics, b.Command, filepath.Join(e.Dir, member))
-	primary, err := primaryOf(b.Metrics, result, err)
+	result, primary, err := readPasses(b, filepath.Join(e.Dir, member))
 	if err != nil {
 		return nil, Evidence{}, err
 	}

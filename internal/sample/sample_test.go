@@ -34,14 +34,14 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	inFile, elsewhere, misspelt := items, items, items
 	inFile.File, elsewhere.File, misspelt.Primary = "result.txt", "../stdout", "itemz"
 	dir := raw(t, "7 items/s\n", "8 items/s\n")
-	if s, err := Primary(items, hclspec.Command{}, dir); err != nil || s.Value != 7 || s.Unit != "items/s" {
+	if s, err := Primary(&hclspec.Benchmark{Metrics: items}, dir); err != nil || s.Value != 7 || s.Unit != "items/s" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := Primary(inFile, hclspec.Command{}, dir); err != nil || s.Value != 8 {
+	if s, err := Primary(&hclspec.Benchmark{Metrics: inFile}, dir); err != nil || s.Value != 8 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for want, spec := range map[string]hclspec.Metrics{"escapes": elsewhere, `nearest labels there: ["items"]`: misspelt} {
-		_, err := Primary(spec, hclspec.Command{}, dir)
+		_, err := Primary(&hclspec.Benchmark{Metrics: spec}, dir)
 		if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != MetricMissing || !strings.Contains(f.Message, want) {
 			t.Errorf("%v, want %q", err, want)
 		}

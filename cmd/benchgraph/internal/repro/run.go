@@ -334,7 +334,13 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 	for range b.Design.Warmup {
 		s.invoke(r, b.Command, " > /dev/null # warm-up")
 	}
-	s.invoke(r, b.Command, "")
+	for i := range b.Design.Passes() {
+		mark := ""
+		if n := b.Design.Passes(); n > 1 {
+			mark = fmt.Sprintf(" # pass %d of %d: the sample is their mean", i+1, n)
+		}
+		s.invoke(r, b.Command, mark)
+	}
 	switch {
 	case r.beside:
 		s.line(`docker rm -f "$server" > /dev/null; wait; trap - EXIT`)
