@@ -280,6 +280,7 @@ type Fetch struct {
 	Block
 	URL      string
 	SHA256   string // as declared, else as locked, else empty
+	MaxSize  int64  // bytes
 	URLRange hcl.Range
 }
 

@@ -182,7 +182,7 @@ func (b *builder) addAll(ctx context.Context) error {
 			b.addOut(f.Block)
 			continue
 		}
-		t := &downloadTask{p: b.Project, url: f.URL, expected: f.SHA256}
+		t := &downloadTask{p: b.Project, url: f.URL, expected: f.SHA256, most: f.MaxSize}
 		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
 			t.declared = f.SHA256
 		}

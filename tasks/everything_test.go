@@ -175,6 +175,7 @@ known_issue "k" {
 fetch "loose" {
   for_each = toset(["one"])
   url      = "%[1]s/loose"
+  max_size = "11GiB"
 }
 fetch "fixed" {
   url    = "%[1]s/fixed"
@@ -376,6 +377,7 @@ var edits = map[string]edit{
 	"fetch.for_each":       {`toset(["one"])` + "\n  url", `toset(["one", "two"])` + "\n  url"},
 	"fetch.url":            {"/loose", "/other"},
 	"fetch.sha256":         {"e3b0c4", "e3b0c5"},
+	"fetch.max_size":       {`max_size = "11GiB"`, `max_size = "12GiB"`},
 	"wheel.for_each":       {`toset(["one"])` + "\n  prebuilt", `toset(["one", "two"])` + "\n  prebuilt"},
 	"wheel.source":         {"source   = each.source", `source   = source.r["x/base"]`},
 	"wheel.prebuilt":       {"/one.whl", "/two.whl"},

@@ -23,6 +23,7 @@ type downloadTask struct {
 	url      string
 	declared string // SHA-256 from the file; empty: none
 	expected string // declared or pinned by the lock; empty: not known yet
+	most     int64  // bytes
 }
 
 func (t *downloadTask) Describe(d *cache.Description) {
@@ -45,7 +46,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 		return err
 	}
 	info, err := download.Get(ctx, download.Options{
-		URL: t.url, SHA256: t.expected, Dest: partial, Client: t.p.HTTP, AllowLocal: true,
+		URL: t.url, SHA256: t.expected, Dest: partial, Client: t.p.HTTP, AllowLocal: true, MaxSize: t.most,
 		Progress: func(done, total int64) {
 			env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "fetch", Data: map[string]any{"done": done, "total": total}})
 		},
@@ -88,7 +89,10 @@ func downloadFailure(err error) error {
 	f := cache.Failure{Class: cache.Transient, Rule: "download", Stage: "fetch", Message: err.Error()}
 	var mismatch *download.Mismatch
 	var refused *download.Refused
+	var large *download.TooLarge
 	switch {
+	case errors.As(err, &large):
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_too_large", "if the file is as large as that, raise max_size in the fetch block and apply with -retry-failed"
 	case errors.As(err, &mismatch):
 		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_mismatch", "the file behind the URL is not the declared one: correct sha256, or the URL"
 	case errors.As(err, &refused):

@@ -178,7 +178,7 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 
 // addPrebuilt adds the node of a wheel that is fetched.
 func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by served) *engine.Node {
-	t := &prebuiltTask{downloadTask: downloadTask{p: b.Project, url: by.url, expected: b.Lock.Fetches[by.url].SHA256}, wheel: w}
+	t := &prebuiltTask{downloadTask: downloadTask{p: b.Project, url: by.url, expected: b.Lock.Fetches[by.url].SHA256, most: hclspec.MaxDownload}, wheel: w}
 	var order []hclspec.Address
 	if src != nil {
 		t.tree = &tree{p: b.Project, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}

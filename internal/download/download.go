@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/docker/go-units"
 )
 
 // Options says what is downloaded, and where to.
@@ -28,7 +30,7 @@ type Options struct {
 	MaxSize    int64                   // bytes; 0: no limit
 	AllowLocal bool                    // the URL may also be file:///path or a plain absolute path
 	Backoff    time.Duration           // before the second attempt, doubled before each further one; 0: 1 s
-	Stall      time.Duration           // without a byte for so long counts as a break; 0: 60 s
+	Stall      time.Duration           // less than 1 KiB a second for so long counts as a break; 0: 60 s
 }
 
 // Info is what is known of a file. Head knows no SHA256, Get of a local file no ETag.
@@ -71,7 +73,9 @@ type TooLarge struct {
 	Max int64
 }
 
-func (e *TooLarge) Error() string { return fmt.Sprintf("%s: over %d bytes", e.URL, e.Max) }
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("%s has more than the %s that a download may have", e.URL, units.BytesSize(float64(e.Max)))
+}
 
 // Unavailable says that all attempts failed for reasons that may pass. What was received is kept for the next Get.
 type Unavailable struct {
@@ -93,6 +97,7 @@ const (
 	maxPause       = 2 * time.Minute
 	defaultBackoff = time.Second
 	defaultStall   = time.Minute
+	slowest        = 1 << 10 // bytes a second; whoever sends less is left
 )
 
 // transient is a failure that may pass.

@@ -342,6 +342,56 @@ func TestAServerThatFallsSilentIsLeft(t *testing.T) {
 	}
 }
 
+// A server that sends a byte now and then is left like a silent one; what it sent is kept.
+func TestAServerThatDripsIsLeft(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		for r.Context().Err() == nil {
+			w.Write(content[:1])
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	o := options(t, s.URL)
+	o.Stall = 100 * time.Millisecond
+	_, err := Get(t.Context(), o)
+	if u, ok := errors.AsType[*Unavailable](err); !ok || u.Attempts != maxIdle || !strings.Contains(err.Error(), "less than 1 KiB a second") || !strings.Contains(err.Error(), s.Listener.Addr().String()) {
+		t.Errorf("%v", err)
+	}
+	leaves(t, o, "file.part", "file.part.json")
+}
+
+// Two versions of the same second have the same date: without a digest nothing is continued on its word.
+func TestADateDoesNotIdentifyAFile(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dated := func(data []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", at, bytes.NewReader(data))
+		}
+	}
+	older := bytes.Repeat([]byte("fedcba9876543210"), 64<<10)
+	for name, tt := range map[string]struct {
+		digest string
+		asked  []string
+	}{
+		"without a digest": {asked: []string{"", ""}},
+		"with its digest":  {digest: sumOf(content), asked: []string{"", "bytes=100000-", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, breaks(100_000, dated(older)), dated(content))
+			o := options(t, s.URL)
+			o.SHA256 = tt.digest
+			if info, err := Get(t.Context(), o); err != nil || info.SHA256 != sumOf(content) {
+				t.Errorf("%+v, %v", info, err)
+			}
+			if got := s.ranges(); !slices.Equal(got, tt.asked) {
+				t.Errorf("asked for %q, want %q", got, tt.asked)
+			}
+		})
+	}
+}
+
 func TestRedirectsAreFollowedWithinReason(t *testing.T) {
 	target := serve(t, file(`"v1"`, content))
 	once := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.URL, http.StatusFound) })

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -44,7 +46,7 @@ func Get(ctx context.Context, o Options) (Info, error) {
 		before := d.had
 		var err error
 		info, err = d.attempt(ctx)
-		return d.had > before, err
+		return d.had-before > int64(slowest*d.Stall.Seconds()), err
 	})
 	if err != nil {
 		if d.had == 0 || discards(err) {
@@ -60,7 +62,8 @@ func discards(err error) bool {
 	_, mismatch := errors.AsType[*Mismatch](err)
 	_, large := errors.AsType[*TooLarge](err)
 	_, refused := errors.AsType[*Refused](err)
-	return mismatch || large || refused
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // of these bytes, perhaps
+	return mismatch || large || refused || full
 }
 
 func (g *getter) part() string { return g.Dest + ".part" }
@@ -70,16 +73,15 @@ func (g *getter) note() string { return g.Dest + ".part.json" }
 type transfer struct {
 	*getter
 	file *os.File
-	had  int64 // bytes in the file when the last attempt ended
+	had  int64        // bytes in the file when the last attempt ended
+	came atomic.Int64 // bytes since the watch last looked
 }
 
 // attempt is one request and its answer.
 func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := &transient{err: fmt.Errorf("nothing came for %v", t.Stall)}
-	watch := time.AfterFunc(t.Stall, func() { cancel(stalled) })
-	defer watch.Stop()
+	defer t.watch(cancel)()
 
 	known, have, err := t.resumable()
 	if err != nil {
@@ -113,7 +115,7 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	} else if err := t.remember(resp, total); err != nil {
 		return Info{}, err
 	}
-	sum, err := t.receive(body, start, total, func() { watch.Reset(t.Stall) })
+	sum, err := t.receive(body, start, total)
 	if err != nil {
 		return Info{}, stallOr(ctx, err)
 	}
@@ -125,6 +127,28 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 		return Info{}, &Mismatch{URL: t.shown, Want: t.SHA256, Got: sum}
 	}
 	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
+}
+
+// watch ends a request that brings too little, until stop is called.
+func (t *transfer) watch(cancel context.CancelCauseFunc) (stop func()) {
+	ticker, done := time.NewTicker(t.Stall), make(chan struct{})
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			switch came := t.came.Swap(0); {
+			case came == 0:
+				cancel(&transient{err: fmt.Errorf("nothing came for %v", t.Stall)})
+			case float64(came) < slowest*t.Stall.Seconds():
+				cancel(&transient{err: fmt.Errorf("%d bytes came in %v, which is less than 1 KiB a second", came, t.Stall)})
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // stallOr is the stall that ended the request, or the error itself.
@@ -142,7 +166,7 @@ func (t *transfer) resumable() (version, int64, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &v)
 	}
-	if err != nil || v.URL != identity(t.URL) || v.Validator == "" {
+	if err != nil || v.URL != identity(t.URL) || !t.identifies(v.Validator) {
 		return version{}, 0, t.file.Truncate(0)
 	}
 	info, err := t.file.Stat()
@@ -195,22 +219,29 @@ func (t *transfer) startOver(why string) error {
 // remember keeps what identifies the version that is received from now on.
 func (t *transfer) remember(resp *http.Response, total int64) error {
 	v := version{URL: identity(t.URL), Validator: resp.Header.Get("ETag"), Total: total}
-	if v.Validator == "" || strings.HasPrefix(v.Validator, "W/") {
-		// A weak tag does not promise equal bytes; the date is as good as it gets.
+	if !isStrong(v.Validator) {
 		v.Validator = resp.Header.Get("Last-Modified")
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if v.Validator == "" {
+	if !t.identifies(v.Validator) {
 		return os.RemoveAll(t.note())
 	}
 	return os.WriteFile(t.note(), text, 0o644)
 }
 
+// identifies says whether the rest of a file may be taken to belong to what is here because of a validator. Neither a weak tag nor a
+// date promises equal bytes: with these the digest must tell in the end.
+func (t *transfer) identifies(validator string) bool {
+	return isStrong(validator) || validator != "" && t.SHA256 != ""
+}
+
+func isStrong(tag string) bool { return strings.HasPrefix(tag, `"`) }
+
 // receive writes the body from byte start on and returns the SHA-256 of the whole.
-func (t *transfer) receive(body io.Reader, start, total int64, alive func()) (sum string, err error) {
+func (t *transfer) receive(body io.Reader, start, total int64) (sum string, err error) {
 	hash := sha256.New()
 	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
 		return "", err
@@ -223,7 +254,7 @@ func (t *transfer) receive(body io.Reader, start, total int64, alive func()) (su
 	for {
 		n, readErr := body.Read(buf)
 		if n > 0 {
-			alive()
+			t.came.Add(int64(n))
 			if _, err := t.file.Write(buf[:n]); err != nil {
 				return "", err
 			}
@@ -315,7 +346,7 @@ func (g *getter) copyLocal(ctx context.Context) (Info, error) {
 			return 0, context.Cause(ctx)
 		}
 		return in.Read(p)
-	}), 0, -1, func() {})
+	}), 0, -1)
 	if err == nil && g.SHA256 != "" && sum != g.SHA256 {
 		err = &Mismatch{URL: g.shown, Want: g.SHA256, Got: sum}
 	}
