@@ -33,6 +33,8 @@ const gcPatience = time.Minute
 // is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged.
 // There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
 type Disk struct {
+	Mended string // what was put right when the store was opened, for people; empty: nothing
+
 	dir  string   // absolute, without links
 	lock *os.File // locked, shared, as long as the store is open: nothing is collected meanwhile
 
@@ -72,10 +74,11 @@ func openDisk(dir string) (*Disk, error) {
 	if err := CheckOwner(dir); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(dir); err != nil {
+	mended, err := checkFormat(dir)
+	if err != nil {
 		return nil, err
 	}
-	d := &Disk{dir: dir}
+	d := &Disk{dir: dir, Mended: mended}
 	for _, sub := range []string{"entries", "content", "blobs", "tmp", "quarantine"} {
 		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -153,31 +156,61 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-func checkFormat(dir string) error {
-	text, err := ReadOwn(filepath.Join(dir, formatFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			// Another process may be writing the format file just now, under a name like this one.
-			if !strings.HasPrefix(e.Name(), "."+formatFile+"-") && e.Name() != formatFile {
-				return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory", formatFile)
-			}
-		}
-		return atomicfile.Write(filepath.Join(dir, formatFile), fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
+// checkFormat makes sure that a directory is a store of a version that is known, and makes an empty one such. A store without a format
+// file, or with a damaged one, gets a new one: each entry says for itself whether it can be trusted. mended says what was done.
+func checkFormat(dir string) (mended string, err error) {
+	path := filepath.Join(dir, formatFile)
+	text, err := ReadOwn(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
 	}
+	missing := err != nil
+	number, named := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), formatName)
+	version, err := strconv.Atoi(number)
+	switch {
+	case missing && isStore(dir):
+		mended = fmt.Sprintf("store %s: its file %s was missing and is written anew", dir, formatFile)
+	case missing:
+		if err := checkEmpty(dir); err != nil {
+			return "", err
+		}
+	case named && err == nil && version > formatVersion:
+		return "", fmt.Errorf("it has format %d, and this version knows formats up to %d: use a newer benchgraph, or another directory", version, formatVersion)
+	case named && err == nil:
+		return "", nil
+	case isStore(dir):
+		aside := path + ".damaged"
+		if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may have been first
+			return "", err
+		}
+		mended = fmt.Sprintf("store %s: its file %s was damaged (%.40q); it is moved to %s and written anew", dir, formatFile, text, aside)
+	default:
+		return "", fmt.Errorf("its file %s is damaged (%.40q), and it does not look like a store: choose another directory", formatFile, text)
+	}
+	return mended, atomicfile.Write(path, fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
+}
+
+// isStore says whether a directory has what every store has, whatever its format file says.
+func isStore(dir string) bool {
+	for _, sub := range []string{"entries", "content", "blobs"} {
+		if info, err := os.Lstat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// checkEmpty makes sure that a directory holds nothing that a store could be taken for.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	number, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), formatName)
-	version, err := strconv.Atoi(number)
-	switch {
-	case !ok || err != nil:
-		return fmt.Errorf("its file %s is damaged (%.40q)", formatFile, text)
-	case version > formatVersion:
-		return fmt.Errorf("it has format %d, and this version knows formats up to %d: use a newer benchgraph, or another directory", version, formatVersion)
+	for _, e := range entries {
+		// Another process may be writing the format file just now, under a name like this one.
+		if !strings.HasPrefix(e.Name(), "."+formatFile+"-") && e.Name() != formatFile {
+			return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory", formatFile)
+		}
 	}
 	return nil
 }

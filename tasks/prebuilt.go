@@ -82,7 +82,7 @@ func (p *Project) passOver(ctx context.Context, plan *engine.Plan) []string {
 			continue
 		}
 		f := s.Failure.Failure
-		if f.Rule != prebuiltRefused && f.Rule != "download_refused" {
+		if f.Rule != prebuiltRefused && f.Rule != "download_refused" && f.Rule != "download_too_large" {
 			continue
 		}
 		w := t.wheel

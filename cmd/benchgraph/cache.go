@@ -65,6 +65,9 @@ func (a *app) withStore(f func(*cache.Disk) error) (err error) {
 	if err != nil {
 		return err
 	}
+	if d.Mended != "" {
+		a.note("Warning: %s", d.Mended)
+	}
 	defer func() {
 		if closed := d.Close(); err == nil {
 			err = closed

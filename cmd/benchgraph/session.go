@@ -284,6 +284,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if s.store, err = cache.OpenDisk(s.place.store); err != nil {
 		return err
 	}
+	if s.store.Mended != "" {
+		s.note("Warning: %s", s.store.Mended)
+	}
 	if s.journal, err = cache.OpenJournal(filepath.Join(s.state, "journal")); err != nil {
 		return err
 	}
