@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 func fetchSchema() *eval.Schema {
@@ -37,6 +38,6 @@ func decodeFetch(r reader, b Block) {
 // download refuses what no file can be downloaded from.
 func (r reader) download(at hcl.Range, location string) {
 	if u, err := url.Parse(location); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
-		r.Fail(at, "Invalid URL", "%q is not an http, https or file URL.", location)
+		r.Fail(at, "Invalid URL", "%q is not an http, https or file URL.", printable.WithoutPasswords([]byte(location)))
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -319,9 +320,6 @@ func (b *bundling) logs(found []judge.Findings) error {
 	return nil
 }
 
-// password matches an address with a password in it.
-var password = regexp.MustCompile(`://[^/\s"'@:]+:[^/\s"'@]+@`)
-
 // guarded are the files, each of which is refused once it is read when something secret stands in it.
 func (b *bundling) guarded() []bundle.File {
 	secrets := b.secrets()
@@ -360,8 +358,8 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 	}
 	defer again.Close()
 	text, err := io.ReadAll(io.LimitReader(again, 64<<20))
-	if at := password.FindIndex(text); err == nil && at != nil {
-		line := 1 + bytes.Count(text[:at[0]], []byte("\n"))
+	if at, _, found := printable.Password(text); err == nil && found {
+		line := 1 + bytes.Count(text[:at], []byte("\n"))
 		err = hint("Let git or the registry ask for it, or take it from a secret.", "line %d holds an address with a password", line)
 	}
 	return err

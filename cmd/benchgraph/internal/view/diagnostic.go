@@ -81,7 +81,7 @@ func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 		}
 		line, _, _ := bytes.Cut(src[start:], []byte("\n"))
 		next := start + len(line) + 1
-		line = bytes.TrimSuffix(line, []byte("\r"))
+		line = printable.WithoutPasswords(bytes.TrimSuffix(line, []byte("\r")))
 		first := min(max(from-start, 0), len(line))
 		last := min(max(to-start, first), len(line))
 		before, middle, after := line[:first], line[first:last], line[last:]

@@ -1,0 +1,34 @@
+package printable
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// address matches what comes before a password in an address, the password and the @ after it. A reference in its place is none.
+var address = regexp.MustCompile(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
+
+// Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is false.
+func Password(text []byte) (from, to int, ok bool) {
+	at := address.FindSubmatchIndex(text)
+	if at == nil {
+		return 0, 0, false
+	}
+	return at[4], at[5], true
+}
+
+// WithoutPasswords is a text with an x for each byte of a password in an address, so that all else keeps its place.
+func WithoutPasswords(text []byte) []byte {
+	if !bytes.Contains(text, []byte("://")) {
+		return text
+	}
+	text = bytes.Clone(text)
+	for begin := 0; ; {
+		from, to, ok := Password(text[begin:])
+		if !ok {
+			return text
+		}
+		copy(text[begin+from:begin+to], bytes.Repeat([]byte("x"), to-from))
+		begin += to
+	}
+}
