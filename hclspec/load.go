@@ -145,7 +145,7 @@ func (l *loader) rootFile() (string, bool) {
 	}
 	if name == "" {
 		l.scope.Diags.Error("", hcl.Range{}, "No benchmarks.hcl", fmt.Sprintf(
-			"There is no benchmarks.hcl in %s. Create one, or say where it is with -chdir=DIR or -f FILE.", l.dir.Path()))
+			"There is no benchmarks.hcl in %s. benchgraph init writes one; -chdir=DIR or -f FILE say where one is.", l.dir.Path()))
 		return "", false
 	}
 	if filepath.IsAbs(name) {

@@ -88,7 +88,7 @@ func (p *Project) HCL() []byte {
 		}
 	}
 	for _, text := range p.Head {
-		line("# %s", text)
+		line("%s", strings.TrimRight("# "+text, " "))
 	}
 	line("\nrepo \"code\" {")
 	if strings.Contains(p.Repo, "://") {
