@@ -46,7 +46,7 @@ func Get(ctx context.Context, o Options) (Info, error) {
 		before := d.had
 		var err error
 		info, err = d.attempt(ctx)
-		return d.had-before > int64(slowest*d.Stall.Seconds()), err
+		return d.had > before && !errors.Is(err, errSlow), err
 	})
 	if err != nil {
 		if d.had == 0 || discards(err) {
@@ -129,8 +129,12 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
 }
 
+// errSlow is wrapped by the end of a request that brought too little. What it brought is kept, and is no progress.
+var errSlow = errors.New("which is less than 1 KiB a second")
+
 // watch ends a request that brings too little, until stop is called.
 func (t *transfer) watch(cancel context.CancelCauseFunc) (stop func()) {
+	t.came.Store(0)
 	ticker, done := time.NewTicker(t.Stall), make(chan struct{})
 	go func() {
 		defer ticker.Stop()
@@ -144,7 +148,7 @@ func (t *transfer) watch(cancel context.CancelCauseFunc) (stop func()) {
 			case came == 0:
 				cancel(&transient{err: fmt.Errorf("nothing came for %v", t.Stall)})
 			case float64(came) < slowest*t.Stall.Seconds():
-				cancel(&transient{err: fmt.Errorf("%d bytes came in %v, which is less than 1 KiB a second", came, t.Stall)})
+				cancel(&transient{err: fmt.Errorf("%d bytes came in %v, %w", came, t.Stall, errSlow)})
 			}
 		}
 	}()
