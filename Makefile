@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test computed measured unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz clean
+.PHONY: build demo test unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -11,17 +11,14 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-# Measured commands wait much and compute little, so that the examples run beside the tests that compute. The last lines say which
-# tests were skipped, and why.
+# Measured commands wait much and compute little, so that the examples run beside the faults. The unit tests are last: they end
+# with the list of the tests that were skipped, and why.
 test: lint
 	@rm -f bin/again
-	$(MAKE) -j2 --output-sync=line computed measured
-	@sed -n '/^=== Skipped/,/^DONE/p' bin/unit.log
+	$(MAKE) -j2 --output-sync=target faults measured
+	$(MAKE) unit
 	@cat bin/skipped 2>/dev/null || true
 	@sed 's/^/SECOND RUN /' bin/again 2>/dev/null || true
-
-computed:
-	$(MAKE) -j1 faults unit
 
 # One after another, since each waits until it has the machine for itself.
 measured:
@@ -34,7 +31,7 @@ TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-fa
 # A program with the race detector ends a second late otherwise, each time.
 unit:
 	@mkdir -p bin
-	GORACE=atexit_sleep_ms=10 bash -o pipefail -c "$(TESTS) --packages=./... -- -race -vet=off -timeout 30m | tee bin/unit.log"
+	GORACE=atexit_sleep_ms=10 $(TESTS) --packages=./... -- -race -vet=off -timeout 30m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
