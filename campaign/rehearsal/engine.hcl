@@ -45,19 +45,23 @@ locals {
   primary = { latency = "latency_avg", throughput = "output_token_throughput" }
 }
 
-# Root file systems, made of Debian's packages. Anything that makes a tar would do, as would the name of an image.
-task "system" {
+# Root file systems, made of Debian's packages, as in examples/serving: where the store is shared, neither is made twice.
+task "scripts" {
   inputs  = ["examples/serving/base/**"]
-  command = "examples/serving/base/system $OUT/rootfs.tar"
+  command = "cp -R examples/serving/base/. $OUT"
+}
+
+task "system" {
+  data    = { "scripts/" = task.scripts }
+  command = "scripts/system $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
   network = true
   timeout = "20m"
 }
 
 task "compiler" {
-  inputs  = ["examples/serving/base/common", "examples/serving/base/compiler"]
-  data    = { "system.tar" = task.system }
-  command = "examples/serving/base/compiler system.tar $OUT/rootfs.tar"
+  data    = { "scripts/" = task.scripts, "system.tar" = task.system }
+  command = "scripts/compiler system.tar $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
   network = true
   timeout = "20m"

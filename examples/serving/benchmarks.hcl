@@ -67,19 +67,26 @@ variant "agent" {
   optional = true
 }
 
-# Root file systems, made of Debian's packages. Anything that makes a tar would do, as would the name of an image.
-task "system" {
+# Root file systems, made of Debian's packages. Anything that makes a tar would do, as would the name of an image. Where another project
+# keeps the same scripts elsewhere and shares the store, neither is made twice: their bytes are the same.
+task "scripts" {
   inputs  = ["base/**"]
-  command = "base/system $OUT/rootfs.tar"
+  command = "cp -R base/. $OUT"
+}
+
+task "system" {
+  data    = { "scripts/" = task.scripts }
+  command = "scripts/system $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
+  network = true
   timeout = "20m"
 }
 
 task "compiler" {
-  inputs  = ["base/common", "base/compiler"]
-  data    = { "system.tar" = task.system }
-  command = "base/compiler system.tar $OUT/rootfs.tar"
+  data    = { "scripts/" = task.scripts, "system.tar" = task.system }
+  command = "scripts/compiler system.tar $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
+  network = true
   timeout = "20m"
 }
 
