@@ -5,8 +5,8 @@
 
 REGEXP is the match of the primary metric, as the project's file in the bundle has it; its group is the number, and its last match in an
 output counts. Of every row with at least two blocks, the effect, the t interval and p (sign flips, after Holm within the commit) are
-held against those of the report. Where running first in a block changes a sample beyond doubt, that is removed first, as
-docs/statistics.md says. It needs Python's standard library alone.
+held against those of the report. Where running first in a block, or the speed of the machine as its canary tells it, changes samples
+beyond doubt, that is removed first, as docs/statistics.md says. It needs Python's standard library alone.
 """
 import itertools
 import json
@@ -57,30 +57,52 @@ def t_test(mean, error, freedom):
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + (mean / error) ** 2))
 
 
-def mean_and_error(ratios):
-    """The mean of differences, its standard error and their degrees of freedom."""
-    n = len(ratios)
-    mean = math.fsum(ratios) / n
-    return mean, math.sqrt(math.fsum((d - mean) ** 2 for d in ratios) / (n - 1) / n), n - 1
+def solve(rows, values):
+    """Least squares of values on the columns of rows: the coefficients, their standard errors and the degrees of freedom."""
+    k = len(rows[0])
+    matrix = [[math.fsum(r[i] * r[j] for r in rows) for j in range(k)] + [math.fsum(r[i] * v for r, v in zip(rows, values))]
+              + [float(i == j) for j in range(k)] for i in range(k)]
+    for i in range(k):
+        for j in range(k):
+            if i != j:
+                factor = matrix[j][i] / matrix[i][i]
+                matrix[j] = [a - factor * b for a, b in zip(matrix[j], matrix[i])]
+    found = [matrix[i][k] / matrix[i][i] for i in range(k)]
+    rest = math.fsum((v - math.fsum(c * x for c, x in zip(found, r))) ** 2 for r, v in zip(rows, values))
+    freedom = len(rows) - k
+    return found, [math.sqrt(rest / freedom * matrix[i][k + 1 + i] / matrix[i][i]) for i in range(k)], freedom
 
 
-def without_position(ratios, lead):
+def without_covariates(ratios, lead, speed):
     """Differences without the effect of running first, by least squares with lead, which is 1 where the candidate ran first, -1 where
-    the baseline did, and 0 elsewhere. They stay as they are below six blocks, where a side was first in fewer than two, and where
-    the effect may be chance."""
+    the baseline did, and 0 elsewhere, and without that of the canary, by least squares with speed, the ln ratios of its numbers. A
+    covariate stays where its effect may be chance, where there are too few blocks, and where it says too little."""
     n = len(ratios)
-    mean, error, freedom = mean_and_error(ratios)
-    if n < 6 or min(lead.count(1), lead.count(-1)) < 2:
-        return ratios, mean, error, freedom, 0.0
-    middle = sum(lead) / n
-    spread = math.fsum((x - middle) ** 2 for x in lead)
-    first = math.fsum((x - middle) * (d - mean) for x, d in zip(lead, ratios)) / spread
-    rest = math.fsum((d - mean - first * (x - middle)) ** 2 for x, d in zip(lead, ratios))
-    deviation = math.sqrt(rest / (n - 2))
-    if abs(first) <= 1e-9 or t_test(first, deviation / math.sqrt(spread), n - 2) >= 0.002:
-        return ratios, mean, error, freedom, 0.0
-    clean = [d - first * x for x, d in zip(lead, ratios)]
-    return clean, math.fsum(clean) / n, deviation * math.sqrt(1 / n + middle ** 2 / spread), n - 2, first
+
+    def fit(use):
+        found, errors, freedom = solve([[1.0] + [columns[name][i] for name in use] for i in range(n)], ratios)
+        ps = {name: t_test(c, e, freedom) if abs(c) > 1e-9 else 1.0 for name, c, e in zip(use, found[1:], errors[1:])}
+        return found, errors[0], freedom, ps
+
+    columns = {}
+    if n >= 6 and min(lead.count(1), lead.count(-1)) >= 2:
+        columns["first"] = lead
+    if n >= 6 and None not in speed:
+        middle = sum(speed) / n
+        squares = [(z - middle) ** 2 for z in speed]
+        if max(squares) < sum(squares) / 2:
+            columns["canary"] = speed
+    use = list(columns)
+    if len(use) == 2 and n < 8:
+        use = [min(use, key=lambda name: fit([name])[3][name])]
+    while True:
+        found, error, freedom, ps = fit(use)
+        if all(p < 0.002 for p in ps.values()):
+            break
+        use.remove(max(use, key=ps.get))
+    slopes = dict(zip(use, found[1:]))
+    clean = [d - math.fsum(slopes[name] * columns[name][i] for name in use) for i, d in enumerate(ratios)]
+    return clean, found[0], error, freedom, slopes
 
 
 def sign_flip(ratios):
@@ -105,6 +127,7 @@ def main(bundle, pattern):
     results = {n["address"]: n["result"]["key"] for n in known["nodes"] if n.get("result")}
     aside = {(s["benchmark"], s["candidate"], s["block"]) for s in report["samples"] if s.get("phase")}  # burn-in, which is not judged
     series = {}  # benchmark, candidate -> block -> number
+    canaries = {}  # benchmark, candidate -> block -> number of the canary before it
     leads = {}  # benchmark, commit, block -> the candidate that ran first of those with a number
     for group in known["groups"]:
         for block in group["blocks"]:
@@ -123,6 +146,10 @@ def main(bundle, pattern):
                 if all(numbers) and (name, m["candidate"], record["block"]) not in aside:
                     series.setdefault((name, m["candidate"]), {})[record["block"]] = statistics.mean(float(n) for [n] in numbers)
                     ran[m["name"]] = (name, m["candidate"])
+                    told = record.get("canary") or {}
+                    for r in [told.get("before", {})] + (told.get("between") or []):
+                        if r.get("member") == m["name"]:
+                            canaries.setdefault((name, m["candidate"]), {})[record["block"]] = r["value"]
             ran = [ran[name] for name in record["order"] if name in ran] if record else []
             if ran:
                 leads[ran[0][0], ran[0][1].split("/")[0], record["block"]] = ran[0][1]
@@ -135,11 +162,15 @@ def main(bundle, pattern):
         if len(ratios) != r["blocks"]:
             sys.exit(f"{r['candidate']}: {len(ratios)} blocks, and the report has {r['blocks']}")
         who = [leads.get((r["benchmark"], r["commit"], b)) for b in sorted(one) if b in other]
-        ratios, mean, error, freedom, first = without_position(ratios, [(w == r["candidate"]) - (w == r["against"]) for w in who])
+        before = [[canaries.get((r["benchmark"], r[side]), {}).get(b) for side in ("candidate", "against")] for b in sorted(one) if b in other]
+        speed = [math.log(own / its) if own and its else None for own, its in before]
+        ratios, mean, error, freedom, slopes = without_covariates(ratios, [(w == r["candidate"]) - (w == r["against"]) for w in who], speed)
         t = t_quantile(1 - (1 - r["confidence"]) / 2, freedom)
-        for name, value in ("effect", mean), ("low", mean - t * error), ("high", mean + t * error), ("first", first):
-            if abs(math.expm1(value) - r.get(name, 0)) > TOLERANCE:
-                wrong.append(f"{r['candidate']}: {name} is {math.expm1(value):.12g}, and the report says {r.get(name, 0):.12g}")
+        figures = {"effect": math.expm1(mean), "low": math.expm1(mean - t * error), "high": math.expm1(mean + t * error),
+                   "first": math.expm1(slopes.get("first", 0)), "canary": slopes.get("canary", 0)}
+        for name, value in figures.items():
+            if abs(value - r.get(name, 0)) > TOLERANCE:
+                wrong.append(f"{r['candidate']}: {name} is {value:.12g}, and the report says {r.get(name, 0):.12g}")
         raw.append(sign_flip(ratios))
     together = {}
     for i, r in enumerate(rows):

@@ -16,7 +16,7 @@ type readyQueue struct {
 	length  int
 }
 
-// bucket is a heap of nodes that ask for the same, the longest remaining path first.
+// bucket is a heap of nodes that ask for the same, by their turns and then the longest remaining path first.
 type bucket struct {
 	request device.Request
 	steps   []*Step
@@ -35,7 +35,7 @@ func (b *bucket) Pop() any {
 
 func (b *bucket) compare(s, t *Step) int {
 	i, j := s.Node.id, t.Node.id
-	return cmp.Or(cmp.Compare(b.remains[j], b.remains[i]), cmp.Compare(i, j))
+	return cmp.Or(cmp.Compare(s.Node.Turn, t.Node.Turn), cmp.Compare(b.remains[j], b.remains[i]), cmp.Compare(i, j))
 }
 
 func (q *readyQueue) push(s *Step, remains []float64) {

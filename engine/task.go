@@ -95,6 +95,7 @@ type Node struct {
 	Order     []*Node // must succeed first; no part of the key and no input
 	After     []*Node // must end first, in whatever way; how they ended is part of this node's key
 	Resources device.Request
+	Turn      int           // of the nodes that could start and ask for the same, those of a lower turn go first
 	Spans     []*Span       // it runs while one of them is held; none: it needs none
 	Estimate  time.Duration // declared, for as long as it was never run; 0: nothing is
 	Place     string        // file:line of the block

@@ -26,7 +26,7 @@ func benchmarkSchema() *eval.Schema {
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
-			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"}, Free: []string{"samples", "max", "looks", "burn_in"}},
+			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"}, Free: []string{"samples", "max", "looks", "burn_in", "spread"}},
 			// Reading the output anew takes no new measurement.
 			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
 				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
@@ -195,6 +195,7 @@ func (r reader) design() Design {
 	}
 	r.looks(&d)
 	d.BurnIn = r.burnIn()
+	d.Spread = r.Bool("spread")
 	d.Pairing = r.Choice("pairing", "blocked", "blocked", "independent")
 	d.Warmup = int(r.Whole("warmup", 0, 0))
 	d.Repeat = r.repeat()

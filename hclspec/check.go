@@ -114,7 +114,7 @@ func (l *loader) checkBlocks() {
 		}
 		if b.Canary.text() != other.Canary.text() {
 			l.scope.Diags.Error(b.Address.Key, b.Canary.place(other.Canary), "Several canaries for one block",
-				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, which runs before the first and after the last of them. "+
+				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, which runs before each of them and after the last. "+
 					"Here it is another one than for %q: write it without what depends on the variant.", other.Address.Key))
 		}
 	}

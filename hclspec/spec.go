@@ -344,7 +344,7 @@ type Server struct {
 	Timeout time.Duration // to get ready
 }
 
-// Canary is a workload of known speed that runs before and after the members of each block: when its speed changes, it is the
+// Canary is a workload of known speed that runs before each member of a block and after the last one: when its speed changes, it is the
 // machine that has changed.
 type Canary struct {
 	Command   Command
@@ -360,6 +360,7 @@ type Design struct {
 	Max     int    // blocks at most; equal to Samples when nothing adapts
 	BurnIn  int    // blocks before all others, which are measured and not judged
 	Looks   []int  // numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
+	Spread  bool   // blocks take turns with those of other commits
 	Pairing string // blocked or independent
 	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
 	Repeat  int    // runs of the command after that whose mean is the sample; 0 counts as 1

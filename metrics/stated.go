@@ -131,7 +131,7 @@ func (s *statedReading) line(b []byte) {
 			s.bench(m[1])
 			return
 		}
-	case strings.HasPrefix(text, "goos: "), strings.HasPrefix(text, "goarch: "):
+	case strings.HasPrefix(text, "goos: "), strings.HasPrefix(text, "goarch: "), strings.HasPrefix(text, "pkg: "):
 		name, value, _ := strings.Cut(text, ": ")
 		s.set(name, value)
 		return
@@ -253,6 +253,9 @@ func (s *statedReading) document(d map[string]any) {
 				s.count(metric, object(v)[inner])
 			}
 		}
+	}
+	if each, ok := d["latencies"].([]any); ok && mode == "latency" {
+		s.set("iterations", strconv.Itoa(len(each)))
 	}
 	if v, ok := d["duration"]; ok && mode == "serving" {
 		s.count("benchmark_duration", v)

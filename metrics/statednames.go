@@ -19,12 +19,18 @@ func settingNames() map[string]string {
 		"burstiness_factor": "burstiness", "maximum_request_concurrency": "max_concurrency", "max_request_concurrency": "max_concurrency",
 		"number_of_prompts": "num_prompts", "number_of_requests": "requests", "total_requests": "requests", "warm_up_requests": "warmup_requests",
 		"num_warmups": "warmup_requests", "num_warmup_requests": "warmup_requests", "warmup_request_count": "warmup_requests",
+		"num_iters_warmup": "warmup_iterations", "num_warmup_iters": "warmup_iterations", "warmup_iters": "warmup_iterations",
+		"num_steps": "steps", "num_repeats": "repetitions", "num_repetitions": "repetitions",
+	}
+	for _, name := range []string{"num_iterations", "num_iters", "n_iterations", "n_iters", "iters", "number_of_iterations", "iteration_count"} {
+		names[name] = "iterations"
 	}
 	for _, name := range []string{
 		"backend", "model_id", "tokenizer_id", "dataset", "dataset_name", "endpoint", "endpoint_type", "request_rate", "burstiness", "max_concurrency",
 		"num_prompts", "requests", "warmup_requests", "batch_size", "input_len", "output_len", "random_input_len", "random_output_len", "random_range_ratio",
 		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p", "top_k",
 		"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization", "precision", "keep_alive", "tensor_parallel_size",
+		"iterations", "warmup_iterations", "repetitions", "steps",
 	} {
 		names[name] = name
 	}
@@ -41,6 +47,12 @@ const (
 	ofWhole              // a whole number, or inf: another one is rather a measurement
 )
 
+// Amount says whether a setting is an amount of work: a program that chooses by itself how much it does states what it did, which is
+// another number each time and no setting.
+func Amount(setting string) bool {
+	return setting == "iterations" || setting == "repetitions" || setting == "steps"
+}
+
 func kindOf(setting string) kind {
 	switch setting {
 	case "model_id", "tokenizer_id", "dataset", "dataset_name", "dtype", "kv_cache_dtype", "quantization", "precision":
@@ -48,7 +60,7 @@ func kindOf(setting string) kind {
 	case "burstiness", "random_range_ratio":
 		return ofNumber
 	case "request_rate", "max_concurrency", "num_prompts", "requests", "warmup_requests", "batch_size", "random_input_len", "random_output_len",
-		"keep_alive", "tensor_parallel_size":
+		"keep_alive", "tensor_parallel_size", "iterations", "warmup_iterations", "repetitions", "steps":
 		return ofWhole
 	}
 	return ofKnown

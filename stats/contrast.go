@@ -142,25 +142,19 @@ func flawOf(pairs []Pair, independent bool) string {
 
 // paired computes the figures of a blocked design.
 func (c *contrast) paired(pairs []Pair, rule Rule) {
-	var ratios, own, other, lead []float64
+	var ratios, own, other []float64
 	for _, p := range pairs {
 		a, b := math.Log(p.Candidate), math.Log(p.Against)
 		own, other = append(own, a), append(other, b)
-		ratios, lead = append(ratios, orient(a-b, rule.Better)), append(lead, float64(p.First))
+		ratios = append(ratios, orient(a-b, rule.Better))
 	}
 	c.Blocks = len(ratios)
 	if c.Blocks == 0 {
 		return
 	}
-	mean, deviation := stat.MeanStdDev(ratios, nil)
-	c.estimate.mean = mean
-	if c.Blocks > 1 {
-		c.estimate.error, c.estimate.freedom = stat.StdErr(deviation, float64(c.Blocks)), float64(c.Blocks-1)
-	}
-	if r, matters := withoutPosition(ratios, lead); matters {
-		ratios, c.estimate, c.First = r.differences, r.estimate, relative(r.first)
-		c.Caveats = append(c.Caveats, r.caveat())
-	}
+	var position, canary covariate
+	c.estimate, position, canary = withoutCovariates(ratios, pairs)
+	c.First, c.Canary, c.Caveats = relative(position.slope), canary.slope, append(c.Caveats, removed(position, canary)...)
 	c.describe(own, other)
 	if c.Blocks < 2 {
 		return

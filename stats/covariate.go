@@ -3,69 +3,158 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
 const (
-	byChance          = 0.002 // p from which on a difference between the first position of a block and the others may be chance
-	fewestForPosition = 6     // blocks below which a further parameter costs more than it saves
-	fewestFirst       = 2     // blocks in which each side must be first: one block alone would be left out in effect, like an outlier
+	byChance           = 0.002 // p from which on the effect of a covariate may be chance
+	fewestForCovariate = 6     // blocks below which a further parameter costs more than it saves
+	moreForAnother     = 2     // blocks that a second covariate wants beyond these
+	fewestFirst        = 2     // blocks in which each side must be first: one block alone would be left out in effect, like an outlier
+	mostOfOne          = 0.5   // largest share of one block in the spread of the canary's ratios, for the same reason
 )
 
-// positioned is differences without what being first in a block does to a sample.
-type positioned struct {
-	differences []float64
-	estimate    estimate
-	first       float64 // what was removed, on the log scale: how much better whatever ran first in its block was
-	p           float64 // of the t test of it
+// covariate is what is known of each block beside its difference, and what that does to it.
+type covariate struct {
+	values []float64
+	slope  float64 // of the difference on the values, on the log scale; 0: it was not removed
+	p      float64 // of the t test of the slope
 }
 
-// withoutPosition removes from differences, oriented so that positive is better, the effect of running first in a block. lead is 1
-// where the candidate did, -1 where the other side did, and 0 where neither did.
+// withoutCovariates removes from differences, oriented so that positive is better, the effect of running first in a block, and that of
+// the machine's speed as the canary before each sample told it. They are returned with their slopes; it changes the differences.
 //
-// Least squares fit difference = effect + first*lead, which takes a degree of freedom. Orders are balanced over blocks, so that the
-// effect stays where it was, and the interval loses the width that the position gave it. The fit is used where its t test says with
-// p < 0.002 that the position matters; a test at a common level would let a machine without such an effect pass it often enough
-// to narrow intervals that are right. The error rates with this threshold are those without any adjustment.
-func withoutPosition(differences []float64, lead []float64) (positioned, bool) {
-	n := float64(len(differences))
+// Least squares fit difference = effect + a*lead + b*speed, where lead is 1 where the candidate ran first, -1 where the other side did, and 0
+// where neither did, and speed is the ln ratio of the canary's numbers before both samples. Each of the two takes a degree of freedom.
+// Orders are balanced over blocks, so that the effect stays where it was, and the interval loses the width that the two gave it.
+// The less certain covariate is left out until the t test of each that stays has p < 0.002; a test at a common level would let a machine
+// without such an effect pass it often enough to narrow intervals that are right. The error rates with this threshold are those without
+// any adjustment.
+func withoutCovariates(differences []float64, pairs []Pair) (effect estimate, position, canary covariate) {
+	position, canary = covariate{values: make([]float64, len(pairs))}, covariate{values: make([]float64, len(pairs))}
 	var own, other int
-	for _, l := range lead {
-		switch {
-		case l > 0:
+	known := true
+	for i, p := range pairs {
+		switch position.values[i] = float64(p.First); {
+		case p.First > 0:
 			own++
-		case l < 0:
+		case p.First < 0:
 			other++
 		}
+		if known = known && p.Canary > 0 && !math.IsInf(p.Canary, 1); known {
+			canary.values[i] = math.Log(p.Canary)
+		}
 	}
-	if len(differences) < fewestForPosition || own < fewestFirst || other < fewestFirst {
-		return positioned{}, false
+	var use []*covariate
+	if len(pairs) >= fewestForCovariate {
+		if own >= fewestFirst && other >= fewestFirst {
+			use = append(use, &position)
+		}
+		if known && even(canary.values) {
+			use = append(use, &canary)
+		}
 	}
-	mean, middle := stat.Mean(differences, nil), stat.Mean(lead, nil)
-	var spread, common float64
-	for i, d := range differences {
-		spread += (lead[i] - middle) * (lead[i] - middle)
-		common += (lead[i] - middle) * (d - mean)
+	if len(use) == 2 && len(pairs) < fewestForCovariate+moreForAnother { // the surer one of the two, each by itself
+		for _, c := range use {
+			regress(differences, []*covariate{c})
+		}
+		use = withoutLeastSure(use)
 	}
-	r := positioned{first: common / spread, differences: make([]float64, len(differences))}
-	var rest float64
-	for i, d := range differences {
-		r.differences[i] = d - r.first*lead[i]
-		e := d - mean - r.first*(lead[i]-middle)
-		rest += e * e
+	for {
+		effect = regress(differences, use)
+		if !slices.ContainsFunc(use, func(c *covariate) bool { return c.p >= byChance }) {
+			break
+		}
+		use = withoutLeastSure(use)
 	}
-	freedom := n - 2
-	deviation := math.Sqrt(rest / freedom)
-	r.estimate = estimate{stat.Mean(r.differences, nil), deviation * math.Sqrt(1/n+middle*middle/spread), freedom}
-	r.p = estimate{r.first, deviation / math.Sqrt(spread), freedom}.p()
-	return r, r.p < byChance && math.Abs(r.first) > toleranceOfMargin
+	for i := range differences {
+		differences[i] -= position.slope*position.values[i] + canary.slope*canary.values[i]
+	}
+	return effect, position, canary
 }
 
-// caveat says in a row what was removed from its figures.
-func (r *positioned) caveat() Caveat {
-	return Caveat{CaveatPosition, fmt.Sprintf("whatever ran first in a block was %s (p = %.2g), which effect, interval and p do not contain: a warm-up may make all positions equal",
-		sided(relative(r.first)), r.p)}
+// withoutLeastSure leaves out the covariate whose effect is the likeliest to be chance; of equal ones, the last.
+func withoutLeastSure(list []*covariate) []*covariate {
+	at := 0
+	for i, c := range list {
+		if c.p >= list[at].p {
+			at = i
+		}
+	}
+	list[at].slope = 0
+	return slices.Delete(list, at, at+1)
+}
+
+// even says whether values differ, and not by one of them alone.
+func even(values []float64) bool {
+	mean := stat.Mean(values, nil)
+	var most, all float64
+	for _, v := range values {
+		square := (v - mean) * (v - mean)
+		most, all = max(most, square), all+square
+	}
+	return most < mostOfOne*all
+}
+
+// regress fits differences by least squares and sets slope and p of each covariate. It returns the difference where all covariates are 0.
+// Covariates that say the same have a p of 1.
+func regress(differences []float64, covariates []*covariate) estimate {
+	n := len(differences)
+	if len(covariates) == 0 {
+		mean, deviation := stat.MeanStdDev(differences, nil)
+		if n < 2 {
+			return estimate{mean: mean}
+		}
+		return estimate{mean, stat.StdErr(deviation, float64(n)), float64(n - 1)}
+	}
+	design := mat.NewDense(n, 1+len(covariates), nil)
+	for i := range n {
+		design.Set(i, 0, 1)
+		for j, c := range covariates {
+			design.Set(i, 1+j, c.values[i])
+		}
+	}
+	values := mat.NewVecDense(n, differences)
+	var products, inverse mat.SymDense
+	var cholesky mat.Cholesky
+	var moments, found, rest mat.VecDense
+	products.SymOuterK(1, design.T())
+	moments.MulVec(design.T(), values)
+	if !cholesky.Factorize(&products) || cholesky.SolveVecTo(&found, &moments) != nil || cholesky.InverseTo(&inverse) != nil {
+		for _, c := range covariates {
+			c.p = 1
+		}
+		return estimate{}
+	}
+	rest.MulVec(design, &found)
+	rest.SubVec(values, &rest)
+	freedom := n - 1 - len(covariates)
+	coefficient := func(i int) estimate {
+		return estimate{found.AtVec(i), math.Sqrt(mat.Dot(&rest, &rest) / float64(freedom) * inverse.At(i, i)), float64(freedom)}
+	}
+	for j, c := range covariates {
+		e := coefficient(1 + j)
+		c.slope, c.p = e.mean, e.p()
+		if math.Abs(c.slope) <= toleranceOfMargin {
+			c.p = 1
+		}
+	}
+	return coefficient(0)
+}
+
+// removed says in a row what was removed from its figures.
+func removed(position, canary covariate) (list []Caveat) {
+	if position.slope != 0 {
+		list = append(list, Caveat{CaveatPosition, fmt.Sprintf("whatever ran first in a block was %s (p = %.2g), which effect, interval and p do not contain: a warm-up may make all positions equal",
+			sided(relative(position.slope)), position.p)})
+	}
+	if canary.slope != 0 {
+		list = append(list, Caveat{CaveatCanary, fmt.Sprintf("the machine's speed changed inside blocks, as the canary before each sample tells (p = %.2g), which effect, interval and p do not contain", canary.p)})
+	}
+	return list
 }
 
 // sided writes a relative effect with its direction.

@@ -2,6 +2,8 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,4 +92,120 @@ func TestPositionDecidesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A machine that changes its speed from run to run, and a canary that sees most of that: what the canary tells is removed, and figures
+// are those of a regression that is solved in another way.
+func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	removed := 0
+	for range 2000 {
+		n := 8 + r.IntN(8)
+		first, positioned := make([]int, n), r.IntN(2) == 0
+		ratios, pairs := make([]float64, n), []Pair(nil)
+		slope := []float64{0.9, -0.8}[r.IntN(2)] // a canary may print a rate, or a time
+		for i := range n {
+			first[i] = 1 - 2*(i%2)
+			speed := 0.05 * r.NormFloat64()
+			ratios[i] = 0.03 + slope*speed + 0.002*r.NormFloat64()
+			if positioned {
+				ratios[i] -= 0.06 * float64(first[i])
+			}
+			pairs = append(pairs, Pair{Block: i + 1, Candidate: 100 * math.Exp(ratios[i]), Against: 100, First: first[i], Canary: math.Exp(speed)})
+		}
+		v := Judge(pairs, Rule{Better: Higher})
+		rows := make([][]float64, n)
+		for i, p := range pairs {
+			rows[i] = []float64{1}
+			if v.First != 0 {
+				rows[i] = append(rows[i], float64(p.First))
+			}
+			if v.Canary != 0 {
+				rows[i] = append(rows[i], math.Log(p.Canary))
+			}
+		}
+		coefficients, half := leastSquares(rows, ratios)
+		want := map[string][2]float64{
+			"effect": {math.Log1p(v.Effect), coefficients[0]}, "low": {math.Log1p(v.Low), coefficients[0] - half}, "high": {math.Log1p(v.High), coefficients[0] + half},
+		}
+		if v.First != 0 {
+			want["first"] = [2]float64{math.Log1p(v.First), coefficients[1]}
+		}
+		if v.Canary != 0 {
+			want["canary"] = [2]float64{v.Canary, coefficients[len(coefficients)-1]}
+			removed++
+			if !slices.ContainsFunc(v.Caveats, func(c Caveat) bool { return c.Kind == CaveatCanary }) {
+				t.Fatalf("no caveat says so: %+v", v)
+			}
+		}
+		for what, figures := range want {
+			if math.Abs(figures[0]-figures[1]) > 1e-9 {
+				t.Fatalf("%s = %.12g, want %.12g in %+v", what, figures[0], figures[1], v)
+			}
+		}
+	}
+	if removed < 1700 {
+		t.Errorf("removed in %d of 2000 cases", removed)
+	}
+}
+
+// leastSquares solves the normal equations by elimination, and returns the half width of the 95 % interval of the first coefficient, too.
+func leastSquares(rows [][]float64, y []float64) (coefficients []float64, half float64) {
+	k, n := len(rows[0]), len(rows)
+	matrix := make([][]float64, k) // X'X, X'y and the first column of the unit matrix
+	for i := range matrix {
+		matrix[i] = make([]float64, k+2)
+		for row := range rows {
+			for j := range k {
+				matrix[i][j] += rows[row][i] * rows[row][j]
+			}
+			matrix[i][k] += rows[row][i] * y[row]
+		}
+	}
+	matrix[0][k+1] = 1
+	for i := range k {
+		for j := range k {
+			if factor := matrix[j][i] / matrix[i][i]; i != j {
+				for l := range matrix[j] {
+					matrix[j][l] -= factor * matrix[i][l]
+				}
+			}
+		}
+	}
+	for i := range k {
+		coefficients = append(coefficients, matrix[i][k]/matrix[i][i])
+	}
+	var left float64
+	for i, row := range rows {
+		e := y[i]
+		for j, x := range row {
+			e -= coefficients[j] * x
+		}
+		left += e * e
+	}
+	freedom := float64(n - k)
+	return coefficients, quantile(0.975, freedom) * math.Sqrt(left/freedom*matrix[0][k+1]/matrix[0][0])
+}
+
+// A canary that is known in some blocks only, or differs in one block alone, removes nothing.
+func TestACanaryMustTellOfMoreThanOneBlock(t *testing.T) {
+	for name, canary := range map[string][]float64{
+		"one block is odd":   {1, 1, 1.3, 1, 1, 1, 1},
+		"one is not known":   {1.1, 0.9, 1.2, 0.8, 1.1, 0, 0.95},
+		"always the same":    {1, 1, 1, 1, 1, 1, 1},
+		"five blocks":        {1.1, 0.9, 1.2, 0.8, 1.1},
+		"it has no relation": {1.1, 1.1, 0.9, 0.9, 1.1, 0.9, 1},
+	} {
+		pairs := []Pair{}
+		for i, c := range canary {
+			value := 103 * c
+			if name == "it has no relation" {
+				value = 103 + float64(i%3)
+			}
+			pairs = append(pairs, Pair{Block: i + 1, Candidate: value, Against: 100 - float64(i)/10, Canary: c})
+		}
+		if v := Judge(pairs, Rule{Better: Higher}); v.Canary != 0 {
+			t.Errorf("%s: a slope of %v was removed", name, v.Canary)
+		}
+	}
 }

@@ -27,6 +27,7 @@ const (
 	CaveatReplica       = "replica"            // what another class of machine measured
 	CaveatOrder         = "order"              // the differences depend on when they were measured
 	CaveatPosition      = "position"           // the first position of a block changes samples, and was removed from the figures
+	CaveatCanary        = "canary"             // the machine's speed changed inside blocks, and was removed from the figures
 	CaveatUnverified    = "unverified"         // an older version measured the blocks and recorded less
 )
 

@@ -31,7 +31,8 @@ type Pair struct {
 	Block     int
 	Candidate float64
 	Against   float64
-	First     int // 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
+	First     int     // 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
+	Canary    float64 // number of the canary before the candidate's sample over that before the other side's; 0: not known
 }
 
 // Rule says how a contrast is judged.
@@ -53,6 +54,7 @@ type Verdict struct {
 	Look          int     // the last look that was reached, from 1; 0: none yet
 	Effect        float64 // exp(mean of ln ratios) - 1
 	First         float64 // how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
+	Canary        float64 // slope of the ln ratios on those of the canary, which no figure contains; 0: nothing was removed
 	Low, High     float64 // t interval at Rule.Confidence
 	Looks         []int   // as in Rule
 	LookLow       float64 // t interval at the look's level, which decides
@@ -93,7 +95,8 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 // Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t interval
 // of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
 //
-// Where running first in a block changes a sample beyond doubt, d is without that change, see withoutPosition.
+// Where running first in a block, or the machine's speed as the canary before each sample tells it, changes samples beyond doubt, d is
+// without that change, see withoutCovariates.
 //
 // There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
 // logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look that
@@ -123,7 +126,7 @@ func (v Verdict) Into(row Comparison) Comparison {
 	if v.Outcome == "" {
 		row.Outcome = Inconclusive
 	}
-	row.Effect, row.First, row.Low, row.High = v.Effect, v.First, v.Low, v.High
+	row.Effect, row.First, row.Canary, row.Low, row.High = v.Effect, v.First, v.Canary, v.Low, v.High
 	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
 	row.Value, row.AgainstValue = v.Value, v.AgainstValue
 	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence

@@ -50,18 +50,18 @@ func TestVerdicts(t *testing.T) {
 		{"noise at the cap", noisy, fixed(7), Inconclusive, 0, "includes 0 and is too wide for a tie"},
 		{"real but too small", blocks(1.019, 1.02, 1.018, 1.019, 1.02, 1.018, 1.0205, 1.0175), fixed(8), Tie, 0, ""},
 		{"real, below the margin, not a tie", blocks(1.005, 1.032, 1.008, 1.031, 1.016, 1.012, 1.024, 1.022), fixed(8), Inconclusive, 0, "real but below the margin"},
-		{"a block voided for good", append(blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07), Pair{8, 99, 100, 0}), adaptive, Inconclusive, 1, "open after 8"},
+		{"a block voided for good", append(blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07), Pair{Block: 8, Candidate: 99, Against: 100}), adaptive, Inconclusive, 1, "open after 8"},
 		{"before the first look", repeated(1.1, 5), adaptive, "", 2, "no verdict yet: 5 of the 7 blocks"},
 		{"too few for ever", repeated(1.1, 3), fixed(3), "", 0, "fewer than the 4"},
 		{"too few so far", repeated(1.1, 3), Rule{Better: Higher, Looks: Looks(3, 7)}, "", 1, "fewer than the 4"},
 		{"five blocks rest on the t test", blocks(1.5, 1.52, 1.48, 1.5, 1.51), fixed(5), Win, 0, "better by"},
 		{"no looks declared: once", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05, 1.05), Rule{Better: Higher}, Win, 0, ""},
 		{"nothing", nil, adaptive, "", 7, "0 blocks"},
-		{"a zero", append(repeated(1.1, 7), Pair{8, 0, 100, 0}), adaptive, "", 0, "block 8 holds the value 0"},
-		{"negative", append(repeated(1.1, 7), Pair{8, 100, -1, 0}), adaptive, "", 0, "value -1"},
-		{"not a number", append(repeated(1.1, 7), Pair{8, math.NaN(), 1, 0}), adaptive, "", 0, "value NaN"},
-		{"infinite", append(repeated(1.1, 7), Pair{8, math.Inf(1), 1, 0}), adaptive, "", 0, "value +Inf"},
-		{"a block twice", append(repeated(1.1, 7), Pair{7, 110, 100, 0}), adaptive, "", 0, "block 7 occurs twice"},
+		{"a zero", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 0, Against: 100}), adaptive, "", 0, "block 8 holds the value 0"},
+		{"negative", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 100, Against: -1}), adaptive, "", 0, "value -1"},
+		{"not a number", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.NaN(), Against: 1}), adaptive, "", 0, "value NaN"},
+		{"infinite", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.Inf(1), Against: 1}), adaptive, "", 0, "value +Inf"},
+		{"a block twice", append(repeated(1.1, 7), Pair{Block: 7, Candidate: 110, Against: 100}), adaptive, "", 0, "block 7 occurs twice"},
 		{"independent", repeated(1.1, 9), Rule{Better: Higher, Pairing: "independent"}, "", 0, "not taken in blocks"},
 		{"no direction", repeated(1.1, 7), Rule{}, "", 0, "higher or lower"},
 		{"bad tie", repeated(1.1, 7), Rule{Better: Higher, Tie: -1}, "", 0, "tie = -1"},
@@ -102,7 +102,7 @@ func TestFiguresAgainstKnownOnes(t *testing.T) {
 
 	// ln: {0, 0.2} against {0, 0.1, NaN}: difference 0.05, se sqrt(0.01+0.0025), df 0.0125^2/(1e-4+6.25e-6) = 1.470588.
 	// Quantile and p of t there by numerical integration.
-	w := Judge([]Pair{{1, 1, 1, 0}, {2, math.Exp(0.2), math.Exp(0.1), 0}, {3, math.NaN(), math.NaN(), 0}}, Rule{Better: Higher, Pairing: "independent"})
+	w := Judge([]Pair{{Block: 1, Candidate: 1, Against: 1}, {Block: 2, Candidate: math.Exp(0.2), Against: math.Exp(0.1)}, {Block: 3, Candidate: math.NaN(), Against: math.NaN()}}, Rule{Better: Higher, Pairing: "independent"})
 	near("Welch effect", w.Effect, math.Expm1(0.05))
 	if w.Blocks != 2 || w.Outcome != "" || !(w.Low < w.Effect && w.Effect < w.High) || !(w.P > 0.5 && w.P < 0.9) {
 		t.Errorf("Welch: %+v", w)
@@ -225,17 +225,18 @@ func TestVerdictProperties(t *testing.T) {
 		n := rapid.IntRange(0, 12).Draw(t, "n")
 		value := rapid.OneOf(rapid.Float64Range(90, 110), rapid.Float64Range(1e-300, 1e300), rapid.Just(100.0), rapid.Just(102.0))
 		first := rapid.SampledFrom([]int{0, 1, -1})
+		canary := rapid.OneOf(rapid.Float64Range(0.9, 1.1), rapid.Float64Range(1e-300, 1e300), rapid.Just(1.0))
 		var pairs, mirrored, scaled []Pair
 		for i := range n {
-			p := Pair{i, value.Draw(t, "candidate"), value.Draw(t, "against"), first.Draw(t, "first")}
+			p := Pair{i, value.Draw(t, "candidate"), value.Draw(t, "against"), first.Draw(t, "first"), canary.Draw(t, "canary")}
 			pairs = append(pairs, p)
-			mirrored = append(mirrored, Pair{i, p.Against, p.Candidate, -p.First})
-			scaled = append(scaled, Pair{i, p.Candidate / 8, p.Against / 8, p.First})
+			mirrored = append(mirrored, Pair{i, p.Against, p.Candidate, -p.First, 1 / p.Canary})
+			scaled = append(scaled, Pair{i, p.Candidate / 8, p.Against / 8, p.First, p.Canary})
 		}
 		slices.Reverse(scaled)
 		rule := Rule{Better: Higher, Looks: Looks(rapid.IntRange(1, 8).Draw(t, "samples"), rapid.IntRange(1, 12).Draw(t, "max"))}
 		v := Judge(pairs, rule)
-		for _, figure := range []float64{v.Effect, v.Low, v.High, v.LookLow, v.LookHigh, v.HodgesLehmann, v.P, v.RawP, v.Value, v.AgainstValue} {
+		for _, figure := range []float64{v.Effect, v.First, v.Canary, v.Low, v.High, v.LookLow, v.LookHigh, v.HodgesLehmann, v.P, v.RawP, v.Value, v.AgainstValue} {
 			if math.IsNaN(figure) || math.IsInf(figure, 0) {
 				t.Fatalf("figure %v in %+v", figure, v)
 			}
@@ -273,7 +274,7 @@ func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict
 				against := 1000 * math.Exp(0.05*random.NormFloat64())
 				ratio := math.Log1p(effect) + noise*random.NormFloat64()
 				first := 1 - 2*((len(family[c])+c)%2)
-				family[c] = append(family[c], Pair{len(family[c]), against * math.Exp(ratio), against, first})
+				family[c] = append(family[c], Pair{Block: len(family[c]), Candidate: against * math.Exp(ratio), Against: against, First: first})
 			}
 		}
 		verdicts := JudgeTogether(family, rule)

@@ -141,7 +141,7 @@ func (c *Comparison) identical() bool {
 
 // badFigure says what in the figures of a row cannot be; empty: nothing.
 func badFigure(row Comparison) string {
-	figures := []float64{row.Effect, row.First, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie, row.Detectable}
+	figures := []float64{row.Effect, row.First, row.Canary, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie, row.Detectable}
 	for _, v := range figures {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Sprintf("a figure of %s is %v", row.Metric, v)

@@ -10,8 +10,10 @@ func (c *Comparison) Deviation() float64 {
 	}
 	half := math.Log1p(c.High) - math.Log1p(c.Effect) // Low says little where an interval is wide: it is all but -1
 	freedom := float64(c.Blocks - 1)
-	if c.First != 0 {
-		freedom--
+	for _, slope := range []float64{c.First, c.Canary} {
+		if slope != 0 {
+			freedom--
+		}
 	}
 	return half / quantile((1+c.Confidence)/2, freedom) * math.Sqrt(float64(c.Blocks))
 }

@@ -36,9 +36,10 @@ type Comparison struct {
 	Primary       bool     `json:"primary"`
 	Outcome       Outcome  `json:"outcome"`
 	Reason        string   `json:"reason,omitempty"`
-	Effect        float64  `json:"effect"`          // relative, positive is better: 0.05 is 5 % better
-	First         float64  `json:"first,omitempty"` // how much better whatever ran first in its block was, relative; figures are without it
-	Low           float64  `json:"low"`             // bounds of the confidence interval, relative
+	Effect        float64  `json:"effect"`           // relative, positive is better: 0.05 is 5 % better
+	First         float64  `json:"first,omitempty"`  // how much better whatever ran first in its block was, relative; figures are without it
+	Canary        float64  `json:"canary,omitempty"` // slope of the ln ratios on those of the canary before the samples; figures are without it
+	Low           float64  `json:"low"`              // bounds of the confidence interval, relative
 	High          float64  `json:"high"`
 	Confidence    float64  `json:"confidence,omitempty"`     // of that interval
 	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on

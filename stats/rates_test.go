@@ -122,17 +122,28 @@ func (t *tally) share(n int) float64 { return float64(n) / float64(t.trials) }
 // machine runs variants in turn. The baseline's true value is 100.
 type machine struct {
 	noise  func(run) float64
-	effect float64 // ln of the candidate's true ratio, above zero where it is better
+	canary func() float64 // number of the canary, asked before each run; nil: there is none
+	blind  bool           // neither orders nor the canary are known to who judges
+	effect float64        // ln of the candidate's true ratio, above zero where it is better
 	runs   int
 }
 
 func (m *machine) run(candidate, first bool) float64 {
+	value, _ := m.watched(candidate, first)
+	return value
+}
+
+// watched is a run, and the number of the canary before it.
+func (m *machine) watched(candidate, first bool) (value, canary float64) {
 	x := run{at: m.runs, candidate: candidate, first: first}
 	if candidate {
 		x.effect = m.effect
 	}
 	m.runs++
-	return 100 * math.Exp(x.effect+m.noise(x))
+	if m.canary != nil {
+		canary = m.canary()
+	}
+	return 100 * math.Exp(x.effect+m.noise(x)), canary
 }
 
 // methods are the ways to judge a candidate on a machine.
@@ -158,10 +169,21 @@ func judgeBlocks(r *rand.Rand, m *machine, t *tally, looks []int) {
 			if ahead = !ahead; len(pairs)%2 == 0 { // the orders of two blocks are each other's reverse
 				ahead = r.IntN(2) == 0
 			}
+			var own, other float64
 			if ahead {
-				p.Candidate, p.Against, p.First = m.run(true, true), m.run(false, false), 1
+				p.Candidate, own = m.watched(true, true)
+				p.Against, other = m.watched(false, false)
+				p.First = 1
 			} else {
-				p.Against, p.Candidate, p.First = m.run(false, true), m.run(true, false), -1
+				p.Against, other = m.watched(false, true)
+				p.Candidate, own = m.watched(true, false)
+				p.First = -1
+			}
+			if other > 0 {
+				p.Canary = own / other
+			}
+			if m.blind {
+				p.First, p.Canary = 0, 0
 			}
 			pairs = append(pairs, p)
 		}
@@ -237,9 +259,43 @@ func cell(t []tally, interval bool) string {
 
 const page = "../docs/statistics.md"
 
-var table = regexp.MustCompile(`(?s)<!-- rates: made by bench/verdicts -->\n(.*?)<!-- end -->`)
+var (
+	table      = regexp.MustCompile(`(?s)<!-- rates: made by bench/verdicts -->\n(.*?)<!-- end -->`)
+	covariates = regexp.MustCompile(`(?s)<!-- covariates: made by bench/verdicts -->\n(.*?)<!-- end -->`)
+)
 
-var trials = flag.Int("rates", 0, "simulate so many contrasts for each figure and write the table of "+page)
+var trials = flag.Int("rates", 0, "simulate so many contrasts for each figure and write the tables of "+page)
+
+// rowsOf are the rows of a table of the page, below its head.
+func rowsOf(t *testing.T, table *regexp.Regexp) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := table.FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("%s has no table like %s", page, table)
+	}
+	var rows [][]string
+	for _, row := range strings.Split(strings.TrimSpace(string(found[1])), "\n")[2:] {
+		rows = append(rows, strings.Split(strings.Trim(row, "| "), " | "))
+	}
+	return rows
+}
+
+// agree holds a count against a figure of the page, in per cent.
+func agree(t *testing.T, what string, count, trials int, figure string) {
+	t.Helper()
+	want, err := strconv.ParseFloat(figure, 64)
+	if err != nil {
+		t.Fatalf("%s: %s", what, figure)
+	}
+	spread := 4*math.Sqrt(max(want/100*(1-want/100), 0.005)/float64(trials)) + 0.005
+	if got := float64(count) / float64(trials); math.Abs(got-want/100) > spread {
+		t.Errorf("%s: %.1f %% in %d trials, and the page says %s %%", what, 100*got, trials, figure)
+	}
+}
 
 // The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other random
 // numbers give must agree with it, and the promises of the page must hold in it.
@@ -250,39 +306,20 @@ func TestRates(t *testing.T) {
 	if *trials > 0 {
 		write(t, *trials)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	rows := rowsOf(t, table)
+	if len(rows) != len(noises) {
+		t.Fatalf("%d rows of %d", len(rows), len(noises))
 	}
-	found := table.FindSubmatch(text)
-	if found == nil {
-		t.Fatalf("%s has no table of rates", page)
-	}
-	rows := strings.Split(strings.TrimSpace(string(found[1])), "\n")
-	if len(rows) != len(noises)+2 {
-		t.Fatalf("%d rows of %d", len(rows)-2, len(noises))
-	}
-	for i, row := range rows[2:] {
-		columns := strings.Split(strings.Trim(row, "| "), " | ")
+	for i, columns := range rows {
 		if len(columns) != len(methods)+2 || columns[0] != noises[i].name || columns[1] != noises[i].says {
-			t.Fatalf("not a row of %s: %s", noises[i].name, row)
+			t.Fatalf("not a row of %s: %s", noises[i].name, columns)
 		}
 		figures := strings.Split(columns[2], " · ") // of the looks
 		const few = 250
 		seen := fare(i, 0, few)
-		agree := func(what string, count int, figure string) {
-			want, err := strconv.ParseFloat(figure, 64)
-			if err != nil {
-				t.Fatalf("%s: %s", row, figure)
-			}
-			spread := 4*math.Sqrt(max(want/100*(1-want/100), 0.005)/few) + 0.005
-			if got := float64(count) / few; math.Abs(got-want/100) > spread {
-				t.Errorf("%s, %s: %.1f %% in %d trials, and the page says %s %%", noises[i].name, what, 100*got, few, figure)
-			}
-		}
-		agree("false verdicts", seen[0].better+seen[0].worse, figures[0])
-		agree("coverage", (seen[0].covered+seen[1].covered)/2, figures[1])
-		agree("wins", seen[1].better, figures[2])
+		agree(t, noises[i].name+", false verdicts", seen[0].better+seen[0].worse, few, figures[0])
+		agree(t, noises[i].name+", coverage", (seen[0].covered+seen[1].covered)/2, few, figures[1])
+		agree(t, noises[i].name+", wins", seen[1].better, few, figures[2])
 		wrong, _ := strconv.ParseFloat(figures[0], 64)
 		// Only what moves the variants apart from each other for long is beyond a blocked design.
 		if most := map[string]float64{"iid": 1, "wander": 100}[noises[i].name]; wrong > cmp.Or(most, 5) {
@@ -291,9 +328,97 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// write simulates all of the table, in as many goroutines as there are rows.
+// watched are machines on which something is known of each run beside its number.
+var watched = []struct {
+	says    string
+	machine func(*rand.Rand) (noise func(run) float64, canary func() float64)
+}{
+	{"2 % a pair, nothing to know", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return func(run) float64 { return usual * r.NormFloat64() }, nil
+	}},
+	{"20 % a pair, nothing to know", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return func(run) float64 { return 10 * usual * r.NormFloat64() }, nil
+	}},
+	{"2 % a pair, the first run of a block is 2 % slower", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return first(r, 0.02), nil
+	}},
+	{"2 % a pair, the first run of a block is 5 % slower", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return first(r, 0.05), nil
+	}},
+	{"2 % a pair, a canary that varies by 2 % and tells nothing", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return func(run) float64 { return usual * r.NormFloat64() }, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
+	}},
+	{"20 % a pair, the same canary", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return func(run) float64 { return 10 * usual * r.NormFloat64() }, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
+	}},
+	{"2 % a pair, the machine changes by 3 % from run to run, and a canary tells it to within 0.5 %", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return unsteady(r, 0)
+	}},
+	{"the same, and the first run of a block is 5 % slower", func(r *rand.Rand) (func(run) float64, func() float64) {
+		return unsteady(r, 0.05)
+	}},
+}
+
+// first is a machine on which the first run of a block is slower.
+func first(r *rand.Rand, by float64) func(run) float64 {
+	return func(x run) float64 {
+		if x.first {
+			return usual*r.NormFloat64() - by
+		}
+		return usual * r.NormFloat64()
+	}
+}
+
+// unsteady is a machine whose speed is another one for each run, as a canary tells to within half a per cent.
+func unsteady(r *rand.Rand, by float64) (func(run) float64, func() float64) {
+	speed, rest := 0.0, first(r, by)
+	return func(x run) float64 { return rest(x) + speed }, func() float64 {
+		speed = 0.03 * r.NormFloat64()
+		return math.Exp(speed + 0.005*r.NormFloat64())
+	}
+}
+
+// watch tries the looks on machines of one kind, under each of effects, with what is known of the runs or without it.
+func watch(kind int, blind bool, trials int) []tally {
+	tallies := make([]tally, len(effects))
+	for i := range tallies {
+		r := rand.New(rand.NewPCG(20260102, uint64(10*kind+i))) // the same runs for both
+		for range trials {
+			m := &machine{effect: math.Log1p(effects[i]), blind: blind}
+			m.noise, m.canary = watched[kind].machine(r)
+			judgeBlocks(r, m, &tallies[i], Looks(4, 15))
+			tallies[i].runs += m.runs
+		}
+	}
+	return tallies
+}
+
+// The second table says that covariates make no false verdicts where there is nothing to remove, and what they save elsewhere.
+func TestRatesWithCovariates(t *testing.T) {
+	if underRace {
+		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
+	}
+	rows := rowsOf(t, covariates)
+	if len(rows) != len(watched) {
+		t.Fatalf("%d rows of %d", len(rows), len(watched))
+	}
+	for i, columns := range rows {
+		if len(columns) != 3 || columns[0] != watched[i].says {
+			t.Fatalf("not a row of %q: %s", watched[i].says, columns)
+		}
+		const few = 250
+		seen, figures := watch(i, false, few), strings.Split(columns[2], " · ")
+		agree(t, columns[0]+", false verdicts", seen[0].better+seen[0].worse, few, figures[0])
+		agree(t, columns[0]+", wins", seen[1].better, few, figures[2])
+		if wrong, _ := strconv.ParseFloat(figures[0], 64); wrong > 5.2 {
+			t.Errorf("%s: %v %% false verdicts", columns[0], wrong)
+		}
+	}
+}
+
+// write simulates all of both tables, with as many goroutines as there are rows.
 func write(t *testing.T, trials int) {
-	rows := make([]string, len(noises))
+	rows, known := make([]string, len(noises)), make([]string, len(watched))
 	var all sync.WaitGroup
 	for i, n := range noises {
 		all.Go(func() {
@@ -304,17 +429,33 @@ func write(t *testing.T, trials int) {
 			rows[i] = "| " + strings.Join(cells, " | ") + " |\n"
 		})
 	}
+	for i, w := range watched {
+		all.Go(func() {
+			const more = 5 // what is to be seen are tenths of a per cent
+			known[i] = fmt.Sprintf("| %s | %s | %s |\n", w.says, cell(watch(i, true, more*trials), true), cell(watch(i, false, more*trials), true))
+		})
+	}
 	all.Wait()
 	head := []string{"machine", "what varies, beside 1.4 % a run"}
 	for _, m := range methods {
 		head = append(head, m.name)
 	}
-	made := "| " + strings.Join(head, " | ") + " |\n| --- | ---" + strings.Repeat(" | ---:", len(methods)) + " |\n" + strings.Join(rows, "")
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = table.ReplaceAllLiteral(text, []byte("<!-- rates: made by bench/verdicts -->\n"+made+"<!-- end -->"))
+	for _, made := range []struct {
+		table *regexp.Regexp
+		name  string
+		head  []string
+		rows  []string
+	}{
+		{table, "rates", head, rows},
+		{covariates, "covariates", []string{"machine", "not removed", "as it is"}, known},
+	} {
+		lines := "| " + strings.Join(made.head, " | ") + " |\n|" + strings.Repeat(" --- |", len(made.head)) + "\n" + strings.Join(made.rows, "")
+		text = made.table.ReplaceAllLiteral(text, []byte("<!-- "+made.name+": made by bench/verdicts -->\n"+lines+"<!-- end -->"))
+	}
 	if err := os.WriteFile(page, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

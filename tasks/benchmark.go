@@ -130,11 +130,11 @@ func (b *builder) groupBenchmarks() {
 
 // together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
 func together(d, own hclspec.Design) hclspec.Design {
-	most := max(d.BurnIn, own.BurnIn)
+	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
 	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
 		d = own
 	}
-	d.BurnIn = most
+	d.BurnIn, d.Spread = most, spread
 	return d
 }
 
@@ -262,6 +262,9 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
 		n.Resources, n.History = b.trialRequest(members), true
+		if g.design.Spread {
+			n.Turn = i
+		}
 		for _, m := range members {
 			n.Estimate += m.bench.Estimate
 			b.inImage(n, m.bench.Image)

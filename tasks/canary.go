@@ -22,14 +22,15 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// A canary is a workload of known speed that runs on a block's devices before its first member and after its last one. It
-// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed, and the block
-// does not count: see docs/adr/0030.
+// A canary is a workload of known speed that runs on a block's devices before each member and after the last one. It
+// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed. By much, and the block
+// does not count; by less, and verdicts take it into account: see docs/adr/0030.
 
-// Where the raw output of a canary is kept.
+// The raw output of a canary is kept in directories whose names begin in the same way, and end with a number or with these.
 const (
-	canaryBefore = "canary.before"
-	canaryAfter  = "canary.after"
+	canaryDir    = "canary."
+	canaryBefore = canaryDir + "before"
+	canaryAfter  = canaryDir + "after"
 )
 
 // canary is that of one block.
@@ -39,6 +40,7 @@ type canary struct {
 	env    *engine.Env
 	place  canaryPlace
 	record sample.Canary
+	begun  bool // it ran before a member
 }
 
 // canary is the block's; nil when it has none.
@@ -55,34 +57,53 @@ func (t *trialTask) trusted() member {
 	return t.members[max(0, slices.IndexFunc(t.members, func(m member) bool { return m.baseline }))]
 }
 
-// before runs the canary ahead of the members. There is nothing to be measured when it is not as fast as it was in other
-// blocks.
-func (c *canary) before(ctx context.Context) (err error) {
+// before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the first one, and
+// in other blocks.
+func (c *canary) before(ctx context.Context, member string) error {
 	if c == nil {
 		return nil
 	}
-	if c.record.Before, err = c.run(ctx, canaryBefore); err != nil {
+	name := canaryBefore
+	if c.begun {
+		name = fmt.Sprintf("%s%d", canaryDir, len(c.record.Between)+2)
+	}
+	r, err := c.run(ctx, name)
+	if err != nil {
 		return err
 	}
-	return c.judge(c.record.Before)
+	r.Member = member
+	if !c.begun {
+		c.record.Before, c.begun = r, true
+		return c.judge(r)
+	}
+	c.record.Between = append(c.record.Between, r)
+	return c.compare(r, "before "+member)
 }
 
-// after runs the canary again, and says whether the block counts.
+// compare holds a run against the first one of the block, and against those of others.
+func (c *canary) compare(r sample.CanaryRun, when string) error {
+	if before := c.record.Before.Value; off(r.Value, before, c.spec.Tolerance) {
+		return c.void("%s before the block and %s %s (%s)", c.record.Figure(before), c.record.Figure(r.Value), when, sample.Change(r.Value, before))
+	}
+	return c.judge(r)
+}
+
+// after runs the canary again when the last member has run, and says whether the block counts.
 func (c *canary) after(ctx context.Context) (err error) {
-	if c == nil {
+	if c == nil || !c.begun {
 		return nil
 	}
 	if c.record.After, err = c.run(ctx, canaryAfter); err != nil {
 		return err
 	}
-	before, after := c.record.Before.Value, c.record.After.Value
-	if off(after, before, c.spec.Tolerance) {
-		return c.void("%s before the block and %s after it (%s)", c.record.Figure(before), c.record.Figure(after), sample.Change(after, before))
-	}
-	if err := c.judge(c.record.After); err != nil {
+	if err := c.compare(c.record.After, "after it"); err != nil {
 		return err
 	}
-	c.t.p.canaries.note(c.place, c.t.at, []float64{before, after})
+	values := []float64{c.record.Before.Value, c.record.After.Value}
+	for _, r := range c.record.Between {
+		values = append(values, r.Value)
+	}
+	c.t.p.canaries.note(c.place, c.t.at, values)
 	if g := c.t.p.GPUs; g != nil {
 		g.Trust(c.env.Lease.GPUs)
 	}
@@ -272,7 +293,15 @@ func (p *Project) recallCanary(g *group, trial hclspec.Address, e cache.Entry) e
 		return err
 	}
 	var values []float64
-	for _, name := range []string{canaryBefore, canaryAfter} {
+	files, err := os.ReadDir(e.Dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := f.Name()
+		if !strings.HasPrefix(name, canaryDir) {
+			continue
+		}
 		s, err := canaryValue(g.members[0].bench.Canary, filepath.Join(e.Dir, name))
 		if err != nil {
 			return nil // another definition finds nothing in it: then it says nothing

@@ -64,7 +64,7 @@ func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
 	d.Add("hardware", t.p.class()) // another class of machine is another result, also in a shared store
 	if c := t.trusted().bench.Canary; c != nil {
-		t.refs.DescribeCommand(d, "canary", c.Command)
+		t.refs.DescribeCommand(d, "canary before each member", c.Command)
 	}
 	for _, m := range t.members {
 		d.Add("member", m.name, strconv.FormatBool(m.baseline)) // without its baseline, nothing of a block is measured
@@ -142,19 +142,13 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	return errors.Join(err, f.Close())
 }
 
-// measure takes a sample of every member that is not left out, and runs the canary before and after them.
+// measure takes a sample of every member that is not left out, and runs the canary before each and after the last.
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
 	c := t.canary(env, rec.Instance)
 	for name, artefacts := range t.identical(env) {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
 		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts, Skipped: "its artefacts are those of the baseline"}
 		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
-	}
-	if !slices.ContainsFunc(t.members, func(m member) bool { return !rec.Members[m.name].Same && t.leftOut(m, *rec, pilot) == "" }) {
-		c = nil
-	}
-	if err := c.before(ctx); err != nil {
-		return err
 	}
 	for _, name := range rec.Order {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
@@ -165,6 +159,9 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 			rec.Members[name] = sample.Member{Candidate: m.candidate, Skipped: why}
 			continue
 		}
+		if err := c.before(ctx, name); err != nil {
+			return err
+		}
 		r, err := t.sample(ctx, env, m)
 		if err != nil {
 			return err
@@ -174,7 +171,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	if err := c.after(ctx); err != nil {
 		return err
 	}
-	if c != nil {
+	if c != nil && c.begun {
 		rec.Canary = &c.record
 	}
 	return t.agree(env, rec)

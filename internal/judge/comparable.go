@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -71,6 +72,9 @@ func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Cavea
 	names = append(names, ownNames...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		if metrics.Amount(name) && varies(name, theirs) {
+			continue
+		}
 		diff := settingDiffers(name, own, s, theirs, base)
 		switch {
 		case diff == "":
@@ -81,6 +85,15 @@ func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Cavea
 		}
 	}
 	return "", labels
+}
+
+// varies says whether a setting has several values in the blocks of one side.
+func varies(name string, blocks map[int]map[string]string) bool {
+	seen := map[string]bool{}
+	for _, settings := range blocks {
+		seen[settings[name]] = true
+	}
+	return len(seen) > 1
 }
 
 // settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against each other by all

@@ -33,6 +33,7 @@ type standing struct {
 	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
 	burnIn  int                        // blocks up to this one are shown and not judged
 	first   map[int]bool               // blocks in which it ran before all others that have numbers there
+	canary  map[int]float64            // number of the canary before it, by block
 
 	evidence []sample.Evidence          // of the blocks with samples that are judged
 	aside    []sample.Evidence          // of the blocks of burn-in
@@ -46,7 +47,7 @@ type standing struct {
 }
 
 func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, first: map[int]bool{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, first: map[int]bool{}, canary: map[int]float64{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
 }
 
 // name is the candidate and, where that is not what stands now, the run.
@@ -216,6 +217,7 @@ func (s *standing) rest(blocks ...sample.Evidence) {
 		default:
 			s.evidence = append(s.evidence, e)
 		}
+		s.canary[e.Block] = e.Canary
 		for _, a := range e.Artefacts {
 			s.artefacts.add(a.Node, a.Digest)
 		}

@@ -186,6 +186,9 @@ func pairs(candidate, against map[int]float64, s, base *standing) []stats.Pair {
 			if s.first[block] != base.first[block] {
 				p.First = map[bool]int{true: 1, false: -1}[s.first[block]]
 			}
+			if one, other := s.canary[block], base.canary[block]; one > 0 && other > 0 {
+				p.Canary = one / other
+			}
 			list = append(list, p)
 		}
 	}

@@ -30,6 +30,7 @@ type Evidence struct {
 	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of
 	Artefacts []Artefact          `json:"artefacts,omitempty"`
 	Machine   map[string]string   `json:"machine,omitempty"`  // what is known of the machine's instance, by name
+	Canary    float64             `json:"canary,omitempty"`   // that was printed before the member; 0: not known
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
 	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
@@ -67,7 +68,7 @@ type Reading struct {
 // evidence is what the block says of a member of which the output was read.
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
-	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(),
+	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(), Canary: r.Canary.Ahead(member),
 		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings), Complaints: read.Stated.Complaints}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {

@@ -72,13 +72,15 @@ type Artefact struct {
 
 // Canary is what the canary of a block printed.
 type Canary struct {
-	Unit   string    `json:"unit"`
-	Before CanaryRun `json:"before"`
-	After  CanaryRun `json:"after"`
+	Unit    string      `json:"unit"`
+	Before  CanaryRun   `json:"before"`            // before the first member
+	Between []CanaryRun `json:"between,omitempty"` // before each of the others
+	After   CanaryRun   `json:"after"`             // after the last one
 }
 
 // CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
 type CanaryRun struct {
+	Member   string           `json:"member,omitempty"` // that ran next; empty: the last one had run, or an earlier version measured it
 	Value    float64          `json:"value"`
 	Start    time.Time        `json:"start"`
 	Duration time.Duration    `json:"duration"`
@@ -87,7 +89,24 @@ type CanaryRun struct {
 
 // String is a canary's numbers for people.
 func (c Canary) String() string {
-	return fmt.Sprintf("%s before, %s after (%s)", c.Figure(c.Before.Value), c.Figure(c.After.Value), Change(c.After.Value, c.Before.Value))
+	var between string
+	for _, r := range c.Between {
+		between += fmt.Sprintf(", %s before %s", c.Figure(r.Value), r.Member)
+	}
+	return fmt.Sprintf("%s before%s, %s after (%s)", c.Figure(c.Before.Value), between, c.Figure(c.After.Value), Change(c.After.Value, c.Before.Value))
+}
+
+// Ahead is the number that the canary printed before a member; 0: not known.
+func (c *Canary) Ahead(member string) float64 {
+	if c == nil {
+		return 0
+	}
+	for _, r := range append([]CanaryRun{c.Before}, c.Between...) {
+		if r.Member == member {
+			return r.Value
+		}
+	}
+	return 0
 }
 
 // Figure is a number of the canary's with its unit, for people.

@@ -86,7 +86,7 @@ func TestWhatANodeNeedsIsCopiedOrMade(t *testing.T) {
 	}
 }
 
-func TestACanaryRunsBeforeAndAfterABlock(t *testing.T) {
+func TestACanaryRunsBeforeEachMemberAndAfterTheLast(t *testing.T) {
 	says := func(text string) hclspec.Command { return hclspec.Command{Shell: literal("echo " + text)} }
 	member := func(variant string) hclspec.Benchmark {
 		return hclspec.Benchmark{
@@ -101,7 +101,7 @@ func TestACanaryRunsBeforeAndAfterABlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := run(t, script), "canary for old\nnew\nold\ncanary for old\n"; got != want {
+	if got, want := run(t, script), "canary for old\nnew\ncanary for old\nold\ncanary for old\n"; got != want {
 		t.Errorf("it printed %q, want %q", got, want)
 	}
 }

@@ -247,7 +247,7 @@ func (s *script) word(t hclspec.Text, text func(string) string) string {
 	return b.String()
 }
 
-// trial writes one lifecycle of every member of a block, and the canary before and after them.
+// trial writes one lifecycle of every member of a block, and the canary before each and after the last.
 func (s *script) trial(at hclspec.Address) error {
 	group, _ := at.Trial()
 	var members []*hclspec.Benchmark
@@ -272,10 +272,10 @@ func (s *script) trial(at hclspec.Address) error {
 	if g := members[baseline].GPUs; g != nil && g.SMClock > 0 {
 		s.comment("The SM clock of the devices is locked: as root, nvidia-smi --id=$CUDA_VISIBLE_DEVICES --lock-gpu-clocks=%d, and --reset-gpu-clocks afterwards", g.SMClock)
 	}
-	if err := s.canary(members[baseline]); err != nil {
-		return err
-	}
 	for _, b := range members {
+		if err := s.canary(members[baseline]); err != nil {
+			return err
+		}
 		if err := s.lifecycle(b); err != nil {
 			return err
 		}
