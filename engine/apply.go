@@ -157,6 +157,7 @@ type run struct {
 // end is how a node ended.
 type end struct {
 	known   bool
+	ready   time.Time // when it could have started; zero: it cannot yet
 	state   state
 	text    string // as it enters the keys of what comes after
 	failure *cache.Failure
@@ -219,6 +220,7 @@ func (r *run) settleAll(steps []*Step) {
 
 // enqueue takes in a step that could start.
 func (r *run) enqueue(s *Step) {
+	r.ends[s.Node.id].ready = time.Now()
 	if !r.spans.park(s) {
 		r.ready.push(s, r.remains)
 	}

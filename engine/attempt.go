@@ -62,7 +62,7 @@ func (r *run) launch(s *Step, lease *device.Lease) {
 	if a.Number > 1 {
 		reason = fmt.Sprintf("attempt %d", a.Number)
 	}
-	r.emit(Event{Type: NodeStart, Address: n.Address, Key: s.Key, Attempt: a.Number, Reason: reason, Log: r.logPath(a.ID)})
+	r.emit(Event{Type: NodeStart, Address: n.Address, Key: s.Key, Attempt: a.Number, Reason: reason, Duration: a.Start.Sub(r.ends[n.id].ready), Log: r.logPath(a.ID)})
 	if len(a.Devices) > 0 || len(lease.Ports) > 0 {
 		r.emit(Event{Type: LeaseGranted, Address: n.Address, Attempt: a.Number, Data: map[string]any{"devices": a.Devices, "ports": lease.Ports, "cpus": lease.CPUs}})
 	}

@@ -34,7 +34,7 @@ type Event struct {
 	Attempt  int            // number of the try, from 1
 	Phase    string         // NodeProgress: what the task is at
 	Reason   string         // why: of a start, a skip, a retry
-	Duration time.Duration  // NodeDone, NodeFailed
+	Duration time.Duration  // NodeDone, NodeFailed: of the attempt; NodeStart: since it could have started
 	Failure  *cache.Failure // NodeFailed, SampleInvalid
 	Log      string         // NodeDone, NodeFailed: path of the attempt's log
 	Retrying bool           // NodeFailed: another attempt follows

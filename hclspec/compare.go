@@ -53,7 +53,7 @@ func decodeReport(r reader, b Block) {
 	r.Need("of", "the comparisons that it shows, for instance of = [compare.NAME]")
 	report := Report{Block: b, Of: r.refs("of", "compare"), Formats: r.Strs("formats"), Dir: r.Inside("dir", "report")}
 	for i, format := range report.Formats {
-		r.OneOf("formats", r.AtItem("formats", i), format, []string{"html", "markdown", "json", "csv", "benchfmt", "junit", "github"})
+		r.OneOf("formats", r.AtItem("formats", i), format, []string{"html", "markdown", "json", "csv", "benchfmt", "junit", "github", "github-action-benchmark", "bmf", "pytorch", "trace", "otel"})
 	}
 	if !r.Has("formats") {
 		report.Formats = []string{"markdown", "json"}

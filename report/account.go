@@ -16,6 +16,7 @@ type Commit struct {
 	Title  string `json:"title"`
 	Rev    string `json:"rev"`
 	Parent string `json:"parent"`
+	Model  string `json:"-"` // its parameter model
 }
 
 // State is how one variant of a commit stands in one benchmark, the baseline included.

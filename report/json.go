@@ -1,12 +1,6 @@
 package report
 
-import (
-	"bytes"
-	"encoding/json"
-
-	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/stats"
-)
+import "github.com/benchgraph/benchgraph/stats"
 
 // renderJSON writes report.json: everything that the document holds. Totals counts all compares by outcome.
 func renderJSON(p *prepared) (map[string][]byte, error) {
@@ -36,13 +30,8 @@ func renderJSON(p *prepared) (map[string][]byte, error) {
 		present(p.States), present(availability(p.States)), present(byDevices(p.States)),
 		present(p.Failures), present(kindsOfFailures(p.Failures)), present(recoveries(p)), present(p.Skips), present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(document); err != nil {
-		return nil, err
-	}
-	return map[string][]byte{"report.json": printable.JSON(out.Bytes())}, nil
+	text, err := indented(document)
+	return map[string][]byte{"report.json": text}, err
 }
 
 // present makes an empty list of a missing one, which a reader can iterate over.

@@ -34,6 +34,7 @@ type Document struct {
 	Skips        []Skip
 	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
 	Cost         Cost
+	Attempts     []Attempt // of the last apply that ran something; only trace and otel show them
 }
 
 // Snapshot says of which stored state the report is.
@@ -83,6 +84,11 @@ func formats() []format {
 		{"junit", renderJUnit},
 		{"html", renderHTML},
 		{"github", renderGitHub},
+		{"github-action-benchmark", renderGitHubActionBenchmark},
+		{"bmf", renderBMF},
+		{"pytorch", renderPyTorch},
+		{"trace", renderTrace},
+		{"otel", renderOTel},
 	}
 }
 

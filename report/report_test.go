@@ -31,10 +31,23 @@ func campaign() Document {
 		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480", "NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
 		Cost:     Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute, GPUTime: 4*time.Hour + 15*time.Minute, LostGPU: 12 * time.Minute, Money: 16.79, PerBlock: 5 * time.Minute},
 		Commits: []Commit{
-			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)", "22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6"},
-			{"015069b0", "", "", ""}, {"6ce01f30", "[Performance] Optimize `get_seqs` (#7051)", "", ""}, {"0ec82edd", "", "", ""}, {"fc7b8d1e", "", "", ""},
+			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)", "22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6", "meta-llama/Llama-3.1-8B-Instruct"},
+			{Name: "015069b0"}, {Name: "6ce01f30", Title: "[Performance] Optimize `get_seqs` (#7051)"}, {Name: "0ec82edd"}, {Name: "fc7b8d1e"},
 		},
 	}
+	attempt := func(address string, number, ready, from, to int, cpus int, failure string, devices ...string) {
+		a := Attempt{Run: "20260304T050607.000-17", Address: address, Number: number, Ready: start.Add(time.Duration(ready) * time.Second), Start: start.Add(time.Duration(from) * time.Second),
+			End: start.Add(time.Duration(to) * time.Second), CPUs: cpus, Devices: devices, State: AttemptDone}
+		if failure != "" {
+			a.State, a.Class, a.Message = AttemptFailed, "transient", failure
+		}
+		doc.Attempts = append(doc.Attempts, a)
+	}
+	attempt(`wheel.vllm["22d33bac/human"]`, 1, 0, 0, 90, 2, "")
+	attempt(`fetch.model`, 1, 0, 0, 30, 0, "the server broke off")
+	attempt(`fetch.model`, 2, 32, 32, 60, 0, "")
+	attempt(`trial.serving["22d33bac#1"]`, 1, 90, 90, 240, 4, "", "GPU-1", "GPU-2")
+	attempt(`trial.serving["015069b0#1"]`, 1, 60, 240, 400, 4, "", "GPU-1", "GPU-2")
 	baseline := map[string]float64{} // one sample of it in each block, whatever is held against it
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
 		order := 1 + (block+len(variant))%3

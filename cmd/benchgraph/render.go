@@ -87,7 +87,10 @@ func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.R
 	doc.Hardware = sortedKeys(hardware)
 	for i := range spec.Commits {
 		c := &spec.Commits[i]
-		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent})
+		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent, Model: modelOf(c.Params)})
+	}
+	if slices.Contains(r.Formats, "trace") || slices.Contains(r.Formats, "otel") {
+		doc.Attempts = p.attempts()
 	}
 	p.account(&doc, found, spec)
 	if len(r.Recorded) > 0 { // they are part of the state that the report is of

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/applylock"
+	"github.com/benchgraph/benchgraph/report"
 )
 
 // runLog keeps the events of an apply in a file, so that other processes see what runs: status and logs read it.
@@ -60,6 +61,20 @@ func (l *runLog) Event(e engine.Event) {
 
 // Close closes the file.
 func (l *runLog) Close() { l.file.Close() }
+
+// attempts are those of the last apply that ran something.
+func (p place) attempts() []report.Attempt {
+	for _, run := range runlog.Runs(p.runDir()) {
+		text, err := os.ReadFile(runlog.Path(p.runDir(), run))
+		if err != nil {
+			continue
+		}
+		if attempts := runlog.Attempts(run, text); len(attempts) > 0 {
+			return attempts
+		}
+	}
+	return nil
+}
 
 // running lists what the apply that holds the lock is running now, in the order of its starts.
 func (p place) running() []runlog.Node {

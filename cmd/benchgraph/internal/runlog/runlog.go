@@ -4,6 +4,7 @@ package runlog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report"
 )
 
 // What a Run keeps of what has ended.
@@ -68,8 +70,11 @@ type Run struct {
 type line struct {
 	Type, Address, Phase, Log, Class, Message, Reason string
 	Benchmark, Candidate, Metric, Unit                string
-	Attempt, Block                                    int
+	Attempt, Block, CPUs                              int
 	Value                                             float64
+	Waited                                            float64 `json:"waited_s"`
+	Took                                              float64 `json:"duration_s"`
+	Devices                                           []string
 	Retrying                                          bool
 	Time                                              time.Time
 }
@@ -116,6 +121,47 @@ func (r *Run) Take(text []byte) {
 	}
 }
 
+// Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was interrupted with the run.
+func Attempts(run string, log []byte) []report.Attempt {
+	var all []report.Attempt
+	open := map[string]int{} // by address
+	var last time.Time
+	Lines(log, func(text []byte) {
+		var e line
+		if len(text) > Longest || json.Unmarshal(text, &e) != nil {
+			return
+		}
+		if e.Time.After(last) {
+			last = e.Time
+		}
+		i, running := open[e.Address]
+		switch engine.EventType(e.Type) {
+		case engine.NodeStart:
+			open[e.Address] = len(all)
+			all = append(all, report.Attempt{Run: run, Address: e.Address, Number: e.Attempt, Start: e.Time, Ready: e.Time.Add(-seconds(e.Waited)), State: report.AttemptInterrupted})
+		case engine.LeaseGranted:
+			if running {
+				all[i].Devices, all[i].CPUs = e.Devices, e.CPUs
+			}
+		case engine.NodeDone, engine.NodeFailed:
+			if !running {
+				return
+			}
+			delete(open, e.Address)
+			all[i].End, all[i].State = all[i].Start.Add(seconds(e.Took)), report.AttemptDone
+			if engine.EventType(e.Type) == engine.NodeFailed {
+				all[i].State, all[i].Class, all[i].Message = report.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)
+			}
+		}
+	})
+	for _, i := range open {
+		all[i].End = last
+	}
+	return all
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
 // sample puts a sample to those of its commit and benchmark, which are then the newest.
 func (r *Run) sample(s Sample) {
 	s.Commit, _, _ = strings.Cut(s.Candidate, "/")
@@ -150,13 +196,23 @@ func Lines(text []byte, f func(line []byte)) int {
 	}
 }
 
+// Runs are the names of the runs whose logs are in a directory, the newest first.
+func Runs(dir string) []string {
+	names, _ := filepath.Glob(filepath.Join(dir, "*.jsonl")) // the pattern is well-formed
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(name), ".jsonl")
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names
+}
+
 // Newest is the name of the run that began last, of those whose logs are in a directory; empty: there is none.
 func Newest(dir string) string {
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		return ""
+	if runs := Runs(dir); len(runs) > 0 {
+		return runs[0]
 	}
-	return strings.TrimSuffix(filepath.Base(slices.Max(files)), ".jsonl")
+	return ""
 }
 
 // Name is that of a run of a process. Names of later runs sort later.

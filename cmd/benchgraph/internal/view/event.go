@@ -144,6 +144,7 @@ type eventJSON struct {
 	Phase    string   `json:"phase,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
 	Duration *float64 `json:"duration_s,omitempty"`
+	Waited   *float64 `json:"waited_s,omitempty"`
 	Class    string   `json:"class,omitempty"`
 	Rule     string   `json:"rule,omitempty"`
 	Stage    string   `json:"stage,omitempty"`
@@ -167,6 +168,10 @@ func MarshalEvent(e engine.Event) ([]byte, error) {
 	if e.Type == engine.NodeDone || e.Type == engine.NodeFailed {
 		seconds := e.Duration.Seconds()
 		shape.Duration = &seconds
+	}
+	if e.Type == engine.NodeStart {
+		seconds := e.Duration.Seconds()
+		shape.Waited = &seconds
 	}
 	if f := e.Failure; f != nil {
 		shape.Class, shape.Rule, shape.Stage, shape.Subject = string(f.Class), f.Rule, f.Stage, f.Subject

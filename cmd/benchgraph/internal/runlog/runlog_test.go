@@ -1,0 +1,40 @@
+package runlog
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/report"
+)
+
+// A log tells of attempts that ended well, failed and were tried again, or were cut off with their apply; lines that are no events do
+// not hinder it.
+func TestAttempts(t *testing.T) {
+	log := strings.Join([]string{
+		`{"type":"node_start","time":"2026-03-04T05:06:08Z","address":"wheel.a","attempt":1,"waited_s":0.5}`,
+		`no event`,
+		`{"type":"node_start","time":"2026-03-04T05:06:09Z","address":"trial.b","attempt":1,"waited_s":2}`,
+		`{"type":"lease","time":"2026-03-04T05:06:09Z","address":"trial.b","attempt":1,"cpus":4,"devices":["GPU-1"],"ports":null}`,
+		`{"type":"lease","time":"2026-03-04T05:06:09Z","address":"trial.unknown","attempt":1,"cpus":4}`,
+		`{"type":"node_failed","time":"2026-03-04T05:06:12Z","address":"trial.b","attempt":1,"duration_s":2,"class":"infra","message":"the device is gone","retrying":true}`,
+		`{"type":"node_done","time":"2026-03-04T05:06:12Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
+		`{"type":"node_done","time":"2026-03-04T05:06:13Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
+		`{"type":"node_start","time":"2026-03-04T05:06:14Z","address":"trial.b","attempt":2}`,
+		`{"type":"sample","time":"2026-03-04T05:06:20Z","address":"trial.b"}`,
+		`{"type":"node_done","time":"2026-`,
+	}, "\n")
+	at := func(seconds float64) time.Time {
+		return time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
+	}
+	want := []report.Attempt{
+		{Run: "r", Address: "wheel.a", Number: 1, Ready: at(7.5), Start: at(8), End: at(11.5), State: report.AttemptDone},
+		{Run: "r", Address: "trial.b", Number: 1, Ready: at(7), Start: at(9), End: at(11), Devices: []string{"GPU-1"}, CPUs: 4, State: report.AttemptFailed, Class: "infra", Message: "the device is gone"},
+		{Run: "r", Address: "trial.b", Number: 2, Ready: at(14), Start: at(14), End: at(20), State: report.AttemptInterrupted},
+	}
+	if diff := cmp.Diff(want, Attempts("r", []byte(log))); diff != "" {
+		t.Error(diff)
+	}
+}

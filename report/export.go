@@ -1,0 +1,167 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// The formats of this file are what other programs keep as histories of benchmarks. None has verdicts: each value is the mean of the
+// judged samples of one candidate, with its interval where there are several.
+
+// series is what was measured of one metric of one candidate.
+type series struct {
+	benchmark, commit, candidate, metric, unit, better, class string
+	values                                                    []float64
+}
+
+// name tells the series of a benchmark from those of other candidates.
+func (s series) name() string { return clean(s.benchmark + " " + s.candidate) }
+
+// mean is the geometric mean with its 95 % interval, as in the other formats; of values that have no logarithm the arithmetic one. The
+// interval of one value is that value.
+func (s series) mean() (mean, low, high float64) {
+	values, back := make([]float64, len(s.values)), math.Exp
+	for i, v := range s.values {
+		values[i] = math.Log(v)
+	}
+	if slices.Min(s.values) <= 0 {
+		copy(values, s.values)
+		back = func(v float64) float64 { return v }
+	}
+	mean, low, high = stats.MeanInterval(values, 0.95)
+	if len(values) < 2 {
+		low, high = mean, mean
+	}
+	return back(mean), back(low), min(back(high), math.MaxFloat64)
+}
+
+// allSeries are the series of a report, in the order of its samples.
+func (p *prepared) allSeries() []series {
+	type key struct{ benchmark, candidate, metric, unit, class string }
+	places := map[key]int{}
+	var all []series
+	for _, m := range p.Measurements {
+		if m.Phase != "" {
+			continue
+		}
+		k := key{m.Benchmark, m.Candidate, m.Metric, m.Unit, m.DeviceClass}
+		i, known := places[k]
+		if !known {
+			i = len(all)
+			places[k] = i
+			all = append(all, series{m.Benchmark, m.Commit, m.Candidate, m.Metric, m.Unit, m.Better, m.DeviceClass, nil})
+		}
+		all[i].values = append(all[i].values, m.Value)
+	}
+	slices.SortStableFunc(all, func(a, b series) int {
+		return cmp.Or(cmp.Compare(a.benchmark, b.benchmark), cmp.Compare(a.commit, b.commit), cmp.Compare(a.candidate, b.candidate), cmp.Compare(a.metric, b.metric))
+	})
+	return all
+}
+
+// renderGitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and customSmallerIsBetter of
+// github-action-benchmark read them. A metric without a direction is in neither.
+func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
+	type entry struct {
+		Name  string  `json:"name"`
+		Unit  string  `json:"unit"`
+		Value float64 `json:"value"`
+		Range string  `json:"range,omitempty"`
+		Extra string  `json:"extra,omitempty"`
+	}
+	of := map[string][]entry{stats.Higher: {}, stats.Lower: {}}
+	for _, s := range p.allSeries() {
+		if _, directed := of[s.better]; !directed {
+			continue
+		}
+		mean, low, high := s.mean()
+		e := entry{Name: s.name() + " " + clean(s.metric), Unit: clean(s.unit), Value: mean, Extra: fmt.Sprintf("%d samples on %s", len(s.values), clean(s.class))}
+		if len(s.values) > 1 {
+			e.Range = fmt.Sprintf("%.6g to %.6g", low, high)
+		}
+		of[s.better] = append(of[s.better], e)
+	}
+	files := map[string][]byte{}
+	for better, name := range map[string]string{stats.Higher: "benchmark-bigger-is-better.json", stats.Lower: "benchmark-smaller-is-better.json"} {
+		text, err := indented(of[better])
+		if err != nil {
+			return nil, err
+		}
+		files[name] = text
+	}
+	return files, nil
+}
+
+// renderBMF writes bmf.json in the Bencher Metric Format: benchmarks, their measures, and the value of each.
+func renderBMF(p *prepared) (map[string][]byte, error) {
+	type value struct {
+		Value float64  `json:"value"`
+		Lower *float64 `json:"lower_value,omitempty"`
+		Upper *float64 `json:"upper_value,omitempty"`
+	}
+	document := map[string]map[string]value{}
+	for _, s := range p.allSeries() {
+		mean, low, high := s.mean()
+		v := value{Value: mean}
+		if len(s.values) > 1 {
+			v.Lower, v.Upper = &low, &high
+		}
+		if document[s.name()] == nil {
+			document[s.name()] = map[string]value{}
+		}
+		document[s.name()][clean(s.metric)] = v
+	}
+	text, err := indented(document)
+	return map[string][]byte{"bmf.json": text}, err
+}
+
+// renderPyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each metric of a candidate,
+// with all its samples.
+func renderPyTorch(p *prepared) (map[string][]byte, error) {
+	type named struct {
+		Name  string            `json:"name"`
+		Extra map[string]string `json:"extra_info"`
+	}
+	type record struct {
+		Benchmark named `json:"benchmark"`
+		Model     struct {
+			Name string `json:"name"`
+		} `json:"model"`
+		Metric struct {
+			named
+			Values []float64 `json:"benchmark_values"`
+		} `json:"metric"`
+	}
+	records := []record{}
+	for _, s := range p.allSeries() {
+		var r record
+		r.Benchmark = named{clean(s.benchmark), map[string]string{"commit": clean(s.commit), "candidate": clean(s.candidate), "device": clean(s.class)}}
+		if i, known := p.commits[s.commit]; known {
+			r.Benchmark.Extra["rev"] = clean(p.Commits[i].Rev)
+			r.Model.Name = clean(p.Commits[i].Model)
+		}
+		r.Metric.named = named{clean(s.metric), map[string]string{"unit": clean(s.unit), "better": s.better}}
+		r.Metric.Values = s.values
+		records = append(records, r)
+	}
+	text, err := indented(records)
+	return map[string][]byte{"pytorch.json": text}, err
+}
+
+// indented is a document as JSON.
+func indented(document any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(document); err != nil {
+		return nil, err
+	}
+	return printable.JSON(out.Bytes()), nil
+}
