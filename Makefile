@@ -35,7 +35,7 @@ unit:
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
-COMPUTED := TestEveryMistakeEndsSoon|TestSignatures|TestBrokenLines|TestErrorRates|TestRates
+COMPUTED := TestEveryMistakeEndsSoon|TestSignatures|TestBrokenLines|TestErrorRates|TestRates|TestRatesWithCovariates
 SLOW = $(shell sed -n 's/^func \(TestFault[A-Za-z]*\).*/\1/p' $$(grep -l '^//go:build.*faults' cmd/benchgraph/*_test.go tasks/*_test.go) | paste -sd'|')
 faults:
 	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^($(SLOW))$$|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks

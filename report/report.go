@@ -101,6 +101,9 @@ func Formats() []string {
 	return names
 }
 
+// OfRun says whether a format shows the last apply and not what was found.
+func OfRun(format string) bool { return format == "trace" || format == "otel" }
+
 // Render writes a document in one format. The files are keyed by name; a name holds no directory.
 //
 // A document that does not add up gives no file but a *stats.RefusedError.

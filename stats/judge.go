@@ -234,7 +234,7 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
 	}
 	if c.Detectable > 0 {
-		why += fmt.Sprintf("; these blocks show an effect of %.2g %% or more in four of five cases", 100*c.Detectable)
+		why += fmt.Sprintf("; these blocks show an effect of %s %% or more in four of five cases", twoDigits(100*c.Detectable))
 	}
 	if c.Needed > 0 {
 		why += fmt.Sprintf(", and about %d blocks would settle it", c.Needed)

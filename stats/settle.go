@@ -57,6 +57,14 @@ func (s Settle) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// twoDigits is a number with two digits that count, and never with an exponent where it is large.
+func twoDigits(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
 // timeText is a duration for people, with two digits that count.
 func timeText(d time.Duration) string {
 	switch {
@@ -76,7 +84,7 @@ func (c Comparison) OpenText() string {
 	if c.Outcome != Inconclusive || c.Detectable <= 0 {
 		return ""
 	}
-	text := fmt.Sprintf("could have seen ≥ %.2g %%; ", 100*c.Detectable)
+	text := "could have seen ≥ " + twoDigits(100*c.Detectable) + " %; "
 	switch {
 	case c.Settle != nil:
 		return text + c.Settle.String() + " would settle it"

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -138,6 +139,7 @@ func (p place) renderAll(found []judge.Findings, spec *hclspec.Spec, reports []h
 		return nil, "", err
 	}
 	for i, r := range reports {
+		r.Formats = slices.DeleteFunc(slices.Clone(r.Formats), report.OfRun) // a bundle is of results, whichever apply made them
 		made, err := p.render(of(found, r.Of), spec, &r)
 		if err != nil {
 			return nil, "", err

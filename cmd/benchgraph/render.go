@@ -89,7 +89,7 @@ func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.R
 		c := &spec.Commits[i]
 		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent, Model: modelOf(c.Params)})
 	}
-	if slices.Contains(r.Formats, "trace") || slices.Contains(r.Formats, "otel") {
+	if slices.ContainsFunc(r.Formats, report.OfRun) {
 		doc.Attempts = p.attempts()
 	}
 	p.account(&doc, found, spec)
