@@ -285,10 +285,14 @@ func (l *lifecycle) silent() bool {
 }
 
 func (l *lifecycle) tell(s metrics.Sample) {
-	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: map[string]any{
-		"benchmark": l.m.bench.Address.Name, "candidate": l.m.candidate, "block": l.t.block,
+	data := map[string]any{
+		"benchmark": l.m.bench.Address.Name, "candidate": l.m.candidate, "block": l.t.block, "baseline": l.m.baseline,
 		"metric": s.Metric, "value": s.Value, "unit": s.Unit,
-	}})
+	}
+	if better, known := sample.Better(l.m.bench.Metrics, s.Metric, s.Unit); known {
+		data["better"] = better
+	}
+	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: data})
 }
 
 // warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing is

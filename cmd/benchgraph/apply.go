@@ -33,6 +33,7 @@ type applyFlags struct {
 	deviceWait  time.Duration
 	approve     bool
 	failOn      gate
+	agent       bool
 	show        func(ctx context.Context, s *session, applied *tasks.Applied) error // writes what came of it instead of the usual; nil: the usual
 }
 
@@ -47,6 +48,7 @@ func (a *app) apply() cli.Command {
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
+			fs.BoolVar(&o.agent, "agent", false, "write for a program that reads text: what went wrong and the verdicts, a line each")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -208,7 +210,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
 		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
 	}
-	if o.show == nil {
+	if o.show == nil && !o.agent {
 		if err := s.moved(ctx); err != nil {
 			return err
 		}
@@ -234,7 +236,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err == nil {
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
-	return s.conclude(ctx, applied, err, conclusion{stream: stream, failOn: o.failOn, show: o.show, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, agent: o.agent, failOn: o.failOn, show: o.show, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:
@@ -243,6 +245,9 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 	finished = func() bool { return true }
 	if stream != nil {
 		return stream, finished
+	}
+	if o.agent {
+		return view.NewTerse(s.stderr, p), finished
 	}
 	f, tty := terminal(s.stderr)
 	if !tty || s.env["TERM"] == "dumb" || s.env["TERM"] == "" || s.env["CI"] != "" {

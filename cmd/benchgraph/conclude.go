@@ -22,6 +22,7 @@ import (
 // conclusion is what is known beside the result when an apply has ended.
 type conclusion struct {
 	stream *view.Stream // nil: text
+	agent  bool         // terse text
 	failOn gate
 	show   func(context.Context, *session, *tasks.Applied) error
 	took   time.Duration
@@ -72,7 +73,7 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	c.waits = append(c.waits, waits...)
 	c.moved = len(hindered(applied.Plan)) - len(blocked)
 	if c.stream == nil {
-		s.showResults(applied, rows, files, blocked, c.waits)
+		s.showResults(applied, rows, files, blocked, c)
 	}
 	err = endOf(&c.failOn, rows, blocked, applied)
 	s.sum(ctx, applied, files, c, err)
@@ -121,12 +122,14 @@ func refusal(rows []stats.Comparison) error {
 	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
 
-func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step, waits []*waiting) {
+func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step, c conclusion) {
 	style := s.style(s.stdout)
-	if len(rows) > 0 {
+	if c.agent {
+		view.TerseVerdicts(s.stdout, rows)
+	} else if len(rows) > 0 {
 		view.Verdicts(s.stdout, style, rows, false)
 	}
-	if n := len(applied.Result.Failures); n > 0 {
+	if n := len(applied.Result.Failures); n > 0 && !c.agent {
 		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))
 		var table [][]string
 		for _, f := range applied.Result.Failures[:min(n, 20)] {
@@ -138,7 +141,7 @@ func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, f
 		}
 	}
 	s.showHindered(blocked)
-	for _, w := range waits {
+	for _, w := range c.waits {
 		fmt.Fprintf(s.stdout, "%s\n", view.Clean(w.String()))
 	}
 	for _, r := range s.project.Spec.Reports {

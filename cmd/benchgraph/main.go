@@ -187,8 +187,14 @@ func terminal(w io.Writer) (*os.File, bool) {
 
 // style is how text is written to w.
 func (a *app) style(w io.Writer) view.Style {
-	_, tty := terminal(w)
-	return view.Style{Color: tty && !a.noColor && a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
+	f, tty := terminal(w)
+	columns := 0
+	if tty {
+		if columns, _, _ = term.GetSize(int(f.Fd())); columns <= 0 {
+			columns = 80
+		}
+	}
+	return view.Style{Columns: columns, Color: tty && !a.noColor && a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
 }
 
 // unchanged is where foreign bytes go that are to arrive as they are: on a terminal, all but those that would move its

@@ -68,11 +68,11 @@ func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) F
 }
 
 func (f *Forecast) count(s *engine.Step) {
-	switch s.Node.Kind {
-	case "benchmark", "compare", "report": // they read what is there: a moment
+	switch {
+	case readsOnly(s.Node.Kind):
 		f.Measure++
 		return
-	case "trial":
+	case s.Node.Kind == "trial":
 		f.Measure++
 	default:
 		f.Build++
@@ -81,6 +81,9 @@ func (f *Forecast) count(s *engine.Step) {
 		f.Unknown++
 	}
 }
+
+// readsOnly says whether nodes of a kind only read what is there, which takes a moment.
+func readsOnly(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
 // price is what an hour of a device that may serve the request costs: one of this machine's, if there is one, else of
 // any that has a price. Of several, the highest counts.

@@ -29,14 +29,10 @@ type Live struct {
 	quit  chan struct{}
 	done  sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	running map[string]*runningNode
-	ended   map[string]bool          // by address
-	planned map[string]time.Duration // estimates of what is to be run and has not ended
-	total   int
-	drawn   int // lines of the table that are on the screen
-	begun   time.Time
+	mu     sync.Mutex
+	closed bool
+	drawn  int // lines of the table that are on the screen
+	progress
 }
 
 // runningNode is one row of the table.
@@ -50,13 +46,7 @@ type runningNode struct {
 
 // NewLive returns a Live for a plan, on a terminal of the size that size tells each time it is asked.
 func NewLive(w io.Writer, s Style, p *engine.Plan, size func() (columns, rows int)) *Live {
-	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), running: map[string]*runningNode{},
-		ended: map[string]bool{}, planned: map[string]time.Duration{}, total: len(p.Steps), begun: time.Now()}
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == engine.Run {
-			l.planned[s.Node.Address] = s.Estimate
-		}
-	}
+	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
 	fmt.Fprint(w, hideCursor)
 	l.done.Go(l.animate)
 	return l
@@ -109,28 +99,6 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-func (l *Live) note(e engine.Event) {
-	switch e.Type {
-	case engine.NodeStart:
-		l.running[e.Address] = &runningNode{address: e.Address, since: e.Time, log: e.Log}
-	case engine.NodeProgress:
-		if n := l.running[e.Address]; n != nil {
-			n.phase = e.Phase
-		}
-	case engine.LeaseGranted:
-		if devices, ok := e.Data["devices"].([]string); ok && l.running[e.Address] != nil {
-			l.running[e.Address].devices = len(devices)
-		}
-	case engine.NodeDone, engine.NodeFailed, engine.NodeCached, engine.NodeSkipped:
-		delete(l.running, e.Address)
-		if !e.Retrying {
-			l.ended[e.Address] = true
-			delete(l.planned, e.Address)
-		}
-	}
-	l.total = max(l.total, len(l.ended)+len(l.running))
-}
-
 // back goes to where the table begins and clears it.
 func (l *Live) back() string {
 	if l.drawn == 0 {
@@ -167,33 +135,55 @@ func (l *Live) table(columns, rows int) []string {
 		}
 		return strings.Compare(a.address, b.address)
 	})
-	shown := nodes[:min(len(nodes), rows-1)]
+	below := []string{l.bar(columns)}
+	if l.waits != "" && rows > 2 {
+		below = []string{fit("waiting: "+Clean(l.waits), columns), below[0]}
+	}
+	rows -= len(below)
+	shown := nodes[:min(len(nodes), rows)]
 	if len(shown) < len(nodes) && len(shown) > 0 {
 		shown = shown[:len(shown)-1]
 	}
-	width := 0
-	for _, n := range shown {
-		width = max(width, min(cells(Clean(n.address)), columns/2))
+	names, width := make([]string, len(shown)), 0
+	for i, n := range shown {
+		names[i] = Clean(l.nameOf(n))
+		width = max(width, min(cells(names[i]), columns/2))
 	}
 	var lines []string
-	for _, n := range shown {
-		lines = append(lines, l.row(n, width, columns))
+	for i, n := range shown {
+		lines = append(lines, l.row(n, names[i], width, columns))
 	}
-	if rest := len(nodes) - len(shown); rest > 0 && rows > 1 {
+	if rest := len(nodes) - len(shown); rest > 0 && rows > 0 {
 		lines = append(lines, fit(fmt.Sprintf("  and %d more", rest), columns))
 	}
-	return append(lines, l.bar(columns))
+	return append(lines, below...)
 }
 
-func (l *Live) row(n *runningNode, width, columns int) string {
+// nameOf is the address of a node, or the commit that a trial measures.
+func (l *Live) nameOf(n *runningNode) string {
+	g := l.group(n.address)
+	if g == nil {
+		return n.address
+	}
+	benchmarks := map[string]bool{}
+	for _, other := range l.groups {
+		benchmarks[other.benchmark] = true
+	}
+	return g.name(len(benchmarks) > 1)
+}
+
+func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	elapsed := time.Since(n.since)
 	spinner := []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}[int(elapsed/frame)%10]
-	devices := ""
+	devices, soFar := "", ""
 	if n.devices > 0 {
 		devices = fmt.Sprintf("%d GPU", n.devices)
 	}
-	text := spinner + " " + pad(fit(Clean(n.address), width), width)
-	for _, cell := range []string{n.phase, Duration(elapsed.Truncate(time.Second / 10)), devices, lastLine(n.log)} {
+	if g := l.group(n.address); g != nil {
+		soFar = g.soFar()
+	}
+	text := spinner + " " + pad(fit(name, width), width)
+	for _, cell := range []string{n.phase, Duration(elapsed.Truncate(time.Second / 10)), soFar, devices, lastLine(n.log)} {
 		if cell = Clean(cell); cell != "" {
 			text += "  " + cell
 		}
@@ -201,38 +191,38 @@ func (l *Live) row(n *runningNode, width, columns int) string {
 	return fit(text, columns)
 }
 
-// bar shows how much of all nodes has ended, and when the rest will have.
+// bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, = was up to date, x
+// failed.
 func (l *Live) bar(columns int) string {
-	const width = 24
-	full := 0
-	if l.total > 0 {
-		full = width * len(l.ended) / l.total
-	}
 	text := fmt.Sprintf("%s/%s", Number(len(l.ended)), Number(l.total))
-	if columns > width+2*len(text) {
-		text = "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "] " + text
+	if l.failed > 0 {
+		text += fmt.Sprintf("  %s failed", Number(l.failed))
 	}
 	text += fmt.Sprintf("  %d running  %s", len(l.running), Duration(time.Since(l.begun).Truncate(time.Second)))
-	if eta, ok := l.eta(); ok {
-		text += "  about " + Duration(roughly(eta)) + " left"
+	if left := l.left(); left != "" {
+		text += "  " + left
 	}
-	return fit(text, columns)
-}
-
-// eta is what the rest will take when as many nodes as now run at once; false when a duration is not known.
-func (l *Live) eta() (time.Duration, bool) {
-	var sum, longest time.Duration
-	for address, estimate := range l.planned {
-		if estimate == 0 {
-			return 0, false
-		}
-		if n := l.running[address]; n != nil {
-			estimate = max(0, estimate-time.Since(n.since))
-		}
-		sum += estimate
-		longest = max(longest, estimate)
+	if verdicts := l.verdicts(); verdicts != "" {
+		text += "  " + verdicts
 	}
-	return max(longest, sum/time.Duration(max(1, len(l.running)))), len(l.planned) > 0
+	const width = 24
+	if cells(text)+width+3 > columns {
+		return fit(text, columns)
+	}
+	part := func(n int) int { return width * n / max(1, l.total) }
+	full, cached, failed := part(len(l.ended)), part(l.cached), part(l.failed)
+	if l.failed > 0 {
+		failed = max(failed, 1)
+	}
+	done := max(0, full-cached-failed)
+	bar := ""
+	for _, c := range []struct {
+		n           int
+		sign, color string
+	}{{cached, "=", dim}, {done, "#", green}, {failed, "x", red}, {width - cached - done - failed, "-", ""}} {
+		bar += l.style.paint(c.color, strings.Repeat(c.sign, max(0, c.n)))
+	}
+	return "[" + bar + "] " + text
 }
 
 // lastLine is the last line of a log that is being written.

@@ -23,7 +23,8 @@ const Format = "1.0"
 
 // Style is how text is written.
 type Style struct {
-	Color bool
+	Color   bool
+	Columns int // of the terminal; 0: it is none, and lines may be of any length
 }
 
 // The colours, as their SGR numbers.
@@ -103,19 +104,20 @@ func pad(text string, columns int) string {
 
 // Table writes rows in columns that are as wide as their widest cell, two spaces apart. It cleans the cells.
 func Table(w io.Writer, indent string, rows [][]string) {
-	var widths []int
+	Style{}.tableWithNotes(w, indent, rows, make([]string, len(rows)))
+}
+
+// tableWithNotes is a table with a note behind the last cell of each row. On a terminal, a note that does not fit into a line stands below
+// its row.
+func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes []string) {
 	for r, row := range rows {
 		rows[r] = make([]string, len(row))
 		for i, cell := range row {
-			cell = Clean(cell)
-			rows[r][i] = cell
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], cells(cell))
+			rows[r][i] = Clean(cell)
 		}
 	}
-	for _, row := range rows {
+	widths := widthsOf(rows)
+	for r, row := range rows {
 		line := indent
 		for i, cell := range row {
 			if i < len(row)-1 {
@@ -123,8 +125,61 @@ func Table(w io.Writer, indent string, rows [][]string) {
 			}
 			line += cell
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		line = strings.TrimRight(line, " ")
+		if s.Columns == 0 || cells(line+notes[r]) <= s.Columns {
+			fmt.Fprintln(w, line+notes[r])
+			continue
+		}
+		fmt.Fprintln(w, line)
+		for _, text := range wrap(strings.TrimLeft(notes[r], ": "), s.Columns-len(indent)-2) {
+			fmt.Fprintln(w, indent+"  "+s.paint(dim, text))
+		}
 	}
+}
+
+// widthsOf are the widths of the columns of a table.
+func widthsOf(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], cells(cell))
+		}
+	}
+	return widths
+}
+
+// tableWidth is that of a table, indent included.
+func tableWidth(rows [][]string) (width int) {
+	for _, columns := range widthsOf(rows) {
+		width += 2 + columns
+	}
+	return width
+}
+
+// wrap divides a text into lines of so many columns at most, between words where it can.
+func wrap(text string, columns int) (lines []string) {
+	columns = max(columns, 10)
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case cells(line)+1+cells(word) <= columns:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+		for cells(line) > columns { // one word that is longer than a line
+			head := strings.TrimSuffix(fit(line, columns), "…")
+			lines, line = append(lines, head), line[len(head):]
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Duration is a duration in two units at most: 3 h 20 min, 12 min 5 s, 4.2 s, 30 ms.

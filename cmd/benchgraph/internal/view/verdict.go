@@ -3,33 +3,70 @@ package view
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Verdicts writes what compares found: a table for each, with its sum.
+// Verdicts writes what compares found: a table for each, with its sum. On a terminal, what is said of an outcome stands below its row where
+// it does not fit into it.
 func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
 		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
-		table := [][]string{{"commit", "candidate", "benchmark", "metric", "better", "effect", "outcome"}}
-		benchmarks := map[string]bool{}
+		table := [][]string{{"commit", "candidate", "benchmark", "metric", "better", "value", "effect", "outcome"}}
+		notes := []string{""}
+		benchmarks, values := map[string]bool{}, false
 		for _, row := range rows {
 			if row.Compare == totals.Compare && (row.Primary || all) {
 				benchmarks[row.Benchmark] = true
-				table = append(table, []string{Clean(row.Commit), Clean(variant(row)), Clean(row.Benchmark), Clean(row.Metric), Direction(row), Effect(row), Outcome(row)})
+				values = values || Values(row) != "-"
+				table = append(table, []string{row.Commit, variant(row), row.Benchmark, row.Metric, Direction(row), Values(row), Effect(row), string(row.Outcome)})
+				notes = append(notes, remarks(row))
 			}
 		}
 		delete(benchmarks, "") // of a candidate that no benchmark measures
-		if len(benchmarks) < 2 {
+		without := func(column int) {
 			for i, row := range table {
-				table[i] = slices.Delete(row, 2, 3) // it would say the same in every line
+				table[i] = slices.Delete(row, column, column+1)
 			}
 		}
-		Table(w, "  ", table)
+		const benchmark, better, value = 2, 4, 5
+		if narrow := s.Columns > 0 && tableWidth(table) > s.Columns; narrow && values {
+			for i, row := range table[1:] {
+				if notes[i+1] = strings.TrimLeft(notes[i+1], ": "); row[value] != "-" {
+					notes[i+1] = strings.TrimSuffix(": "+row[value]+"; "+notes[i+1], "; ")
+				}
+				row[better], _, _ = strings.Cut(row[better], " ") // the arrow
+			}
+			table[0][better] = ""
+			without(value)
+		} else if !values {
+			without(value)
+		}
+		if len(benchmarks) < 2 {
+			without(benchmark) // it would say the same in every line
+		}
+		s.tableWithNotes(w, "  ", table, notes)
 	}
+}
+
+// Values are the values of both sides of a row: 105 → 115 items/s.
+func Values(row stats.Comparison) string {
+	if row.Blocks == 0 || row.AgainstValue == 0 && row.Value == 0 {
+		return "-"
+	}
+	return strings.TrimSpace(amount(row.AgainstValue) + " → " + amount(row.Value) + " " + row.Unit)
+}
+
+// amount is a value with four digits that count, or whole where it is larger.
+func amount(v float64) string {
+	if a := math.Abs(v); a >= 1000 && a < 1e12 {
+		return Number(int(math.Round(v)))
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // variant is a candidate without its commit, which has a column of its own.
@@ -37,9 +74,11 @@ func variant(row stats.Comparison) string {
 	return strings.TrimPrefix(row.Candidate, row.Commit+"/")
 }
 
-// Outcome is an outcome with why there is no verdict, or with what would settle it and the caveats that its figure carries.
-func Outcome(row stats.Comparison) string {
-	text := string(row.Outcome)
+// Outcome is an outcome with what is said of it.
+func Outcome(row stats.Comparison) string { return string(row.Outcome) + remarks(row) }
+
+// remarks say why there is no verdict, or what would settle it and which caveats its figure carries. They go on behind an outcome.
+func remarks(row stats.Comparison) (text string) {
 	if open := row.OpenText(); open != "" {
 		text += ": " + open
 	}

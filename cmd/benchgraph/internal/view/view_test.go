@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,7 +265,7 @@ func TestLive(t *testing.T) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
 			}
 		}
-		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20%\x{FFFD} évil\n\[#{12}-{12}\] 1/2  1 running .* about .* left`).MatchString(shown) {
+		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20%\x{FFFD} évil\n\[x{12}-{12}\] 1/2  1 failed  1 running .* about .* left`).MatchString(shown) {
 			t.Errorf("the table is\n%s", shown)
 		}
 		l.Close()
@@ -275,6 +276,112 @@ func TestLive(t *testing.T) {
 		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.a", Failure: &cache.Failure{Message: "interrupted"}})
 		if !strings.Contains(strings.Join(s.lines, "\n"), "interrupted") {
 			t.Error("what happens after Close is not shown")
+		}
+	}
+}
+
+// Many nodes on small terminals: the table never has more lines or columns than there are, and the last line says how far the apply is.
+func TestLiveFits(t *testing.T) {
+	var all []engine.Step
+	for i := range 30 {
+		all = append(all, step(fmt.Sprintf("trial.serving[\"commit-%d#1\"]", i), engine.Run, ""))
+	}
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 4}, {10, 2}} {
+		s := &screen{}
+		l := NewLive(s, Style{}, steps(t, all...), func() (int, int) { return size[0], size[1] })
+		for _, st := range all {
+			l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: st.Node.Address})
+		}
+		l.Event(engine.Event{Type: engine.Note, Reason: "waiting: trial.serving needs 2 GPUs: device 0 is used by process 4711"})
+		l.mu.Lock()
+		begin := slices.IndexFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "⠋") })
+		if begin < 0 {
+			begin = len(s.lines) - 2
+		}
+		shown := s.lines[begin : len(s.lines)-1]
+		if len(shown) > size[1]-1 {
+			t.Errorf("%v: %d lines:\n%s", size, len(shown), strings.Join(shown, "\n"))
+		}
+		for _, line := range shown {
+			if cells(line) > max(size[0]-1, 10) {
+				t.Errorf("%v: %q is too wide", size, line)
+			}
+		}
+		if last := shown[len(shown)-1]; !strings.Contains(last, "0/30") {
+			t.Errorf("%v: the last line is %q", size, last)
+		}
+		if size[1] >= 10 && !(strings.HasPrefix(shown[len(shown)-2], "waiting: trial.serving needs") && strings.Contains(strings.Join(shown, "\n"), "more")) {
+			t.Errorf("%v: what waits, or how much more runs, is not shown:\n%s", size, strings.Join(shown, "\n"))
+		}
+		l.mu.Unlock()
+		l.Close()
+	}
+}
+
+// What ran in this apply says how long the rest takes, the blocks of the same commit before those of others; and how a candidate stands.
+func TestProgress(t *testing.T) {
+	var all []engine.Step
+	for _, address := range []string{"wheel.w[\"a\"]", "trial.x[\"c#1\"]", "trial.x[\"c#2\"]", "trial.x[\"d#1\"]", "benchmark.x[\"c/human\"]"} {
+		st := step(address, engine.Run, "")
+		st.Estimate = 0
+		all = append(all, st)
+	}
+	all[1].Estimate = time.Millisecond
+	l := newProgress(steps(t, all...))
+	if got := l.left(); got != "at least 1 ms left" {
+		t.Errorf("at first: %q", got)
+	}
+	l.note(engine.Event{Type: engine.NodeDone, Address: all[0].Node.Address, Duration: time.Second})
+	l.note(engine.Event{Type: engine.NodeStart, Address: all[1].Node.Address, Time: time.Now()})
+	sample := func(variant string, block int, value float64) {
+		l.note(engine.Event{Type: engine.SampleTaken, Address: all[1].Node.Address, Data: map[string]any{
+			"benchmark": "x", "candidate": "c/" + variant, "block": block, "value": value, "better": "lower", "baseline": variant == "base"}})
+	}
+	g := l.group(all[1].Node.Address)
+	sample("base", 1, 200)
+	if got := g.soFar(); got != "" {
+		t.Errorf("without a candidate: %q", got)
+	}
+	sample("human", 1, 100)
+	sample("human", 2, 7) // whose baseline has not run yet
+	l.note(engine.Event{Type: engine.NodeDone, Address: all[1].Node.Address, Duration: 10 * time.Second})
+	if got, want := g.name(true)+", "+g.soFar(), "c x 1/2 blocks, human ×2.00 so far"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := l.left(); got != "about 20 s left" {
+		t.Errorf("after one block: %q", got)
+	}
+	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x", "candidate": "c/human", "outcome": stats.Inconclusive}})
+	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x", "candidate": "c/human", "outcome": stats.Win}})
+	if got := l.verdicts(); got != "1 win" {
+		t.Errorf("verdicts: %q", got)
+	}
+}
+
+// On a terminal, a row that is too long loses its values and what is said of its outcome to the lines below; elsewhere it stays a line.
+func TestVerdictsOnATerminal(t *testing.T) {
+	rows := []stats.Comparison{{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "output_token_throughput", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
+		Better: stats.Higher, Value: 104200, AgainstValue: 99.5, Unit: "tok/s", Caveats: []stats.Caveat{{Kind: "fix", Text: "the fix f may change speed, and both sides have it"}}}}
+	for columns, want := range map[int]string{
+		0: `compare.x: 1 candidate = 1 win
+  commit  candidate  metric                   better    value                 effect                      outcome
+  c1      human      output_token_throughput  ↑ higher  99.5 → 104,200 tok/s  +5.20 % [+4.10 %, +6.30 %]  win (the fix f may change speed, and both sides have it)
+`,
+		80: `compare.x: 1 candidate = 1 win
+  commit  candidate  metric                      effect                      outcome
+  c1      human      output_token_throughput  ↑  +5.20 % [+4.10 %, +6.30 %]  win
+    99.5 → 104,200 tok/s; (the fix f may change speed, and both sides have it)
+`,
+	} {
+		var b bytes.Buffer
+		Verdicts(&b, Style{Columns: columns}, rows, false)
+		if got := b.String(); got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	for _, line := range wrap("the "+strings.Repeat("x", 30)+" end of 日本語日本語日本語", 12) {
+		if cells(line) > 12 {
+			t.Errorf("%q is too wide", line)
 		}
 	}
 }
