@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/deep"
 )
 
 // Entries share equal files: trees of one repository differ in a few files of thousands. blobs/<2 digits>/<SHA-256> is one more
@@ -124,7 +126,7 @@ func (d *Disk) releaseAll() {
 
 // directory is the open directory of the file that is worked at: files are sorted, so that one is opened for many.
 type directory struct {
-	root *os.Root
+	root *deep.Root
 	name string
 	f    *os.File
 }

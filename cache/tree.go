@@ -19,6 +19,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/benchgraph/benchgraph/internal/deep"
 )
 
 // The modes of files: only whether a file can be executed is part of a result.
@@ -30,13 +32,13 @@ const (
 // tree is a directory that is, or is to become, the files of an entry. All access goes through an os.Root, so that a
 // link that a task left behind cannot lead out of it.
 type tree struct {
-	root  *os.Root
+	root  *deep.Root
 	files []File   // sorted by path
 	dirs  []string // each after its parent
 }
 
 func openTree(dir string) (*tree, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := deep.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/deep"
 )
 
 // What commands leave below $OUT is foreign: it is looked at, and never followed, before anything of it is taken over.
@@ -37,7 +38,7 @@ type Secrets []Secret
 
 // admission is one look at what commands left in a directory.
 type admission struct {
-	root    *os.Root
+	root    *deep.Root
 	title   string // what the directory is called in messages
 	secrets Secrets
 	files   int
@@ -61,7 +62,7 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 	if err := unmounted(dir, title); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := deep.OpenRoot(dir)
 	if err != nil {
 		return err
 	}

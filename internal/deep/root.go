@@ -1,0 +1,121 @@
+// Package deep works in trees of directories that may be deep.
+package deep
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+)
+
+// step is how many levels apart directories are kept open.
+const step = 32
+
+// Root is an os.Root for going through a tree. An os.Root opens each directory on the way to a name, so that a walk through a tree of
+// directories within each other takes the square of their depth. A Root keeps directories on the way to the last name open, and goes on
+// from the nearest of them. It is safe for concurrent use.
+//
+// Stat and what else is not below follows links and is that of the os.Root.
+type Root struct {
+	*os.Root
+	mu   sync.Mutex
+	open []opened // each within the one before
+}
+
+// opened is a directory that is kept open.
+type opened struct {
+	prefix string // its name with a slash
+	root   *os.Root
+}
+
+// OpenRoot opens a directory.
+func OpenRoot(dir string) (*Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Root{Root: root}, nil
+}
+
+// Close closes the directory and all that is kept open in it.
+func (r *Root) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.back("")
+	return r.Root.Close()
+}
+
+// back closes what is not on the way to a name.
+func (r *Root) back(name string) {
+	for n := len(r.open) - 1; n >= 0 && !strings.HasPrefix(name, r.open[n].prefix); n-- {
+		r.open[n].root.Close()
+		r.open = r.open[:n]
+	}
+}
+
+// at calls f with the nearest open directory above a name, and the name in it.
+func (r *Root) at(name string, f func(*os.Root, string) error) error {
+	if strings.Count(name, "/") < step {
+		return f(r.Root, name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.back(name)
+	root, rest := r.Root, name
+	if n := len(r.open); n > 0 {
+		root, rest = r.open[n-1].root, name[len(r.open[n-1].prefix):]
+	}
+	for strings.Count(rest, "/") >= step {
+		end := 0
+		for range step {
+			end += strings.IndexByte(rest[end:], '/') + 1
+		}
+		next, err := root.OpenRoot(rest[:end-1])
+		if err != nil {
+			return err
+		}
+		r.open = append(r.open, opened{name[:len(name)-len(rest)+end], next})
+		root, rest = next, rest[end:]
+	}
+	return f(root, rest)
+}
+
+// Open opens a file or a directory.
+func (r *Root) Open(name string) (f *os.File, err error) { return r.OpenFile(name, os.O_RDONLY, 0) }
+
+// OpenFile opens a file as os.OpenFile does.
+func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (f *os.File, err error) {
+	err = r.at(name, func(root *os.Root, name string) error {
+		f, err = root.OpenFile(name, flag, perm)
+		return err
+	})
+	return f, err
+}
+
+// Lstat describes a file, and not what it links to.
+func (r *Root) Lstat(name string) (info fs.FileInfo, err error) {
+	err = r.at(name, func(root *os.Root, name string) error {
+		info, err = root.Lstat(name)
+		return err
+	})
+	return info, err
+}
+
+// Readlink says where a link leads.
+func (r *Root) Readlink(name string) (target string, err error) {
+	err = r.at(name, func(root *os.Root, name string) error {
+		target, err = root.Readlink(name)
+		return err
+	})
+	return target, err
+}
+
+// Chmod changes the mode of a file that is no link.
+func (r *Root) Chmod(name string, mode fs.FileMode) error {
+	return r.at(name, func(root *os.Root, name string) error { return root.Chmod(name, mode) })
+}
+
+// Remove removes a file or an empty directory.
+func (r *Root) Remove(name string) error {
+	return r.at(name, func(root *os.Root, name string) error { return root.Remove(name) })
+}
