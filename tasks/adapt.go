@@ -44,10 +44,18 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 			if _, known := p.dropped[address]; known {
 				continue
 			}
-			if gap, out := p.cannot(plan, g, m); out {
+			gap, lacks := p.cannot(plan, m)
+			breaks := false
+			if !lacks {
+				gap, breaks = p.breaks(plan, g, m)
+			}
+			if lacks || breaks {
 				p.dropped[address] = gap
 				if c, failed := p.causeBehind(plan, g, m); failed {
 					p.causes[address] = c
+					if lacks && gap.outcome == stats.Infra && !m.baseline {
+						p.wait(g, m, c)
+					}
 				}
 				changed = true
 				p.noteMissing(plan, g)
@@ -147,9 +155,23 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	return min(most, more), nil
 }
 
-// cannot says why a member cannot be measured: something that it needs failed or cannot be made here, or it made its
-// blocks fail again and again.
-func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) {
+// wait keeps the others of a member's group from being measured in blocks without it, when only this time something is missing for it:
+// all of them would be measured again with it.
+func (p *Project) wait(g *group, m member, c cause) {
+	if _, apart := p.alone[g.name]; apart || g.design.Pairing == "independent" {
+		return
+	}
+	for _, other := range g.members {
+		address := other.bench.Address.String()
+		if _, known := p.dropped[address]; !known && other.name != m.name {
+			p.dropped[address] = absence{stats.NotRun, fmt.Sprintf("it is measured in the same blocks as %s, for which %s is missing this time: "+
+				"the next apply tries again, and with a skip block for %[1]s the others are measured without it", m.candidate, c.address)}
+		}
+	}
+}
+
+// cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
+func (p *Project) cannot(plan *engine.Plan, m member) (absence, bool) {
 	for _, a := range needsOf(m, p.probes[m.candidate]) {
 		step, ok := plan.Step(a.String())
 		if !ok {
@@ -162,6 +184,11 @@ func (p *Project) cannot(plan *engine.Plan, g *group, m member) (absence, bool) 
 	if why := misfit(plan, m.bench.Data); why != "" {
 		return absence{stats.Failed, why}, true
 	}
+	return absence{}, false
+}
+
+// breaks says why a member cannot be measured: it made its blocks fail again and again.
+func (p *Project) breaks(plan *engine.Plan, g *group, m member) (absence, bool) {
 	for _, t := range g.trials {
 		step, ok := plan.Step(t.At.String())
 		if !ok || step.Failure == nil || m.baseline || m.candidate == "" {
