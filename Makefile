@@ -47,10 +47,9 @@ lint:
 	go tool staticcheck -tags faults,gpu ./...
 	go mod tidy -diff
 
-# What two projects make of the same bytes is made once.
-examples rehearse: export BENCHGRAPH_CACHE_DIR = $(CURDIR)/bin/store
-
-# Each example runs twice; the second run must find nothing to do.
+# Each example runs twice; the second run must find nothing to do. The store is that of the rehearsal: what two projects make of
+# the same bytes is made once.
+examples: export BENCHGRAPH_CACHE_DIR = $(CURDIR)/.benchgraph/store
 examples: build
 	@rm -f bin/skipped
 	./examples/run $(BENCHGRAPH)

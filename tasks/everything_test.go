@@ -482,6 +482,7 @@ var edits = map[string]edit{
 	"benchmark.design.pairing":          {`"blocked"`, `"independent"`},
 	"benchmark.design.warmup":           {"warmup  = 1", "warmup  = 2"},
 	"benchmark.design.repeat":           {"warmup  = 1", "warmup  = 1\n    repeat  = 3"},
+	"benchmark.design.spread":           {"warmup  = 1", "warmup  = 1\n    spread  = true"},
 	"benchmark.design.seed":             {"seed    = 1", "seed    = 2"},
 	"benchmark.check.command":           {"true # check", "true # other check"},
 	"benchmark.check.source":            {`source  = source.r["x/base"]`, `source  = source.r["x/agent"]`},
