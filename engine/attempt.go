@@ -311,11 +311,12 @@ func (r *run) kept(a *attempt) *cache.Failure {
 // asFailure gives every error a class. An error of no class is this machine's or our own fault: infra.
 func asFailure(err error) *Failure {
 	var f *Failure
-	if errors.As(err, &f) {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if errors.As(err, &f) && !(full && f.Class == cache.Permanent) { // a full disk is nobody's fault, and passes
 		return f
 	}
 	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if full {
 		f.Rule, f.Remedy, f.Retry = DiskFull, "free some space (benchgraph cache gc) and apply again", &Retry{Attempts: 1}
 	}
 	return f

@@ -173,7 +173,11 @@ func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []want
 	for i, w := range missing {
 		revs[i] = w.rev
 	}
-	fmt.Fprintf(p.Progress, "resolving %d revisions of %s\n", len(revs), repo.Address)
+	word := "revisions"
+	if len(revs) == 1 {
+		word = "revision"
+	}
+	fmt.Fprintf(p.Progress, "resolving %d %s of %s\n", len(revs), word, repo.Address)
 	end := p.asker.Watch(repo.URL+repo.Path, "revisions of "+repo.Address.String())
 	if p.Upgrade {
 		err = mirror.Fetch(ctx, revs...)
@@ -255,13 +259,22 @@ func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &at}
 }
 
+const elsewhere = " A clone on this machine serves as well: give its path as the url."
+
 // unreadable is the mistake that a repo cannot be read.
 func (p *Project) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
 	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
 	if repo := p.repoOf(address); repo != nil {
 		at = repo.Range
-		if repo.URL != "" {
-			detail += ". Check the address and the network. A clone on this machine serves as well: give its path as the url."
+		var fetch *git.FetchError
+		switch errors.As(err, &fetch); {
+		case git.DiskFull(err):
+			detail += ". Free some space (benchgraph cache gc), and plan again."
+		case repo.URL == "":
+		case fetch != nil && fetch.Remedy != "":
+			detail += ". " + strings.ToUpper(fetch.Remedy[:1]) + fetch.Remedy[1:] + "." + elsewhere
+		default:
+			detail += ". Check the address and the network." + elsewhere
 		}
 	}
 	return problem(at, "Repository cannot be read", detail)

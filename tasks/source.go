@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -207,6 +208,9 @@ func (t sourceTask) Run(ctx context.Context, env *engine.Env) error {
 func gitFailure(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
+	}
+	if git.DiskFull(err) {
+		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	}
 	f := cache.Failure{Class: cache.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
 	var fetch *git.FetchError

@@ -112,6 +112,51 @@ func fillDisk(t *testing.T, where, how, leave string) {
 	w.must(0, "apply").says(t, "0 done, 7 cached")
 }
 
+// TestFaultDiskFullSource lets the disk be full before a repository is fetched, or before a commit's files are written.
+func TestFaultDiskFullSource(t *testing.T) {
+	for _, leave := range []string{"256K", "1M", "1500K", "2M"} {
+		t.Run(leave+" left", func(t *testing.T) {
+			t.Parallel()
+			small := smallDisk(t)
+			w := newWorld(t, "")
+			w.write("benchmarks.hcl", fmt.Sprintf(`
+repo "prog" { url = "file://%s" }
+commit "a" {
+  repo = repo.prog
+  rev  = "main"
+}
+variant "baseline" { baseline = true }
+task "size" {
+  for_each = candidates
+  data     = { "src/" = each.source }
+  command  = "wc -c <src/random"
+}
+`, w.path("prog")))
+			script := `git init -q -b main prog; cd prog; head -c 1000000 /dev/urandom >random; git add -A; git commit -q -m first`
+			cmd := exec.Command("sh", "-euc", script)
+			cmd.Dir, cmd.Env = w.dir, w.env
+			out, err := cmd.CombinedOutput()
+			check(t, err)
+			w.env = append(w.env, "BENCHGRAPH_STATE_DIR="+small+"/bg")
+			fill := exec.Command("sh", "-euc", "cat /dev/zero >fill || true; truncate -s -"+leave+" fill")
+			fill.Dir = small
+			check(t, fill.Run())
+			o := w.run("apply")
+			t.Log(string(out), o.code, o.stdout, o.stderr)
+			said := strings.ToLower(o.stdout + o.stderr)
+			if o.code != 1 && o.code != 3 || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "free some space") {
+				t.Errorf("exit code %d, and this is said: %s", o.code, said)
+			}
+			if strings.Contains(said, "permanent") || strings.Contains(said, "invalid") {
+				t.Error("the failure is not infra")
+			}
+			check(t, os.Remove(small+"/fill"))
+			w.must(0, "apply")
+			w.verify()
+		})
+	}
+}
+
 // TestFaultDiskFullProject fills the disk with the project: the lock file and the report are the old ones or the new
 // ones, never half of one.
 func TestFaultDiskFullProject(t *testing.T) {

@@ -211,6 +211,15 @@ var signatures = []struct {
 	{regexp.MustCompile(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection (reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken pipe|network is unreachable|no route to host).*$`), cache.Transient, "check the network"},
 }
 
+// noSpace is what git says of a full disk.
+var noSpace = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`)
+
+// DiskFull says whether git failed since a disk is full, whatever it was to do.
+func DiskFull(err error) bool {
+	var e *command.ExitError
+	return errors.As(err, &e) && noSpace.MatchString(e.Stderr)
+}
+
 // classify says what a failed fetch means.
 func (m *Mirror) classify(e *command.ExitError) *FetchError {
 	fe := &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: e.Error(), Err: e}
