@@ -18,19 +18,23 @@ var projectWords = []string{"ADDR", "ADDRESS", "BENCHMARK", "CANDIDATE", "COMMIT
 func (a *app) completion() cli.Command {
 	words := ""
 	return cli.Command{
-		Name: "completion", Args: "[bash|zsh|fish]", Max: 1,
-		Summary: "a script that completes commands, flags, addresses and other names in a shell",
+		Name: "completion", Args: "[bash|zsh|fish|man]", Max: 1,
+		Summary: "a script that completes commands, flags, addresses and other names in a shell, or the manual page",
 		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source <(benchgraph completion zsh);\n" +
-			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.",
+			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.\n" +
+			"The manual page: benchgraph completion man >benchgraph.1.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&words, "words", "", "list the words of the project that stand for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if (words == "") == (len(args) == 0) {
-				return &cli.UsageError{Message: "completion needs bash, zsh or fish, or -words", Remedy: "try benchgraph help completion"}
+				return &cli.UsageError{Message: "completion needs bash, zsh, fish or man, or -words", Remedy: "try benchgraph help completion"}
 			}
 			if words != "" {
 				return a.listWords(ctx, words)
+			}
+			if args[0] == "man" {
+				return a.table.Manual(a.stdout, version)
 			}
 			return a.table.Complete(a.stdout, args[0])
 		},

@@ -23,7 +23,7 @@ func (t *Table) Complete(w io.Writer, shell string) error {
 	case "fish":
 		return t.fish(w)
 	}
-	return usage("name bash, zsh or fish", "completion: no script for %q%s", shell, Suggest(shell, []string{"bash", "zsh", "fish"}))
+	return usage("name bash, zsh, fish or man", "completion: no script for %q%s", shell, Suggest(shell, []string{"bash", "zsh", "fish", "man"}))
 }
 
 func spellings(fs *flag.FlagSet) []string {

@@ -54,12 +54,17 @@ func count(fs *flag.FlagSet) int {
 func flags(w io.Writer, fs *flag.FlagSet) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		spelling := "-" + f.Name
-		if value != "" {
-			spelling += "=" + value
-		}
+		spelling, text := spelled(f)
 		fmt.Fprintf(table, "  %s\t%s\n", spelling, text)
 	})
 	return table.Flush()
+}
+
+// spelled is how a flag is written, and what it does.
+func spelled(f *flag.Flag) (spelling, text string) {
+	value, text := flag.UnquoteUsage(f)
+	if spelling = "-" + f.Name; value != "" {
+		spelling += "=" + value
+	}
+	return spelling, text
 }
