@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz clean
+.PHONY: build demo test unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -100,6 +100,10 @@ fuzz:
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$package || exit 1; \
 		done; \
 	done
+
+# A release in bin/dist: programs for Linux and macOS, wheels for pip, a container image.
+dist:
+	packaging/dist
 
 clean:
 	rm -rf bin examples/*/.benchgraph examples/*/report

@@ -164,7 +164,10 @@ func executable(path string) error {
 // explain says in words why the program at path could not be started.
 func explain(cmd Command, path string, err error) error {
 	e := &StartError{Program: cmd.Argv[0], Reason: err.Error(), Err: err}
+	var other *fs.PathError
 	switch {
+	case errors.As(err, &other) && other.Path == os.DevNull:
+		e.Remedy = "this system has no devices: mount /dev"
 	case errors.Is(err, syscall.E2BIG):
 		e.Reason = fmt.Sprintf("argument list too long: %d bytes in %d arguments, %d bytes of environment", size(cmd.Argv), len(cmd.Argv), size(cmd.Env))
 		e.Remedy = "pass the data in a file or on standard input"
