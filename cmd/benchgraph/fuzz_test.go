@@ -31,7 +31,7 @@ func FuzzRunLog(f *testing.F) {
 // A plan file comes from wherever the user has it from. Whatever is in it, it is refused, or is told from the plan that is
 // made now.
 func FuzzPlanFile(f *testing.F) {
-	seed, err := json.Marshal(planFile{Type: planFileType, Format: view.Format, Nodes: []plannedNode{{Address: "task.a", Action: engine.Run}}})
+	seed, err := json.Marshal(planFile{Type: planFileType, Format: view.Format, Outline: view.Outline{Nodes: []view.Planned{{Address: "task.a", Action: engine.Run}}}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -105,14 +105,14 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if o.json {
 		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
 	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p), o.verbose); err == nil {
-		err = view.Plan(a.stdout, a.style(a.stdout), p, f, o.verbose)
+		err = view.Plan(a.stdout, a.style(a.stdout), view.PlanOutline(p, f, o.verbose), o.verbose)
 	}
 	if err != nil {
 		return err
 	}
 	s.planned(p)
 	if o.out != "" {
-		if err := writePlanFile(o.out, s, &o.selection, o.allow, p); err != nil {
+		if err := writePlanFile(o.out, s, &o.selection, o.allow, view.PlanOutline(p, f, false)); err != nil {
 			return err
 		}
 		a.note("The plan is in %s: benchgraph apply %s does exactly that.", o.out, o.out)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -21,31 +20,28 @@ import (
 
 // planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
 type planFile struct {
-	Format   string        `json:"format"`
-	Type     string        `json:"type"`
-	Version  string        `json:"version"`
-	Project  string        `json:"project"` // root file, absolute
-	Select   selection     `json:"select"`
-	Allow    cli.List      `json:"allow_mismatch,omitempty"`
-	Machine  string        `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
-	Upgrade  bool          `json:"upgrade,omitempty"`
-	Vars     cli.List      `json:"vars,omitempty"`
-	VarFiles cli.List      `json:"var_files,omitempty"`
-	Nodes    []plannedNode `json:"nodes"`
-}
-
-type plannedNode struct {
-	Address string        `json:"address"`
-	Action  engine.Action `json:"action"`
-	Key     cache.Key     `json:"key"`
+	Format   string    `json:"format"`
+	Type     string    `json:"type"`
+	Version  string    `json:"version"`
+	Project  string    `json:"project"` // root file, absolute
+	Select   selection `json:"select"`
+	Allow    cli.List  `json:"allow_mismatch,omitempty"`
+	Machine  string    `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
+	Upgrade  bool      `json:"upgrade,omitempty"`
+	Vars     cli.List  `json:"vars,omitempty"`
+	VarFiles cli.List  `json:"var_files,omitempty"`
+	view.Outline
 }
 
 const planFileType = "plan"
 
 func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec.Files[0]) }
 
-func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan) error {
-	f := planFile{Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Upgrade: s.project.Upgrade, Vars: s.vars}
+func writePlanFile(path string, s *session, sel *selection, allow cli.List, outline view.Outline) error {
+	f := planFile{
+		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Upgrade: s.project.Upgrade, Vars: s.vars,
+		Outline: outline,
+	}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines, func(m hclspec.Machine) bool { return m.Address.Name == f.Machine }) {
 		full, err := filepath.Abs(s.below(f.Machine))
 		if err != nil {
@@ -59,10 +55,6 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 			return err
 		}
 		f.VarFiles = append(f.VarFiles, full)
-	}
-	for i := range p.Steps {
-		st := &p.Steps[i]
-		f.Nodes = append(f.Nodes, plannedNode{st.Node.Address, st.Action, st.Key})
 	}
 	var b bytes.Buffer
 	if err := view.JSON(&b, f); err != nil {
@@ -104,9 +96,34 @@ func parsePlanFile(path string, text []byte) (*planFile, error) {
 	return f, nil
 }
 
+// flags are how the plan was asked for, as flags are written.
+func (f *planFile) flags() string {
+	var b strings.Builder
+	for _, list := range []struct {
+		flag   string
+		values []string
+	}{
+		{"target", f.Select.Targets}, {"exclude", f.Select.Excludes}, {"replace", f.Select.Replaces}, {"allow-mismatch", f.Allow}, {"var", f.Vars}, {"var-file", f.VarFiles},
+	} {
+		for _, value := range list.values {
+			fmt.Fprintf(&b, " -%s=%s", list.flag, value)
+		}
+	}
+	if f.Machine != "" {
+		b.WriteString(" -machine=" + f.Machine)
+	}
+	if f.Select.RetryFailed {
+		b.WriteString(" -retry-failed")
+	}
+	if f.Upgrade {
+		b.WriteString(" -upgrade")
+	}
+	return b.String()
+}
+
 // check makes sure that a plan made now is the one in the file.
 func (f *planFile) check(p *engine.Plan) error {
-	planned := make(map[string]plannedNode, len(f.Nodes))
+	planned := make(map[string]view.Planned, len(f.Nodes))
 	for _, n := range f.Nodes {
 		planned[n.Address] = n
 	}

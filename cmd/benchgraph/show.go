@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -21,10 +22,33 @@ import (
 func (a *app) show() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "show", Args: "ADDR", Min: 1, Max: 1, Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from",
-		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
-		Run:   func(ctx context.Context, args []string) error { return a.runShow(ctx, args[0], asJSON) },
+		Name: "show", Args: "ADDR|PLANFILE", Min: 1, Max: 1,
+		Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from; or what a plan file holds",
+		Flags:   func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
+		Run: func(ctx context.Context, args []string) error {
+			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+				return a.showPlanFile(args[0], asJSON)
+			}
+			return a.runShow(ctx, args[0], asJSON)
+		},
 	}
+}
+
+// showPlanFile tells what a plan file holds. Nothing but that file is read.
+func (a *app) showPlanFile(path string, asJSON bool) error {
+	f, err := readPlanFile(path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return view.JSON(a.stdout, f)
+	}
+	fmt.Fprintf(a.stdout, "Plan of %s, made by benchgraph %s\n\n", view.Clean(f.Project), view.Clean(f.Version+f.flags()))
+	if err := view.Plan(a.stdout, a.style(a.stdout), f.Outline, false); err != nil {
+		return err
+	}
+	a.note("benchgraph apply %s does exactly that, or nothing when something has changed since.", path)
+	return nil
 }
 
 // nodeView is all that show tells.

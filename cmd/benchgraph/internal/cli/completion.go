@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Complete writes a script that completes commands, flags and the words of a project in a shell: bash, zsh or fish. For a
@@ -34,8 +35,8 @@ func spellings(fs *flag.FlagSet) []string {
 
 // wanted is the placeholder of Words that stands for the arguments of a command; empty: they are files, or nothing.
 func (t *Table) wanted(args string) string {
-	for word := range strings.FieldsSeq(args) {
-		if word, _, _ = strings.Cut(strings.Trim(word, "[]."), "-"); slices.Contains(t.Words, word) {
+	for word := range strings.FieldsFuncSeq(args, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if slices.Contains(t.Words, word) {
 			return word
 		}
 	}
@@ -75,7 +76,7 @@ func (t *Table) bash(w io.Writer) error {
     case $word in
       =) [ ${#global[@]} -gt 0 ] && global[${#global[@]}-1]+== ;;
       -*) global+=("$word") ;;
-      *) case ${global[${#global[@]}-1]-} in *=) global[${#global[@]}-1]+=$word ;; *) command=$word; break ;; esac ;;
+      *) case ${global[*]: -1} in *=) global[${#global[@]}-1]+=$word ;; *) command=$word; break ;; esac ;;
     esac
   done
   flag=${COMP_WORDS[COMP_CWORD-1]}

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -37,21 +39,52 @@ func symbol(a engine.Action) (sign, color string) {
 	return "?", ""
 }
 
-// line is one line of a plan: one step, or a group of them.
+// Outline is what a plan says, as far as a plan file keeps it.
+type Outline struct {
+	Nodes []Planned `json:"nodes"` // in the order in which they run
+	End   []string  `json:"end"`   // what stands below the nodes; the sum is one of the lines
+}
+
+// Planned is a node of a plan.
+type Planned struct {
+	Address  string        `json:"address"`
+	Action   engine.Action `json:"action"`
+	Key      cache.Key     `json:"key"`
+	Reason   string        `json:"reason"`
+	Estimate float64       `json:"estimate_s"` // 0: unknown
+}
+
+// PlanOutline is what a plan says; verbose, with the sources that were passed over.
+func PlanOutline(p *engine.Plan, f Forecast, verbose bool) Outline {
+	var o Outline
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose), st.Estimate.Seconds()})
+	}
+	for _, r := range f.Resolutions {
+		o.End = append(o.End, r.String())
+	}
+	o.End = append(o.End, Sum(p, f))
+	if path := f.critical(p); path != "" {
+		o.End = append(o.End, path)
+	}
+	return o
+}
+
+// line is one line of a plan: one node, or a group of them.
 type line struct {
 	name   string // address, or what stands for several
 	count  int
 	action engine.Action
 	reason string
-	step   *engine.Step // of a single one
+	about  time.Duration // of a single one
 }
 
-// Plan writes a plan as text: a line for each node or group, then the sum.
-func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error {
-	lines := make([]line, len(p.Steps))
-	for i := range p.Steps {
-		step := &p.Steps[i]
-		lines[i] = line{name: step.Node.Address, count: 1, action: step.Action, reason: reason(step, verbose), step: step}
+// Plan writes a plan as text: a line for each node or, unless verbose, each group, then what stands at the end.
+func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
+	lines := make([]line, len(o.Nodes))
+	for i, n := range o.Nodes {
+		lines[i] = line{name: n.Address, count: 1, action: n.Action, reason: n.Reason, about: time.Duration(n.Estimate * float64(time.Second))}
 	}
 	if !verbose {
 		lines = draw(lines, mostInstances, func(l line) string { return block(l.name) + "\x00" + elide(l.reason) })
@@ -65,24 +98,23 @@ func Plan(w io.Writer, s Style, p *engine.Plan, f Forecast, verbose bool) error 
 	}
 	for _, l := range lines {
 		sign, color := symbol(l.action)
-		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(string(l.action), 7)), pad(title(l), columns))
+		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(Clean(string(l.action)), 7)), pad(title(l), columns))
 		if l.reason != "" {
 			b.WriteString("  " + Clean(l.reason))
 		}
-		if l.step != nil && l.step.Estimate > 0 {
-			b.WriteString(" (about " + Duration(l.step.Estimate) + ")")
+		if l.about > 0 {
+			b.WriteString(" (about " + Duration(l.about) + ")")
 		}
 		b.WriteByte('\n')
 	}
 	if len(lines) > 0 {
 		b.WriteByte('\n')
 	}
-	for _, r := range f.Resolutions {
-		b.WriteString(Clean(r.String()) + "\n")
-	}
-	b.WriteString(s.Bold(Sum(p, f)) + "\n")
-	if path := f.critical(p); path != "" {
-		b.WriteString(Clean(path) + "\n")
+	for _, end := range o.End {
+		if end = Clean(end); strings.HasPrefix(end, "Plan: ") {
+			end = s.Bold(end)
+		}
+		b.WriteString(end + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -45,7 +45,7 @@ func step(address string, a engine.Action, reason string) engine.Step {
 func text(t *testing.T, p *engine.Plan, verbose bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Plan(&b, Style{}, p, Predict(p, 2, nil, nil), verbose); err != nil {
+	if err := Plan(&b, Style{}, PlanOutline(p, Predict(p, 2, nil, nil), verbose), verbose); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
