@@ -4,12 +4,15 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 type explainFlags struct{ key, json bool }
@@ -17,7 +20,9 @@ type explainFlags struct{ key, json bool }
 func (a *app) explainNode() cli.Command {
 	o := &explainFlags{}
 	return cli.Command{
-		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "why a node is or is not up to date: what changed in its key",
+		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "why a node is or is not up to date, and why a compare gave its outcomes",
+		Long: "ADDR may be a pattern: explain 'trial.*' has a line for each node. Of one node, the changes in its key are shown, the attempts that failed,\n" +
+			"and, of a compare, by which figures each candidate has its outcome.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.key, "key", false, "print the text that the key is made from")
 			a.jsonFlag(fs, &o.json)
@@ -42,14 +47,32 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return err
 	}
 	defer s.close()
-	p, st, err := s.one(ctx, text)
+	p, _, err := s.plan(ctx, &selection{})
+	if err != nil {
+		return err
+	}
+	found, err := nodes(p, text)
+	if err == nil && len(found) > 1 && !o.key {
+		return s.explainAll(ctx, found, o.json)
+	}
+	st, err := node(p, text)
 	if err != nil {
 		return err
 	}
 	changes, since := s.changes(ctx, st)
+	rows, err := s.outcomes(ctx, p, st)
+	if err != nil {
+		return err
+	}
+	lost := s.lost(st)
 	switch {
 	case o.json:
-		return view.JSON(a.stdout, explanation(st, changes, o.key))
+		doc := explanation(st, changes, o.key)
+		if rows != nil {
+			doc["comparisons"] = rows
+		}
+		doc["failed_attempts"] = present(lost)
+		return view.JSON(a.stdout, doc)
 	case o.key:
 		return a.raw([]byte(st.Text))
 	}
@@ -69,7 +92,51 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", view.Clean(dep.Address), d.Action, view.Clean(d.Reason))
 		}
 	}
+	for _, t := range lost {
+		fmt.Fprintf(a.stdout, "  attempt of %s failed [%s]: %s\n", t.Start.Local().Format("2006-01-02 15:04:05"), view.Class(t.Failure), view.Clean(t.Failure.Text()))
+	}
+	view.Grounds(a.stdout, rows)
 	return nil
+}
+
+// explainAll explains many nodes, in a line each.
+func (s *session) explainAll(ctx context.Context, found []*engine.Step, asJSON bool) error {
+	if asJSON {
+		var list []map[string]any
+		for _, st := range found {
+			changes, _ := s.changes(ctx, st)
+			list = append(list, explanation(st, changes, false))
+		}
+		return view.JSON(s.stdout, map[string]any{"format": view.Format, "nodes": list})
+	}
+	for _, st := range found {
+		fmt.Fprintf(s.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
+	}
+	return nil
+}
+
+// outcomes are the rows of a compare as it stands, those of its primary metrics; nil for other nodes.
+func (s *session) outcomes(ctx context.Context, p *engine.Plan, st *engine.Step) ([]stats.Comparison, error) {
+	at, err := hclspec.ParseAddress(st.Node.Address)
+	if err != nil || at.Kind != "compare" {
+		return nil, nil
+	}
+	found, err := s.project.Findings(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows := []stats.Comparison{}
+	for _, row := range rowsOf(found, s.project.Spec) {
+		if row.Compare == at.Instance() && row.Primary {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// lost are the attempts at a node that failed, under the key that it has now.
+func (s *session) lost(st *engine.Step) []cache.Attempt {
+	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t cache.Attempt) bool { return t.Failure == nil || t.Key != st.Key })
 }
 
 // changes are the differences between a node's key text now and that of its last result.

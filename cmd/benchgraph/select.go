@@ -164,11 +164,11 @@ func cause(p *engine.Plan, step *engine.Step) *engine.Step {
 	return step
 }
 
-// node finds the one node that a command is about. A pattern that matches exactly one will do.
-func node(p *engine.Plan, text string) (*engine.Step, error) {
+// nodes finds the nodes that a text stands for: an address, or a pattern of addresses. There is one at least.
+func nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
 	pattern := address(text)
 	if step, ok := p.Step(pattern); ok {
-		return step, nil
+		return []*engine.Step{step}, nil
 	}
 	var found []*engine.Step
 	var known []string
@@ -182,10 +182,19 @@ func node(p *engine.Plan, text string) (*engine.Step, error) {
 			found = append(found, &p.Steps[i])
 		}
 	}
-	switch len(found) {
-	case 0:
+	if len(found) == 0 {
 		return nil, noSuchNode(text, known)
-	case 1:
+	}
+	return found, nil
+}
+
+// node finds the one node that a command is about. A pattern that matches exactly one will do.
+func node(p *engine.Plan, text string) (*engine.Step, error) {
+	found, err := nodes(p, text)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 1 {
 		return found[0], nil
 	}
 	names := make([]string, len(found))

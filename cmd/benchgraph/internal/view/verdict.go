@@ -95,6 +95,39 @@ func remarks(row stats.Comparison) (text string) {
 	return text
 }
 
+// Grounds say by which figures each row has its outcome.
+func Grounds(w io.Writer, rows []stats.Comparison) {
+	for _, row := range rows {
+		fmt.Fprintf(w, "  %s against %s, %s: %s\n", Clean(row.Candidate), Clean(row.Against), Clean(strings.TrimSpace(row.Benchmark+" "+row.Metric)), row.Outcome)
+		line := func(format string, args ...any) { fmt.Fprintf(w, "    %s\n", Clean(fmt.Sprintf(format, args...))) }
+		if row.Reason != "" {
+			line("%s", row.Reason)
+		}
+		if row.Blocks > 0 {
+			text := fmt.Sprintf("%s, from %s", Effect(row), Count(row.Blocks, "block"))
+			if row.Look > 0 && len(row.Looks) > 1 {
+				text += fmt.Sprintf(", look %d of %d", row.Look, len(row.Looks))
+			}
+			if p := row.TestP(); p > 0 {
+				text += fmt.Sprintf("; p = %.2g", p)
+			}
+			if row.Tie > 0 && !row.NoRatio {
+				text += fmt.Sprintf("; a difference below %.3g %% counts as none", 100*row.Tie)
+			}
+			line("%s", text)
+		}
+		if open := row.OpenText(); open != "" {
+			line("%s", open)
+		}
+		if attempts := row.Attempts.Text(); attempts != "" && row.Attempts.Voided+row.Attempts.Replaced > 0 {
+			line("attempts: %s", attempts)
+		}
+		for _, c := range row.Caveats {
+			line("caveat %s: %s", c.Kind, c.Text)
+		}
+	}
+}
+
 // Effect is an effect with its interval: +5.20 % [+4.10 %, +6.30 %].
 func Effect(row stats.Comparison) string {
 	text := row.EffectText()
