@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// demoFiles are a project that needs nothing but git, bash and awk. Its repository is a bundle, which testdata/demo/history makes.
+//
+//go:embed demo
+var demoFiles embed.FS
+
+func (a *app) demo() cli.Command {
+	return cli.Command{
+		Name: "demo", Args: "[DIR]", Max: 1,
+		Summary: "measures two commits of a small program, and an agent's patches of it, in a new directory: ten seconds",
+		Long: "The project is written to DIR, by default benchgraph-demo, and is for playing with: change a patch or the file, and plan again.\n" +
+			"It needs git, bash and awk.",
+		Run: func(ctx context.Context, args []string) error {
+			dir := "benchgraph-demo"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return a.runDemo(ctx, a.below(dir))
+		},
+	}
+}
+
+func (a *app) runDemo(ctx context.Context, dir string) error {
+	if fileExists(filepath.Join(dir, hclspec.RootFiles[0])) {
+		return hint("Choose another directory, or go on there: benchgraph -chdir="+dir+" apply.", "demo: %s is there already", filepath.Join(dir, hclspec.RootFiles[0]))
+	}
+	files, err := fs.Sub(demoFiles, "demo")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		return hint("Choose another directory: benchgraph demo DIR.", "demo: %w", err)
+	}
+	a.chdir, a.file = dir, ""
+	o := &applyFlags{keepGoing: true, deviceWait: 15 * time.Minute}
+	err = a.runApply(ctx, o, nil)
+	if failed := (*failedError)(nil); errors.As(err, &failed) {
+		err = nil // the patch that makes the program wrong is there to be caught
+	}
+	if err == nil {
+		a.note("\nThe file: %s. The report: %s. What a second run does: benchgraph -chdir=%s plan", filepath.Join(dir, hclspec.RootFiles[0]), filepath.Join(dir, "report", "report.html"), dir)
+	}
+	return err
+}
