@@ -14,9 +14,10 @@ import (
 // content security policy would refuse: classes carry the colours.
 type picture struct{ strings.Builder }
 
-func (s *picture) begin(width, height float64, label string) {
-	fmt.Fprintf(s, `<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`,
-		width, height, template.HTMLEscapeString(label))
+// begin takes a role: img, or group for a picture that holds links, which a reader of screens would not find in an img.
+func (s *picture) begin(width, height float64, role, label string) {
+	fmt.Fprintf(s, `<svg viewBox="0 0 %.0f %.0f" role="%s" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`,
+		width, height, role, template.HTMLEscapeString(label))
 }
 
 func (s *picture) end() template.HTML {
@@ -43,7 +44,7 @@ func ledgerBar(counts []outcomeCount, universe int) template.HTML {
 	}
 	var s picture
 	const width, height = 1000.0, 34.0
-	s.begin(width, height, fmt.Sprintf("outcomes of %d candidates", universe))
+	s.begin(width, height, "img", fmt.Sprintf("outcomes of %d candidates", universe))
 	x := 0.0
 	for _, c := range counts {
 		part := width * float64(c.Count) / float64(universe)
@@ -85,7 +86,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	height := top + line*float64(len(rows)) + 8
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
 	var s picture
-	s.begin(width, height, fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
+	s.begin(width, height, "group", fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
 	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top, "margin")
 	for _, tick := range ticks(low, high) {
 		at := place(logRatio(tick))
@@ -201,7 +202,7 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 	}
 	y := func(v float64) float64 { return top + (height-top-bottom)*(high-v)/(high-low) }
 	var s picture
-	s.begin(width, height, title)
+	s.begin(width, height, "img", title)
 	for _, v := range []float64{low, (low + high) / 2, high} {
 		s.line(left, y(v), width-right, y(v), "grid")
 		s.text(left-6, y(v)+4, "tick end", number(v))
