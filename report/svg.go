@@ -81,17 +81,22 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for _, c := range rows {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
-	const line, top, labels, figures = 22.0, 26.0, 290.0, 290.0
+	const line, top, labels, figures = 22.0, 26.0, 290.0, 320.0
 	const width = 1000.0
 	height := top + line*float64(len(rows)) + 8
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
 	var s picture
 	s.begin(width, height, "group", fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
 	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top, "margin")
+	const labelled = 56.0 // that a label takes
+	free := 0.0
 	for _, tick := range ticks(low, high) {
 		at := place(logRatio(tick))
 		s.line(at, top-6, at, height-8, "grid")
-		s.text(at, 14, "tick", tickText(tick))
+		if at >= free {
+			s.text(at, 14, "tick", tickText(tick))
+			free = at + labelled
+		}
 	}
 	s.line(place(0), top-6, place(0), height-8, "zero")
 	for at, i := range order {

@@ -193,13 +193,13 @@ func (c *contrast) decide(rule Rule, survives bool) {
 	switch {
 	case excludes && large && survives && c.estimate.mean > 0:
 		c.Outcome = Win
-		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes 0", percent(c.Effect), span(low, high))
+		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect), rule.span(low, high), rule.none())
 	case excludes && large && survives:
 		c.Outcome = Loss
-		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes 0", percent(c.Effect), span(low, high))
+		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect), rule.span(low, high), rule.none())
 	case tieLow > -margin && tieHigh < margin:
 		c.Outcome = Tie
-		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", span(tieLow, tieHigh), plain(rule.Tie))
+		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", rule.span(tieLow, tieHigh), plain(rule.Tie))
 	default:
 		c.Outcome = Inconclusive
 	}
@@ -223,12 +223,12 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	var why string
 	switch {
 	case !excludes:
-		why = fmt.Sprintf("the interval at the look's level, %s, includes 0 and is too wide for a tie at ±%s", span(low, high), plain(rule.Tie))
+		why = fmt.Sprintf("the interval at the look's level, %s, includes %s and is too wide for a tie at ±%s", rule.span(low, high), rule.none(), plain(rule.Tie))
 	case !large:
 		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too far for a tie",
-			percent(c.Effect), plain(rule.Tie), span(low, high))
+			rule.size(c.Effect), plain(rule.Tie), rule.span(low, high))
 	default:
-		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g by the t test)", percent(c.Effect), c.PT)
+		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g by the t test)", rule.size(c.Effect), c.PT)
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
@@ -245,12 +245,25 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	return stopped + ": " + why
 }
 
-// percent writes a relative effect with its sign.
-func percent(effect float64) string { return fmt.Sprintf("%+.2f %%", 100*effect) }
+// size writes a relative effect: +5.20 %, or ×1.052 where less is better, since 434 % of a time reads as slower.
+func (r Rule) size(effect float64) string {
+	if r.Better == Lower {
+		return factor(effect)
+	}
+	return fmt.Sprintf("%+.2f %%", 100*effect)
+}
 
 // span writes an interval of ln ratios as relative effects.
-func span(low, high float64) string {
-	return percent(relative(low)) + " to " + percent(relative(high))
+func (r Rule) span(low, high float64) string {
+	return r.size(relative(low)) + " to " + r.size(relative(high))
+}
+
+// none is the size of no effect.
+func (r Rule) none() string {
+	if r.Better == Lower {
+		return "×1"
+	}
+	return "0"
 }
 
 // plain writes a relative size without a sign.

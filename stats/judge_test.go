@@ -39,7 +39,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"clearly better", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05), adaptive, Win, 0, "better by"},
 		{"clearly worse", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95), adaptive, Loss, 0, "worse"},
-		{"lower is better", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95), Rule{Better: Lower, Looks: Looks(7, 15)}, Win, 0, "better by +5."},
+		{"lower is better", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95), Rule{Better: Lower, Looks: Looks(7, 15)}, Win, 0, "better by ×1.0527"},
 		{"practically equal", blocks(1.001, 0.999, 1.002, 0.998, 1, 1.001, 1), adaptive, Tie, 0, "lies inside ±2 %"},
 		{"identical", repeated(1, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical gain at the margin", repeated(1.02, 7), adaptive, Win, 0, "better by"},

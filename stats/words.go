@@ -38,20 +38,13 @@ func (c *Comparison) DirectionText() string {
 }
 
 func (c *Comparison) ratioText(effect float64, whole bool) string {
-	factor := fmt.Sprintf("×%.2f", 1+effect)
-	switch {
-	case effect >= 9:
-		factor = fmt.Sprintf("×%.4g", 1+effect)
-	case math.Abs(effect) < 0.1:
-		factor = fmt.Sprintf("×%.4f", 1+effect)
-	}
 	switch {
 	case c.Better != Lower && effect >= 9:
-		return factor
+		return factor(effect)
 	case c.Better != Lower:
 		return fmt.Sprintf("%+.2f %%", 100*effect)
 	case !whole:
-		return factor
+		return factor(effect)
 	}
 	change := -1.0 // of the value itself
 	if effect > -1 {
@@ -61,7 +54,18 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 	if math.Abs(change) < 0.1 {
 		text = strings.Replace(fmt.Sprintf("%+.2f %%", 100*change), "-", "−", 1)
 	}
-	return fmt.Sprintf("%s (%s %s)", factor, c.quantity(), text)
+	return fmt.Sprintf("%s (%s %s)", factor(effect), c.quantity(), text)
+}
+
+// factor writes a relative effect as the ratio that it is: ×3.32.
+func factor(effect float64) string {
+	switch {
+	case effect >= 9:
+		return fmt.Sprintf("×%.4g", 1+effect)
+	case math.Abs(effect) < 0.1:
+		return fmt.Sprintf("×%.4f", 1+effect)
+	}
+	return fmt.Sprintf("×%.2f", 1+effect)
 }
 
 // quantity is what the metric is an amount of.

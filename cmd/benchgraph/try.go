@@ -160,7 +160,14 @@ func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *tasks.Appli
 		fmt.Fprintf(s.stdout, "%s\n", view.Clean(c.Text))
 	}
 	line := s.style(s.stdout).Bold(string(d.Outcome))
-	if d.Effect != nil {
+	switch {
+	case d.Effect == nil:
+	case row.Better == stats.Lower:
+		line += " " + row.EffectText()
+		if interval := row.IntervalText(); interval != "" {
+			line += fmt.Sprintf(", %g %% %s", 100*row.Confidence, interval)
+		}
+	default:
 		line += fmt.Sprintf(" ×%.4g (%s", *d.Speedup, percentText(*d.Effect))
 		if d.Low != nil {
 			low := strings.TrimSuffix(percentText(*d.Low), " %")
