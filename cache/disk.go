@@ -30,7 +30,8 @@ const gcPatience = time.Minute
 // Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
 //
 // Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content key>
-// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged.
+// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged,
+// claims is locked byte by byte by those who make entries.
 // There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
 type Disk struct {
 	Mended string // what was put right when the store was opened, for people; empty: nothing
@@ -46,6 +47,7 @@ type Disk struct {
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
 	scratch string
 	serial  int
+	claims  *os.File // nil until a key is claimed
 }
 
 var _ Store = (*Disk)(nil)
@@ -223,6 +225,9 @@ func (d *Disk) Close() error {
 	if d.claim != nil {
 		err = errors.Join(RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
 		d.claim, d.scratch = nil, ""
+	}
+	if d.claims != nil {
+		err = errors.Join(err, d.claims.Close())
 	}
 	return errors.Join(err, d.entries.Close(), d.lock.Close())
 }

@@ -74,6 +74,7 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		spans:        spansOf(p, o.Room),
 		patience:     patience{limit: o.DeviceWait},
 		inputs:       verifiedInputs{store: o.Store},
+		elsewhere:    map[*Step]bool{},
 	}
 	defer close(r.over)
 	defer r.spans.releaseAll()
@@ -145,11 +146,12 @@ type run struct {
 	waitsFor    string    // what a node was last told to wait for
 	toldAt      time.Time // when that was
 	running     int
-	active      []*attempt // what runs and holds something
-	waiting     int        // of these: only for the disk, which takes no slot
-	expected    bool       // the store was told that more results are on their way
-	quiet       bool       // what runs must have the host for itself
-	asleep      int        // nodes that wait for their next attempt
+	active      []*attempt     // what runs and holds something
+	waiting     int            // of these: only for the disk, which takes no slot
+	expected    bool           // the store was told that more results are on their way
+	quiet       bool           // what runs must have the host for itself
+	asleep      int            // nodes that wait for their next attempt, or for another apply
+	elsewhere   map[*Step]bool // another apply was found to make them
 	failed      bool
 	fatal       error
 }
@@ -288,7 +290,7 @@ func (r *run) start() {
 		})
 		if s != nil {
 			r.waitsFor = ""
-			r.launch(s, lease)
+			r.claim(s, lease)
 		}
 		for _, giveUp := range vain {
 			giveUp()
@@ -302,6 +304,40 @@ func (r *run) start() {
 			return
 		}
 	}
+}
+
+// claimer is a store that several applies use: of those that want the result of one key, one makes it.
+type claimer interface {
+	// Claim says that this apply makes the result of a key, until release is called; not ok: another one makes it.
+	Claim(cache.Key) (release func(), ok bool)
+}
+
+// claim starts a step that holds its lease, unless another apply makes its result, which is then waited for, or has made it since
+// the plan.
+func (r *run) claim(s *Step, lease *device.Lease) {
+	release, ok := func() {}, true
+	if store, shared := r.Store.(claimer); shared {
+		release, ok = store.Claim(s.Key)
+	}
+	if !ok {
+		lease.Release()
+		if !r.elsewhere[s] {
+			r.elsewhere[s] = true
+			r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: "waiting: another apply makes it"})
+		}
+		r.asleep++
+		time.AfterFunc(pollEvery, func() { r.send(message{step: s}) })
+		return
+	}
+	if s.Action == Run && s.entry == nil && s.damage == "" && s.gone == "" && !s.forced && !s.follows {
+		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
+			release()
+			lease.Release()
+			r.settleAll(r.finish(s, r.cached(s, &entry.Meta, "up to date: another apply has made it")))
+			return
+		}
+	}
+	r.launch(s, lease, release)
 }
 
 // open holds the next span, or says what it waits for.
@@ -367,6 +403,7 @@ func (r *run) listen() {
 			}
 			r.quiet = false
 			m.attempt.lease.Release()
+			m.attempt.unclaim()
 			r.conclude(m.step, m.attempt)
 		default:
 			r.asleep--

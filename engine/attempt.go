@@ -26,6 +26,7 @@ type attempt struct {
 	content  cache.Key
 	inputs   []cache.Key
 	ends     []End
+	unclaim  func()      // lets other applies make the result
 	waits    bool        // for the disk only
 	entry    cache.Entry // of a success
 	err      error       // of a failure
@@ -41,12 +42,12 @@ func (r *run) newAttempt(s *Step) *attempt {
 	return a
 }
 
-// launch starts the next attempt at a step.
-func (r *run) launch(s *Step, lease *device.Lease) {
+// launch starts the next attempt at a step, whose key this apply has claimed.
+func (r *run) launch(s *Step, lease *device.Lease, unclaim func()) {
 	r.running++
 	n := s.Node
 	a := r.newAttempt(s)
-	a.lease, a.estimate, a.content = lease, s.Estimate, contentKey(&r.text, n, r)
+	a.unclaim, a.lease, a.estimate, a.content = unclaim, lease, s.Estimate, contentKey(&r.text, n, r)
 	r.active = append(r.active, a)
 	for _, dep := range n.Needs {
 		a.inputs = append(a.inputs, r.ends[dep.id].meta.Key)

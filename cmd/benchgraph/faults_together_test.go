@@ -76,6 +76,34 @@ task "all" {
 	}
 }
 
+// TestFaultOnce lets four projects that share a store want the same at the same time: each key is made once.
+func TestFaultOnce(t *testing.T) {
+	made := t.TempDir() + "/made"
+	text := fmt.Sprintf(`
+task "part" {
+  for_each = toset(["1", "2", "3", "4", "5", "6", "7", "8"])
+  command  = "echo ${each.key} >>%s; sleep 0.1; echo ${each.key} > $OUT/part"
+}
+`, made)
+	store := t.TempDir() + "/store"
+	var applying sync.WaitGroup
+	for range 4 {
+		w := newWorld(t, text)
+		w.env = append(w.env, "BENCHGRAPH_CACHE_DIR="+store)
+		applying.Go(func() {
+			if o := w.run("apply"); o.code != 0 {
+				t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.stderr)
+			}
+		})
+	}
+	applying.Wait()
+	runs, err := os.ReadFile(made)
+	check(t, err)
+	if n := strings.Count(string(runs), "\n"); n != 8 {
+		t.Errorf("8 keys were made %d times", n)
+	}
+}
+
 // TestFaultCollection collects garbage while an apply is under way that will need what is there.
 func TestFaultCollection(t *testing.T) {
 	w := newWorld(t, `

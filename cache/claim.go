@@ -1,0 +1,53 @@
+package cache
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// claimsFile is a file that stays empty: who makes an entry holds the lock on the byte of it that the key stands for. The kernel
+// gives that back when the process ends, however it ends.
+const claimsFile = "claims"
+
+// Claim says that this process makes the entry of a key, until release is called; ok is false while another process does. Where
+// nothing can be locked nobody is kept from anything, so that the work may be done twice.
+func (d *Disk) Claim(key Key) (release func(), ok bool) {
+	f, err := d.openClaims()
+	if err == nil {
+		err = lockByte(f, key, unix.F_WRLCK)
+	}
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return nil, false
+	case err != nil:
+		return func() {}, true
+	}
+	return func() { _ = lockByte(f, key, unix.F_UNLCK) }, true // an unlock fails only where a lock would
+}
+
+func (d *Disk) openClaims() (*os.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claims == nil {
+		f, err := os.OpenFile(d.path(claimsFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		d.claims = f
+	}
+	return d.claims, nil
+}
+
+// lockByte locks or unlocks a key's byte, without waiting. Two keys with one byte are as rare as digests of 62 bits that are equal, and
+// would only wait for each other.
+func lockByte(f *os.File, key Key, how int16) error {
+	lock := unix.Flock_t{Type: how, Start: int64(binary.BigEndian.Uint64(key[:8]) >> 2), Len: 1}
+	for {
+		if err := unix.FcntlFlock(f.Fd(), setLock, &lock); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
