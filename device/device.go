@@ -30,13 +30,25 @@ type GPUs struct {
 
 // Request is what a node needs while it runs; all of it is granted at once, or nothing.
 type Request struct {
-	CPUs   int   // cores; 0 counts as 1; more than the machine has counts as all
+	CPUs   int   // cores; 0 counts as 1, NoCore as none; more than the machine has counts as all
 	Cores  bool  // it must be told which ones, for it can keep to them; those who do not keep to any are not told apart
 	Memory int64 // bytes; 0: not counted
 	Disk   int64 // bytes of room where nodes work; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
 	Quiet  bool // nothing else of benchgraph's runs on the host meanwhile
+}
+
+// NoCore is what a node asks for that only waits for others, such as a download. A pool grants a few of them at a time, beside those
+// that compute.
+const NoCore = -1
+
+// Takes is how many cores a request takes of a machine that has enough.
+func (r Request) Takes() int {
+	if r.CPUs == NoCore {
+		return 0
+	}
+	return max(r.CPUs, 1)
 }
 
 // Lease is what was granted. It is exclusive until it is released.
@@ -90,7 +102,7 @@ type Amounts struct {
 
 // Covers says whether there is enough for a request.
 func (a Amounts) Covers(r Request) bool {
-	return a.CPUs >= max(r.CPUs, 1) && a.Memory >= r.Memory && a.Disk >= r.Disk && a.GPUs >= r.GPUs.Count
+	return a.CPUs >= r.Takes() && a.Memory >= r.Memory && a.Disk >= r.Disk && a.GPUs >= r.GPUs.Count
 }
 
 // Plus is a with b added.
@@ -100,7 +112,7 @@ func (a Amounts) Plus(b Amounts) Amounts {
 
 // Minus is a without what a request takes of it.
 func (a Amounts) Minus(r Request) Amounts {
-	return Amounts{a.CPUs - max(r.CPUs, 1), a.Memory - r.Memory, a.Disk - r.Disk, a.GPUs - r.GPUs.Count}
+	return Amounts{a.CPUs - r.Takes(), a.Memory - r.Memory, a.Disk - r.Disk, a.GPUs - r.GPUs.Count}
 }
 
 // Amounts are what the lease holds. Of its devices, those count that fit a condition.

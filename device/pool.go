@@ -60,7 +60,12 @@ type hold struct {
 	memory int64 // likewise
 	disk   int64 // likewise
 	gpus   []*fileLock
+
+	coreless bool // it never had a core
 }
+
+// mostCoreless is how many leases without a core are granted at a time: connections cost others something, too.
+const mostCoreless = 16
 
 // NewPool returns a pool of what o says. An error means that o makes no sense or that the host lock cannot be opened.
 func NewPool(o Options) (*LocalPool, error) {
@@ -109,7 +114,7 @@ func (p *LocalPool) Close() error {
 // little memory or disk is one, because what does not fit is killed half-way.
 func (p *LocalPool) Fits(r Request) error {
 	var errs []error
-	if r.CPUs < 0 || r.Memory < 0 || r.Disk < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
+	if r.CPUs < NoCore || r.Memory < 0 || r.Disk < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
@@ -200,7 +205,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := &Lease{CPUs: min(max(r.CPUs, 1), p.total.CPUs), Memory: r.Memory, Disk: r.Disk, Quiet: r.Quiet}
+	l := &Lease{CPUs: min(r.Takes(), p.total.CPUs), Memory: r.Memory, Disk: r.Disk, Quiet: r.Quiet}
 	if waits := p.amountsWait(l); waits != "" {
 		return nil, &Refusal{WaitsFor: waits}
 	}
@@ -215,7 +220,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	if r.Cores {
 		l.Cores = p.freeCores(l.CPUs)
 	}
-	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk}
+	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk, coreless: l.CPUs == 0}
 	var refused *Refusal
 	if l.GPUs, refused = p.takeGPUs(r.GPUs, h); refused == nil {
 		l.Ports, refused = p.ports.take(r.Ports)
@@ -242,13 +247,19 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	if l.Quiet && len(p.leases) > 0 {
 		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
 	}
-	cpus, memory := p.total.CPUs, p.total.Memory
+	cpus, memory, coreless := p.total.CPUs, p.total.Memory, 0
 	for other, held := range p.leases {
 		if other.Quiet {
 			return "the end of a quiet one"
 		}
+		if held.coreless {
+			coreless++
+		}
 		cpus -= held.cpus
 		memory -= held.memory
+	}
+	if l.CPUs == 0 && coreless == mostCoreless {
+		return fmt.Sprintf("the end of one of %d downloads", coreless)
 	}
 	if l.CPUs > cpus {
 		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)

@@ -139,6 +139,27 @@ func TestAmountsRunShortAndComeBack(t *testing.T) {
 	(&device.Lease{}).Release()
 }
 
+// Downloads wait for others, and keep no core from those that compute; a quiet node still waits for them.
+func TestDownloadsHoldNoCore(t *testing.T) {
+	p := newPool(t, device.Options{CPUs: 2})
+	download := device.Request{CPUs: device.NoCore}
+	all := []*device.Lease{must(t, p, device.Request{CPUs: 2})}
+	for range 16 {
+		all = append(all, must(t, p, download))
+	}
+	mustNot(t, p, download, "the end of one of 16 downloads")
+	mustNot(t, p, device.Request{}, "1 cores (0 of 2 are free)")
+	all[0].Release()
+	all[0] = must(t, p, device.Request{})
+	mustNot(t, p, device.Request{Quiet: true}, "quiet: the end of 17 others")
+	all[1].Release()
+	all[1] = must(t, p, download)
+	for _, l := range all {
+		l.Release()
+	}
+	must(t, p, device.Request{Quiet: true}).Release()
+}
+
 func TestPortsAreFreeAndNotGivenAgainSoon(t *testing.T) {
 	p := newPool(t, device.Options{CPUs: 100})
 	seen := map[int]bool{}

@@ -186,7 +186,7 @@ func (b *builder) addAll(ctx context.Context) error {
 		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
 			t.declared = f.SHA256
 		}
-		b.add(f.Block, t, nil)
+		b.add(f.Block, t, nil).Resources.CPUs = device.NoCore
 	}
 	if err := b.addWheels(ctx); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fix"
@@ -184,7 +185,9 @@ func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec
 		t.tree = &tree{p: b.Project, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
 		order = append(order, src.Repo)
 	}
-	return b.addAt(at, w.Block, t, nil, order...)
+	n := b.addAt(at, w.Block, t, nil, order...)
+	n.Resources.CPUs = device.NoCore
+	return n
 }
 
 // originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of that.

@@ -56,7 +56,7 @@ func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) F
 		if q.Quiet {
 			alone += s.Estimate
 		} else {
-			shared += s.Estimate * time.Duration(min(max(q.CPUs, 1), cpus))
+			shared += s.Estimate * time.Duration(min(q.Takes(), cpus))
 			onDevices += s.Estimate * time.Duration(q.GPUs.Count)
 		}
 		hours := s.Estimate.Hours() * float64(q.GPUs.Count)

@@ -284,7 +284,7 @@ type GPUs struct {
 // ResourcesOf are the resources of a node.
 func ResourcesOf(n *engine.Node) Resources {
 	q := n.Resources
-	r := Resources{CPUs: max(q.CPUs, 1), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet}
+	r := Resources{CPUs: q.Takes(), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet}
 	if q.GPUs.Count > 0 {
 		r.GPUs = &GPUs{Count: q.GPUs.Count, Memory: q.GPUs.Memory}
 		if q.GPUs.Model != nil {
