@@ -186,6 +186,41 @@ func check(ctx context.Context, e Entry) error {
 	return nil
 }
 
+// Seal is the state in which the files of an entry were at a time.
+type Seal struct {
+	stamps []Stamp
+	at     time.Time
+}
+
+// Seal tells the state of an entry's files. Take it before the bytes are checked.
+func (d *Disk) Seal(m *Meta) (Seal, error) {
+	seal := Seal{stamps: make([]Stamp, len(m.Files)), at: time.Now()}
+	dir := entryPath(m.Key)
+	var st unix.Stat_t
+	for i := range m.Files {
+		if err := d.checkSize(dir, &m.Files[i], &st); err != nil {
+			return seal, err
+		}
+		seal.stamps[i] = StampOf(&st)
+	}
+	return seal, nil
+}
+
+// Untouched says whether the files of an entry are surely as they were when it was sealed: nothing has changed, and what could
+// have changed without a trace, for it was new then, is not taken for unchanged.
+func (d *Disk) Untouched(m *Meta, sealed Seal) bool {
+	now, err := d.Seal(m)
+	if err != nil || len(now.stamps) != len(sealed.stamps) {
+		return false
+	}
+	for i, stamp := range now.stamps {
+		if stamp != sealed.stamps[i] || !stamp.Settled(sealed.at) {
+			return false
+		}
+	}
+	return true
+}
+
 // quarantine moves a damaged entry out of the way, where it can be looked at, and says so.
 func (d *Disk) quarantine(key Key, reason damage) string {
 	place, err := os.MkdirTemp(d.path("quarantine"), key.Short()+"-*")

@@ -129,7 +129,9 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if env.Work, err = r.Scratch(); err != nil {
 		return entry, err
 	}
-	err = r.perform(s, a, env)
+	if err = r.perform(s, a, env); err == nil {
+		err = r.recheck(s.Node, a)
+	}
 	// Some file systems wait for the disk at each file that is removed: others run meanwhile.
 	var removal sync.WaitGroup
 	removal.Go(func() { remove(env.Work, relay) })
@@ -214,6 +216,23 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 // InputGone is the rule of a node whose input was damaged or removed since the plan. It does not come back by itself; the
 // next plan finds that it is gone and makes it anew.
 const InputGone = "input_gone"
+
+// InputChanged is the rule of a node while which ran one of its inputs was changed in the store. What was changed is in quarantine.
+const InputChanged = "input_changed"
+
+// recheck makes sure that what the task was given is still what was checked: a program that reaches the store may have changed what it,
+// or who comes after it, is measured with.
+func (r *run) recheck(n *Node, a *attempt) error {
+	for i, dep := range n.Needs {
+		if _, err := r.inputs.get(r.ctx, a.inputs[i]); err != nil && r.ctx.Err() == nil {
+			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
+				Class: cache.Infra, Rule: InputChanged, Stage: "verify", Message: fmt.Sprintf("input %s was changed while %s ran: %v", dep.Address, n.Address, err),
+				Remedy: "what was measured with it does not count. Look for who writes to the store; sandbox = \"required\" keeps programs from it",
+			}}
+		}
+	}
+	return nil
+}
 
 // missingInput is the failure of a node that cannot have its input.
 func missingInput(address string, err error) error {
@@ -358,25 +377,62 @@ func (l *syncedLog) close() {
 	l.f.Close()
 }
 
-// verifiedInputs reads each entry that tasks use once, checking every byte.
+// verifiedInputs checks every byte of the entries that tasks use: of each once, and again whenever its files may have changed.
 type verifiedInputs struct {
 	store cache.Store
 	mu    sync.Mutex
-	seen  map[cache.Key]func() (cache.Entry, error)
+	seen  map[cache.Key]func() (verified, error)
+}
+
+// verified is an entry whose bytes were checked.
+type verified struct {
+	cache.Entry
+	seal cache.Seal
+}
+
+// sealer is a store that tells whether an entry's files may have changed since they were checked.
+type sealer interface {
+	Seal(*cache.Meta) (cache.Seal, error)
+	Untouched(*cache.Meta, cache.Seal) bool
 }
 
 func (v *verifiedInputs) get(ctx context.Context, key cache.Key) (cache.Entry, error) {
-	v.mu.Lock()
-	read, ok := v.seen[key]
-	if !ok {
-		read = sync.OnceValues(func() (cache.Entry, error) { return v.store.Get(ctx, key, true) })
-		if v.seen == nil {
-			v.seen = map[cache.Key]func() (cache.Entry, error){}
-		}
-		v.seen[key] = read
+	check := sync.OnceValues(func() (verified, error) { return v.check(ctx, key) })
+	read := v.first(key, check)
+	found, err := read()
+	if store, ok := v.store.(sealer); ok && err == nil && !store.Untouched(&found.Meta, found.seal) {
+		v.mu.Lock()
+		v.seen[key] = check
+		v.mu.Unlock()
+		found, err = check() // which is done again only where it was not done just now
 	}
-	v.mu.Unlock()
-	return read()
+	return found.Entry, err
+}
+
+// first is how an entry was checked first.
+func (v *verifiedInputs) first(key cache.Key, check func() (verified, error)) func() (verified, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.seen == nil {
+		v.seen = map[cache.Key]func() (verified, error){}
+	}
+	if v.seen[key] == nil {
+		v.seen[key] = check
+	}
+	return v.seen[key]
+}
+
+func (v *verifiedInputs) check(ctx context.Context, key cache.Key) (found verified, err error) {
+	if store, ok := v.store.(sealer); ok {
+		if found.Entry, err = v.store.Get(ctx, key, false); err != nil {
+			return found, err
+		}
+		if found.seal, err = store.Seal(&found.Meta); err != nil {
+			found.seal = cache.Seal{} // what is wrong with it is said now
+		}
+	}
+	found.Entry, err = v.store.Get(ctx, key, true)
+	return found, err
 }
 
 // remove removes a scratch directory. What stays is told: somebody has to unmount it, say. Later processes try again.
