@@ -17,27 +17,48 @@ import (
 // hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
 // it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
 type hostLock struct {
-	path   string
+	namedLock
 	gpus   string // directory of the devices' locks; empty: they lie beside path
-	file   *fileLock
 	leases int
+
+	// turn makes them queue. Who waits for quiet holds it exclusively, so that nobody else begins anything and what runs comes to its
+	// end; who waits for the end of a quiet one holds it shared, so that no other quiet one comes first.
+	turn   namedLock
+	queued flock.How // how turn is held; notQueued: not at all
+}
+
+const notQueued flock.How = 0
+
+// namedLock is a lock file that is there under a name.
+type namedLock struct {
+	path string
+	file *fileLock
+}
+
+func openNamed(path string) (namedLock, error) {
+	f, err := openLock(path)
+	return namedLock{path, f}, err
 }
 
 func openHostLock(path, gpus string) (*hostLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := openLock(path)
-	if err != nil {
+	h := &hostLock{gpus: gpus}
+	var err error
+	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err
 	}
-	if gpus != "" {
-		if err := openToAll(gpus); err != nil {
-			f.close()
-			return nil, err
+	if h.turn, err = openNamed(path + ".turn"); err == nil && gpus != "" {
+		if err = openToAll(gpus); err != nil {
+			h.turn.file.close()
 		}
 	}
-	return &hostLock{path: path, gpus: gpus, file: f}, nil
+	if err != nil {
+		h.file.close()
+		return nil, err
+	}
+	return h, nil
 }
 
 // openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.
@@ -68,32 +89,69 @@ func (h *hostLock) enter(quiet bool) string {
 	if quiet {
 		how = flock.Exclusive
 	}
-	if h.leases == 0 {
-		if err := h.lock(how); err != nil {
-			if flock.Held(err) && quiet {
-				return "quiet: the end of what another process runs on this host"
-			}
-			if flock.Held(err) {
-				return "the end of a quiet one of another process on this host"
-			}
-			return fmt.Sprintf("the host lock %s: %v", h.path, err)
-		}
+	err := h.queue(how)
+	if flock.Held(err) {
+		return "its turn: " + h.turn.holder() + " on this host"
 	}
+	if err == nil && h.leases == 0 {
+		err = h.lock(how)
+	}
+	switch {
+	case err == nil:
+	case flock.Held(err) && quiet:
+		return "quiet: the end of what " + h.holder() + " runs on this host"
+	case flock.Held(err):
+		return "the end of a quiet one of " + h.holder() + " on this host"
+	default:
+		return fmt.Sprintf("the host lock %s: %v", h.path, err)
+	}
+	h.unqueue()
 	h.leases++
 	return ""
 }
 
+// queue takes the turn, or keeps the one that was taken before.
+func (h *hostLock) queue(how flock.How) error {
+	if h.queued == how {
+		return nil
+	}
+	h.unqueue()
+	err := h.turn.lock(how)
+	if err == nil {
+		h.queued = how
+	}
+	return err
+}
+
+// unqueue gives the turn back.
+func (h *hostLock) unqueue() {
+	if h.queued != notQueued {
+		_ = flock.Unlock(h.turn.file.f) // it cannot fail on an open file
+		h.queued = notQueued
+	}
+}
+
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
-func (h *hostLock) lock(how flock.How) error {
-	if !flock.IsAt(h.file.f, h.path) {
-		fresh, err := openLock(h.path)
+func (l *namedLock) lock(how flock.How) error {
+	if !flock.IsAt(l.file.f, l.path) {
+		fresh, err := openLock(l.path)
 		if err != nil {
 			return err
 		}
-		h.file.close()
-		h.file = fresh
+		l.file.close()
+		l.file = fresh
 	}
-	return flock.Try(h.file.f, how)
+	return flock.Try(l.file.f, how)
+}
+
+// holder says who has locked the file, as far as that can be seen.
+func (l *namedLock) holder() string {
+	p := Process{PID: lockedBy(l.file.f)}
+	if p.PID == 0 {
+		return "another process"
+	}
+	p.identify()
+	return Holder{PID: p.PID, User: p.User, Program: p.Name}.String()
 }
 
 // leave counts one lease less.
@@ -131,7 +189,7 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 	}
 }
 
-func (h *hostLock) close() error { return h.file.close() }
+func (h *hostLock) close() error { return errors.Join(h.file.close(), h.turn.file.close()) }
 
 // fileLock is a file that is there only to be locked.
 type fileLock struct {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -292,23 +293,41 @@ func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	}
 	mustNot(t, a, device.Request{GPUs: device.GPUs{Count: 1}}, "0 of them free")
 	two.Release()
-	mustNot(t, b, device.Request{Quiet: true}, "another process")
-	more := must(t, a, device.Request{})
+	mustNot(t, b, device.Request{Quiet: true}, "quiet: the end of what device.test "+strconv.Itoa(os.Getpid()))
+	mustNot(t, a, device.Request{}, "its turn: device.test") // who waits for quiet is not kept waiting by what has not begun
 	one.Release()
-	mustNot(t, b, device.Request{Quiet: true}, "another process")
-	more.Release()
 
 	quiet := must(t, b, device.Request{Quiet: true})
-	mustNot(t, a, device.Request{}, "quiet one of another process")
+	mustNot(t, a, device.Request{}, "the end of a quiet one of device.test")
 	quiet.Release()
+	mustNot(t, b, device.Request{Quiet: true}, "its turn: device.test") // nor who waits for a quiet one by further quiet ones
+	must(t, a, device.Request{}).Release()
 
 	if err := os.Remove(lock); err != nil { // somebody tidies up
 		t.Fatal(err)
 	}
 	quiet = must(t, a, device.Request{Quiet: true})
-	mustNot(t, b, device.Request{}, "quiet one of another process")
+	mustNot(t, b, device.Request{}, "the end of a quiet one of device.test")
 	quiet.Release()
 	must(t, b, device.Request{}).Release()
+}
+
+// Of two processes, each with more than enough to do, one with quiet nodes and one without, both get on.
+func TestQuietAndOthersTakeTurns(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "host.lock")
+	a, b := newContender(t, lock), newContender(t, lock)
+	got := map[string]int{}
+	for range 60 { // each asks as soon as it has released
+		got[a.tell(t, "some")]++
+		got[b.tell(t, "quiet")]++
+		a.tell(t, "release")
+		got[b.tell(t, "quiet")]++
+		got[a.tell(t, "some")]++
+		b.tell(t, "release")
+	}
+	if got["quiet"] < 40 || got["some"] < 40 {
+		t.Errorf("%v", got)
+	}
 }
 
 // Another user's benchgraph, with a host lock of its own, holds a device; and a lock file that is tidied away is no lock.
