@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -14,20 +13,57 @@ import (
 func (a *app) query() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "query", Args: "deps|rdeps ADDR", Min: 2, Max: 2, Summary: "what a node needs, or what needs it, all the way",
+		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2, Summary: "the nodes that a node needs, or that need it, all the way; or those that have changed",
+		Long: "deps ADDR lists what a node needs, rdeps ADDR what needs it. changed lists the nodes that have a result, of which the key is another one\n" +
+			"now; explain says of each what has changed.",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(ctx context.Context, args []string) error {
+			known := map[string]int{"deps": 2, "rdeps": 2, "changed": 1}
+			switch n, ok := known[args[0]]; {
+			case !ok:
+				return &cli.UsageError{
+					Message: fmt.Sprintf("query knows no %q%s", args[0], cli.Suggest(args[0], sortedKeys(known))),
+					Remedy:  "write query deps ADDR, query rdeps ADDR, or query changed",
+				}
+			case len(args) < n:
+				return &cli.UsageError{Message: "query " + args[0] + " needs ADDR", Remedy: "try benchgraph help query"}
+			case len(args) > n:
+				return &cli.UsageError{Message: fmt.Sprintf("query %s: unexpected argument %q", args[0], args[n]), Remedy: "try benchgraph help query"}
+			case n == 1:
+				return a.runChanged(ctx, asJSON)
+			}
 			return a.runQuery(ctx, args[0], args[1], asJSON)
 		},
 	}
 }
 
-func (a *app) runQuery(ctx context.Context, what, text string, asJSON bool) error {
-	if known := []string{"deps", "rdeps"}; !slices.Contains(known, what) {
-		return &cli.UsageError{
-			Message: fmt.Sprintf("query knows no %q%s", what, cli.Suggest(what, known)), Remedy: "write query deps ADDR, or query rdeps ADDR",
+// runChanged lists the nodes with a result of which the key is another one now.
+func (a *app) runChanged(ctx context.Context, asJSON bool) error {
+	s, err := a.open(ctx, access{offline: true})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	p, err := s.standing(ctx)
+	if err != nil {
+		return err
+	}
+	found := []string{}
+	for i := range p.Steps {
+		if changes, _ := s.changes(ctx, &p.Steps[i]); len(changes) > 0 {
+			found = append(found, p.Steps[i].Node.Address)
 		}
 	}
+	if asJSON {
+		return view.JSON(a.stdout, map[string]any{"format": view.Format, "nodes": found})
+	}
+	for _, address := range found {
+		fmt.Fprintln(a.stdout, view.Clean(address))
+	}
+	return nil
+}
+
+func (a *app) runQuery(ctx context.Context, what, text string, asJSON bool) error {
 	s, err := a.open(ctx, access{offline: true, recall: recallNodes})
 	if err != nil {
 		return err
