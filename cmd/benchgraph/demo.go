@@ -52,7 +52,10 @@ func (a *app) runDemo(ctx context.Context, dir string) error {
 		err = nil // the patch that makes the program wrong is there to be caught
 	}
 	if err == nil {
-		a.note("\nThe file: %s. The report: %s. What a second run does: benchgraph -chdir=%s plan", filepath.Join(dir, hclspec.RootFiles[0]), filepath.Join(dir, "report", "report.html"), dir)
+		a.note("One patch was there to be caught: it counts wrong.")
+		a.note("The file: %s", filepath.Join(dir, hclspec.RootFiles[0]))
+		a.note("The report: %s", filepath.Join(dir, "report", "report.html"))
+		a.note("A second run does nothing: benchgraph -chdir=%s plan", dir)
 	}
 	return err
 }

@@ -160,8 +160,13 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		message += ": the command left no " + spec.File + " in $OUT"
 	} else if err != nil {
 		message += ": " + err.Error()
-	} else if len(result.Warnings) > 0 {
-		message += ": " + result.Warnings[0].Text
+	} else {
+		for _, w := range result.Warnings {
+			if w.Kind != metrics.NotFound || w.Metric != spec.Primary { // which the message has said
+				message += ": " + w.Text
+				break
+			}
+		}
 	}
 	return metrics.Sample{}, &engine.Failure{Err: err, Failure: cache.Failure{
 		Class: cache.Invalid, Rule: MetricMissing, Stage: "parse", Message: message,
