@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claimsFile is a file that stays empty: who makes an entry holds the lock on the byte of it that the key stands for. The kernel
-// gives that back when the process ends, however it ends.
+// claimsFile is a file that stays empty. A process that makes an entry locks the byte that the key stands for. The kernel
+// releases the lock when the process ends, however it ends.
 const claimsFile = "claims"
 
 // Claim says that this process makes the entry of a key, until release is called; ok is false while another process does. Where

@@ -21,8 +21,8 @@ type hostLock struct {
 	gpus   string // directory of the devices' locks; empty: they lie beside path
 	leases int
 
-	// turn makes them queue. Who waits for quiet holds it exclusively, so that nobody else begins anything and what runs comes to its
-	// end; who waits for the end of a quiet one holds it shared, so that no other quiet one comes first.
+	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node meanwhile, and the
+	// running nodes come to their end. A pool that waits for the end of a quiet node holds the turn shared: no other quiet node comes first.
 	turn   namedLock
 	queued flock.How // how turn is held; notQueued: not at all
 }

@@ -294,13 +294,13 @@ func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	mustNot(t, a, device.Request{GPUs: device.GPUs{Count: 1}}, "0 of them free")
 	two.Release()
 	mustNot(t, b, device.Request{Quiet: true}, "quiet: the end of what device.test "+strconv.Itoa(os.Getpid()))
-	mustNot(t, a, device.Request{}, "its turn: device.test") // who waits for quiet is not kept waiting by what has not begun
+	mustNot(t, a, device.Request{}, "its turn: device.test") // a pool that waits for quiet comes before nodes that have not started
 	one.Release()
 
 	quiet := must(t, b, device.Request{Quiet: true})
 	mustNot(t, a, device.Request{}, "the end of a quiet one of device.test")
 	quiet.Release()
-	mustNot(t, b, device.Request{Quiet: true}, "its turn: device.test") // nor who waits for a quiet one by further quiet ones
+	mustNot(t, b, device.Request{Quiet: true}, "its turn: device.test") // and a pool that waited for a quiet node comes before further quiet nodes
 	must(t, a, device.Request{}).Release()
 
 	if err := os.Remove(lock); err != nil { // somebody tidies up

@@ -217,17 +217,17 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 // next plan finds that it is gone and makes it anew.
 const InputGone = "input_gone"
 
-// InputChanged is the rule of a node while which ran one of its inputs was changed in the store. What was changed is in quarantine.
+// InputChanged is the rule of a node whose input was changed in the store while the node ran. The input is in quarantine.
 const InputChanged = "input_changed"
 
-// recheck makes sure that what the task was given is still what was checked: a program that reaches the store may have changed what it,
-// or who comes after it, is measured with.
+// recheck makes sure that the inputs still are as they were checked. A program that reaches the store may have changed its own inputs, or
+// those of later nodes.
 func (r *run) recheck(n *Node, a *attempt) error {
 	for i, dep := range n.Needs {
 		if _, err := r.inputs.get(r.ctx, a.inputs[i]); err != nil && r.ctx.Err() == nil {
 			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
 				Class: cache.Infra, Rule: InputChanged, Stage: "verify", Message: fmt.Sprintf("input %s was changed while %s ran: %v", dep.Address, n.Address, err),
-				Remedy: "what was measured with it does not count. Look for who writes to the store; sandbox = \"required\" keeps programs from it",
+				Remedy: "the result does not count. Find the program that writes to the store; sandbox = \"required\" keeps programs from it",
 			}}
 		}
 	}
@@ -428,7 +428,7 @@ func (v *verifiedInputs) check(ctx context.Context, key cache.Key) (found verifi
 			return found, err
 		}
 		if found.seal, err = store.Seal(&found.Meta); err != nil {
-			found.seal = cache.Seal{} // what is wrong with it is said now
+			found.seal = cache.Seal{} // the next Get reports the damage
 		}
 	}
 	found.Entry, err = v.store.Get(ctx, key, true)

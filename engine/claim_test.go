@@ -70,7 +70,7 @@ func TestAppliesThatShareAStoreMakeEachKeyOnce(t *testing.T) {
 	}
 }
 
-// Who waits for a result that another apply fails to make, makes it.
+// An apply that waits for a result makes the result itself when the other apply fails.
 func TestAClaimEndsWithItsAttempt(t *testing.T) {
 	worlds := sharing(t, 2)
 	begun := make(chan bool)
