@@ -12,25 +12,38 @@ import (
 // releases the lock when the process ends, however it ends.
 const claimsFile = "claims"
 
-// Claim says that this process makes the entry of a key, until release is called; ok is false while another process does. Where
-// nothing can be locked nobody is kept from anything, so that the work may be done twice.
+// Claim says that the caller makes the entry of a key, until release is called; ok is false while another one does, here or in another
+// process. On a file system without locks processes do not see each other's claims, so that the work may be done twice; nor do, on
+// other systems than Linux, two Disks of one process.
 func (d *Disk) Claim(key Key) (release func(), ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claimed[key] {
+		return nil, false
+	}
 	f, err := d.openClaims()
 	if err == nil {
 		err = lockByte(f, key, unix.F_WRLCK)
 	}
-	switch {
-	case errors.Is(err, unix.EAGAIN):
+	if errors.Is(err, unix.EAGAIN) {
 		return nil, false
-	case err != nil:
-		return func() {}, true
 	}
-	return func() { _ = lockByte(f, key, unix.F_UNLCK) }, true // an unlock fails only where a lock would
+	if d.claimed == nil {
+		d.claimed = map[Key]bool{}
+	}
+	d.claimed[key] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.claimed, key)
+		if err == nil {
+			_ = lockByte(f, key, unix.F_UNLCK) // it fails only where a lock would
+		}
+	}, true
 }
 
+// openClaims opens the file of claims, once. The caller has locked mu.
 func (d *Disk) openClaims() (*os.File, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.claims == nil {
 		f, err := os.OpenFile(d.path(claimsFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 		if err != nil {

@@ -49,6 +49,7 @@ type Disk struct {
 	scratch string
 	serial  int
 	claims  *os.File // nil until a key is claimed
+	claimed map[Key]bool
 }
 
 var _ Store = (*Disk)(nil)

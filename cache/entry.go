@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -192,16 +193,32 @@ type Seal struct {
 	at     time.Time
 }
 
-// Seal tells the state of an entry's files. Take it before the bytes are checked.
+// Seal tells the state of an entry's files, and of the directories that they lie in, to which others could be added. Take it before the
+// bytes are checked.
 func (d *Disk) Seal(m *Meta) (Seal, error) {
-	seal := Seal{stamps: make([]Stamp, len(m.Files)), at: time.Now()}
+	seal := Seal{stamps: make([]Stamp, 0, len(m.Files)+1), at: time.Now()}
 	dir := entryPath(m.Key)
 	var st unix.Stat_t
 	for i := range m.Files {
 		if err := d.checkSize(dir, &m.Files[i], &st); err != nil {
 			return seal, err
 		}
-		seal.stamps[i] = StampOf(&st)
+		seal.stamps = append(seal.stamps, StampOf(&st))
+	}
+	seen := map[string]bool{}
+	for i := -1; i < len(m.Files); i++ {
+		at := "."
+		if i >= 0 {
+			at = path.Dir(m.Files[i].Path)
+		}
+		for ; !seen[at]; at = path.Dir(at) {
+			seen[at] = true
+			name := dir + sep + FilesDir + sep + filepath.FromSlash(at)
+			if err := d.lstat(name, &st); err != nil {
+				return seal, &fs.PathError{Op: "lstat", Path: name, Err: err}
+			}
+			seal.stamps = append(seal.stamps, StampOf(&st))
+		}
 	}
 	return seal, nil
 }

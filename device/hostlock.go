@@ -83,7 +83,7 @@ func openToAll(dir string) error {
 	return nil
 }
 
-// enter counts one more lease, or says what it waits for.
+// enter counts one more lease, or says what it waits for. The turn is kept until unqueue, as the request may want more.
 func (h *hostLock) enter(quiet bool) string {
 	how := flock.Shared
 	if quiet {
@@ -105,7 +105,6 @@ func (h *hostLock) enter(quiet bool) string {
 	default:
 		return fmt.Sprintf("the host lock %s: %v", h.path, err)
 	}
-	h.unqueue()
 	h.leases++
 	return ""
 }

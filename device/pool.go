@@ -207,9 +207,11 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	defer p.mu.Unlock()
 	l := &Lease{CPUs: min(r.Takes(), p.total.CPUs), Memory: r.Memory, Disk: r.Disk, Quiet: r.Quiet}
 	if waits := p.amountsWait(l); waits != "" {
+		p.unqueue()
 		return nil, &Refusal{WaitsFor: waits}
 	}
 	if refused := p.diskWaits(l.Disk); refused != nil {
+		p.unqueue()
 		return nil, refused
 	}
 	if p.host != nil {
@@ -227,8 +229,12 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	}
 	if refused != nil {
 		p.giveBack(h)
+		if !refused.Looking && !refused.Settles { // that takes a moment
+			p.unqueue()
+		}
 		return nil, refused
 	}
+	p.unqueue()
 	for _, lock := range h.gpus {
 		l.locks = append(l.locks, lock.f)
 	}
@@ -240,6 +246,13 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	l.yield = func() { p.yield(h) }
 	l.name = func(node string) { p.name(h, node) }
 	return l, nil
+}
+
+// unqueue lets nodes of other processes on the host come first.
+func (p *LocalPool) unqueue() {
+	if p.host != nil {
+		p.host.unqueue()
+	}
 }
 
 // amountsWait says what of cores, memory and quiet l waits for.

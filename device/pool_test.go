@@ -312,6 +312,20 @@ func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	must(t, b, device.Request{}).Release()
 }
 
+// A pool that cannot start its quiet node for another reason keeps nobody waiting.
+func TestQuietThatWaitsForDiskKeepsNobodyWaiting(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "host.lock")
+	o := device.Options{CPUs: 1, HostLock: lock}
+	full := o
+	full.Disk = func() device.Disk { return device.Disk{Size: 1 << 40, Free: 1} }
+	a, b := newPool(t, full), newPool(t, o)
+	one := must(t, b, device.Request{})
+	mustNot(t, a, device.Request{Quiet: true}, "quiet: the end of what")
+	one.Release()
+	mustNot(t, a, device.Request{Quiet: true, Disk: 1 << 30}, "")
+	must(t, b, device.Request{}).Release()
+}
+
 // Of two processes, each with more than enough to do, one with quiet nodes and one without, both get on.
 func TestQuietAndOthersTakeTurns(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "host.lock")

@@ -222,7 +222,9 @@ func (r *run) settleAll(steps []*Step) {
 
 // enqueue takes in a step that could start.
 func (r *run) enqueue(s *Step) {
-	r.ends[s.Node.id].ready = time.Now()
+	if e := &r.ends[s.Node.id]; e.ready.IsZero() || !r.elsewhere[s] {
+		e.ready = time.Now()
+	}
 	if !r.spans.park(s) {
 		r.ready.push(s, r.remains)
 	}
@@ -325,8 +327,7 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 			r.elsewhere[s] = true
 			r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: "waiting: another apply makes it"})
 		}
-		r.asleep++
-		time.AfterFunc(pollEvery, func() { r.send(message{step: s}) })
+		r.sleep(s, pollEvery)
 		return
 	}
 	if s.Action == Run && s.entry == nil && s.damage == "" && s.gone == "" && !s.forced && !s.follows {
@@ -336,8 +337,33 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 			r.settleAll(r.finish(s, r.cached(s, &entry.Meta, "up to date: another apply has made it")))
 			return
 		}
+		if r.stopping() {
+			release()
+			lease.Release()
+			return
+		}
 	}
 	r.launch(s, lease, release)
+}
+
+// sleep lets a step wait.
+func (r *run) sleep(s *Step, pause time.Duration) {
+	r.asleep++
+	time.AfterFunc(pause, func() { r.send(message{step: s}) })
+}
+
+// wake takes in a step that has slept. One that another apply makes sleeps on: to ask for devices would keep them from others.
+func (r *run) wake(s *Step) {
+	r.asleep--
+	if r.elsewhere[s] {
+		release, ok := r.Store.(claimer).Claim(s.Key)
+		if !ok {
+			r.sleep(s, pollEvery)
+			return
+		}
+		release()
+	}
+	r.enqueue(s)
 }
 
 // open holds the next span, or says what it waits for.
@@ -406,8 +432,7 @@ func (r *run) listen() {
 			m.attempt.unclaim()
 			r.conclude(m.step, m.attempt)
 		default:
-			r.asleep--
-			r.enqueue(m.step)
+			r.wake(m.step)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type attempt struct {
 	lease    *device.Lease
 	estimate time.Duration // of how long it takes; 0: not known
 	content  cache.Key
-	inputs   []cache.Key
+	inputs   []*cache.Meta
 	ends     []End
 	unclaim  func()      // lets other applies make the result
 	waits    bool        // for the disk only
@@ -50,7 +50,7 @@ func (r *run) launch(s *Step, lease *device.Lease, unclaim func()) {
 	a.unclaim, a.lease, a.estimate, a.content = unclaim, lease, s.Estimate, contentKey(&r.text, n, r)
 	r.active = append(r.active, a)
 	for _, dep := range n.Needs {
-		a.inputs = append(a.inputs, r.ends[dep.id].meta.Key)
+		a.inputs = append(a.inputs, r.ends[dep.id].meta)
 	}
 	for _, dep := range n.After {
 		a.ends = append(a.ends, r.told(dep))
@@ -202,8 +202,8 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 	env.Ends = a.ends
 	for i := range env.Ends {
 		e := &env.Ends[i]
-		if key := e.Entry.Key; !key.IsZero() {
-			entry, err := r.inputs.get(r.ctx, key)
+		if !e.Entry.Key.IsZero() {
+			entry, err := r.inputs.get(r.ctx, &e.Entry.Meta)
 			if err != nil {
 				return missingInput(e.Address, err)
 			}
@@ -223,10 +223,17 @@ const InputChanged = "input_changed"
 // recheck makes sure that the inputs still are as they were checked. A program that reaches the store may have changed its own inputs, or
 // those of later nodes.
 func (r *run) recheck(n *Node, a *attempt) error {
+	used := make([]End, len(n.Needs), len(n.Needs)+len(a.ends))
 	for i, dep := range n.Needs {
-		if _, err := r.inputs.get(r.ctx, a.inputs[i]); err != nil && r.ctx.Err() == nil {
+		used[i].Address, used[i].Entry.Meta = dep.Address, *a.inputs[i]
+	}
+	for _, e := range append(used, a.ends...) {
+		if e.Entry.Key.IsZero() {
+			continue
+		}
+		if _, err := r.inputs.get(r.ctx, &e.Entry.Meta); err != nil && r.ctx.Err() == nil {
 			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-				Class: cache.Infra, Rule: InputChanged, Stage: "verify", Message: fmt.Sprintf("input %s was changed while %s ran: %v", dep.Address, n.Address, err),
+				Class: cache.Infra, Rule: InputChanged, Stage: "verify", Message: fmt.Sprintf("input %s was changed while %s ran: %v", e.Address, n.Address, err),
 				Remedy: "the result does not count. Find the program that writes to the store; sandbox = \"required\" keeps programs from it",
 			}}
 		}
@@ -296,8 +303,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 		pause := retry.Backoff << min(a.Number-1, maxDoublings)
 		event.Reason = "tried again in " + pause.String()
 		r.emit(event)
-		r.asleep++
-		time.AfterFunc(pause, func() { r.send(message{step: s}) })
+		r.sleep(s, pause)
 		return
 	}
 	r.emit(event)
@@ -396,7 +402,9 @@ type sealer interface {
 	Untouched(*cache.Meta, cache.Seal) bool
 }
 
-func (v *verifiedInputs) get(ctx context.Context, key cache.Key) (cache.Entry, error) {
+// get returns an entry, or an error when its bytes are not those that m tells of.
+func (v *verifiedInputs) get(ctx context.Context, m *cache.Meta) (cache.Entry, error) {
+	key := m.Key
 	check := sync.OnceValues(func() (verified, error) { return v.check(ctx, key) })
 	read := v.first(key, check)
 	found, err := read()
@@ -405,6 +413,9 @@ func (v *verifiedInputs) get(ctx context.Context, key cache.Key) (cache.Entry, e
 		v.seen[key] = check
 		v.mu.Unlock()
 		found, err = check() // which is done again only where it was not done just now
+	}
+	if err == nil && found.Digest != m.Digest {
+		err = fmt.Errorf("entry %s: %w: it was made anew, with other bytes", key.Short(), cache.ErrMiss)
 	}
 	return found.Entry, err
 }

@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -51,5 +53,51 @@ func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 	}
 	if r := w.apply(story(nil)...); r.Done != 4 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A file that is added to an input is found, and so is an entry that was made anew with other bytes, under the same key.
+func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*world, *engine.Env) error{
+		"added": func(_ *world, env *engine.Env) error {
+			if err := os.Chmod(env.Inputs[0].Dir, 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(env.Inputs[0].Dir, "sitecustomize.py"), nil, 0o644)
+		},
+		"replaced": func(w *world, env *engine.Env) error {
+			dir, err := w.disk.Scratch()
+			if err != nil {
+				return err
+			}
+			old := env.Inputs[0].Entry
+			out := filepath.Join(dir, cache.FilesDir)
+			if err := errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, "out"), []byte("other"), 0o644), w.disk.Remove(old.Key)); err != nil {
+				return err
+			}
+			log, err := os.Create(filepath.Join(w.dir, "log"))
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			_, err = w.disk.Put(t.Context(), cache.Draft{Meta: cache.Meta{Key: old.Key, Text: old.Text, Address: old.Address, Created: old.Created, Log: "log"}, Dir: dir, Log: log})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.apply(node{at: "a.wheel", says: "wheel"})
+			time.Sleep(2100 * time.Millisecond) // its stamps have settled
+			r := w.apply(node{at: "a.wheel", says: "wheel"}, node{at: "b.cheat", says: "cheat", needs: []string{"a.wheel"},
+				do: func(_ context.Context, env *engine.Env) error { return change(w, env) }})
+			if r.Failed != 1 {
+				t.Fatalf("%+v", r)
+			}
+			if f := w.event(engine.NodeFailed, "b.cheat").Failure; f.Rule != engine.InputChanged {
+				t.Errorf("%+v", *f)
+			}
+		})
 	}
 }

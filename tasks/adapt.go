@@ -39,6 +39,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 			maps.Copy(p.dropped, same)
 			changed = changed || len(same) > 0
 		}
+		wait := func() {} // once it is known which of the others cannot be measured at all
 		for _, m := range g.members {
 			address := m.bench.Address.String()
 			if _, known := p.dropped[address]; known {
@@ -54,13 +55,14 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 				if c, failed := p.causeBehind(plan, g, m); failed {
 					p.causes[address] = c
 					if lacks && gap.outcome == stats.Infra && !m.baseline {
-						p.wait(g, m, c)
+						wait = func() { p.wait(g, m, c) }
 					}
 				}
 				changed = true
 				p.noteMissing(plan, g)
 			}
 		}
+		wait()
 	}
 	return changed, nil
 }

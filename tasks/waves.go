@@ -255,10 +255,11 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 			told[verdict] = true
 		}
 		if e.Type == engine.Note {
-			if told[e.Reason] {
+			note := e.Address + "\x00" + e.Reason
+			if told[note] {
 				return
 			}
-			told[e.Reason] = true
+			told[note] = true
 		}
 		switch e.Type {
 		case engine.NodeCached, engine.NodeDone, engine.NodeFailed:

@@ -48,7 +48,7 @@ func (a *app) runDemo(ctx context.Context, dir string) error {
 	a.chdir, a.file = dir, ""
 	o := &applyFlags{keepGoing: true, deviceWait: 15 * time.Minute}
 	err = a.runApply(ctx, o, nil)
-	if failed := (*failedError)(nil); errors.As(err, &failed) {
+	if failed := (*failedError)(nil); errors.As(err, &failed) && failed.count == 1 {
 		err = nil // the patch that makes the program wrong is there to be caught
 	}
 	if err == nil {

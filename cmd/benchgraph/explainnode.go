@@ -141,6 +141,9 @@ func (s *session) lost(st *engine.Step) []cache.Attempt {
 
 // changes are the differences between a node's key text now and that of its last result.
 func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache.Change, since string) {
+	if m, ok := st.Stored(); ok && m.Key == st.Key {
+		return nil, "" // of an older attempt, as the file was before
+	}
 	attempts := s.journal.Attempts(st.Node.Address)
 	for i := len(attempts) - 1; i >= 0; i-- {
 		old, err := s.store.Get(ctx, attempts[i].Key, false)

@@ -20,14 +20,17 @@ import (
 )
 
 func (a *app) show() cli.Command {
-	asJSON := false
+	asJSON, verbose := false, false
 	return cli.Command{
 		Name: "show", Args: "ADDR|PLANFILE", Min: 1, Max: 1,
 		Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from; or what a plan file holds",
-		Flags:   func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
+		Flags: func(fs *flag.FlagSet) {
+			a.jsonFlag(fs, &asJSON)
+			fs.BoolVar(&verbose, "verbose", false, "of a plan file, a line for every node")
+		},
 		Run: func(ctx context.Context, args []string) error {
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
-				return a.showPlanFile(args[0], asJSON)
+				return a.showPlanFile(args[0], asJSON, verbose)
 			}
 			return a.runShow(ctx, args[0], asJSON)
 		},
@@ -35,7 +38,7 @@ func (a *app) show() cli.Command {
 }
 
 // showPlanFile tells what a plan file holds. Nothing but that file is read.
-func (a *app) showPlanFile(path string, asJSON bool) error {
+func (a *app) showPlanFile(path string, asJSON, verbose bool) error {
 	f, err := readPlanFile(path)
 	if err != nil {
 		return err
@@ -44,7 +47,7 @@ func (a *app) showPlanFile(path string, asJSON bool) error {
 		return view.JSON(a.stdout, f)
 	}
 	fmt.Fprintf(a.stdout, "Plan of %s, made by benchgraph %s\n\n", view.Clean(f.Project), view.Clean(f.Version+f.flags()))
-	if err := view.Plan(a.stdout, a.style(a.stdout), f.Outline, false); err != nil {
+	if err := view.Plan(a.stdout, a.style(a.stdout), f.Outline, verbose); err != nil {
 		return err
 	}
 	a.note("benchgraph apply %s does exactly that, or nothing when something has changed since.", path)
