@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -13,12 +14,12 @@ import (
 )
 
 // projectWords are the placeholders for which a project has words.
-var projectWords = []string{"ADDR", "ADDRESS", "BENCHMARK", "CANDIDATE", "COMMIT", "COMPARE", "METRIC"}
+var projectWords = []string{"ADDR", "ADDRESS", "ATTEMPT", "BENCHMARK", "CANDIDATE", "COMMIT", "COMPARE", "METRIC"}
 
 func (a *app) completion() cli.Command {
 	words := ""
 	return cli.Command{
-		Name: "completion", Args: "[bash|zsh|fish|man]", Max: 1,
+		Name: "completion", Args: "[bash|zsh|fish|man]", Max: -1,
 		Summary: "a script that completes commands, flags, addresses and other names in a shell, or the manual page",
 		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source <(benchgraph completion zsh);\n" +
 			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.\n" +
@@ -27,11 +28,11 @@ func (a *app) completion() cli.Command {
 			fs.StringVar(&words, "words", "", "list the words of the project that stand for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
 		},
 		Run: func(ctx context.Context, args []string) error {
-			if (words == "") == (len(args) == 0) {
+			if words == "" && len(args) != 1 {
 				return &cli.UsageError{Message: "completion needs bash, zsh, fish or man, or -words", Remedy: "try benchgraph help completion"}
 			}
 			if words != "" {
-				return a.listWords(ctx, words)
+				return a.listWords(ctx, words, args)
 			}
 			if args[0] == "man" {
 				return a.table.Manual(a.stdout, version)
@@ -45,13 +46,13 @@ func (a *app) completion() cli.Command {
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
 
 // listWords prints words of the project, one a line, those that a shell would take for something else left out.
-func (a *app) listWords(ctx context.Context, placeholder string) error {
+func (a *app) listWords(ctx context.Context, placeholder string, typed []string) error {
 	if !slices.Contains(projectWords, placeholder) {
 		return &cli.UsageError{
 			Message: fmt.Sprintf("no words stand for %s%s", placeholder, cli.Suggest(placeholder, projectWords)), Remedy: "try benchgraph help completion",
 		}
 	}
-	words, err := a.wordsFor(ctx, placeholder)
+	words, err := a.wordsFor(ctx, placeholder, typed)
 	if err != nil {
 		return err
 	}
@@ -64,8 +65,9 @@ func (a *app) listWords(ctx context.Context, placeholder string) error {
 	return nil
 }
 
-func (a *app) wordsFor(ctx context.Context, placeholder string) (words []string, err error) {
-	if placeholder == "ADDR" || placeholder == "ADDRESS" {
+// wordsFor are the words that stand for a placeholder, where the command line has the arguments that were typed so far.
+func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) (words []string, err error) {
+	if placeholder == "ADDR" || placeholder == "ADDRESS" || placeholder == "ATTEMPT" {
 		s, err := a.open(ctx, access{offline: true, recall: recallNodes})
 		if err != nil {
 			return nil, err
@@ -74,6 +76,19 @@ func (a *app) wordsFor(ctx context.Context, placeholder string) (words []string,
 		p, err := s.standing(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if placeholder == "ATTEMPT" {
+			if len(typed) == 0 {
+				return nil, nil
+			}
+			st, err := node(p, typed[0])
+			if err != nil {
+				return nil, err
+			}
+			for i := range s.attempts(st, s.running()) {
+				words = append(words, strconv.Itoa(i+1))
+			}
+			return words, nil
 		}
 		for i := range p.Steps {
 			words = append(words, strings.ReplaceAll(p.Steps[i].Node.Address, `"`, "")) // the command line takes both

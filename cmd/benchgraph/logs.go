@@ -32,7 +32,7 @@ func (a *app) logs() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")
 			fs.BoolVar(&o.list, "list", false, "list the attempts")
-			fs.IntVar(&o.attempt, "attempt", 0, "show attempt `N` of the list")
+			fs.IntVar(&o.attempt, "attempt", 0, "show `ATTEMPT` of the list")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runLogs(ctx, o, args[0]) },
 	}

@@ -69,7 +69,7 @@ func (t *Table) bash(w io.Writer) error {
 		fmt.Fprintln(&cases, "      ;;")
 	}
 	_, err := fmt.Fprintf(w, `_%[1]s() {
-  local cur command word words wanted flag global IFS=$' \t\n'
+  local cur command word words wanted flag global args i IFS=$' \t\n'
   cur=${COMP_WORDS[COMP_CWORD]}
   command= wanted= global=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -78,6 +78,11 @@ func (t *Table) bash(w io.Writer) error {
       -*) global+=("$word") ;;
       *) case ${global[*]: -1} in *=) global[${#global[@]}-1]+=$word ;; *) command=$word; break ;; esac ;;
     esac
+  done
+  args=()
+  for ((i = COMP_CWORD - 1; i > 0; i--)); do
+    word=${COMP_WORDS[i]}
+    case $word in "$command") break ;; -*|=) ;; *) args=("$word" "${args[@]}") ;; esac
   done
   flag=${COMP_WORDS[COMP_CWORD-1]}
   if [ "$flag" = = ]; then flag=${COMP_WORDS[COMP_CWORD-2]}; elif [ "$cur" = = ]; then cur=; fi
@@ -90,7 +95,7 @@ func (t *Table) bash(w io.Writer) error {
   case $cur in
     -*) ;;
     *) if [ -n "$wanted" ]; then
-         words=$(%[1]s "${global[@]}" completion -words "$wanted" 2>/dev/null)
+         words=$(%[1]s "${global[@]}" completion -words "$wanted" -- "${args[@]}" 2>/dev/null)
        elif [ -n "$command" ] && [ "$command" != help ]; then
          COMPREPLY=($(compgen -f -- "$cur")); return
        fi ;;
