@@ -325,7 +325,7 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 		lease.Release()
 		if !r.elsewhere[s] {
 			r.elsewhere[s] = true
-			r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: "waiting: another apply makes it"})
+			r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "another apply makes it"})
 		}
 		r.sleep(s, pollEvery)
 		return
@@ -389,7 +389,7 @@ func (r *run) wait(what string) {
 	}
 	if r.running == 0 && what != "" && what != r.waitsFor && (r.waitsFor == "" || time.Since(r.toldAt) >= toldEvery) {
 		r.waitsFor, r.toldAt = what, time.Now()
-		r.emit(Event{Type: Note, Reason: "waiting: " + what})
+		r.emit(Event{Type: Note, Reason: Waiting + what})
 	}
 }
 

@@ -25,6 +25,9 @@ const (
 	Note          EventType = "diagnostic"
 )
 
+// Waiting begins the reason of a Note that says what a node, or without an address all that could start, waits for.
+const Waiting = "waiting: "
+
 // Event is one thing that happened: the engine's only output. Fields that do not belong to its type are zero.
 type Event struct {
 	Type     EventType

@@ -34,7 +34,7 @@ func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	vain = r.patience.ends(q, refused)
 	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.running > 0 { // else it is what all wait for
 		w.told = true
-		r.emit(Event{Type: Note, Reason: "waiting: " + r.patience.text(refused)})
+		r.emit(Event{Type: Note, Reason: Waiting + r.patience.text(refused)})
 	}
 	return vain
 }

@@ -77,6 +77,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return a.raw([]byte(st.Text))
 	}
 	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
+	s.explainNow(st)
 	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
 	if o := st.Node.Origin; o != nil {
 		fmt.Fprintf(a.stdout, "  %s\n", view.Clean(view.Origin(o, true)))
@@ -97,6 +98,26 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	}
 	view.Grounds(a.stdout, rows)
 	return nil
+}
+
+// explainNow says what an apply that is under way does about a node.
+func (s *session) explainNow(st *engine.Step) {
+	now, address := s.underWay(), st.Node.Address
+	for _, n := range now.Running {
+		if n.Address == address {
+			fmt.Fprintf(s.stdout, "  runs now: attempt %d since %s\n", n.Attempt, n.Since.Local().Format("2006-01-02 15:04:05"))
+			return
+		}
+	}
+	if st.Action != engine.Run {
+		return
+	}
+	for _, of := range []string{address, ""} {
+		if what := now.Waits[of]; what != "" {
+			fmt.Fprintf(s.stdout, "  waits now: %s\n", view.Clean(what))
+			return
+		}
+	}
 }
 
 // explainAll explains many nodes, in a line each.

@@ -21,7 +21,7 @@ func FuzzRunLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Frugal(t, len(text), func() {
 			starts := bytes.Count(text, []byte("\n")) + 1
-			if nodes := runningIn(bytes.NewReader(text)); len(nodes) > starts {
+			if nodes := readRun(bytes.NewReader(text)).Running; len(nodes) > starts {
 				t.Fatalf("%d nodes run after %d lines", len(nodes), starts)
 			}
 		})

@@ -56,7 +56,7 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	if err != nil {
 		return err
 	}
-	attempts := s.attempts(st, s.running())
+	attempts := s.attempts(st, s.underWay().Running)
 	switch {
 	case len(attempts) == 0:
 		return hint("Its state: benchgraph explain "+text, "%s has not been run here", st.Node.Address)
@@ -116,7 +116,7 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
 		// Whether it runs is asked first: what is written before it ends is then read below.
-		alive := follow && slices.ContainsFunc(s.running(), func(n runlog.Node) bool { return n.Log == t.log })
+		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.log })
 		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}

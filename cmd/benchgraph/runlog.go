@@ -77,27 +77,26 @@ func (p place) attempts() []report.Attempt {
 }
 
 // running lists what the apply that holds the lock is running now, in the order of its starts.
-func (p place) running() []runlog.Node {
+func (p place) underWay() runlog.Run {
 	owner, held := applylock.Holder(p.applyLock())
 	run := p.lastRun()
 	if !held || !runlog.Of(run, owner.PID) { // else an apply is planning, and the last run may have been killed
-		return nil
+		return runlog.Run{}
 	}
 	f, err := os.Open(runlog.Path(p.runDir(), run))
 	if err != nil {
-		return nil
+		return runlog.Run{}
 	}
 	defer f.Close()
-	return runningIn(f)
+	return readRun(f)
 }
 
-// runningIn lists the nodes that a run log says have started and not ended.
-func runningIn(log io.Reader) []runlog.Node {
-	var run runlog.Run
+// readRun says how an apply stands by its log.
+func readRun(log io.Reader) (run runlog.Run) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		run.Take(lines.Bytes())
 	}
-	return run.Running
+	return run
 }

@@ -33,11 +33,11 @@ func TestNothingRunsBeforeAnApplyHasALog(t *testing.T) {
 		}
 	}
 	start(os.Getpid() + 1)
-	if nodes := p.running(); len(nodes) > 0 {
+	if nodes := p.underWay().Running; len(nodes) > 0 {
 		t.Errorf("%+v", nodes)
 	}
 	start(os.Getpid())
-	if nodes := p.running(); len(nodes) != 1 || nodes[0].Address != "task.a" {
+	if nodes := p.underWay().Running; len(nodes) != 1 || nodes[0].Address != "task.a" {
 		t.Errorf("%+v", nodes)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/livepage"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -185,7 +186,7 @@ func (s *session) wholeReport() (*hclspec.Report, error) {
 // countStates counts the nodes of a plan by how they stand. What runs counts as waiting: it has no result yet.
 func (s *session) countStates(p *engine.Plan) []report.LiveState {
 	counts := map[string]int{}
-	for _, n := range s.states(p, nil) {
+	for _, n := range s.states(p, runlog.Run{}) {
 		counts[n.State]++
 	}
 	var list []report.LiveState

@@ -67,7 +67,8 @@ type statusDoc struct {
 	Commits  []commitStatus        `json:"commits"`
 	Nodes    []nodeStatus          `json:"nodes"`
 	Applying *applylock.Owner      `json:"applying,omitempty"`
-	Run      string                `json:"run,omitempty"` // the last one, which may still go on
+	Run      string                `json:"run,omitempty"`   // the last one, which may still go on
+	Waits    string                `json:"waits,omitempty"` // what all nodes that could start wait for
 }
 
 type commitStatus struct {
@@ -111,7 +112,10 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	doc := statusDoc{Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, s.running()), Run: s.lastRun()}
+	now := s.underWay()
+	doc := statusDoc{
+		Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, now), Run: s.lastRun(), Waits: now.Waits[""],
+	}
 	ledger := stats.Ledger{Rows: rowsOf(found, s.project.Spec)}
 	for _, f := range found {
 		ledger.Universe += f.Universe
@@ -140,9 +144,9 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 }
 
 // states says how each node of a plan stands, with what another process runs now.
-func (s *session) states(p *engine.Plan, now []runlog.Node) []nodeStatus {
+func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 	running := map[string]runlog.Node{}
-	for _, n := range now {
+	for _, n := range now.Running {
 		running[n.Address] = n
 	}
 	nodes := make([]nodeStatus, len(p.Steps))
@@ -152,6 +156,9 @@ func (s *session) states(p *engine.Plan, now []runlog.Node) []nodeStatus {
 		switch {
 		case st.Action == engine.Run:
 			n.State = "waiting"
+			if what := now.Waits[n.Address]; what != "" {
+				n.Reason = engine.Waiting + what
+			}
 		case st.Action == engine.Cached:
 			n.State = "done"
 		case st.Action == engine.Skip:
@@ -178,9 +185,15 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 	if o := doc.Applying; o != nil {
 		fmt.Fprintf(w, "Process %d of %s on %s applies since %s.\n", o.PID, view.Clean(o.User), view.Clean(o.Host), o.Since.Local().Format(time.DateTime))
 	}
+	if doc.Waits != "" {
+		fmt.Fprintf(w, "Nothing runs; what could start waits for %s.\n", view.Clean(doc.Waits))
+	}
 	counts := map[string]int{}
 	for _, n := range doc.Nodes {
 		counts[n.State]++
+		if n.State == "waiting" && strings.HasPrefix(n.Reason, engine.Waiting) {
+			fmt.Fprintf(w, "%s  %s\n", view.Clean(n.Address), view.Clean(n.Reason))
+		}
 	}
 	for _, state := range []string{"running", "failed"} {
 		shown := 0

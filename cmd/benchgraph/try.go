@@ -195,7 +195,7 @@ func percentText(x float64) string {
 
 // logsOf are the logs that are on this machine of what a try ran, now or before.
 func (s *session) logsOf(applied *tasks.Applied) []tryLog {
-	logs, running := []tryLog{}, s.running()
+	logs, running := []tryLog{}, s.underWay().Running
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		switch step.Node.Kind {

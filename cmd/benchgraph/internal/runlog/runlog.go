@@ -56,9 +56,10 @@ type Group struct {
 
 // Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
 type Run struct {
-	Running []Node  // in the order of their starts
-	Ended   []Node  // the last ones, the newest last
-	Groups  []Group // of the last samples, the newest last
+	Running []Node            // in the order of their starts
+	Waits   map[string]string // what a node waits for, by its address; "": what all that could start wait for
+	Ended   []Node            // the last ones, the newest last
+	Groups  []Group           // of the last samples, the newest last
 	Done    int
 	Failed  int // attempts that no other followed
 	Samples int
@@ -90,7 +91,16 @@ func (r *Run) Take(text []byte) {
 	}
 	i := slices.IndexFunc(r.Running, func(n Node) bool { return n.Address == e.Address })
 	switch engine.EventType(e.Type) {
+	case engine.Note:
+		if what, ok := strings.CutPrefix(e.Reason, engine.Waiting); ok {
+			if r.Waits == nil {
+				r.Waits = map[string]string{}
+			}
+			r.Waits[e.Address] = what
+		}
 	case engine.NodeStart:
+		delete(r.Waits, e.Address)
+		delete(r.Waits, "")
 		r.Running = append(r.Running, Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log})
 	case engine.NodeProgress:
 		if i >= 0 {

@@ -38,3 +38,22 @@ func TestAttempts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A wait is known until a node starts: of a node by itself, and of all that could start.
+func TestWaits(t *testing.T) {
+	var run Run
+	take := func(want map[string]string, lines ...string) {
+		t.Helper()
+		for _, line := range lines {
+			run.Take([]byte(line))
+		}
+		if diff := cmp.Diff(want, run.Waits); diff != "" {
+			t.Error(diff)
+		}
+	}
+	take(nil, `{"type":"diagnostic","address":"wheel.a","reason":"something else"}`)
+	take(map[string]string{"": "2 cores", "wheel.a": "another apply makes it"},
+		`{"type":"diagnostic","address":"wheel.a","reason":"waiting: another apply makes it"}`, `{"type":"diagnostic","reason":"waiting: 2 cores"}`)
+	take(map[string]string{"wheel.a": "another apply makes it"}, `{"type":"node_start","address":"wheel.b","attempt":1}`)
+	take(map[string]string{}, `{"type":"node_start","address":"wheel.a","attempt":1}`)
+}
