@@ -42,6 +42,23 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
+// A reader of screens takes an img for one thing, and finds no links in it.
+func TestPicturesWithLinksAreGroups(t *testing.T) {
+	linked := 0
+	for _, picture := range regexp.MustCompile(`(?s)<svg[^>]* role="([a-z]+)".*?</svg>`).FindAllStringSubmatch(pageOf(t, campaign()), -1) {
+		links := strings.Contains(picture[0], "<a ")
+		if links != (picture[1] == "group") {
+			t.Errorf("a picture with links (%t) has the role %s", links, picture[1])
+		}
+		if links {
+			linked++
+		}
+	}
+	if linked == 0 {
+		t.Error("no picture has links: this test looks in the wrong place")
+	}
+}
+
 // The page is the export: report.json is in it, whole.
 func TestPageHoldsTheDocument(t *testing.T) {
 	doc := campaign()

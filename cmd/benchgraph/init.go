@@ -151,6 +151,9 @@ func fromRange(ctx context.Context, p *draft.Project, w *git.WorkTree, span stri
 
 // fromTable takes the commits of a table.
 func (a *app) fromTable(p *draft.Project, name string) error {
+	if strings.Contains(name, "..") && !fileExists(a.below(name)) {
+		return &cli.UsageError{Message: "init takes a table of commits, and there is no file " + name, Remedy: "a range of commits is written -range=" + name}
+	}
 	rows, problems, err := a.readTables([]string{name}, "")
 	if err != nil {
 		return err
