@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 const project = `
@@ -44,14 +46,6 @@ func lacks() string {
 	return ""
 }
 
-func skipOrFail(t *testing.T, lacking string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal("this needs " + lacking)
-	}
-	t.Skip("this needs " + lacking)
-}
-
 // one is the file that a pattern stands for.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
@@ -64,7 +58,7 @@ func one(t *testing.T, pattern string) string {
 
 func TestDist(t *testing.T) {
 	if exec.Command("sh", "-c", "(python3 -c 'import wheel' || /usr/bin/python3 -c 'import wheel') && command -v jq").Run() != nil {
-		skipOrFail(t, "jq and Python's wheel")
+		needtest.Missing(t, "this needs jq and Python's wheel")
 	}
 	dist := t.TempDir()
 	image := "benchgraph-dist-test"
@@ -78,11 +72,11 @@ func TestDist(t *testing.T) {
 
 	t.Run("archive in an empty root", func(t *testing.T) {
 		if os.Getuid() != 0 {
-			skipOrFail(t, "root")
+			needtest.Missing(t, "this needs root")
 		}
 		busybox, err := exec.LookPath("busybox")
 		if err != nil {
-			skipOrFail(t, "busybox-static")
+			needtest.Missing(t, "this needs busybox-static")
 		}
 		root := t.TempDir()
 		run(t, root, "sh", "-euc", `mkdir -p bin tmp proc dev work
@@ -111,7 +105,7 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 	})
 	t.Run("wheel", func(t *testing.T) {
 		if exec.Command("python3", "-m", "pip", "--version").Run() != nil {
-			skipOrFail(t, "pip")
+			needtest.Missing(t, "this needs pip")
 		}
 		dir := t.TempDir()
 		run(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", "--target=.", one(t, filepath.Join(dist, "*manylinux*x86_64.whl")))
@@ -148,7 +142,7 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 	})
 	t.Run("image", func(t *testing.T) {
 		if what := lacks(); what != "" {
-			skipOrFail(t, what)
+			needtest.Missing(t, "this needs %s", what)
 		}
 		version := strings.Fields(run(t, ".", "docker", "images", "--format", "{{.Tag}}", image))[0]
 		defer run(t, ".", "docker", "rmi", image+":"+version)

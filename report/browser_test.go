@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // TestPageInABrowser opens the page in a real browser. The script runs under the page's own policy, the policy refuses
@@ -33,19 +35,7 @@ func TestPageInABrowser(t *testing.T) {
 // dumped is the page's document as a browser has it after the script ran.
 func dumped(t *testing.T, doc Document) string {
 	t.Helper()
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no chromium")
-		}
-		t.Skip("no chromium (apt-get install chromium)")
-	}
+	browser := needtest.Chromium(t)
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
 	if err := os.WriteFile(page, []byte(pageOf(t, doc)), 0o600); err != nil {

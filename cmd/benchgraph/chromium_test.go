@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // chromium is a browser that a test drives through DevTools messages on two pipes.
@@ -36,19 +38,7 @@ type chromium struct {
 // newChromium starts a browser. Without a browser on this machine, the test is skipped, and fails in CI.
 func newChromium(t *testing.T) *chromium {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no chromium")
-		}
-		t.Skip("no chromium (apt-get install chromium)")
-	}
+	path := needtest.Chromium(t)
 	commands, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // imageLabel marks images for tests. They stay, as each test would make the same.
@@ -27,7 +28,7 @@ func Busybox(t testing.TB, e *docker.Engine) string {
 	const program = "/bin/busybox"
 	binary, err := os.ReadFile(program)
 	if err != nil {
-		missing(t, "no busybox (Debian: busybox-static): %v", err)
+		needtest.Missing(t, "no busybox (Debian: busybox-static): %v", err)
 	}
 	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
 	if id := labelled(t, e, label); id != "" {

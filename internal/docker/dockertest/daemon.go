@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 const (
@@ -48,10 +49,10 @@ var daemons atomic.Int32
 func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil {
-		missing(t, "no dockerd to start: %v", err)
+		needtest.Missing(t, "no dockerd to start: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		missing(t, "only root starts a container engine of its own")
+		needtest.Missing(t, "only root starts a container engine of its own")
 	}
 	dir, err := os.MkdirTemp("", "dockerd-") // the path of a socket is short
 	if err != nil {
@@ -145,7 +146,7 @@ type Registry struct {
 func NewRegistry(t testing.TB) *Registry {
 	t.Helper()
 	if _, err := exec.LookPath("docker-registry"); err != nil {
-		missing(t, "no docker-registry to start: %v", err)
+		needtest.Missing(t, "no docker-registry to start: %v", err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // Disk returns an empty directory on a file system of its own, of so many bytes, for the Root of a Daemon. The test is
@@ -12,11 +14,11 @@ import (
 func Disk(t testing.TB, bytes int64) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		missing(t, "only root mounts file systems")
+		needtest.Missing(t, "only root mounts file systems")
 	}
 	dir := t.TempDir()
 	if err := syscall.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		missing(t, "no file system of its own: %v", err)
+		needtest.Missing(t, "no file system of its own: %v", err)
 	}
 	t.Cleanup(func() { unmount(dir) })
 	return dir

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 const answerTime = 30 * time.Second // what an engine may take for a small request
@@ -36,19 +37,10 @@ func Engine(t testing.TB) *docker.Engine {
 	t.Helper()
 	e := docker.Open(docker.Options{Environ: Environ(), State: t.TempDir()})
 	if err := dial(e.Host()).get("/_ping", nil); err != nil {
-		missing(t, "no container engine: %v", err)
+		needtest.Missing(t, "no container engine: %v", err)
 	}
 	t.Cleanup(func() { mustLeaveNothing(t, e) })
 	return e
-}
-
-// missing ends a test that needs something that this machine does not have. Where nothing may be missing it fails.
-func missing(t testing.TB, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
 }
 
 // mustLeaveNothing removes what a test left in e and fails it for that.

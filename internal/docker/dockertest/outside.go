@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // Outside returns where, as "ADDRESS PORT", a network beyond this machine answers "the world": a network namespace plays it.
@@ -15,7 +17,7 @@ import (
 func Outside(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		missing(t, "only root makes a network namespace")
+		needtest.Missing(t, "only root makes a network namespace")
 	}
 	name := fmt.Sprintf("bg%d", os.Getpid())
 	subnet := fmt.Sprintf("198.51.100.%d", os.Getpid()%62*4)
@@ -49,7 +51,7 @@ func Outside(t testing.TB) string {
 func ip(t testing.TB, line string) {
 	t.Helper()
 	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-		missing(t, "ip %s: %v: %s", line, err, out)
+		needtest.Missing(t, "ip %s: %v: %s", line, err, out)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // pythonPackages is what the image of Python has beside the least that Debian knows.
@@ -23,14 +24,14 @@ func Python(t testing.TB, e *docker.Engine) string {
 		return id
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil || os.Getuid() != 0 {
-		missing(t, "no debootstrap, or not root (Debian: debootstrap)")
+		needtest.Missing(t, "no debootstrap, or not root (Debian: debootstrap)")
 	}
 	root := filepath.Join(t.TempDir(), "root")
 	debootstrap := exec.Command("debootstrap", "--variant=minbase", "--include="+pythonPackages, "bookworm", root)
 	debootstrap.Env = append(os.Environ(), "http_proxy="+aptProxy())
 	if out, err := debootstrap.CombinedOutput(); err != nil {
 		text := strings.TrimSpace(string(out))
-		missing(t, "debootstrap: %v: %s", err, text[max(0, len(text)-500):])
+		needtest.Missing(t, "debootstrap: %v: %s", err, text[max(0, len(text)-500):])
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	tar := exec.Command("tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", ".")

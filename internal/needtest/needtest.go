@@ -1,0 +1,29 @@
+// Package needtest ends tests that need something that a machine may lack. In CI such a test fails, since nothing may be missing there.
+package needtest
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Missing skips a test that needs something that this machine does not have. In CI, the test fails.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Chromium returns the path of a browser of that family.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	Missing(t, "no chromium (apt-get install chromium)")
+	return ""
+}
