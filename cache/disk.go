@@ -30,9 +30,8 @@ const gcPatience = time.Minute
 // Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
 //
 // Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content key>
-// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged,
-// claims
-// is a file of which processes lock one byte for each entry that they make.
+// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged.
+// In the file claims, processes lock one byte for each entry that they make.
 // There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
 type Disk struct {
 	Mended string // what was put right when the store was opened, for people; empty: nothing

@@ -37,12 +37,33 @@ func entryPath(key Key) string {
 
 // Get returns the entry of a key. See Store.
 func (d *Disk) Get(ctx context.Context, key Key, verify bool) (Entry, error) {
+	if verify {
+		entry, _, err := d.GetSealed(ctx, key)
+		return entry, err
+	}
+	return d.get(ctx, key, func(Entry) error { return nil })
+}
+
+// GetSealed is Get with verify, and returns the state in which the files were when they were checked.
+func (d *Disk) GetSealed(ctx context.Context, key Key) (entry Entry, sealed Seal, err error) {
+	entry, err = d.get(ctx, key, func(e Entry) error {
+		var err error
+		if sealed, err = d.seal(&e.Meta); err != nil {
+			sealed = Seal{} // check reports the damage
+		}
+		return check(ctx, e)
+	})
+	return entry, sealed, err
+}
+
+// get loads an entry and checks it.
+func (d *Disk) get(ctx context.Context, key Key, check func(Entry) error) (Entry, error) {
 	if ctx.Err() != nil {
 		return Entry{}, context.Cause(ctx)
 	}
 	entry, err := d.load(key)
-	if err == nil && verify {
-		err = check(ctx, entry)
+	if err == nil {
+		err = check(entry)
 	}
 	var broken damage
 	if errors.As(err, &broken) {
@@ -193,24 +214,22 @@ type Seal struct {
 	at     time.Time
 }
 
-// Seal tells the state of an entry's files, and of the directories that they lie in, to which others could be added. Take it before the
-// bytes are checked.
-func (d *Disk) Seal(m *Meta) (Seal, error) {
+// seal returns the state of an entry's files, and of their directories, to which files could be added. It belongs before the
+// check of the bytes.
+func (d *Disk) seal(m *Meta) (Seal, error) {
 	seal := Seal{stamps: make([]Stamp, 0, len(m.Files)+1), at: time.Now()}
 	dir := entryPath(m.Key)
+	dirs := []string{"."}
 	var st unix.Stat_t
 	for i := range m.Files {
 		if err := d.checkSize(dir, &m.Files[i], &st); err != nil {
 			return seal, err
 		}
 		seal.stamps = append(seal.stamps, StampOf(&st))
+		dirs = append(dirs, path.Dir(m.Files[i].Path))
 	}
 	seen := map[string]bool{}
-	for i := -1; i < len(m.Files); i++ {
-		at := "."
-		if i >= 0 {
-			at = path.Dir(m.Files[i].Path)
-		}
+	for _, at := range dirs {
 		for ; !seen[at]; at = path.Dir(at) {
 			seen[at] = true
 			name := dir + sep + FilesDir + sep + filepath.FromSlash(at)
@@ -223,10 +242,10 @@ func (d *Disk) Seal(m *Meta) (Seal, error) {
 	return seal, nil
 }
 
-// Untouched says whether the files of an entry are surely as they were when it was sealed: nothing has changed, and what could
-// have changed without a trace, for it was new then, is not taken for unchanged.
+// Untouched reports whether the files of an entry are certainly as they were when the entry was sealed. A file that was new then may
+// have changed again without another stamp, and does not count as untouched.
 func (d *Disk) Untouched(m *Meta, sealed Seal) bool {
-	now, err := d.Seal(m)
+	now, err := d.seal(m)
 	if err != nil || len(now.stamps) != len(sealed.stamps) {
 		return false
 	}

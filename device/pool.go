@@ -60,8 +60,6 @@ type hold struct {
 	memory int64 // likewise
 	disk   int64 // likewise
 	gpus   []*fileLock
-
-	coreless bool // it never had a core
 }
 
 // mostCoreless is how many leases without a core are granted at a time: connections cost others something, too.
@@ -222,7 +220,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	if r.Cores {
 		l.Cores = p.freeCores(l.CPUs)
 	}
-	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk, coreless: l.CPUs == 0}
+	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk}
 	var refused *Refusal
 	if l.GPUs, refused = p.takeGPUs(r.GPUs, h); refused == nil {
 		l.Ports, refused = p.ports.take(r.Ports)
@@ -265,7 +263,7 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		if other.Quiet {
 			return "the end of a quiet one"
 		}
-		if held.coreless {
+		if other.CPUs == 0 {
 			coreless++
 		}
 		cpus -= held.cpus

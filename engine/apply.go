@@ -308,14 +308,14 @@ func (r *run) start() {
 	}
 }
 
-// claimer is a store that several applies use: of those that want the result of one key, one makes it.
+// claimer is a store that several applies share. Only one of them makes the result of a key at a time.
 type claimer interface {
-	// Claim says that this apply makes the result of a key, until release is called; not ok: another one makes it.
+	// Claim reserves a key for this apply until release is called. It reports false if another apply has reserved the key.
 	Claim(cache.Key) (release func(), ok bool)
 }
 
-// claim starts a step that holds its lease, unless another apply makes its result, which is then waited for, or has made it since
-// the plan.
+// claim starts a step that holds its lease. If another apply is making the result, the step waits for the result; if another apply
+// has made it since the plan, the step ends.
 func (r *run) claim(s *Step, lease *device.Lease) {
 	release, ok := func() {}, true
 	if store, shared := r.Store.(claimer); shared {
@@ -346,13 +346,13 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 	r.launch(s, lease, release)
 }
 
-// sleep lets a step wait.
+// sleep queues a step again after a pause.
 func (r *run) sleep(s *Step, pause time.Duration) {
 	r.asleep++
 	time.AfterFunc(pause, func() { r.send(message{step: s}) })
 }
 
-// wake takes in a step that has slept. One that another apply makes sleeps on: to ask for devices would keep them from others.
+// wake queues a step after its sleep. While another apply makes the result, the step sleeps again and asks for no devices.
 func (r *run) wake(s *Step) {
 	r.asleep--
 	if r.elsewhere[s] {

@@ -398,7 +398,7 @@ type verified struct {
 
 // sealer is a store that tells whether an entry's files may have changed since they were checked.
 type sealer interface {
-	Seal(*cache.Meta) (cache.Seal, error)
+	GetSealed(context.Context, cache.Key) (cache.Entry, cache.Seal, error)
 	Untouched(*cache.Meta, cache.Seal) bool
 }
 
@@ -435,14 +435,10 @@ func (v *verifiedInputs) first(key cache.Key, check func() (verified, error)) fu
 
 func (v *verifiedInputs) check(ctx context.Context, key cache.Key) (found verified, err error) {
 	if store, ok := v.store.(sealer); ok {
-		if found.Entry, err = v.store.Get(ctx, key, false); err != nil {
-			return found, err
-		}
-		if found.seal, err = store.Seal(&found.Meta); err != nil {
-			found.seal = cache.Seal{} // the next Get reports the damage
-		}
+		found.Entry, found.seal, err = store.GetSealed(ctx, key)
+	} else {
+		found.Entry, err = v.store.Get(ctx, key, true)
 	}
-	found.Entry, err = v.store.Get(ctx, key, true)
 	return found, err
 }
 

@@ -25,7 +25,7 @@ const (
 	Note          EventType = "diagnostic"
 )
 
-// Waiting begins the reason of a Note that says what a node, or without an address all that could start, waits for.
+// Waiting begins the reason of a Note about a wait: of the node at its address or, without one, of nodes that could start.
 const Waiting = "waiting: "
 
 // Event is one thing that happened: the engine's only output. Fields that do not belong to its type are zero.

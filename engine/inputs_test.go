@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// A program that reaches the store changes what others are measured with: its own result does not count, nobody uses the changed bytes,
-// and the next apply makes them anew.
+// A program changes an input in the store. The program's own result does not count, no later node uses the changed bytes, and the next
+// apply makes the input again.
 func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 	w := newWorld(t)
 	other := []byte("Wheel")

@@ -34,9 +34,6 @@ func (a *app) completion() cli.Command {
 			if words != "" {
 				return a.listWords(ctx, words, args)
 			}
-			if args[0] == "man" {
-				return a.table.Manual(a.stdout, version)
-			}
 			return a.table.Complete(a.stdout, args[0])
 		},
 	}

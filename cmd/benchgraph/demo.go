@@ -4,10 +4,10 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -46,7 +46,8 @@ func (a *app) runDemo(ctx context.Context, dir string) error {
 		return hint("Choose another directory: benchgraph demo DIR.", "demo: %w", err)
 	}
 	a.chdir, a.file = dir, ""
-	o := &applyFlags{keepGoing: true, deviceWait: 15 * time.Minute}
+	o := &applyFlags{keepGoing: true}
+	o.limits(new(flag.FlagSet)) // the usual ones
 	err = a.runApply(ctx, o, nil)
 	if failed := (*failedError)(nil); errors.As(err, &failed) && failed.count == 1 {
 		err = nil // the patch that makes the program wrong is there to be caught

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The bundle of the demo is what its script makes, so that people can read what the demo measures.
+// The script makes the same history as the bundle, so that people can read the programs that the demo measures.
 func TestDemoHistory(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "words.bundle")

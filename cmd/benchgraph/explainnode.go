@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -52,12 +53,18 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return err
 	}
 	found, err := nodes(p, text)
-	if err == nil && len(found) > 1 && !o.key {
-		return s.explainAll(ctx, found, o.json)
-	}
-	st, err := node(p, text)
 	if err != nil {
 		return err
+	}
+	if len(found) > 1 && !o.key {
+		return s.explainAll(ctx, found, o.json)
+	}
+	st, err := single(found, text)
+	if err != nil {
+		return err
+	}
+	if o.key && !o.json {
+		return a.raw([]byte(st.Text))
 	}
 	changes, since := s.changes(ctx, st)
 	rows, err := s.outcomes(ctx, p, st)
@@ -65,19 +72,16 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return err
 	}
 	lost := s.lost(st)
-	switch {
-	case o.json:
+	if o.json {
 		doc := explanation(st, changes, o.key)
 		if rows != nil {
 			doc["comparisons"] = rows
 		}
 		doc["failed_attempts"] = present(lost)
 		return view.JSON(a.stdout, doc)
-	case o.key:
-		return a.raw([]byte(st.Text))
 	}
 	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
-	s.explainNow(st)
+	s.explainNow(p, st)
 	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
 	if o := st.Node.Origin; o != nil {
 		fmt.Fprintf(a.stdout, "  %s\n", view.Clean(view.Origin(o, true)))
@@ -94,22 +98,23 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		}
 	}
 	for _, t := range lost {
-		fmt.Fprintf(a.stdout, "  attempt of %s failed [%s]: %s\n", t.Start.Local().Format("2006-01-02 15:04:05"), view.Class(t.Failure), view.Clean(t.Failure.Text()))
+		fmt.Fprintf(a.stdout, "  attempt of %s failed [%s]: %s\n", t.Start.Local().Format(time.DateTime), view.Class(t.Failure), view.Clean(t.Failure.Text()))
 	}
 	view.Grounds(a.stdout, rows)
 	return nil
 }
 
-// explainNow says what an apply that is under way does about a node.
-func (s *session) explainNow(st *engine.Step) {
+// explainNow tells whether an apply that is under way runs a node, or the reason why the node waits.
+func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 	now, address := s.underWay(), st.Node.Address
 	for _, n := range now.Running {
 		if n.Address == address {
-			fmt.Fprintf(s.stdout, "  runs now: attempt %d since %s\n", n.Attempt, n.Since.Local().Format("2006-01-02 15:04:05"))
+			fmt.Fprintf(s.stdout, "  runs now: attempt %d since %s\n", n.Attempt, n.Since.Local().Format(time.DateTime))
 			return
 		}
 	}
-	if st.Action != engine.Run {
+	later := func(dep *engine.Node) bool { d, ok := p.Step(dep.Address); return ok && d.Action == engine.Run }
+	if st.Action != engine.Run || slices.ContainsFunc(slices.Concat(st.Node.Needs, st.Node.Order, st.Node.After), later) {
 		return
 	}
 	for _, of := range []string{address, ""} {
@@ -174,7 +179,7 @@ func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache
 		if old.Key == st.Key {
 			return nil, ""
 		}
-		return cache.Diff(old.Text, st.Text), "result of " + attempts[i].Start.Local().Format("2006-01-02 15:04:05")
+		return cache.Diff(old.Text, st.Text), "result of " + attempts[i].Start.Local().Format(time.DateTime)
 	}
 	return nil, ""
 }

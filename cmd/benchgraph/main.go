@@ -158,6 +158,7 @@ func (a *app) asksJSON() bool {
 func (a *app) commands() *cli.Table {
 	return &cli.Table{
 		Program: "benchgraph",
+		Version: version,
 		Summary: "benchgraph builds, measures and judges many revisions of a program, as benchmarks.hcl declares them.",
 		Global:  a.globals,
 		Words:   projectWords,

@@ -54,8 +54,14 @@ func (a *app) runChanged(ctx context.Context, asJSON bool) error {
 			found = append(found, p.Steps[i].Node.Address)
 		}
 	}
+	return a.addresses(found, asJSON, map[string]any{})
+}
+
+// addresses prints addresses, one a line, or adds them to a JSON document.
+func (a *app) addresses(found []string, asJSON bool, doc map[string]any) error {
 	if asJSON {
-		return view.JSON(a.stdout, map[string]any{"format": view.Format, "nodes": found})
+		doc["format"], doc["nodes"] = view.Format, found
+		return view.JSON(a.stdout, doc)
 	}
 	for _, address := range found {
 		fmt.Fprintln(a.stdout, view.Clean(address))
@@ -107,11 +113,5 @@ func (a *app) runQuery(ctx context.Context, what, text string, asJSON bool) erro
 			found = append(found, address)
 		}
 	}
-	if asJSON {
-		return view.JSON(a.stdout, map[string]any{"format": view.Format, "address": start.Node.Address, "nodes": found})
-	}
-	for _, address := range found {
-		fmt.Fprintln(a.stdout, view.Clean(address))
-	}
-	return nil
+	return a.addresses(found, asJSON, map[string]any{"address": start.Node.Address})
 }

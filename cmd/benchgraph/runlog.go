@@ -76,7 +76,7 @@ func (p place) attempts() []report.Attempt {
 	return nil
 }
 
-// running lists what the apply that holds the lock is running now, in the order of its starts.
+// underWay reports the state of the apply that holds the lock. It is the zero Run where no apply runs, or while one plans.
 func (p place) underWay() runlog.Run {
 	owner, held := applylock.Holder(p.applyLock())
 	run := p.lastRun()

@@ -188,12 +188,17 @@ func nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
 	return found, nil
 }
 
-// node finds the one node that a command is about. A pattern that matches exactly one will do.
+// node finds the single node that a text stands for.
 func node(p *engine.Plan, text string) (*engine.Step, error) {
 	found, err := nodes(p, text)
 	if err != nil {
 		return nil, err
 	}
+	return single(found, text)
+}
+
+// single returns the only one of the nodes that a text stands for. Several are an error.
+func single(found []*engine.Step, text string) (*engine.Step, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}

@@ -68,7 +68,7 @@ type statusDoc struct {
 	Nodes    []nodeStatus          `json:"nodes"`
 	Applying *applylock.Owner      `json:"applying,omitempty"`
 	Run      string                `json:"run,omitempty"`   // the last one, which may still go on
-	Waits    string                `json:"waits,omitempty"` // what all nodes that could start wait for
+	Waits    string                `json:"waits,omitempty"` // what nodes that could start were last said to wait for
 }
 
 type commitStatus struct {
@@ -186,7 +186,7 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 		fmt.Fprintf(w, "Process %d of %s on %s applies since %s.\n", o.PID, view.Clean(o.User), view.Clean(o.Host), o.Since.Local().Format(time.DateTime))
 	}
 	if doc.Waits != "" {
-		fmt.Fprintf(w, "Nothing runs; what could start waits for %s.\n", view.Clean(doc.Waits))
+		fmt.Fprintf(w, "Waits: %s.\n", view.Clean(doc.Waits))
 	}
 	counts := map[string]int{}
 	for _, n := range doc.Nodes {

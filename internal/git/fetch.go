@@ -205,19 +205,21 @@ var signatures = []struct {
 	class  cache.Class
 	remedy string
 }{
-	{regexp.MustCompile(`(?im)^.*(no space left on device|disk quota exceeded|cannot allocate memory|out of memory).*$`), cache.Infra, "free some space or memory"},
+	{regexp.MustCompile(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra, "free some space or memory"},
 	{regexp.MustCompile(`(?im)^.*(authentication failed|permission denied|could not read (username|password)|returned error: 40[13]|host key verification failed|terminal prompts disabled).*$`), cache.Permanent, "check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
 	{regexp.MustCompile(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`), cache.Permanent, "check the address"},
 	{regexp.MustCompile(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection (reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken pipe|network is unreachable|no route to host).*$`), cache.Transient, "check the network"},
 }
 
-// noSpace is what git says of a full disk.
-var noSpace = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`)
+// noSpace matches git's messages about a full disk.
+const noSpace = `no space left on device|disk quota exceeded`
 
-// DiskFull says whether git failed since a disk is full, whatever it was to do.
+var diskFull = regexp.MustCompile(`(?i)` + noSpace)
+
+// DiskFull reports whether a git command failed because a disk is full.
 func DiskFull(err error) bool {
 	var e *command.ExitError
-	return errors.As(err, &e) && noSpace.MatchString(e.Stderr)
+	return errors.As(err, &e) && diskFull.MatchString(e.Stderr)
 }
 
 // classify says what a failed fetch means.

@@ -31,6 +31,7 @@ type Command struct {
 // Table is a program: its commands and the flags that all of them have.
 type Table struct {
 	Program  string
+	Version  string // as the manual page shows it
 	Summary  string
 	Global   func(*flag.FlagSet)
 	Commands []Command // in the order in which help lists them

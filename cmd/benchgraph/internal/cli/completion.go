@@ -10,7 +10,8 @@ import (
 	"unicode"
 )
 
-// Complete writes a script that completes commands, flags and the words of a project in a shell: bash, zsh or fish. For a
+// Complete writes a script that completes commands, flags and the words of a project in a shell (bash, zsh or fish), or the manual
+// page (man). For a
 // placeholder of Words, such as ADDRESS, the script asks the program: PROGRAM completion -words ADDRESS prints one a line.
 func (t *Table) Complete(w io.Writer, shell string) error {
 	switch shell {
@@ -23,6 +24,8 @@ func (t *Table) Complete(w io.Writer, shell string) error {
 		return t.bash(w)
 	case "fish":
 		return t.fish(w)
+	case "man":
+		return t.manual(w)
 	}
 	return usage("name bash, zsh, fish or man", "completion: no script for %q%s", shell, Suggest(shell, []string{"bash", "zsh", "fish", "man"}))
 }

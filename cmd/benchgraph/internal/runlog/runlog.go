@@ -57,7 +57,7 @@ type Group struct {
 // Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
 type Run struct {
 	Running []Node            // in the order of their starts
-	Waits   map[string]string // what a node waits for, by its address; "": what all that could start wait for
+	Waits   map[string]string // resources or processes that nodes wait for, by address; "": of nodes that were not named
 	Ended   []Node            // the last ones, the newest last
 	Groups  []Group           // of the last samples, the newest last
 	Done    int

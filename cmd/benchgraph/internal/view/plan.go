@@ -41,8 +41,10 @@ func symbol(a engine.Action) (sign, color string) {
 
 // Outline is what a plan says, as far as a plan file keeps it.
 type Outline struct {
-	Nodes []Planned `json:"nodes"` // in the order in which they run
-	End   []string  `json:"end"`   // what stands below the nodes; the sum is one of the lines
+	Nodes    []Planned `json:"nodes"` // in the order in which they run
+	Notes    []string  `json:"notes,omitempty"`
+	Sum      string    `json:"sum"`
+	Critical string    `json:"critical_path,omitempty"`
 }
 
 // Planned is a node of a plan.
@@ -56,17 +58,13 @@ type Planned struct {
 
 // PlanOutline is what a plan says; verbose, with the sources that were passed over.
 func PlanOutline(p *engine.Plan, f Forecast, verbose bool) Outline {
-	var o Outline
+	o := Outline{Sum: Sum(p, f), Critical: f.critical(p)}
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose), st.Estimate.Seconds()})
 	}
 	for _, r := range f.Resolutions {
-		o.End = append(o.End, r.String())
-	}
-	o.End = append(o.End, Sum(p, f))
-	if path := f.critical(p); path != "" {
-		o.End = append(o.End, path)
+		o.Notes = append(o.Notes, r.String())
 	}
 	return o
 }
@@ -110,11 +108,12 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	if len(lines) > 0 {
 		b.WriteByte('\n')
 	}
-	for _, end := range o.End {
-		if end = Clean(end); strings.HasPrefix(end, "Plan: ") {
-			end = s.Bold(end)
-		}
-		b.WriteString(end + "\n")
+	for _, note := range o.Notes {
+		b.WriteString(Clean(note) + "\n")
+	}
+	b.WriteString(s.Bold(Clean(o.Sum)) + "\n")
+	if o.Critical != "" {
+		b.WriteString(Clean(o.Critical) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
