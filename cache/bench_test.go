@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // benchmarkLines are what a benchmark of a server says of itself: some forty lines.
@@ -100,6 +103,37 @@ func BenchmarkGet10k(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// BenchmarkCollect removes 10,000 entries, through GC and, in the same run, with rm -rf.
+func BenchmarkCollect(b *testing.B) {
+	ways := []struct {
+		name   string
+		remove func(d *Disk) error
+	}{
+		{"gc", func(d *Disk) error {
+			_, err := d.GC(context.Background(), GCOptions{Keep: func(Key) bool { return false }})
+			return err
+		}},
+		{"rm", func(d *Disk) error { return exec.Command("rm", "-rf", d.path("entries")).Run() }},
+	}
+	for _, way := range ways {
+		b.Run(way.name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				d, err := OpenDisk(filepath.Join(b.TempDir(), "store"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				fillStore(b, d, 10_000)
+				unix.Sync()
+				b.StartTimer()
+				if err := errors.Join(way.remove(d), d.Close()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

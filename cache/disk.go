@@ -240,19 +240,27 @@ func (d *Disk) path(parts ...string) string {
 // Scratch makes an empty directory on the store's file system, which Put can make an entry. It is removed when the store
 // is closed, or when a later process finds that this one died.
 func (d *Disk) Scratch() (string, error) {
+	dir, err := d.scratchName()
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
+	}
+	return dir, nil
+}
+
+// scratchName returns a path for a scratch directory. Nothing is there yet.
+func (d *Disk) scratchName() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.claim == nil {
 		if err := d.claimScratch(); err != nil {
-			return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
+			return "", err
 		}
 	}
 	d.serial++
-	dir := filepath.Join(d.scratch, strconv.Itoa(d.serial))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", fmt.Errorf("store %s: scratch directory: %w", d.dir, err)
-	}
-	return dir, nil
+	return filepath.Join(d.scratch, strconv.Itoa(d.serial)), nil
 }
 
 // isScratch says whether Scratch made a directory.

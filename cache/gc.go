@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/flock"
@@ -106,21 +107,20 @@ func (d *Disk) Verify(ctx context.Context, report func(Key, error)) error {
 
 // Remove removes an entry. That there is none is no error.
 func (d *Disk) Remove(key Key) error {
-	entry, err := d.load(key)
-	if err == nil {
-		d.unlink(entry.Content, key)
-	}
-	trash, err := d.Scratch()
-	if err != nil {
-		return err
-	}
 	dir := d.entryDir(key)
-	err = moveAway(dir, filepath.Join(trash, "entry"))
+	meta, _, err := readMeta(dir)
+	if err == nil {
+		d.unlink(meta.Content, key)
+	}
+	trash, err := d.scratchName()
+	if err == nil {
+		err = moveAway(dir, trash)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
 	}
 	err = RemoveTree(trash)
-	d.release(entry.Files)
+	d.release(meta.Files)
 	return err
 }
 
@@ -179,23 +179,38 @@ func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
 		if !o.takes(r, result.KeptBytes) {
 			continue
 		}
-		if ctx.Err() != nil {
-			return result, context.Cause(ctx)
-		}
-		if !o.DryRun {
-			if err := d.Remove(r.meta.Key); err != nil {
-				return result, err
-			}
-		}
 		result.Removed = append(result.Removed, r.meta)
 		result.RemovedBytes += r.meta.Bytes
 		result.Kept--
 		result.KeptBytes -= r.meta.Bytes
 	}
+	if !o.DryRun {
+		if err := d.removeAll(ctx, result.Removed); err != nil {
+			return GCResult{}, err
+		}
+	}
 	if result.Quarantined, err = d.clearQuarantine(o.DryRun); err == nil && !o.DryRun {
 		d.releaseAll()
 	}
 	return result, err
+}
+
+// removers is how many entries are removed at a time: a removal waits for the disk most of the time.
+const removers = 8
+
+// removeAll removes entries, all of them or until the first error.
+func (d *Disk) removeAll(ctx context.Context, entries []Meta) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(removers)
+	for i := range entries {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return d.Remove(entries[i].Key)
+		})
+	}
+	return g.Wait()
 }
 
 // takes says whether an entry goes, when those that stay so far have so many bytes.

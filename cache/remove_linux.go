@@ -105,46 +105,45 @@ func (r *remover) directory(parent int, name, path string, depth int) error {
 	if err != nil {
 		return err
 	}
-	err = r.below(fd, path, depth)
-	if err := errors.Join(err, unix.Close(fd)); err != nil {
-		return err
-	}
-	if err = rmdir(); errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-		return errKept
-	}
-	return err
-}
-
-// below removes all that is in an open directory. It reads the names again until none of them can be removed: a removal may
-// hide names from a reader, and what lies deep is moved up into the top directory meanwhile.
-func (r *remover) below(fd int, path string, depth int) error {
-	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(copied), path)
-	defer f.Close()
-	for progress := true; progress; {
-		progress = false
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
+	defer unix.Close(fd)
+	// The names are read again until none of them can be removed: a removal may hide names from a reader, and what lies deep is
+	// moved up into the top directory meanwhile.
+	for {
+		progress, err := r.below(fd, path, depth)
+		if err != nil {
 			return err
 		}
-		for {
-			names, err := f.Readdirnames(4096)
-			moved := r.moved
-			for _, name := range names {
-				gone := r.remove(fd, name, path+"/"+name, depth+1)
-				progress = progress || gone || r.moved > moved
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
+		if err = rmdir(); !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+		if !progress {
+			return errKept
 		}
 	}
-	return nil
+}
+
+// below removes all whose names it reads in an open directory, and says whether that changed anything.
+func (r *remover) below(fd int, path string, depth int) (progress bool, err error) {
+	if _, err := unix.Seek(fd, 0, io.SeekStart); err != nil {
+		return false, err
+	}
+	buf := make([]byte, 8192)
+	var names []string
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return progress, err
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			moved := r.moved
+			gone := r.remove(fd, name, path+"/"+name, depth+1)
+			progress = progress || gone || r.moved > moved
+		}
+	}
 }
 
 // open opens a directory of the same mount, for reading and writing its names.
