@@ -229,6 +229,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	shown, finished := s.watcher(ctx, o, p, stream)
 	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, shown}
 	ao.Emit = watchers.Event
+	if p.Counts()[engine.Run] > 0 {
+		liveLong()
+	}
 	begun := time.Now()
 	applied, err := s.project.Apply(inner, ao)
 	finished()

@@ -41,6 +41,9 @@ const (
 	gcLimit   = 512 << 20
 )
 
+// liveLong is called by what runs for long, beside what is measured: memory is given back soon.
+func liveLong() { debug.SetGCPercent(100) }
+
 // interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or since
 // the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {

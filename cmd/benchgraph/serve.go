@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -87,15 +86,12 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 			page.Host = net.JoinHostPort(c.Host, port)
 		}
 	}
-	// Unlike other commands it lives long beside what is measured: memory is given back soon.
-	debug.SetGCPercent(longLivedGC)
+	liveLong()
 	stat := cache.OpenStatCache(filepath.Join(p.state, "stat"))
 	c.Read = func(ctx context.Context) (*livepage.Results, error) { return a.readResults(ctx, o, stat) }
 	fmt.Fprintln(a.stdout, page.String())
 	return livepage.Run(ctx, l, c)
 }
-
-const longLivedGC = 50
 
 // stamp is another text when the results may be others: an attempt has ended, or the files are others.
 func (a *app) stamp(p place) string {
