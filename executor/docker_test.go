@@ -112,7 +112,7 @@ func TestAContainerIsConfined(t *testing.T) {
 	w := newWorld(t)
 	in, out := t.TempDir(), t.TempDir()
 	cmd := w.shell(`
-		grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status
+		grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp)' /proc/self/status
 		touch /in/new 2>/dev/null && echo an input was changed
 		echo result >/out/new
 		ls /sys/class/net
@@ -128,7 +128,7 @@ func TestAContainerIsConfined(t *testing.T) {
 	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.User = "0", 256<<20, me()
 	_, got := w.run(t, cmd)
 	for _, want := range []string{
-		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "\nlo\n1\n", " 131072 ",
+		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "\nlo\n1\n", " 131072 ",
 		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n", os.Getuid()),
 	} {
 		if !strings.Contains(got, want) {

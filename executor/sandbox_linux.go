@@ -204,7 +204,7 @@ var private = []string{"/home", "/root", "/run"}
 // specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
-	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil, Settle: settleTime}
+	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil, Settle: settleTime, Most: mostProcesses}
 	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
 		s.Path = below(cmd.Dir, cmd.Argv[0])
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-version"
+	"golang.org/x/sys/unix"
+
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/executortest"
 )
@@ -127,6 +130,33 @@ func TestASandboxEndsWhatKeepsForking(t *testing.T) {
 	}
 	if alive(t, cmd.Dir, "life") {
 		t.Error("it forks on")
+	}
+}
+
+// The bound is one of the sandbox: before Linux 6.14 it would be one of the machine, and there is none.
+func TestASandboxBoundsItsProcesses(t *testing.T) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		t.Fatal(err)
+	}
+	if v := version.Must(version.NewVersion(strings.SplitN(unix.ByteSliceToString(name.Release[:]), "-", 2)[0])); v.LessThan(version.Must(version.NewVersion("6.14"))) {
+		t.Skipf("Linux %s bounds processes for the whole machine only", v)
+	}
+	before, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer executor.BoundProcesses(400)()
+	out := inSandbox(t, executor.Sandbox{}, `
+		(i=0; while [ $i -lt 500 ]; do sleep 100 & i=$((i+1)); done) 2>refused || echo refused
+		set -- /proc/[0-9]*
+		test $# -gt 300 && test $# -le 400 && echo bounded # numbers below 300 are the kernel's
+		echo 99999 2>/dev/null >/proc/sys/kernel/pid_max || echo for good`)
+	if out != "refused\nbounded\nfor good\n" {
+		t.Errorf("got %q", out)
+	}
+	if after, err := os.ReadFile("/proc/sys/kernel/pid_max"); err != nil || string(after) != string(before) {
+		t.Errorf("the machine's own bound is %s now, and was %s: %v", after, before, err)
 	}
 }
 

@@ -25,8 +25,12 @@ func (p *Project) askEngine() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), enginePatience)
 	defer cancel()
-	if _, err := p.Engine.Info(ctx); err != nil {
+	info, err := p.Engine.Info(ctx)
+	switch {
+	case err != nil:
 		return "needs a container engine: " + err.Error()
+	case !info.Seccomp:
+		return "needs a container engine that filters system calls: start it with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER"
 	}
 	return ""
 }

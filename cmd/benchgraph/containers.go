@@ -117,6 +117,10 @@ func (c *checkup) containers(ctx context.Context) {
 		c.lacks("container gpu", true, "Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
 			"the engine can give no devices to containers, and %d benchmarks in images need some", wanted)
 	}
+	if !info.Seccomp {
+		c.lacks("container seccomp", needed, "Start the engine with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER.",
+			"the engine does not filter the system calls of containers")
+	}
 	if needed && !info.SwapLimit {
 		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.", "the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
 	}

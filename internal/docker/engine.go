@@ -8,11 +8,13 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 )
 
@@ -136,7 +138,17 @@ type Info struct {
 	Root      string // directory in which it keeps images; empty: not on this machine
 	GPUs      bool   // it can give containers NVIDIA devices
 	SwapLimit bool
+	Seccomp   bool  // containers have a filter of system calls, which nothing but their own configuration takes away
 	Memory    int64 // bytes that the engine's machine has
+}
+
+// confines says whether an engine with these options filters the system calls of containers. Engines say so as
+// "name=seccomp,profile=builtin".
+func confines(options []string) bool {
+	all, err := system.DecodeSecurityOptions(options)
+	return err == nil && slices.ContainsFunc(all, func(o system.SecurityOpt) bool {
+		return o.Name == "seccomp" && !slices.Contains(o.Options, system.KeyValue{Key: "profile", Value: "unconfined"})
+	})
 }
 
 // Info asks the engine who it is. An engine that does not answer is *Unavailable.
@@ -146,6 +158,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 		return Info{
 			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
 			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
+			Seccomp: confines(info.SecurityOptions),
 		}, err
 	})
 }

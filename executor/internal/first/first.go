@@ -17,6 +17,7 @@ type Spec struct {
 	Empty    []string // directories of the host that are shown empty
 	Binds    []Bind
 	Devices  []string // nodes below /dev
+	Most     int      // processes and threads that there may be; heeded from Linux 6.14 on
 	Loopback bool     // the network namespace is new: its loopback is brought up
 	Trial    bool     // there is no program: only what is around it is set up
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -40,7 +41,7 @@ func (s *Spec) setUp() (step string, err error) {
 	if err := setFlags(unix.AT_FDCWD, "/", shut); err != nil {
 		return "make the system read-only", err
 	}
-	if step, err := processes(); err != nil {
+	if step, err := s.processes(); err != nil {
 		return step, err
 	}
 	var empty []int
@@ -180,17 +181,17 @@ var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/
 
 // processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is made
 // in here: it would give privileges back.
-func processes() (step string, err error) {
+func (s *Spec) processes() (step string, err error) {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return "mount /proc", err
 	}
-	f, err := os.OpenFile("/proc/sys/user/max_user_namespaces", os.O_WRONLY, 0)
-	if err == nil {
-		_, err = f.WriteString("0\n")
-		f.Close()
-	}
-	if err != nil {
+	if err := set("/proc/sys/user/max_user_namespaces", 0); err != nil {
 		return "forbid more namespaces", err
+	}
+	if s.Most > 0 && countsApart() {
+		if err := set("/proc/sys/kernel/pid_max", s.Most); err != nil {
+			return "bound the number of processes", err
+		}
 	}
 	for _, path := range settings {
 		fd, err := take(path, shut|unix.MOUNT_ATTR_NOEXEC)
@@ -205,6 +206,31 @@ func processes() (step string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// set writes a setting of the kernel.
+func set(path string, value int) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(strconv.Itoa(value) + "\n")
+	return err
+}
+
+// countsApart says whether pid_max is a setting of the namespace. Before Linux 6.14 it is one of the whole machine, which root could
+// change from in here.
+func countsApart() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	major, rest, _ := strings.Cut(unix.ByteSliceToString(name.Release[:]), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	x, err := strconv.Atoi(major)
+	y, _ := strconv.Atoi(strings.TrimRightFunc(minor, func(r rune) bool { return r < '0' || r > '9' }))
+	return err == nil && (x > 6 || x == 6 && y >= 14)
 }
 
 // usual are the devices that every program may expect.
