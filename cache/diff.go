@@ -192,13 +192,14 @@ func Explain(old, new string) string {
 	if _, err := ParseText(old); err != nil {
 		return "the stored result was described by another version of benchgraph"
 	}
-	changes := Diff(old, new)
-	shown := make([]string, 0, 2)
-	for _, c := range changes[:min(2, len(changes))] {
-		shown = append(shown, c.String())
+	var changes []string // each once: of a block, all members may change alike
+	for _, c := range Diff(old, new) {
+		if text := c.String(); !slices.Contains(changes, text) {
+			changes = append(changes, text)
+		}
 	}
-	sentence := strings.Join(shown, ", ")
-	if more := len(changes) - len(shown); more > 0 {
+	sentence := strings.Join(changes[:min(2, len(changes))], ", ")
+	if more := len(changes) - 2; more > 0 {
 		sentence = fmt.Sprintf("%s and %d more", sentence, more)
 	}
 	return sentence

@@ -29,7 +29,7 @@ type clockWorld struct {
 func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 	w := &clockWorld{t: t, locks: filepath.Join(t.TempDir(), "host.lock")}
 	w.library, w.play = nvmltest.World(t, old)
-	w.play(scene)
+	w.play(strings.Replace(scene, "limit=500", "limit=700", 1))
 	w.driver = OpenDriver(t.Context(), DriverOptions{Library: w.library})
 	t.Cleanup(w.driver.Close)
 	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"), Guard: func(record string, locks []*os.File) (func() error, error) {

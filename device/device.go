@@ -21,11 +21,12 @@ type Device struct {
 	Locked     int     `json:"-"`                       // MHz that its SM clock is locked at for a block; 0: it is not
 }
 
-// GPUs asks for devices. The zero value asks for none.
+// GPUs asks for devices, which are all of one kind. The zero value asks for none.
 type GPUs struct {
 	Count  int
 	Memory int64          // bytes a device must have at least, as its maker counts: up to 8 % may be kept by driver and ECC
 	Model  *regexp.Regexp // matched against Device.Name; nil: any
+	Kind   string         // as KindOf calls it; empty: any
 }
 
 // Request is what a node needs while it runs; all of it is granted at once, or nothing.

@@ -32,30 +32,47 @@ func (p *LocalPool) suitable(want GPUs) []Device {
 	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return !want.Suits(d) })
 }
 
-// takeGPUs chooses devices that nobody holds, the best connected ones, and locks them.
+// byKind groups devices by their kind, in the order of the first of each.
+func byKind(devices []Device) [][]Device {
+	var groups [][]Device
+	at := map[string]int{}
+	for _, d := range devices {
+		kind := KindOf(d)
+		i, seen := at[kind]
+		if !seen {
+			i, at[kind] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], d)
+	}
+	return groups
+}
+
+// takeGPUs chooses devices of one kind that nobody holds, the best connected ones, and locks them.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 	if want.Count == 0 {
 		return nil, nil
 	}
-	free := p.freeGPUs(want)
 	refused := map[string]*Refusal{} // by UUID
-	for len(free) >= want.Count {
-		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
-		not, why := p.lockGPUs(chosen, h)
-		if why == nil {
-			return chosen, nil
-		}
-		if why.Looking {
-			if len(refused) > 0 { // rather look at all at once now than at one after the other
-				p.lookAt(free)
+	for _, free := range byKind(p.freeGPUs(want)) {
+		for len(free) >= want.Count {
+			chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
+			not, why := p.lockGPUs(chosen, h)
+			if why == nil {
+				return chosen, nil
 			}
-			return nil, why
+			if why.Looking {
+				if len(refused) > 0 { // rather look at all at once now than at one after the other
+					p.lookAt(free)
+				}
+				return nil, why
+			}
+			// What was locked beside it is let go: a better set may be there without both.
+			refused[not] = why
+			free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 		}
-		// What was locked beside it is let go: a better set may be there without both.
-		refused[not] = why
-		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 	}
-	return nil, p.refuseGPUs(want, len(free), refused)
+	return nil, p.refuseGPUs(want, refused)
 }
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
@@ -69,40 +86,50 @@ func (p *LocalPool) first(free []Device, n int) []Device {
 	return free
 }
 
-// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
-const settles = 30 * time.Second
+// settlingTime is how long a device may still be warm or busy because of what ran on it before it was given back.
+const settlingTime = 30 * time.Second
 
 // refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
-func (p *LocalPool) refuseGPUs(want GPUs, free int, refused map[string]*Refusal) *Refusal {
-	suitable := p.suitable(want)
-	reasons := []string{fmt.Sprintf("%d of them free", free)}
-	ours, left := len(suitable), len(suitable) // to be had when we are done with them; when others are, too
-	settling := 0
-	for _, d := range suitable {
-		why := p.lost(d)
-		if r := refused[d.UUID]; why != "" {
-			ours, left = ours-1, left-1
-		} else if r != nil {
-			why = r.WaitsFor
-			if r.Outside {
-				ours--
+func (p *LocalPool) refuseGPUs(want GPUs, refused map[string]*Refusal) *Refusal {
+	now := map[string]bool{} // the free ones, by UUID
+	for _, d := range p.freeGPUs(want) {
+		now[d.UUID] = refused[d.UUID] == nil
+	}
+	r := &Refusal{Outside: true, Lost: true, Changed: p.change}
+	var reasons []string
+	most, settles := 0, false
+	for _, kind := range byKind(p.suitable(want)) {
+		free, settling := 0, 0
+		ours, left := len(kind), len(kind) // to be had when we are done with them; when others are, too
+		for _, d := range kind {
+			why := p.lost(d)
+			if not := refused[d.UUID]; why != "" {
+				ours, left = ours-1, left-1
+			} else if not != nil {
+				why = not.WaitsFor
+				if not.Outside {
+					ours--
+				}
+				if given, ok := p.given[d.UUID]; not.Outside && ok && time.Since(given) < settlingTime {
+					settling++
+				}
+			} else if now[d.UUID] {
+				free++
 			}
-			if given, ok := p.given[d.UUID]; r.Outside && ok && time.Since(given) < settles {
-				settling++
+			if why != "" {
+				reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
 			}
 		}
-		if why != "" {
-			reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
-		}
+		most = max(most, free)
+		r.Outside = r.Outside && ours < want.Count
+		settles = settles || ours+settling >= want.Count
+		r.Lost = r.Lost && left < want.Count
+		r.Taken -= settling
 	}
-	return &Refusal{
-		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
-		Outside:  ours < want.Count,
-		Settles:  ours < want.Count && ours+settling >= want.Count,
-		Lost:     left < want.Count,
-		Taken:    len(refused) - settling,
-		Changed:  p.change,
-	}
+	r.Settles = r.Outside && settles
+	r.Taken += len(refused)
+	r.WaitsFor = fmt.Sprintf("%s (%s)", want, strings.Join(append([]string{fmt.Sprintf("%d of them free", most)}, reasons...), "; "))
+	return r
 }
 
 // lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be had, and why. What

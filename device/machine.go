@@ -45,6 +45,9 @@ func ClassOf(d Device) ClassGPU {
 	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked, Count: 1}
 }
 
+// KindOf is the kind of a device in words. Numbers from devices of two kinds are never mixed.
+func KindOf(d Device) string { return ClassOf(d).String() }
+
 // String is the kind in words, without the count.
 func (g ClassGPU) String() string {
 	text := g.Name + " " + bytesText(g.Memory)

@@ -131,11 +131,10 @@ func (p *LocalPool) Fits(r Request) error {
 }
 
 func (p *LocalPool) gpusFit(want GPUs) error {
+	suitable := p.suitable(want)
 	fit := 0
-	for _, d := range p.total.GPUs {
-		if want.Suits(d) {
-			fit++
-		}
+	for _, kind := range byKind(suitable) {
+		fit = max(fit, len(kind))
 	}
 	if fit >= want.Count {
 		return nil
@@ -143,6 +142,9 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	has := "none"
 	if fit > 0 {
 		has = fmt.Sprint(fit)
+	}
+	if len(suitable) > fit {
+		has += fmt.Sprintf(" of one kind (%s)", strings.Join(countKinds(suitable), ", "))
 	}
 	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
@@ -177,6 +179,9 @@ func (g GPUs) String() string {
 	if g.Model != nil {
 		text += fmt.Sprintf(" and a name like %q", g.Model)
 	}
+	if g.Kind != "" {
+		text += " of the kind " + g.Kind
+	}
 	return text
 }
 
@@ -192,6 +197,9 @@ func (g GPUs) lacks(d Device) []string {
 	}
 	if g.Model != nil && !g.Model.MatchString(d.Name) {
 		lacks = append(lacks, "is of another model")
+	}
+	if g.Kind != "" && KindOf(d) != g.Kind {
+		lacks = append(lacks, "is of another kind")
 	}
 	return lacks
 }
@@ -313,7 +321,10 @@ func (p *LocalPool) Free(r Request) Amounts {
 		a.Disk = d.Free - p.diskKept()
 	}
 	if r.GPUs.Count > 0 {
-		a.GPUs = len(p.freeGPUs(r.GPUs))
+		a.GPUs = 0
+		for _, kind := range byKind(p.freeGPUs(r.GPUs)) {
+			a.GPUs = max(a.GPUs, len(kind))
+		}
 	}
 	if r.CPUs > p.total.CPUs {
 		a.CPUs += r.CPUs - p.total.CPUs

@@ -70,12 +70,15 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 		{"more memory than there is", device.Request{Memory: 64 * gib}, "needs 64 GiB of memory; this machine has 16 GiB"},
 		{"negative", device.Request{Ports: -1}, "negative amount"},
 		{"an H100 has nominally 80 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 * gib}}, ""},
-		{"an A10 has nominally 24 GiB", device.Request{GPUs: device.GPUs{Count: 2, Memory: 24 * gib}}, ""},
+		{"an A10 has nominally 24 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 24 * gib, Model: regexp.MustCompile("A10")}}, ""},
+		{"two kinds", device.Request{GPUs: device.GPUs{Count: 2, Memory: 24 * gib}}, "needs 2 devices with 24 GiB; this machine has 1 of one kind (1 × NVIDIA A10 22.5 GiB, 1 × NVIDIA H100 80GB HBM3 79.65 GiB)"},
+		{"that kind", device.Request{GPUs: device.GPUs{Count: 1, Kind: "NVIDIA A10 22.5 GiB"}}, ""},
+		{"another kind", device.Request{GPUs: device.GPUs{Count: 1, Kind: "NVIDIA A10 22.5 GiB 150 W"}}, "needs 1 device of the kind NVIDIA A10 22.5 GiB 150 W; this machine has none"},
 		{"too many", device.Request{GPUs: device.GPUs{Count: 2, Memory: 80 * gib}}, "needs 2 devices with 80 GiB; this machine has 1"},
 		{"too large", device.Request{GPUs: device.GPUs{Count: 1, Memory: 141 * gib}}, "needs 1 device with 141 GiB; this machine has none (nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it has 61.35 GiB too little)"},
 		{"another model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H200|B200")}}, "nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it is of another model"},
 		{"that model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H100|H200")}}, ""},
-		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}}, "needs 9 devices; this machine has 2"},
+		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}}, "needs 9 devices; this machine has 1 of one kind"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			disk := func() device.Disk { return device.Disk{Dir: "/work", Size: 2 * gib, Free: gib} }
@@ -97,6 +100,39 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of both.
+func TestALeaseIsOfOneKind(t *testing.T) {
+	gpus := device.FakeGPUs(8, "NVIDIA A100", 80*gib)
+	for i := range gpus[4:] {
+		gpus[4+i].Name = "NVIDIA H100"
+	}
+	p := newPool(t, device.Options{CPUs: 8, GPUs: gpus})
+	want := func(n int) device.Request { return device.Request{GPUs: device.GPUs{Count: n}} }
+	if err := p.Fits(want(6)); err == nil {
+		t.Error("six devices were found among four of each kind")
+	}
+	h100 := want(2)
+	h100.GPUs.Kind = "NVIDIA H100 80 GiB"
+	leases := []*device.Lease{must(t, p, want(2)), must(t, p, h100)}
+	if free := p.Free(want(1)); free.GPUs != 2 {
+		t.Errorf("%d are free for one request, want 2", free.GPUs)
+	}
+	mustNot(t, p, want(3), "3 devices (2 of them free)")
+	for range 2 {
+		leases = append(leases, must(t, p, want(2)))
+	}
+	mustNot(t, p, want(1), "1 device (0 of them free)")
+	for _, l := range leases {
+		if a, b := l.GPUs[0], l.GPUs[1]; a.Name != b.Name {
+			t.Errorf("a lease of %s and %s", a.Name, b.Name)
+		}
+		l.Release()
+	}
+	if l := leases[1]; l.GPUs[0].Name != "NVIDIA H100" {
+		t.Errorf("got %s", l.GPUs[0].Name)
+	}
 }
 
 func TestNewPoolRefusesNonsense(t *testing.T) {

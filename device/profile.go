@@ -107,29 +107,29 @@ func (p *Profile) Pool(name string) (*LocalPool, error) {
 
 // Is reports whether the profile describes a machine of a class with these devices.
 func (p *Profile) Is(host Class, devices []Device) bool {
-	return p.Host.Class().String() == host.String() && slices.Equal(kindsOf(p.Devices), kindsOf(devices))
+	return p.Host.Class().String() == host.String() && slices.Equal(Kinds(p.Devices), Kinds(devices))
 }
 
-func kindsOf(devices []Device) []string {
+// Kinds are the kinds of devices, sorted, one for each device.
+func Kinds(devices []Device) []string {
 	kinds := make([]string, len(devices))
 	for i, d := range devices {
-		kinds[i] = ClassOf(d).String()
+		kinds[i] = KindOf(d)
 	}
 	slices.Sort(kinds)
 	return kinds
 }
 
+// countKinds says how many devices there are of each kind.
+func countKinds(devices []Device) []string {
+	var parts []string
+	for _, kind := range byKind(devices) {
+		parts = append(parts, fmt.Sprintf("%d × %s", len(kind), KindOf(kind[0])))
+	}
+	return parts
+}
+
 // String describes the machine in one line: its devices, then the rest.
 func (p *Profile) String() string {
-	var parts []string
-	for _, kind := range slices.Compact(kindsOf(p.Devices)) {
-		n := 0
-		for _, d := range p.Devices {
-			if ClassOf(d).String() == kind {
-				n++
-			}
-		}
-		parts = append(parts, fmt.Sprintf("%d × %s", n, kind))
-	}
-	return strings.Join(append(parts, p.Host.Class().String()), "; ")
+	return strings.Join(append(countKinds(p.Devices), p.Host.Class().String()), "; ")
 }

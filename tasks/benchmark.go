@@ -261,7 +261,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		}
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
-		n.Resources, n.History = b.trialRequest(members), true
+		n.Resources, n.History = b.trialRequest(at, members), true
 		if g.design.Spread {
 			n.Turn = i
 		}

@@ -334,7 +334,7 @@ func request(l hclspec.Limits) device.Request {
 }
 
 // trialRequest is what a block asks for: the most that any of its members needs, since they run one after the other.
-func (b *builder) trialRequest(members []member) device.Request {
+func (b *builder) trialRequest(trial hclspec.Address, members []member) device.Request {
 	var q device.Request
 	for _, m := range members {
 		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory), max(q.Disk, m.bench.Disk)
@@ -342,6 +342,12 @@ func (b *builder) trialRequest(members []member) device.Request {
 		if g := m.bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
 			q.GPUs.Model = b.model(g.Model)
+		}
+	}
+	if q.GPUs.Count > 0 && b.severalKinds() {
+		group, _ := trial.Trial()
+		for _, kind := range b.kindFor(commitOf(group), q.GPUs) {
+			q.GPUs.Kind = kind
 		}
 	}
 	q.Ports = 1

@@ -3,7 +3,10 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +20,7 @@ import (
 // machineClass is what the keys of trials say of a machine.
 type machineClass struct {
 	hardware string
-	gpus     map[string][]string // by request: the kinds of its devices that may serve it
+	gpus     map[string][]string // by gpuRequest: the kind of its devices that serves the blocks of a group
 }
 
 // String is the class for people.
@@ -39,12 +42,37 @@ func (p *Project) class() string {
 	return p.hardware
 }
 
-// gpuClasses are the kinds of devices of the class that may serve a request.
-func (p *Project) gpuClasses(g *hclspec.GPUs) []string {
+// gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no kind can. What another
+// kind measures is another result.
+func (p *Project) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	if p.as != nil {
-		return p.as.gpus[gpuRequest(g)]
+		return p.as.gpus[gpuRequest(trial, g)]
 	}
-	return p.kinds(device.GPUs{Memory: g.Memory, Model: p.model(g.Model)})
+	group, _ := trial.Trial()
+	return p.kindFor(commitOf(group), device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.model(g.Model)})
+}
+
+// kindFor chooses one of the kinds of devices that can serve a request. All blocks of a commit get the same one, in each plan and from each
+// process, and commits are spread over the kinds as there are devices of them: each kind draws a number for the commit, and the highest
+// counts, so that a kind that comes or goes moves no commit between the others.
+func (p *Project) kindFor(commit string, want device.GPUs) []string {
+	count := map[string]int{}
+	for _, d := range p.devices() {
+		if want.Suits(d) {
+			count[device.KindOf(d)]++
+		}
+	}
+	most, chosen := math.Inf(-1), []string(nil)
+	for _, kind := range sortedKeys(count) {
+		if n := count[kind]; n >= want.Count {
+			hash := sha256.Sum256([]byte(commit + "\x00" + kind))
+			drawn := (float64(binary.BigEndian.Uint64(hash[:])>>11) + 0.5) / (1 << 53) // between 0 and 1
+			if value := float64(n) / -math.Log(drawn); value > most {
+				most, chosen = value, []string{kind}
+			}
+		}
+	}
+	return chosen
 }
 
 // gpuValues are a request as a key says it.
@@ -52,10 +80,18 @@ func gpuValues(g *hclspec.GPUs) []string {
 	return []string{strconv.Itoa(g.Count), strconv.FormatInt(g.Memory, 10), g.Model}
 }
 
-func gpuRequest(g *hclspec.GPUs) string { return strings.Join(gpuValues(g), "\x00") }
+// gpuRequest names what a machineClass knows of: a group of a benchmark, and what its blocks ask for.
+func gpuRequest(trial hclspec.Address, g *hclspec.GPUs) string {
+	return groupRequest(trial, gpuValues(g))
+}
+
+func groupRequest(trial hclspec.Address, values []string) string {
+	group, _ := trial.Trial()
+	return strings.Join(append([]string{trial.Name, group}, values...), "\x00")
+}
 
 // classIn reads the class of the machine back from the key text of a trial; nil when it is none.
-func classIn(text string) *machineClass {
+func classIn(trial hclspec.Address, text string) *machineClass {
 	lines, err := cache.ParseText(text)
 	if err != nil {
 		return nil
@@ -67,7 +103,7 @@ func classIn(text string) *machineClass {
 		case l.Label == "hardware" && len(l.Values) == 1:
 			c.hardware = l.Values[0]
 		case l.Label == "gpus":
-			request = strings.Join(l.Values, "\x00")
+			request = groupRequest(trial, l.Values)
 		case l.Label == "gpu classes":
 			c.gpus[request] = l.Values
 		}
@@ -76,6 +112,20 @@ func classIn(text string) *machineClass {
 		return nil
 	}
 	return c
+}
+
+// join adds what a class says of other groups, where both can be of the same machine.
+func (c *machineClass) join(other *machineClass) bool {
+	if c.hardware != other.hardware {
+		return false
+	}
+	for request, kinds := range other.gpus {
+		if own, known := c.gpus[request]; known && !slices.Equal(own, kinds) {
+			return false
+		}
+	}
+	maps.Copy(c.gpus, other.gpus)
+	return true
 }
 
 // AsMeasured plans to show how everything stands. Where nothing that is measured is stored for this machine's class, it is planned
@@ -169,31 +219,48 @@ func (p *Project) otherClasses(ctx context.Context) ([]*machineClass, error) {
 	for i := range p.Spec.Benchmarks {
 		ours["trial."+p.Spec.Benchmarks[i].Address.Name] = true
 	}
-	found, count := map[string]*machineClass{}, map[string]int{}
+	found, count := map[string]*machineClass{}, map[*machineClass]int{}
 	isOurs := func(address string) bool {
 		block, _, _ := strings.Cut(address, "[")
 		return ours[block]
 	}
 	err := p.Store.List(ctx, isOurs, func(m cache.Meta) error {
-		if c := classIn(m.Text); c != nil && !p.isOurs(c) {
-			found[c.String()] = c
-			count[c.String()]++
+		at, err := hclspec.ParseAddress(m.Address)
+		if err != nil {
+			return nil
 		}
+		c := classIn(at, m.Text)
+		if c == nil || p.isOurs(at, c) {
+			return nil
+		}
+		// Until all is read, one is of one kind of devices: blocks of the same group may be of several.
+		if known := found[c.String()]; known != nil {
+			maps.Copy(known.gpus, c.gpus)
+			c = known
+		}
+		found[c.String()] = c
+		count[c]++
 		return nil
 	})
-	return slices.SortedFunc(maps.Values(found), func(a, b *machineClass) int {
-		return cmp.Or(cmp.Compare(count[b.String()], count[a.String()]), strings.Compare(a.String(), b.String()))
-	}), err
+	var classes []*machineClass
+	for _, c := range slices.SortedFunc(maps.Values(found), func(a, b *machineClass) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a.String(), b.String()))
+	}) {
+		if !slices.ContainsFunc(classes, func(larger *machineClass) bool { return larger.join(c) }) {
+			classes = append(classes, c)
+		}
+	}
+	return classes, err
 }
 
-// isOurs says whether a class is that of this machine.
-func (p *Project) isOurs(c *machineClass) bool {
+// isOurs says whether what a trial's key says of its machine is true of this one.
+func (p *Project) isOurs(trial hclspec.Address, c *machineClass) bool {
 	if c.hardware != p.hardware {
 		return false
 	}
 	for i := range p.Spec.Benchmarks {
 		if g := p.Spec.Benchmarks[i].GPUs; g != nil {
-			if kinds, asked := c.gpus[gpuRequest(g)]; asked && !slices.Equal(kinds, p.gpuClasses(g)) {
+			if kinds, asked := c.gpus[gpuRequest(trial, g)]; asked && !slices.Equal(kinds, p.gpuClasses(trial, g)) {
 				return false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,22 +25,20 @@ const (
 // errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// kinds are those of the machine's devices that may serve a request: what another kind measures is another result.
-func (c Config) kinds(want device.GPUs) []string {
-	var devices []device.Device
+// devices are those of the machine that is planned for.
+func (c Config) devices() []device.Device {
 	switch {
 	case c.Elsewhere != nil:
-		devices = c.Elsewhere.Devices
+		return c.Elsewhere.Devices
 	case c.GPUs != nil:
-		devices = c.GPUs.Devices
+		return c.GPUs.Devices
 	}
-	found := map[string]bool{}
-	for _, d := range devices {
-		if want.Suits(d) {
-			found[device.ClassOf(d).String()] = true
-		}
-	}
-	return sortedKeys(found)
+	return nil
+}
+
+// severalKinds says whether the devices of the machine are of more than one kind.
+func (c Config) severalKinds() bool {
+	return len(slices.Compact(device.Kinds(c.devices()))) > 1
 }
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs it.

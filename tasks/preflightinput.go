@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/packs"
@@ -333,15 +332,8 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 
 // preflightDevices are the devices of the machine that is planned for.
 func (p *Project) preflightDevices() []preflight.Device {
-	var devices []device.Device
-	switch {
-	case p.Elsewhere != nil:
-		devices = p.Elsewhere.Devices
-	case p.GPUs != nil:
-		devices = p.GPUs.Devices
-	}
 	var list []preflight.Device
-	for _, d := range devices {
+	for _, d := range p.devices() {
 		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
 	}
 	return list

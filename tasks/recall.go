@@ -27,7 +27,7 @@ type recalled struct {
 type common struct {
 	Spec     hclspec.Spec // without anything that makes a node
 	Hardware string
-	GPUs     []string // kinds, of all devices
+	GPUs     []string // kinds, one for each device
 	Builds   []knownBuild
 	Own      []string // what benchgraph writes into the project
 
@@ -97,7 +97,7 @@ func sameHardware(m *memo.Memo, c Config, was *common) bool {
 	for i := range m.Nodes {
 		if m.Nodes[i].Kind == "trial" || len(was.Findings) > 0 { // some of which are about devices
 			class, _, err := device.Inventory(nil)
-			return err == nil && class.String() == was.Hardware && slices.Equal(c.kinds(device.GPUs{}), was.GPUs)
+			return err == nil && class.String() == was.Hardware && slices.Equal(device.Kinds(c.devices()), was.GPUs)
 		}
 	}
 	return true

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/judge"
@@ -144,12 +145,9 @@ func (p *Project) isClass(hardware string, n *engine.Node) bool {
 	if q.Count == 0 {
 		return hardware == p.class()
 	}
-	for _, kind := range p.kinds(q) {
-		if hardware == fmt.Sprintf("%s, %d × %s", p.class(), q.Count, kind) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(device.Kinds(p.devices()), func(kind string) bool {
+		return (q.Kind == "" || q.Kind == kind) && hardware == fmt.Sprintf("%s, %d × %s", p.class(), q.Count, kind)
+	})
 }
 
 // resolutionOf pools the noise of rows; false when they tell nothing.

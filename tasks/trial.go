@@ -85,7 +85,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		if b.GPUs.SMClock > 0 {
 			d.Add("sm clock", strconv.Itoa(b.GPUs.SMClock))
 		}
-		d.Add("gpu classes", t.p.gpuClasses(b.GPUs)...)
+		d.Add("gpu classes", t.p.gpuClasses(t.at, b.GPUs)...)
 	}
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))

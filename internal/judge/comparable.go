@@ -23,11 +23,16 @@ func (s *standing) methodology() stats.Methodology {
 			fields = append(fields, stats.Field{Name: name, Value: s.procedure.of(name)})
 		}
 	}
-	hardware := values{}
+	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware", Value: strings.Join(s.hardware(), "; ")})}
+}
+
+// hardware lists the classes of machine and devices that measured the member.
+func (s *standing) hardware() []string {
+	classes := map[string]bool{}
 	for _, r := range s.rows {
-		hardware.add("hardware", r.Hardware)
+		classes[r.Hardware] = true
 	}
-	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware", Value: hardware.of("hardware")})}
+	return slices.Sorted(maps.Keys(classes))
 }
 
 // comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was allowed
@@ -39,6 +44,10 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 	row.Caveats = append(row.Caveats, labels...)
 	if err := stats.Refuse(s.name(), base.name(), diff); err != nil {
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
+		return row, true
+	}
+	if classes := s.hardware(); len(classes) > 1 {
+		row.Outcome, row.Reason = stats.NotComparable, "its blocks were measured on several classes of hardware: "+strings.Join(classes, "; ")
 		return row, true
 	}
 	why, more := c.settings(s, base)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sample"
@@ -65,6 +66,32 @@ func speed() hclspec.Metrics {
 
 // jitter makes the values of blocks differ a little, in the same way for both sides.
 func jitter(value float64, block int) float64 { return value * (1 + 0.002*float64(block%3)) }
+
+// Where devices of two kinds serve in turns, both sides see both, and one effect of them all would be of no device.
+func TestBlocksOfTwoKindsOfDevicesAreNotPooled(t *testing.T) {
+	says := func(m string, b int) string {
+		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
+	}
+	for name, test := range map[string]struct {
+		kinds  int
+		want   stats.Outcome
+		reason string
+	}{
+		"one kind":  {1, stats.Win, ""},
+		"two kinds": {2, stats.NotComparable, "several classes of hardware: EPYC, 8 cores, 64 GiB, amd64, 1 × GPU0 80 GiB; EPYC, 8 cores, 64 GiB, amd64, 1 × GPU1 80 GiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := contestOf(speed())
+			row := only(t, c, printed(t, c, says, func(rec *sample.Record) {
+				gpu := device.ClassGPU{Name: fmt.Sprintf("GPU%d", rec.Block%test.kinds), Memory: 80 << 30, Count: 1}
+				rec.Class = device.Class{Arch: "amd64", CPU: "EPYC", Cores: 8, Memory: 64, GPUs: []device.ClassGPU{gpu}}
+			}))
+			if row.Outcome != test.want || !strings.Contains(row.Reason, test.reason) {
+				t.Errorf("%s: %s", row.Outcome, row.Reason)
+			}
+		})
+	}
+}
 
 // Each story is one in which a candidate is not what it seems: whatever is printed, it does not win in silence.
 func TestNoSilentVerdict(t *testing.T) {
