@@ -35,7 +35,7 @@ const clockStep = 20
 // CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it; empty:
 // nothing is known against it.
 func (d *Driver) CannotLock(devices []Device, mhz int) string {
-	l, ok := d.source.(locker)
+	l, ok := d.opened().(locker)
 	if !ok {
 		return "the clocks of devices can only be locked through NVML, and this is " + d.Provider
 	}
@@ -185,7 +185,7 @@ func resetRecord(d *Driver, record string) error {
 	if err != nil {
 		return err
 	}
-	l, ok := d.source.(locker)
+	l, ok := d.opened().(locker)
 	if !ok {
 		return d.stillLocked(strings.Fields(string(text)), fmt.Errorf("NVML is needed: %s", d.Reason))
 	}
@@ -206,7 +206,7 @@ func resetRecord(d *Driver, record string) error {
 
 // stillLocked leaves out devices whose clocks could not be reset, and says so.
 func (d *Driver) stillLocked(uuids []string, why error) error {
-	for _, dev := range d.Devices {
+	for _, dev := range d.Devices() {
 		if slices.Contains(uuids, dev.UUID) {
 			d.lose(dev, fmt.Sprintf("its clock is still locked: %v", why))
 		}

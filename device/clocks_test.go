@@ -44,7 +44,7 @@ func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 // lease is one of both devices.
 func (w *clockWorld) lease() *Lease {
 	w.t.Helper()
-	p, err := NewPool(Options{CPUs: 1, GPUs: w.driver.Devices, HostLock: w.locks})
+	p, err := NewPool(Options{CPUs: 1, GPUs: These(w.driver.Devices()), HostLock: w.locks})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestClocksAreLockedAndReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := w.driver.Read(w.driver.Devices[1]); err != nil || *r.SMClock != 1200 || w.records() != 1 {
+	if r, err := w.driver.Read(w.driver.Devices()[1]); err != nil || *r.SMClock != 1200 || w.records() != 1 {
 		t.Errorf("%+v, %v, %d records", r, err, w.records())
 	}
 	for range 2 {
@@ -113,7 +113,7 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newClockWorld(t, strings.Replace(twoH100, test.from, test.to, 1), test.old)
 			mhz := max(test.mhz, 1200)
-			if known := w.driver.CannotLock(w.driver.Devices, mhz); (known != "") != test.before {
+			if known := w.driver.CannotLock(w.driver.Devices(), mhz); (known != "") != test.before {
 				t.Errorf("known beforehand: %q", known)
 			}
 			_, err := w.clocks.Lock(t.Context(), w.lease(), mhz)
@@ -132,10 +132,10 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 		t.Error(why)
 	}
 	w := newClockWorld(t, strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
-	if why := w.driver.CannotLock(w.driver.Devices[:1], 1200); !strings.Contains(why, "partitioned") {
+	if why := w.driver.CannotLock(w.driver.Devices()[:1], 1200); !strings.Contains(why, "partitioned") {
 		t.Error(why)
 	}
-	if why := w.driver.CannotLock(w.driver.Devices, 1200); why != "" {
+	if why := w.driver.CannotLock(w.driver.Devices(), 1200); why != "" {
 		t.Errorf("one that is whole can be locked: %s", why)
 	}
 }
@@ -197,8 +197,8 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	// left are the indices of the devices that are left out, as one that is measured on would be told of them.
 	left := func(w *clockWorld) (indices []int) {
 		for _, q := range w.driver.Quarantined() {
-			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") || w.driver.Lost(w.driver.Devices[q.Index]) != q.Why {
-				w.t.Errorf("%+v, lost: %q", q, w.driver.Lost(w.driver.Devices[q.Index]))
+			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") || w.driver.Lost(w.driver.Devices()[q.Index]) != q.Why {
+				w.t.Errorf("%+v, lost: %q", q, w.driver.Lost(w.driver.Devices()[q.Index]))
 			}
 			indices = append(indices, q.Index)
 		}
@@ -239,7 +239,7 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		w, l, _ := lock(t)
 		l.Release()
 		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
-		devices[1].UUID, d.Devices = "GPU-b", devices
+		devices[1].UUID, d.devices = "GPU-b", devices
 		if errs := ResetLeft(d, w.clocks.Records, w.locks, ""); len(errs) != 1 || d.Lost(devices[1]) == "" || d.Lost(devices[0]) != "" {
 			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))
 		}

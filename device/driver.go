@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -92,14 +93,9 @@ func (l Link) Compare(m Link) int {
 
 // Driver tells of the GPUs of this machine. It is safe for concurrent use.
 type Driver struct {
-	Provider string
-	Reason   string   // with ProviderNone: why; else what is odd, if anything
-	Version  string   // of the kernel's driver; empty: not told
-	CUDA     string   // the newest that the driver serves; empty: not told
-	Devices  []Device // in the order of their index
-	Hidden   int      // devices that the caller was told to leave alone
+	answer
+	open func() // asks for the answer, once; nil: it is there
 
-	source    source
 	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
 	mu     sync.Mutex
@@ -108,6 +104,18 @@ type Driver struct {
 	left   map[string]Quarantine // by UUID
 	tell   func(Quarantine)
 	doubts map[string]int // by UUID: how many blocks in a row were void because of its speed
+}
+
+// answer is what a driver says when it is opened.
+type answer struct {
+	Provider string
+	Reason   string // with ProviderNone: why; else what is odd, if anything
+	Version  string // of the kernel's driver; empty: not told
+	CUDA     string // the newest that the driver serves; empty: not told
+	Hidden   int    // devices that the caller was told to leave alone
+
+	devices []Device // in the order of their index
+	source  source
 }
 
 // source is one way to ask a driver.
@@ -119,34 +127,83 @@ type source interface {
 
 // DriverOptions say how the driver is found and what of it may be used.
 type DriverOptions struct {
-	Library string // of NVML: path or name; empty: as the driver installs it
-	Mask    Mask
+	Library  string // of NVML: path or name; empty: as the driver installs it
+	Mask     Mask
+	Patience time.Duration // with each call while it is opened; 0: silence
+}
+
+// NewDriver returns a Driver that is opened when it is first asked for devices: what needs none does not wait for a driver that hangs.
+func NewDriver(ctx context.Context, o DriverOptions) *Driver {
+	d := &Driver{}
+	d.open = sync.OnceFunc(func() { d.answer, d.elsewhere = find(ctx, o), elsewhere() })
+	return d
 }
 
 // OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason says why.
 func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
-	d, err := openNVML(o.Library)
+	d := NewDriver(ctx, o)
+	d.open()
+	return d
+}
+
+// Devices are the GPUs that may be used, in the order of their index.
+func (d *Driver) Devices() []Device {
+	if d.open != nil {
+		d.open()
+	}
+	return d.devices
+}
+
+// Silence says of which device the driver did not answer in time when it was opened; empty: it answered.
+func (d *Driver) Silence() string {
+	if d.Devices(); strings.Contains(d.Reason, errSilent.Error()) {
+		return d.Reason
+	}
+	return ""
+}
+
+// opened is whom to ask; nil: nobody.
+func (d *Driver) opened() source {
+	d.Devices()
+	return d.source
+}
+
+// Keep leaves all devices but some alone.
+func (d *Driver) Keep(some []Device) {
+	d.Devices()
+	d.devices = some
+}
+
+func find(ctx context.Context, o DriverOptions) answer {
+	a, err := openNVML(ctx, o.Library, cmp.Or(o.Patience, silence))
 	if err != nil {
 		var smi error
-		if d, smi = openSMI(ctx); smi != nil {
-			return &Driver{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi)}
+		if a, smi = openSMI(ctx); smi != nil {
+			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi)}
 		}
 	}
-	for i := range d.Devices {
-		d.Devices[i].Driver = d.Version
+	seen := map[string]bool{}
+	a.devices = slices.DeleteFunc(a.devices, func(d Device) bool {
+		odd := d.UUID == "" || seen[d.UUID]
+		if seen[d.UUID] = true; odd {
+			a.Reason = strings.TrimPrefix(fmt.Sprintf("%s; device %d has no UUID of its own", a.Reason, d.Index), "; ")
+		}
+		return odd
+	})
+	for i := range a.devices {
+		a.devices[i].Driver = a.Version
 	}
-	slices.SortStableFunc(d.Devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
-	d.elsewhere = elsewhere()
-	all := len(d.Devices)
-	d.Devices, err = o.Mask.apply(d.Devices)
-	d.Hidden = all - len(d.Devices)
-	if err != nil && d.Reason != "" {
-		err = fmt.Errorf("%s; %w", d.Reason, err)
+	slices.SortStableFunc(a.devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
+	all := len(a.devices)
+	a.devices, err = o.Mask.apply(a.devices)
+	a.Hidden = all - len(a.devices)
+	if err != nil && a.Reason != "" {
+		err = fmt.Errorf("%s; %w", a.Reason, err)
 	}
 	if err != nil {
-		d.Reason = err.Error()
+		a.Reason = err.Error()
 	}
-	return d
+	return a
 }
 
 // errGone is wrapped by the error for a device that was there and is not any more.
@@ -157,7 +214,7 @@ func Gone(err error) bool { return errors.Is(err, errGone) }
 
 // Read says how a device is now, or that the driver does not say it in time.
 func (d *Driver) Read(of Device) (Reading, error) {
-	if d.source == nil {
+	if d.opened() == nil {
 		return Reading{}, fmt.Errorf("%s: no driver", of.UUID)
 	}
 	r, err := d.ask(of)
@@ -194,24 +251,33 @@ func (d *Driver) ask(of Device) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	type answer struct {
+	type reply struct {
 		Reading
 		error
 	}
-	answers := make(chan answer, 1)
-	go func() {
+	r, err := within(context.Background(), silence, func() reply {
 		r, err := d.source.read(of)
 		d.judge(of, r, err)
 		d.mu.Lock()
 		d.asked = slices.DeleteFunc(d.asked, func(other *question) bool { return other == q })
 		d.mu.Unlock()
-		answers <- answer{r, err}
-	}()
+		return reply{r, err}
+	})
+	return r.Reading, cmp.Or(err, r.error)
+}
+
+// within calls f and waits for what it returns no longer than patience, and until ctx ends. Nothing can end a call that hangs: it is
+// left alone.
+func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T, err error) {
+	answers := make(chan T, 1)
+	go func() { answers <- f() }()
 	select {
-	case a := <-answers:
-		return a.Reading, a.error
-	case <-time.After(silence):
-		return Reading{}, errSilent
+	case t = <-answers:
+		return t, nil
+	case <-ctx.Done():
+		return t, context.Cause(ctx)
+	case <-time.After(patience):
+		return t, errSilent
 	}
 }
 
@@ -233,7 +299,7 @@ func (d *Driver) begin(of Device) (*question, error) {
 
 // Link says how two devices are connected.
 func (d *Driver) Link(a, b Device) Link {
-	if d.source == nil {
+	if d.opened() == nil {
 		return Link{}
 	}
 	return d.source.link(a, b)

@@ -2,6 +2,9 @@ package device
 
 import "fmt"
 
+// These are devices that are known, as Options have them.
+func These(devices []Device) func() []Device { return func() []Device { return devices } }
+
 // FakeGPUs returns n devices of one model that exist nowhere, for tests and for planning without hardware.
 func FakeGPUs(n int, name string, memory int64) []Device {
 	var all []Device

@@ -29,7 +29,7 @@ func (p *LocalPool) lost(d Device) string {
 
 // suitable are the devices that suit, whoever holds them.
 func (p *LocalPool) suitable(want GPUs) []Device {
-	return slices.DeleteFunc(slices.Clone(p.total.GPUs), func(d Device) bool { return !want.Suits(d) })
+	return slices.DeleteFunc(slices.Clone(p.total.GPUs()), func(d Device) bool { return !want.Suits(d) })
 }
 
 // byKind groups devices by their kind, in the order of the first of each.

@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,11 @@ func TestWhoHoldsADevice(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
 	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
 		t.Run(name, func(t *testing.T) {
-			o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(2, "NVIDIA L4", 24*gib), HostLock: host, GPULocks: locks}
+			o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib)), HostLock: host, GPULocks: locks}
 			p := newPool(t, o)
 			holder := func(i int) *device.Holder {
 				t.Helper()
-				h, err := device.HolderOf(o.GPUs[i], host, locks)
+				h, err := device.HolderOf(o.GPUs()[i], host, locks)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,9 +52,9 @@ func TestWhoHoldsADevice(t *testing.T) {
 			if h := holder(1); h != nil {
 				t.Errorf("the other one: %+v", h)
 			}
-			file := filepath.Join(locks, o.GPUs[0].UUID)
+			file := filepath.Join(locks, o.GPUs()[0].UUID)
 			if locks == "" {
-				file = host + "." + o.GPUs[0].UUID
+				file = host + "." + o.GPUs()[0].UUID
 			}
 			if err := os.WriteFile(file, []byte(`{"pid":1,"node":"of an earlier holder","since":"2024-01-01T00:00:00Z"}`), 0); err != nil {
 				t.Fatal(err)
@@ -72,18 +73,22 @@ func TestWhoHoldsADevice(t *testing.T) {
 // In a directory of all users anybody may give another file the name of a lock. Whoever leases the device leaves that file alone.
 func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(1, "NVIDIA L4", 24*gib), HostLock: host, GPULocks: locks}
+	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: host, GPULocks: locks}
 	p := newPool(t, o)
+	must(t, p, device.Request{GPUs: device.GPUs{Count: 1}}).Release() // which makes the directory
+	if err := os.Remove(filepath.Join(locks, o.GPUs()[0].UUID)); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "somebody's")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(file, filepath.Join(locks, o.GPUs[0].UUID)); err != nil {
+	if err := os.Link(file, filepath.Join(locks, o.GPUs()[0].UUID)); err != nil {
 		t.Fatal(err)
 	}
 	one := must(t, p, device.Request{GPUs: device.GPUs{Count: 1}})
 	one.Name("trial.x")
-	if h, err := device.HolderOf(o.GPUs[0], host, locks); err != nil || h == nil || h.Node != "" {
+	if h, err := device.HolderOf(o.GPUs()[0], host, locks); err != nil || h == nil || h.Node != "" {
 		t.Errorf("held by %+v, %v", h, err)
 	}
 	one.Release()
@@ -97,7 +102,7 @@ func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 // Where everybody can remove the locks of others, they are none.
 func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 	dir := t.TempDir()
-	o := device.Options{CPUs: 4, GPUs: device.FakeGPUs(1, "NVIDIA L4", 24*gib), HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
+	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
 	for _, test := range []struct {
 		name string
 		mode os.FileMode
@@ -110,11 +115,15 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := device.NewPool(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Fits(device.Request{GPUs: device.GPUs{Count: 1}})
 		if (err == nil) != test.ok || err != nil && !strings.Contains(err.Error(), "run chmod +t "+o.GPULocks) {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		if err == nil {
-			p.Close()
+		if err := errors.Join(p.Fits(device.Request{CPUs: 1}), p.Close()); err != nil {
+			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 }

@@ -49,16 +49,19 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err
 	}
-	if h.turn, err = openNamed(path + ".turn"); err == nil && gpus != "" {
-		if err = openToAll(gpus); err != nil {
-			h.turn.file.close()
-		}
-	}
-	if err != nil {
+	if h.turn, err = openNamed(path + ".turn"); err != nil {
 		h.file.close()
 		return nil, err
 	}
 	return h, nil
+}
+
+// sharesGPUs makes sure that there is a place for the locks of devices.
+func (h *hostLock) sharesGPUs() error {
+	if h.gpus == "" {
+		return nil
+	}
+	return openToAll(h.gpus)
 }
 
 // openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.

@@ -13,7 +13,7 @@ import (
 func lookers(t *testing.T, at func(d Device, second int) (Reading, error)) (*LocalPool, *Driver) {
 	t.Helper()
 	d, devices := play(at)
-	p, err := NewPool(Options{CPUs: 8, GPUs: devices, Ready: d.Ready, Lost: d.Lost})
+	p, err := NewPool(Options{CPUs: 8, GPUs: These(devices), Ready: d.Ready, Lost: d.Lost})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestOneLookFindsTheFreeOne(t *testing.T) {
 			}
 			return ""
 		}
-		pool, err := NewPool(Options{CPUs: 8, GPUs: FakeGPUs(8, "NVIDIA H100", 80<<30), Ready: ready})
+		pool, err := NewPool(Options{CPUs: 8, GPUs: These(FakeGPUs(8, "NVIDIA H100", 80<<30)), Ready: ready})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestADriverThatHangs(t *testing.T) {
 		if n := reads.Load(); n != 1 {
 			t.Errorf("it was asked %d times", n)
 		}
-		if _, err := driver.Read(driver.Devices[0]); err == nil || Gone(err) {
+		if _, err := driver.Read(driver.Devices()[0]); err == nil || Gone(err) {
 			t.Errorf("read: %v", err)
 		}
 		end()
@@ -254,7 +254,7 @@ func TestALookBeforeTheLeaseOfAnotherSaysNothing(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
-		o := Options{CPUs: 8, GPUs: FakeGPUs(2, "NVIDIA H100", 80<<30), HostLock: host}
+		o := Options{CPUs: 8, GPUs: These(FakeGPUs(2, "NVIDIA H100", 80<<30)), HostLock: host}
 		other, err := NewPool(o)
 		if err != nil {
 			t.Fatal(err)

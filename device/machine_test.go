@@ -185,7 +185,7 @@ func TestNvidiaSMI(t *testing.T) {
 				}
 			}
 			d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
-			devices, provider, reason := d.Devices, d.Provider, d.Reason
+			devices, provider, reason := d.Devices(), d.Provider, d.Reason
 			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
 				t.Errorf("%+v, %q, %q", devices, provider, reason)
 			}
@@ -202,11 +202,11 @@ func TestNvidiaSMI(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
-		if len(d.Devices) != 1 {
+		if len(d.Devices()) != 1 {
 			t.Fatalf("%+v", d)
 		}
 		failed := make(chan error)
-		go func() { _, err := d.Read(d.Devices[0]); failed <- err }()
+		go func() { _, err := d.Read(d.Devices()[0]); failed <- err }()
 		var text []byte
 		for err := error(fs.ErrNotExist); err != nil; time.Sleep(time.Millisecond) {
 			text, err = os.ReadFile(filepath.Join(dir, "pid"))

@@ -2,8 +2,12 @@
 
 package device
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
-func openNVML(string) (*Driver, error) {
-	return nil, errors.New("NVML: this benchgraph was built without cgo")
+func openNVML(context.Context, string, time.Duration) (answer, error) {
+	return answer{}, errors.New("NVML: this benchgraph was built without cgo")
 }

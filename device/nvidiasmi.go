@@ -24,23 +24,23 @@ type smiSource struct {
 }
 
 // openSMI lists the devices that nvidia-smi tells of.
-func openSMI(ctx context.Context) (*Driver, error) {
+func openSMI(ctx context.Context) (answer, error) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
-		return nil, errors.New("nvidia-smi is not in PATH")
+		return answer{}, errors.New("nvidia-smi is not in PATH")
 	}
 	s := &smiSource{path: path}
 	s.open, s.end = context.WithCancel(context.Background())
 	out, err := s.ask(ctx, "--query-gpu=index,uuid,name,memory.total,memory.used")
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	d := &Driver{Provider: ProviderNvidiaSMI, source: s}
-	if d.Devices, err = parseSMI(out); err != nil {
-		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	d := answer{Provider: ProviderNvidiaSMI, source: s}
+	if d.devices, err = parseSMI(out); err != nil {
+		return answer{}, fmt.Errorf("nvidia-smi: %w", err)
 	}
-	if len(d.Devices) == 0 {
-		return nil, errors.New("nvidia-smi lists no device")
+	if len(d.devices) == 0 {
+		return answer{}, errors.New("nvidia-smi lists no device")
 	}
 	if out, err := s.ask(ctx, "--query-gpu=driver_version"); err == nil {
 		d.Version = firstLine(out)

@@ -10,44 +10,42 @@ import (
 const maxNVLinks = 18
 
 // connect finds out how each two whole devices are connected.
-func (s *nvmlSource) connect(all []Device, handles []nvml.Device) {
-	byPCI := map[string]string{}
-	whole := all[:0:0]
-	for _, d := range all {
-		if d.Parent == "" {
-			byPCI[d.PCI] = d.UUID
-			whole = append(whole, d)
-		}
-	}
+func (s *nvmlSource) connect(whole []found) links {
+	all := links{}
 	if len(whole) < 2 {
-		return
+		return all
 	}
-	for i, h := range handles {
-		for j := range handles[:i] {
+	byPCI := map[string]string{}
+	for i, a := range whole {
+		byPCI[a.PCI] = a.UUID
+		for _, b := range whole[:i] {
 			path := PathUnknown
-			if level, ret := h.GetTopologyCommonAncestor(handles[j]); ret == nvml.SUCCESS {
+			if level, ret := a.handle.GetTopologyCommonAncestor(b.handle); ret == nvml.SUCCESS {
 				path = pathOf(level)
 			}
-			s.links[pair(whole[i].UUID, whole[j].UUID)] = Link{PCIe: path}
+			all[pair(a.UUID, b.UUID)] = Link{PCIe: path}
 		}
 	}
-	for i, h := range handles {
-		s.countNVLinks(h, whole[i], byPCI)
+	if s.has("nvmlDeviceGetNvLinkState") {
+		for _, f := range whole {
+			all.count(f, byPCI)
+		}
 	}
+	return all
 }
 
-// countNVLinks adds the links that are up from one device. Those to a switch lead to every device that has some, too.
-func (s *nvmlSource) countNVLinks(h nvml.Device, d Device, byPCI map[string]string) {
-	if !s.has("nvmlDeviceGetNvLinkState") {
-		return
-	}
+// links are how each two devices are connected. That of a device with itself says how many lead to a switch.
+type links map[[2]string]Link
+
+// count adds the links that are up from one device. Those to a switch lead to every device that has some, too.
+func (l links) count(f found, byPCI map[string]string) {
 	toSwitch := 0
 	for n := range maxNVLinks {
-		state, ret := h.GetNvLinkState(n)
+		state, ret := f.handle.GetNvLinkState(n)
 		if ret != nvml.SUCCESS || state != nvml.FEATURE_ENABLED {
 			continue
 		}
-		remote, ret := h.GetNvLinkRemotePciInfo(n)
+		remote, ret := f.handle.GetNvLinkRemotePciInfo(n)
 		if ret != nvml.SUCCESS {
 			continue
 		}
@@ -56,22 +54,21 @@ func (s *nvmlSource) countNVLinks(h nvml.Device, d Device, byPCI map[string]stri
 			toSwitch++
 			continue
 		}
-		if d.UUID < other { // each link is seen from both of its ends
-			l := s.links[pair(d.UUID, other)]
-			l.NVLinks++
-			s.links[pair(d.UUID, other)] = l
+		if f.UUID < other { // each link is seen from both of its ends
+			link := l[pair(f.UUID, other)]
+			link.NVLinks++
+			l[pair(f.UUID, other)] = link
 		}
 	}
 	if toSwitch > 0 {
-		s.switched(d.UUID, toSwitch)
+		l.switched(f.UUID, toSwitch)
 	}
 }
 
 // switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the two.
-func (s *nvmlSource) switched(uuid string, n int) {
-	self := pair(uuid, uuid)
-	s.links[self] = Link{NVLinks: n}
-	for key, l := range s.links {
+func (l links) switched(uuid string, n int) {
+	l[pair(uuid, uuid)] = Link{NVLinks: n}
+	for key, link := range l {
 		if key[0] == key[1] || key[0] != uuid && key[1] != uuid {
 			continue
 		}
@@ -79,9 +76,9 @@ func (s *nvmlSource) switched(uuid string, n int) {
 		if other == uuid {
 			other = key[1]
 		}
-		if there := s.links[pair(other, other)].NVLinks; there > 0 {
-			l.NVLinks = max(l.NVLinks, min(n, there))
-			s.links[key] = l
+		if there := l[pair(other, other)].NVLinks; there > 0 {
+			link.NVLinks = max(link.NVLinks, min(n, there))
+			l[key] = link
 		}
 	}
 }

@@ -3,12 +3,15 @@
 package device
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -16,32 +19,50 @@ import (
 // nvmlSource asks NVIDIA's management library, which comes with the driver and is loaded when it is there.
 type nvmlSource struct {
 	lib   nvml.Interface
-	links map[[2]string]Link
+	links links
+	stuck bool // a call has not returned, and may never
 
 	mu     sync.Mutex // the library itself may be called from anywhere
 	have   map[string]bool
 	events map[string]nvml.EventSet // by UUID: what has happened since the device was first read
 }
 
-// openNVML loads the library and lists the devices. An error says why there is nobody to ask.
-func openNVML(library string) (*Driver, error) {
+// openNVML loads the library and lists the devices. An error says why there is nobody to ask. No call is waited for longer than patience.
+func openNVML(ctx context.Context, library string, patience time.Duration) (answer, error) {
 	var options []nvml.LibraryOption
 	if library != "" {
 		options = append(options, nvml.WithLibraryPath(library))
 	}
-	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}, links: map[[2]string]Link{}}
-	switch ret := s.lib.Init(); ret {
+	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}}
+	ret, err := within(ctx, patience, s.lib.Init)
+	if err != nil {
+		return answer{}, fmt.Errorf("NVML: %w", err)
+	}
+	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return nil, errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed elsewhere")
+		return answer{}, errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed elsewhere")
 	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return nil, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
+		return answer{}, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return nil, errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
+		return answer{}, errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
 	default:
-		return nil, fmt.Errorf("NVML: %v", ret)
+		return answer{}, fmt.Errorf("NVML: %v", ret)
 	}
-	d := &Driver{Provider: ProviderNVML, source: s}
+	d, err := within(ctx, patience, s.about)
+	if err != nil {
+		return answer{}, fmt.Errorf("NVML: %w", err)
+	}
+	if err := s.list(ctx, &d, patience); err != nil {
+		s.close(false)
+		return answer{}, fmt.Errorf("NVML: %w", err)
+	}
+	return d, nil
+}
+
+// about is what the driver says of itself.
+func (s *nvmlSource) about() answer {
+	d := answer{Provider: ProviderNVML, source: s}
 	if version, ret := s.lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
 		d.Version = version
 	}
@@ -50,11 +71,7 @@ func openNVML(library string) (*Driver, error) {
 			d.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 		}
 	}
-	if err := s.list(d); err != nil {
-		s.close(false)
-		return nil, fmt.Errorf("NVML: %w", err)
-	}
-	return d, nil
+	return d
 }
 
 // has says whether the library has a function: calling one that an older driver lacks would end this process.
@@ -70,7 +87,7 @@ func (s *nvmlSource) has(name string) bool {
 }
 
 func (s *nvmlSource) close(busy bool) {
-	if busy { // it might wait for what hangs
+	if busy || s.stuck { // it might wait for what hangs
 		return
 	}
 	s.mu.Lock()
@@ -81,34 +98,76 @@ func (s *nvmlSource) close(busy bool) {
 	s.lib.Shutdown()
 }
 
+// found is a device as the library has it.
+type found struct {
+	Device
+	handle nvml.Device
+	parts  []Device // instances of MIG; nil: it is used as a whole
+}
+
 // list finds the devices and how they are connected. One that does not answer is left out and told of.
-func (s *nvmlSource) list(d *Driver) error {
-	n, ret := s.lib.DeviceGetCount()
-	if ret != nvml.SUCCESS {
-		return fmt.Errorf("number of devices: %v", ret)
+func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration) error {
+	type number struct {
+		n   int
+		ret nvml.Return
 	}
-	var handles []nvml.Device
+	count, err := within(ctx, patience, func() number { n, ret := s.lib.DeviceGetCount(); return number{n, ret} })
+	if err == nil && count.ret != nvml.SUCCESS {
+		err = failed(count.ret)
+	}
+	if err != nil {
+		s.stuck = s.stuck || errors.Is(err, errSilent)
+		return fmt.Errorf("number of devices: %w", err)
+	}
+	// They are asked side by side: one that hangs does not make the others wait.
+	all, errs := make([]found, count.n), make([]error, count.n)
+	var asked sync.WaitGroup
+	for i := range count.n {
+		asked.Go(func() { all[i], errs[i] = s.find(ctx, i, patience) })
+	}
+	asked.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	var odd []string
-	for i := range n {
-		h, ret := s.lib.DeviceGetHandleByIndex(i)
-		if ret != nvml.SUCCESS {
-			odd = append(odd, fmt.Sprintf("device %d: %v", i, failed(ret)))
-			continue
-		}
-		dev, err := s.describe(h, i)
-		if err != nil {
+	var whole []found
+	for i, f := range all {
+		switch err := errs[i]; {
+		case err != nil:
+			s.stuck = s.stuck || errors.Is(err, errSilent)
 			odd = append(odd, fmt.Sprintf("device %d: %v", i, err))
-			continue
+		case f.parts != nil:
+			d.devices = append(d.devices, f.parts...)
+		default:
+			d.devices, whole = append(d.devices, f.Device), append(whole, f)
 		}
-		if parts := s.instances(h, dev); parts != nil {
-			d.Devices = append(d.Devices, parts...)
-			continue
-		}
-		d.Devices, handles = append(d.Devices, dev), append(handles, h)
 	}
-	s.connect(d.Devices, handles)
+	if s.links, err = within(ctx, patience, func() links { return s.connect(whole) }); err != nil {
+		s.stuck = true
+		odd = append(odd, fmt.Sprintf("how the devices are connected: %v", err))
+	}
 	d.Reason = strings.Join(odd, "; ")
 	return nil
+}
+
+// find asks for one device.
+func (s *nvmlSource) find(ctx context.Context, index int, patience time.Duration) (found, error) {
+	type reply struct {
+		found
+		err error
+	}
+	a, err := within(ctx, patience, func() (a reply) {
+		var ret nvml.Return
+		if a.handle, ret = s.lib.DeviceGetHandleByIndex(index); ret != nvml.SUCCESS {
+			a.err = failed(ret)
+			return a
+		}
+		if a.Device, a.err = s.describe(a.handle, index); a.err == nil {
+			a.parts = s.instances(a.handle, a.Device)
+		}
+		return a
+	})
+	return a.found, cmp.Or(err, a.err)
 }
 
 // describe says what a device is.

@@ -4,10 +4,13 @@ package device
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 )
@@ -24,10 +27,10 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
-	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" || len(d.Devices) != 2 {
+	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" || len(d.Devices()) != 2 {
 		t.Fatalf("%+v", d)
 	}
-	a, b := d.Devices[0], d.Devices[1]
+	a, b := d.Devices()[0], d.Devices()[1]
 	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15"}
 	if a != want {
 		t.Errorf("%+v", a)
@@ -54,7 +57,7 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 	defer d.Close()
 	d.elsewhere = false // the library counts as we do
 	play(twoH100 + "process on=GPU-a pid=" + self() + " mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
-	r, err := d.Read(d.Devices[0])
+	r, err := d.Read(d.Devices()[0])
 	if err != nil || len(r.Processes) != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -66,15 +69,15 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 		t.Errorf("a process of another PID namespace: %+v", gone)
 	}
 	play(strings.Replace(twoH100, "ecc=0", "ecc=0 gone=15", 1))
-	if _, err := d.Read(d.Devices[0]); !Gone(err) || !strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
+	if _, err := d.Read(d.Devices()[0]); !Gone(err) || !strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
 		t.Errorf("a device that fell off the bus: %v", err)
 	}
-	if _, err := d.Read(d.Devices[1]); err != nil {
+	if _, err := d.Read(d.Devices()[1]); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
 	again := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer again.Close()
-	if len(again.Devices) != 1 || again.Devices[0].UUID != "GPU-b" || !strings.Contains(again.Reason, "device 0") {
+	if len(again.Devices()) != 1 || again.Devices()[0].UUID != "GPU-b" || !strings.Contains(again.Reason, "device 0") {
 		t.Errorf("opened again: %+v", again)
 	}
 }
@@ -90,14 +93,14 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 	play(twoH100 + "process on=GPU-a pid=77 mib=5\n")
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
-	if d.Provider != ProviderNVML || len(d.Devices) != 2 || d.CUDA != "" || d.Devices[0].PowerLimit != 0 {
+	if d.Provider != ProviderNVML || len(d.Devices()) != 2 || d.CUDA != "" || d.Devices()[0].PowerLimit != 0 {
 		t.Fatalf("%+v", d)
 	}
-	r, err := d.Read(d.Devices[0])
+	r, err := d.Read(d.Devices()[0])
 	if err != nil || r.PowerLimit != nil || *r.Temperature != 31 || len(r.Processes) != 1 || r.Processes[0].Used != 5<<20 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if l := d.Link(d.Devices[0], d.Devices[1]); l.String() != "NODE" {
+	if l := d.Link(d.Devices()[0], d.Devices()[1]); l.String() != "NODE" {
 		t.Errorf("link %v", l)
 	}
 }
@@ -110,25 +113,25 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
 	var names []string
-	for _, dev := range d.Devices {
+	for _, dev := range d.Devices() {
 		names = append(names, dev.UUID+" of "+dev.Parent)
 	}
 	if !slices.Equal(names, []string{"MIG-1 of GPU-a", "MIG-2 of GPU-a", "GPU-b of "}) {
 		t.Fatalf("%q", names)
 	}
-	if r, err := d.Read(d.Devices[1]); err != nil || r.Used != 1<<20 || r.Temperature != nil {
+	if r, err := d.Read(d.Devices()[1]); err != nil || r.Used != 1<<20 || r.Temperature != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if l := d.Link(d.Devices[0], d.Devices[1]); l != (Link{}) {
+	if l := d.Link(d.Devices()[0], d.Devices()[1]); l != (Link{}) {
 		t.Errorf("instances are linked: %v", l)
 	}
-	for _, dev := range d.Devices[:2] {
+	for _, dev := range d.Devices()[:2] {
 		if _, err := d.Read(dev); err != nil {
 			t.Fatal(err)
 		}
 	}
 	play(partitioned + "xid on=GPU-a code=95\nxid on=GPU-b code=79\n")
-	for _, dev := range d.Devices[:2] {
+	for _, dev := range d.Devices()[:2] {
 		if r, err := d.Read(dev); err != nil || !slices.Equal(r.Xids, []uint64{95}) {
 			t.Errorf("%s: %v, %v", dev.UUID, r.Xids, err)
 		}
@@ -145,7 +148,7 @@ func TestDevicesBehindASwitch(t *testing.T) {
 	play(text.String())
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
-	a, b, c := d.Devices[0], d.Devices[1], d.Devices[2]
+	a, b, c := d.Devices()[0], d.Devices()[1], d.Devices()[2]
 	if d.Link(a, b).String() != "NV18" || d.Link(a, c).NVLinks != 0 || d.Link(a, b).Compare(d.Link(b, c)) <= 0 {
 		t.Errorf("%v %v %v", d.Link(a, b), d.Link(a, c), d.Link(b, c))
 	}
@@ -166,13 +169,57 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// A call that never returns is the commonest fault of a driver. The device that hangs is left out, and a driver that hangs as a whole is none.
+func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
+	const patience = 200 * time.Millisecond
+	library, play := nvmltest.World(t, false)
+	play(strings.Replace(twoH100, "gpu uuid=GPU-a", "gpu hang=1 uuid=GPU-a", 1))
+	d := OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
+	if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" || d.Reason != "device 0: the driver has not answered for 20s" {
+		t.Errorf("one device hangs: %+v", d.answer)
+	}
+	if r, err := d.Read(d.Devices()[0]); err != nil || r.Used == 0 {
+		t.Errorf("the other one: %+v, %v", r, err)
+	}
+	d.Close()
+
+	t.Setenv("PATH", t.TempDir())
+	play("system driver=550.54.15 hang=1\n")
+	d = OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
+	if d.Provider != ProviderNone || !strings.Contains(d.Reason, "NVML: the driver has not answered for 20s; nvidia-smi") {
+		t.Errorf("all hangs: %+v", d.answer)
+	}
+	d.Close()
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("a signal")) })
+	if d := OpenDriver(ctx, DriverOptions{Library: library}); !strings.Contains(d.Reason, "NVML: a signal") {
+		t.Errorf("a signal comes: %+v", d.answer)
+	}
+
+	// Who needs no device does not ask.
+	pool, err := NewPool(Options{CPUs: 1, GPUs: NewDriver(t.Context(), DriverOptions{Library: library}).Devices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	l, why := pool.TryAcquire(Request{CPUs: 1})
+	if why != nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("%+v after %s", why, time.Since(begun))
+	}
+	l.Release()
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCriticalErrorsAreToldOnce(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
 	read := func() []uint64 {
-		r, err := d.Read(d.Devices[0])
+		r, err := d.Read(d.Devices()[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ type Options struct {
 	Cores    func() []int           // the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
 	Memory   int64                  // bytes; 0: not known, so never short
 	Disk     func() Disk            // the file system on which nodes work, as it is now; nil: not known, so never short
-	GPUs     []Device               // in the order in which they are granted, where they are connected alike
+	GPUs     func() []Device        // in the order in which they are granted, where they are connected alike; asked once when some are needed; nil: none
 	Links    func(a, b Device) Link // how two of them are connected; nil: not known
 	Ready    func(Device) string    // looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
 	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
@@ -70,14 +70,11 @@ func NewPool(o Options) (*LocalPool, error) {
 	if o.CPUs < 1 || o.Memory < 0 {
 		return nil, fmt.Errorf("pool: %d cores and %d bytes of memory: both must be positive", o.CPUs, o.Memory)
 	}
-	seen := map[string]bool{}
-	for _, d := range o.GPUs {
-		if d.UUID == "" || seen[d.UUID] {
-			return nil, fmt.Errorf("pool: device %d (%s): UUID %q is empty or not unique", d.Index, d.Name, d.UUID)
-		}
-		seen[d.UUID] = true
+	o.Name = cmp.Or(o.Name, "this machine")
+	if o.GPUs == nil {
+		o.GPUs = func() []Device { return nil }
 	}
-	o.GPUs, o.Name = slices.Clone(o.GPUs), cmp.Or(o.Name, "this machine")
+	o.GPUs = sync.OnceValue(o.GPUs)
 	if o.Cores != nil {
 		o.Cores = sync.OnceValue(o.Cores)
 	}
@@ -131,6 +128,14 @@ func (p *LocalPool) Fits(r Request) error {
 }
 
 func (p *LocalPool) gpusFit(want GPUs) error {
+	if want.Count == 0 {
+		return nil
+	}
+	if p.host != nil {
+		if err := p.host.sharesGPUs(); err != nil {
+			return fmt.Errorf("the locks of devices: %w", err)
+		}
+	}
 	suitable := p.suitable(want)
 	fit := 0
 	for _, kind := range byKind(suitable) {
@@ -155,10 +160,11 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 
 // nearest returns the device that lacks the fewest conditions, then the least memory.
 func (p *LocalPool) nearest(want GPUs) (Device, []string) {
-	if len(p.total.GPUs) == 0 {
+	all := p.total.GPUs()
+	if len(all) == 0 {
 		return Device{}, nil
 	}
-	near := slices.MinFunc(p.total.GPUs, func(a, b Device) int {
+	near := slices.MinFunc(all, func(a, b Device) int {
 		if n := len(want.lacks(a)) - len(want.lacks(b)); n != 0 {
 			return n
 		}

@@ -102,7 +102,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 // Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a process of another
 // machine that does not own its devices.
 func (p *Profile) Pool(name string) (*LocalPool, error) {
-	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: p.Devices, Name: name})
+	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: These(p.Devices), Name: name})
 }
 
 // Is reports whether the profile describes a machine of a class with these devices.
@@ -112,6 +112,9 @@ func (p *Profile) Is(host Class, devices []Device) bool {
 
 // Kinds are the kinds of devices, sorted, one for each device.
 func Kinds(devices []Device) []string {
+	if devices == nil {
+		return nil
+	}
 	kinds := make([]string, len(devices))
 	for i, d := range devices {
 		kinds[i] = KindOf(d)

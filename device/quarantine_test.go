@@ -36,7 +36,7 @@ func TestQuarantine(t *testing.T) {
 		})
 		var told []string
 		d.Tell(func(q Quarantine) { told = append(told, q.String()) })
-		pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Ready: d.Ready, Lost: d.Lost})
+		pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Ready: d.Ready, Lost: d.Lost})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestQuarantine(t *testing.T) {
 // A device whose speed changed twice in a row is granted when there are too few others.
 func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
-	pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Last: d.Doubtful})
+	pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Last: d.Doubtful})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestARefusalSaysWhatOnlySettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
 		devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
-		pool, err := NewPool(Options{CPUs: 4, GPUs: devices, Ready: func(d Device) string {
+		pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Ready: func(d Device) string {
 			if warm.Load() && d.Index == 0 {
 				return "71 °C, more than 70"
 			}

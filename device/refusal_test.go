@@ -69,7 +69,7 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 	open := func() *device.LocalPool {
 		// The doubtful ones are granted last: so those that are to be leased are the ones that are leased.
 		last := func(d device.Device) bool { return !is(d, ours) && !is(d, theirs) }
-		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: devices, Ready: why(used), Lost: why(lost), Last: last, HostLock: host})
+		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: why(used), Lost: why(lost), Last: last, HostLock: host})
 		if err != nil {
 			t.Fatal(err)
 		}

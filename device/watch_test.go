@@ -27,7 +27,7 @@ func (p *played) close(busy bool)       { p.closed.Store(!busy) }
 
 func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
 	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
-	return &Driver{Provider: ProviderNVML, Devices: devices, source: &played{begun: time.Now(), at: at}}, devices
+	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices, source: &played{begun: time.Now(), at: at}}}, devices
 }
 
 func ptr[T any](v T) *T { return &v }

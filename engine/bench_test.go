@@ -58,7 +58,7 @@ func campaign(count int) []*engine.Node {
 // benchWorld is a world with devices.
 func benchWorld(b *testing.B) *world {
 	w := newWorld(b)
-	pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.FakeGPUs(8, "NVIDIA H200", 140<<30)})
+	pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(8, "NVIDIA H200", 140<<30))})
 	if err != nil {
 		b.Fatal(err)
 	}

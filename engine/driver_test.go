@@ -66,7 +66,7 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 				}
 				return ""
 			}
-			pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.FakeGPUs(2, "NVIDIA H100", 80<<30), Ready: hung})
+			pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: hung})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,14 +147,14 @@ func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 			w := newWorld(t)
 			o := &outsiders{begin: time.Now(), uses: map[string]func(time.Duration) bool{}}
 			devices := device.FakeGPUs(3, "NVIDIA H100", 80<<30)
-			options := device.Options{CPUs: 64, GPUs: devices, Ready: o.ready, HostLock: w.dir + "/host.lock"}
+			options := device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready, HostLock: w.dir + "/host.lock"}
 			pool, err := device.NewPool(options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pool.Close() })
 			if leased {
-				options.GPUs, options.Ready = devices[2:], nil
+				options.GPUs, options.Ready = device.These(devices[2:]), nil
 				other, err := device.NewPool(options)
 				if err != nil {
 					t.Fatal(err)
@@ -207,7 +207,7 @@ func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 func TestNothingIsToldOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		options := device.Options{CPUs: 8, GPUs: device.FakeGPUs(1, "NVIDIA H100", 80<<30), HostLock: w.dir + "/host.lock"}
+		options := device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30)), HostLock: w.dir + "/host.lock"}
 		other, err := device.NewPool(options)
 		if err != nil {
 			t.Fatal(err)

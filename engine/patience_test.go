@@ -37,7 +37,7 @@ func outside(w *world, gpus int, wait time.Duration, o *outsiders) []device.Devi
 	w.t.Helper()
 	devices := device.FakeGPUs(gpus, "NVIDIA H100", 80<<30)
 	o.begin = time.Now()
-	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: devices, Ready: o.ready})
+	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: o.ready})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 		var pools [2]*device.LocalPool
 		for i := range pools {
 			var err error
-			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: devices, HostLock: lock}); err != nil {
+			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), HostLock: lock}); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pools[i].Close() })
@@ -292,7 +292,7 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 				begin := time.Now()
 				var mu sync.Mutex
 				used := map[string]time.Time{} // by UUID: until when it was
-				pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.FakeGPUs(2, "NVIDIA H100", 80<<30), Ready: func(d device.Device) string {
+				pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: func(d device.Device) string {
 					mu.Lock()
 					defer mu.Unlock()
 					if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
@@ -340,7 +340,7 @@ func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}
 		devices := append(device.FakeGPUs(4, "NVIDIA H100", 80<<30)[2:], device.FakeGPUs(2, "NVIDIA L4", 24<<30)...)
 		o.uses[devices[0].UUID] = always
-		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: devices, Ready: o.ready})
+		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready})
 		if err != nil {
 			t.Fatal(err)
 		}

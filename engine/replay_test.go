@@ -100,7 +100,7 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
-		pool, err := device.NewPool(device.Options{CPUs: cores, GPUs: device.FakeGPUs(gpus, "NVIDIA H100", 80<<30)})
+		pool, err := device.NewPool(device.Options{CPUs: cores, GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestALargeNodeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
-		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.FakeGPUs(2, "NVIDIA H100", 80<<30)})
+		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}

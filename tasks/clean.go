@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 // A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by nothing
@@ -25,20 +26,30 @@ const (
 // errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// devices are those of the machine that is planned for.
-func (c Config) devices() []device.Device {
+// devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver, which may hang.
+func (p *Project) devices() []device.Device {
+	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
+		return nil
+	}
+	if all := p.allDevices(); all != nil {
+		return all
+	}
+	return []device.Device{}
+}
+
+func (c Config) allDevices() []device.Device {
 	switch {
 	case c.Elsewhere != nil:
 		return c.Elsewhere.Devices
 	case c.GPUs != nil:
-		return c.GPUs.Devices
+		return c.GPUs.Devices()
 	}
 	return nil
 }
 
 // severalKinds says whether the devices of the machine are of more than one kind.
-func (c Config) severalKinds() bool {
-	return len(slices.Compact(device.Kinds(c.devices()))) > 1
+func (p *Project) severalKinds() bool {
+	return len(slices.Compact(device.Kinds(p.devices()))) > 1
 }
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs it.

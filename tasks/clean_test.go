@@ -26,7 +26,7 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
 	t.Cleanup(driver.Close)
 	trial = &trialTask{p: &Project{Config: Config{GPUs: driver}}}
-	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices}, Log: io.Discard, Emit: func(engine.Event) {}}, play
+	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard, Emit: func(engine.Event) {}}, play
 }
 
 // What stays in a device's memory after a sample does not make that void, but is told with it, and keeps the device from
@@ -55,14 +55,14 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 		if len(told) != 1 || told[0] != "device 0 (GPU-a) is left out until it is free: "+why {
 			t.Errorf("told %q", told)
 		}
-		if got := driver.Ready(driver.Devices[0]); got != why {
+		if got := driver.Ready(driver.Devices()[0]); got != why {
 			t.Errorf("it is kept back by %q", got)
 		}
 		play(both)
-		if got := driver.Ready(driver.Devices[0]); got != "" {
+		if got := driver.Ready(driver.Devices()[0]); got != "" {
 			t.Errorf("once free, it is kept back by %q", got)
 		}
-		if got := driver.Lost(driver.Devices[0]); got != "" {
+		if got := driver.Lost(driver.Devices()[0]); got != "" {
 			t.Errorf("once free, it is lost: %q", got)
 		}
 	})

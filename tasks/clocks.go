@@ -89,7 +89,7 @@ func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	if b.clocks[ask] == nil {
 		b.clocks[ask] = sync.OnceValue(func() string {
 			var suitable []device.Device
-			for _, d := range b.Clocks.Driver.Devices {
+			for _, d := range b.Clocks.Driver.Devices() {
 				if of.Suits(d) {
 					suitable = append(suitable, d)
 				}

@@ -27,7 +27,7 @@ type recalled struct {
 type common struct {
 	Spec     hclspec.Spec // without anything that makes a node
 	Hardware string
-	GPUs     []string // kinds, one for each device
+	GPUs     []string // kinds, one for each device; nil: nothing needs any
 	Builds   []knownBuild
 	Own      []string // what benchgraph writes into the project
 
@@ -97,7 +97,7 @@ func sameHardware(m *memo.Memo, c Config, was *common) bool {
 	for i := range m.Nodes {
 		if m.Nodes[i].Kind == "trial" || len(was.Findings) > 0 { // some of which are about devices
 			class, _, err := device.Inventory(nil)
-			return err == nil && class.String() == was.Hardware && slices.Equal(device.Kinds(c.devices()), was.GPUs)
+			return err == nil && class.String() == was.Hardware && (was.GPUs == nil || slices.Equal(device.Kinds(c.allDevices()), was.GPUs))
 		}
 	}
 	return true

@@ -133,7 +133,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	must(t, err)
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
-	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: s.gpus})
+	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: device.These(s.gpus)})
 	must(t, err)
 	defer pool.Close()
 	p, diags := open(ctx, tasks.Config{

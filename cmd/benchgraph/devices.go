@@ -43,6 +43,9 @@ func (a *app) driverOptions() device.DriverOptions {
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 	driver := device.OpenDriver(ctx, a.driverOptions())
 	defer driver.Close()
+	if ctx.Err() != nil { // the driver may hang
+		return context.Cause(ctx)
+	}
 	show := a.tellDevices
 	if o.json {
 		show = a.writeDevices
@@ -70,9 +73,9 @@ type deviceDoc struct {
 
 func (a *app) inspect(driver *device.Driver) []deviceDoc {
 	list := []deviceDoc{}
-	for _, d := range driver.Devices {
+	for _, d := range driver.Devices() {
 		doc := deviceDoc{Device: d, Links: map[string]string{}}
-		lease, unknown := device.HolderOf(d, a.hostLock(), a.gpuLocks(driver.Devices))
+		lease, unknown := device.HolderOf(d, a.hostLock(), a.sharedLocks())
 		if unknown != nil {
 			a.note("Warning: who has leased device %d: %v", d.Index, unknown)
 		}
@@ -91,7 +94,7 @@ func (a *app) inspect(driver *device.Driver) []deviceDoc {
 		if r.PowerLimit != nil {
 			doc.Device.PowerLimit = *r.PowerLimit
 		}
-		for _, other := range driver.Devices {
+		for _, other := range driver.Devices() {
 			if other.UUID != d.UUID {
 				doc.Links[other.UUID] = driver.Link(d, other).String()
 			}
@@ -122,7 +125,7 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 	if again {
 		fmt.Fprintf(a.stdout, "%s\n", time.Now().Format(time.TimeOnly))
 	}
-	if len(driver.Devices) == 0 {
+	if len(driver.Devices()) == 0 {
 		_, err := fmt.Fprintf(a.stdout, "No GPU: %s.\n", view.Clean(driver.Reason))
 		return err
 	}

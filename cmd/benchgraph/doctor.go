@@ -188,9 +188,9 @@ func (c *checkup) gpus(ctx context.Context) {
 	var wanted []string
 	driver := device.OpenDriver(ctx, c.driverOptions())
 	defer driver.Close()
-	devices, provider, reason := driver.Devices, driver.Provider, driver.Reason
+	devices, provider, reason := driver.Devices(), driver.Provider, driver.Reason
 	cpus, memory, _, _, _ := device.Machine()
-	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: devices})
+	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: driver.Devices})
 	if err != nil {
 		c.lacks("pool", true, "Report this with the output of benchgraph devices -json.", "%v", err)
 		return

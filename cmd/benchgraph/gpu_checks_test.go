@@ -678,7 +678,7 @@ func checkLook(c *gpuCheck) {
 		var times []float64
 		for range 200 {
 			start := time.Now()
-			for _, dev := range d.Devices {
+			for _, dev := range d.Devices() {
 				if _, err := d.Read(dev); err != nil {
 					c.Fatalf("%v", err)
 				}
@@ -697,5 +697,5 @@ func checkLook(c *gpuCheck) {
 	r, _ := c.foreign(60)
 	defer r.end()
 	c.figure("look_busy_ms", look())
-	c.say("%s looks at %d devices; the watch does so once a second", d.Provider, len(d.Devices))
+	c.say("%s looks at %d devices; the watch does so once a second", d.Provider, len(d.Devices()))
 }

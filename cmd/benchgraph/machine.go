@@ -65,7 +65,7 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 	if len(profile.Lacks) > 0 {
 		s.note("Warning: %s does not say everything. These are taken from this machine: %s. %s", view.Clean(named), strings.Join(profile.Lacks, " and "), machineRemedy)
 	}
-	if host, _, err := device.Inventory(nil); err == nil && profile.Is(host, s.gpus.Devices) {
+	if host, _, err := device.Inventory(nil); err == nil && profile.Is(host, s.gpus.Devices()) {
 		return nil, nil
 	}
 	pool, err := profile.Pool("machine " + name)

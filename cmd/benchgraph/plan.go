@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -143,7 +144,11 @@ func (s *session) forecast(p *engine.Plan) view.Forecast {
 		f.Machine, f.Waits = m.Name, s.project.Waits(p)
 		return f
 	}
-	return view.Predict(p, s.cpus, s.gpus.Devices, s.project.Spec.GPUHour)
+	var devices []device.Device
+	if slices.ContainsFunc(p.Steps, func(st engine.Step) bool { return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0 }) {
+		devices = s.gpus.Devices()
+	}
+	return view.Predict(p, s.cpus, devices, s.project.Spec.GPUHour)
 }
 
 // unset warns of the secrets that what is to run needs and the environment does not have: hours later is too late.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -298,15 +299,25 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
-	s.gpus = device.OpenDriver(ctx, s.driverOptions())
+	s.gpus = device.NewDriver(ctx, s.driverOptions())
 	if o.devices != "" {
-		if s.gpus.Devices, err = device.Only(o.devices, s.gpus.Devices); err != nil {
+		some, err := device.Only(o.devices, s.gpus.Devices())
+		if err != nil {
 			return &cli.UsageError{Message: err.Error(), Remedy: "benchgraph devices lists them; write indices or UUIDs, separated by commas"}
 		}
+		s.gpus.Keep(some)
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.gpus.Devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.gpuLocks(s.gpus.Devices)})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
 	return err
+}
+
+// devices asks the driver, which may hang: that is told once, where it matters.
+func (s *session) devices() []device.Device {
+	if why := s.gpus.Silence(); why != "" {
+		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot may mend that.", view.Clean(why))
+	}
+	return s.gpus.Devices()
 }
 
 // hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have their
@@ -332,15 +343,7 @@ func (s *session) ownImageDisk() (int64, error) {
 	return bytes, nil
 }
 
-// gpuLocks is the directory of the devices' locks, which all users of the machine share. Where there is no device, or a host
-// lock of one's own, it is not needed.
-func (a *app) gpuLocks(devices []device.Device) string {
-	if len(devices) == 0 {
-		return ""
-	}
-	return a.sharedLocks()
-}
-
+// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host lock of one's own.
 func (a *app) sharedLocks() string {
 	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""

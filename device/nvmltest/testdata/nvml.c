@@ -1,7 +1,7 @@
 // A library with the binary interface of NVIDIA's NVML that plays a scenario from a text file, for machines without GPUs.
 // The file named by NVML_SCENARIO is read anew at every call, so that a test changes the world by writing it:
 //
-//   system driver=550.54.15 cuda=12040 init=0
+//   system driver=550.54.15 cuda=12040 init=0 hang=1     (hang: no call ever returns, nor any about a gpu that has it)
 //   gpu uuid=GPU-a name=NVIDIA_H100 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=1980 max=1980
 //       mem=2619 slow=0x4 ecc=0 gone=15 mig=1            (one line; gone is the error that every call on it returns)
 //   part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_1g.10gb mib=9856 used=0
@@ -70,6 +70,13 @@ static unsigned long long amount(const char *line, const char *key, unsigned lon
 
 static int is(const char *line, const char *kind) { return strncmp(line, kind, strlen(kind)) == 0 && line[strlen(kind)] == ' '; }
 
+// hang does not return while a line says so: the driver is wedged.
+static void hang(const char *line) {
+	if (amount(line, "hang", 0))
+		for (;;)
+			pause();
+}
+
 // A handle is the number of a line plus one: lines of devices keep their places while a test runs.
 static nvmlDevice_t handle(int i) { return (nvmlDevice_t){(void *)(size_t)(i + 1)}; }
 
@@ -81,6 +88,7 @@ static const char *lineOf(nvmlDevice_t d, nvmlReturn_t *err) {
 		*err = NVML_ERROR_INVALID_ARGUMENT;
 		return "";
 	}
+	hang(lines[i]);
 	*err = (nvmlReturn_t)amount(lines[i], "gone", 0);
 	return lines[i];
 }
@@ -115,7 +123,10 @@ static const char *system_(void) {
 	return "";
 }
 
-nvmlReturn_t nvmlInit_v2(void) { return (nvmlReturn_t)amount(system_(), "init", 0); }
+nvmlReturn_t nvmlInit_v2(void) {
+	hang(system_());
+	return (nvmlReturn_t)amount(system_(), "init", 0);
+}
 nvmlReturn_t nvmlInit(void) { return nvmlInit_v2(); }
 nvmlReturn_t nvmlShutdown(void) { return NVML_SUCCESS; }
 const char *nvmlErrorString(nvmlReturn_t r) {
@@ -138,6 +149,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *d) 
 	load();
 	for (int i = 0; i < count; i++)
 		if (is(lines[i], "gpu") && index-- == 0) {
+			hang(lines[i]);
 			*d = handle(i);
 			return (nvmlReturn_t)amount(lines[i], "gone", 0);
 		}
