@@ -150,6 +150,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts, Skipped: "its artefacts are those of the baseline"}
 		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
 	}
+	var suspects []suspect
 	for _, name := range rec.Order {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
 		if rec.Members[name].Same {
@@ -163,6 +164,10 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 			return err
 		}
 		r, err := t.sample(ctx, env, m)
+		if f := ownServers(m, err); f != nil {
+			suspects = append(suspects, suspect{m, f})
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -171,10 +176,63 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	if err := c.after(ctx); err != nil {
 		return err
 	}
+	for _, s := range suspects {
+		r, err := t.convict(ctx, env, s)
+		if err != nil {
+			return err
+		}
+		rec.Members[s.member.name] = r
+	}
 	if c != nil && c.begun {
 		rec.Canary = &c.record
 	}
 	return t.agree(env, rec)
+}
+
+// suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a connection that broke.
+type suspect struct {
+	member  member
+	failure *engine.Failure
+}
+
+// ownServers returns such a failure where its cause can only be the candidate: its client reaches nothing but the candidate's own server. The
+// baseline is no suspect, as without it nothing is known of the others.
+func ownServers(m member, err error) *engine.Failure {
+	f, ok := errors.AsType[*engine.Failure](err)
+	if !ok || m.baseline || m.bench.Server == nil || m.bench.Network || f.Class != cache.Transient || f.Stage != "run" {
+		return nil
+	}
+	return f
+}
+
+// convictions is how often in a row a suspect fails before that is its own failure.
+const convictions = 3
+
+// convict measures a suspect again, once the others of its block passed. What fails each time is the candidate's own failure, and is
+// remembered: measured anew by each apply, it would never end. When the suspect passes, its failure did pass, and the block is run again in
+// the order that it has.
+func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (sample.Member, error) {
+	for range convictions - 1 {
+		for _, dir := range []string{env.Out, env.Work} {
+			if err := cache.RemoveTree(filepath.Join(dir, s.member.name)); err != nil {
+				return sample.Member{}, err
+			}
+		}
+		r, err := t.sample(ctx, env, s.member)
+		switch {
+		case err == nil && r.Failure != nil:
+			return r, nil
+		case err == nil:
+			return r, s.failure
+		case ownServers(s.member, err) == nil:
+			return r, err
+		}
+	}
+	f := s.failure.Failure
+	f.Class = cache.Permanent
+	f.Message = fmt.Sprintf("%s, %d times in a row, while the others of its block passed", f.Message, convictions)
+	f.Remedy = "see the server's log: nothing but the candidate is at the other end"
+	return sample.Member{Candidate: s.member.candidate, Start: time.Now(), Failure: &f}, nil
 }
 
 // order draws the order of the members. Of as many blocks in a row as there are members, each member is at each position

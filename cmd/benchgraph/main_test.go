@@ -196,11 +196,17 @@ func printSample() {
 	fmt.Printf("work done: %.6f items/s\n", value*(1+noise*(rand.Float64()-0.5)))
 }
 
-// serve answers on the port PORT until it is ended: serve SPEED. The stories ask it for its speed.
+// serve answers on the port PORT until it is ended: serve SPEED. The stories ask it for its speed; one whose speed is
+// "break" breaks each connection instead.
 func serve() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	mux.HandleFunc("/speed", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, os.Args[1]+"\n") })
+	mux.HandleFunc("/speed", func(w http.ResponseWriter, _ *http.Request) {
+		if os.Args[1] == "break" {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, os.Args[1]+"\n")
+	})
 	fmt.Println("serving")
 	fmt.Println(http.ListenAndServe(net.JoinHostPort("127.0.0.1", os.Getenv("PORT")), mux))
 	os.Exit(1)
