@@ -19,15 +19,15 @@ type Stamp struct {
 	Inode   uint64
 }
 
-// stampGrain is how long ago the last change must have been for a stamp to stand for what it was taken of. A file that is
+// StampGrain is how long ago the last change must have been for a stamp to stand for what it was taken of. A file that is
 // changed again within one tick of its file system's clock keeps its time stamps, and often its size. Ticks are 10 ms on
 // the file systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
-const stampGrain = 2 * time.Second
+const StampGrain = 2 * time.Second
 
 // Settled says whether a stamp that was taken at a time, or after it, will be another one after any further change. One from the
 // future never is: it is from before the clock was set back, and the same time can come again, with other bytes.
 func (s Stamp) Settled(at time.Time) bool {
-	limit := at.Add(-stampGrain).UnixNano()
+	limit := at.Add(-StampGrain).UnixNano()
 	return s.Changed < limit && s.Touched < limit
 }
 

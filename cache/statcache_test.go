@@ -128,7 +128,7 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := time.Unix(0, max(st.Changed, st.Touched))
-	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, stampGrain: 0, stampGrain + time.Nanosecond: 1} {
+	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, StampGrain: 0, StampGrain + time.Nanosecond: 1} {
 		clear(c.files)
 		c.remember(file, stat{Stamp: st}, changed.Add(delay))
 		if len(c.files) != want {

@@ -134,7 +134,8 @@ type run struct {
 	patience patience
 	remains  []float64
 	inputs   verifiedInputs
-	text     cache.Description // of one node after the other
+	checked  map[cache.Key]bool // large inputs that were checked before devices were granted
+	text     cache.Description  // of one node after the other
 	result   Result
 
 	messages    chan message
@@ -174,6 +175,7 @@ type message struct {
 	event   *Event   // something within an attempt
 	waits   *attempt // it waits only for the disk
 	attempt *attempt // an attempt is over
+	checked *checked // the large inputs of step were checked
 	// None of these: the pause before step's next attempt is over.
 }
 
@@ -226,7 +228,7 @@ func (r *run) enqueue(s *Step) {
 		e.ready = time.Now()
 	}
 	if !r.spans.park(s) {
-		r.ready.push(s, r.remains)
+		r.queue(s)
 	}
 }
 
@@ -270,7 +272,8 @@ func (r *run) start() {
 		r.changed = nil
 		first := func() *reservation { return nil } // for the first whose turn can be foreseen; worked out when somebody else is ready
 		var vain []func()
-		s, lease := r.ready.next(func(s *Step) bool { return first().lets(s) }, func(q device.Request) *device.Lease {
+		var granted device.Request
+		s, lease := r.ready.next(func(s *Step) bool { return first().lets(s, r.asks(s)) }, func(q device.Request) *device.Lease {
 			if opened = opened || q.Quiet && r.open(&waitsFor); opened {
 				return nil
 			}
@@ -279,6 +282,7 @@ func (r *run) start() {
 				vain = append(vain, func() { r.giveUp(q, why) })
 			}
 			if why == nil {
+				granted = q
 				return lease
 			}
 			r.changed = cmp.Or(r.changed, why.Changed)
@@ -292,7 +296,11 @@ func (r *run) start() {
 		})
 		if s != nil {
 			r.waitsFor = ""
-			r.claim(s, lease)
+			if granted == s.Node.Resources {
+				r.claim(s, lease)
+			} else {
+				r.check(s, lease)
+			}
 		}
 		for _, giveUp := range vain {
 			giveUp()
@@ -370,7 +378,7 @@ func (r *run) wake(s *Step) {
 func (r *run) open(waitsFor *string) bool {
 	free, why := r.spans.open()
 	for _, s := range free {
-		r.ready.push(s, r.remains)
+		r.queue(s)
 	}
 	if why != "" {
 		*waitsFor = why
@@ -431,6 +439,8 @@ func (r *run) listen() {
 			m.attempt.lease.Release()
 			m.attempt.unclaim()
 			r.conclude(m.step, m.attempt)
+		case m.checked != nil:
+			r.endCheck(m.step, m.checked)
 		default:
 			r.wake(m.step)
 		}

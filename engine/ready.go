@@ -38,14 +38,14 @@ func (b *bucket) compare(s, t *Step) int {
 	return cmp.Or(cmp.Compare(s.Node.Turn, t.Node.Turn), cmp.Compare(b.remains[j], b.remains[i]), cmp.Compare(i, j))
 }
 
-func (q *readyQueue) push(s *Step, remains []float64) {
+func (q *readyQueue) push(s *Step, request device.Request, remains []float64) {
 	if q.buckets == nil {
 		q.buckets = map[device.Request]*bucket{}
 	}
-	b := q.buckets[s.Node.Resources]
+	b := q.buckets[request]
 	if b == nil {
-		b = &bucket{request: s.Node.Resources, remains: remains}
-		q.buckets[s.Node.Resources] = b
+		b = &bucket{request: request, remains: remains}
+		q.buckets[request] = b
 	}
 	q.length++
 	if len(b.steps) > 0 && b.compare(b.steps[0], s) < 0 {

@@ -36,7 +36,7 @@ func TestReadyQueue(t *testing.T) {
 			remains[i] = float64(rapid.IntRange(0, 4).Draw(t, "remains"))
 		}
 		for _, i := range rapid.Permutation(indices(count)).Draw(t, "order") {
-			q.push(&steps[i], remains)
+			q.push(&steps[i], steps[i].Node.Resources, remains)
 			waiting = append(waiting, &steps[i])
 		}
 		first := func(s, best *Step) bool {
@@ -102,7 +102,7 @@ func BenchmarkReadyQueue(b *testing.B) {
 		nodes[i] = Node{id: i, Resources: kinds[i%len(kinds)]}
 		steps[i].Node = &nodes[i]
 		remains[i] = float64(i * 7919 % waiting)
-		q.push(&steps[i], remains)
+		q.push(&steps[i], steps[i].Node.Resources, remains)
 	}
 	grant := func(r device.Request) *device.Lease {
 		if r.CPUs%2 == 0 {
@@ -113,7 +113,7 @@ func BenchmarkReadyQueue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s, _ := q.next(anybody, grant)
-		q.push(s, remains)
+		q.push(s, s.Node.Resources, remains)
 	}
 }
 
@@ -144,7 +144,7 @@ func BenchmarkSpans(b *testing.B) {
 	for b.Loop() {
 		free, _ := q.open()
 		for _, s := range free {
-			ready.push(s, remains)
+			ready.push(s, s.Node.Resources, remains)
 		}
 		q.release(q.of[free[0].Node.Spans[0]])
 		for range free {

@@ -74,8 +74,8 @@ func (a *attempt) expected(now time.Time) time.Time {
 // lets says whether a step may go before what the reservation is for. It may keep that waiting a little longer, by a tenth:
 // else devices would be idle for an hour because something ends a minute too late. As there is less left to wait each time,
 // the delays add up to a ninth at most.
-func (v *reservation) lets(s *Step) bool {
-	if v == nil || v.spare.Covers(s.Node.Resources) {
+func (v *reservation) lets(s *Step, asks device.Request) bool {
+	if v == nil || v.spare.Covers(asks) {
 		return true
 	}
 	wait := time.Until(v.at)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/docker"
@@ -310,6 +313,41 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	s.apply()
 	if f := s.failure("push." + s.word); f.Rule != "offline" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// What a registry refuses for want of a login is asked again by the next apply, without a flag: the login may have been made.
+func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	registry := dockertest.NewRegistry(t)
+	real := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: registry.Host})
+	direct := real.Director
+	real.Director = func(r *http.Request) { host := r.Host; direct(r); r.Host = host } // in which the registry's answers send on
+	var loggedIn atomic.Bool
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loggedIn.Load() {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, `{"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}`)
+			return
+		}
+		real.ServeHTTP(w, r)
+	}))
+	t.Cleanup(door.Close)
+	host := strings.TrimPrefix(door.URL, "http://")
+	s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + host + "/app:one\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
+	s.apply()
+	if f := s.failure("push." + s.word); f.Rule != "registry_denied" || f.Class != cache.Infra || !strings.Contains(f.Remedy, "docker login") {
+		t.Errorf("%+v", f)
+	}
+	loggedIn.Store(true)
+	s.ran()
+	s.apply()
+	if ran := s.ran(); !slices.Equal(ran, []string{"push." + s.word}) {
+		t.Errorf("after the login ran %q", ran)
+	}
+	if text := s.result("push."+s.word, "push.json"); !strings.Contains(text, host+"/app") {
+		t.Error(text)
 	}
 }
 

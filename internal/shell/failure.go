@@ -52,6 +52,9 @@ func EngineFailure(stage string, err error) error {
 		said := *registry
 		said.Remedy = ""
 		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
+		if registry.Reason == docker.Denied || registry.Reason == docker.Missing { // until a login or a push: the next apply asks again
+			f.Class, f.Retry = cache.Infra, &engine.Retry{Attempts: 1}
+		}
 	case docker.IsNoImage(err):
 		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew", &engine.Retry{Attempts: 1}
 	case errors.As(err, &refused):

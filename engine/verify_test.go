@@ -1,0 +1,87 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// diary is a store and a pool that note when bytes are checked, and devices are granted and given back.
+type diary struct {
+	*cache.Disk
+	device.Pool
+	mu    sync.Mutex
+	notes []string
+}
+
+func (d *diary) note(what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notes = append(d.notes, what)
+}
+
+func (d *diary) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+	d.note("checked")
+	return d.Disk.GetSealed(ctx, key)
+}
+
+func (d *diary) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
+	l, why := d.Pool.TryAcquire(q)
+	if l != nil && len(l.GPUs) > 0 {
+		d.note("granted")
+	}
+	return l, why
+}
+
+// A model is read once, before the first of three nodes that use it gets a device, and not again while they hold one.
+func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
+	w := newWorld(t)
+	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	d := &diary{Disk: w.disk, Pool: pool}
+	w.store, w.pool = d, d
+	story := []node{{at: "a.model", says: "model", do: func(_ context.Context, env *engine.Env) error {
+		return os.WriteFile(filepath.Join(env.Out, "weights"), make([]byte, 65<<20), 0o644)
+	}}}
+	for _, at := range []string{"b.one", "b.two", "b.three"} {
+		story = append(story, node{at: at, says: at, needs: []string{"a.model"}, asks: device.Request{GPUs: device.GPUs{Count: 1}}, do: func(context.Context, *engine.Env) error {
+			d.note("ran")
+			return nil
+		}})
+	}
+	if r := w.apply(story...); r.Done != 4 {
+		t.Errorf("%+v", r)
+	}
+	first := slices.Index(d.notes, "granted")
+	if want := []string{"granted", "ran", "granted", "ran", "granted", "ran"}; first < 1 || !slices.Equal(d.notes[first:], want) {
+		t.Errorf("%q", d.notes)
+	}
+	if e := w.event(engine.Note, ""); e.Reason != engine.Waiting+"the check of its inputs, 65MiB" {
+		t.Errorf("told: %q", e.Reason)
+	}
+
+	// A small input is not worth a place in the queue, and a node without devices checks its own.
+	d.notes = nil
+	small := []node{
+		{at: "a.file", says: "file"},
+		{at: "b.one", says: "one of file", needs: []string{"a.file"}, asks: device.Request{GPUs: device.GPUs{Count: 1}}},
+		{at: "a.model", says: "model", do: story[0].do},
+		{at: "c.plain", says: "plain", needs: []string{"a.model"}},
+	}
+	if r := w.apply(small...); r.Done != 3 || r.Cached != 1 {
+		t.Errorf("%+v", r)
+	}
+	if i := slices.Index(d.notes, "granted"); i < 0 || !slices.Contains(d.notes[i:], "checked") {
+		t.Errorf("%q", d.notes)
+	}
+}
