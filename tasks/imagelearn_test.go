@@ -320,12 +320,14 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	registry := dockertest.NewRegistry(t)
-	real := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: registry.Host})
-	direct := real.Director
-	real.Director = func(r *http.Request) { host := r.Host; direct(r); r.Host = host } // in which the registry's answers send on
+	real := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: registry.Host})
+		r.Out.Host = r.In.Host // to which the registry's answers send on
+	}}
 	var loggedIn atomic.Bool
 	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loggedIn.Load() {
+			w.Header().Set("Www-Authenticate", `Basic realm="registry"`)
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)
 			io.WriteString(w, `{"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}`)
