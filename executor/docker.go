@@ -3,10 +3,12 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -158,7 +160,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Init:        &yes,
 		IpcMode:     "private",
 		Mounts:      mounts,
-		ShmSize:     memory / 2,
+		ShmSize:     cmp.Or(c.Shm, memory/2),
 		LogConfig:   container.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
 		Resources: container.Resources{
 			CpusetCpus: c.CPUs,
@@ -166,6 +168,9 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 			MemorySwap: c.Memory,
 			PidsLimit:  &pids,
 		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
+		h.Ulimits = append(h.Ulimits, &container.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
 	}
 	if len(c.GPUs) > 0 {
 		h.DeviceRequests = []container.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}

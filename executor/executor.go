@@ -44,16 +44,18 @@ type Container struct {
 	Image   string            // ID of an image that the engine has
 	Labels  map[string]string // beside those by which it is found again
 	Mounts  []Mount
-	Files   io.Reader // a tar that is unpacked at / before it starts; nil: none
-	User    string    // UID:GID; empty: what the image says
-	Caps    []string  // capabilities that it keeps, such as CHOWN
-	CPUs    string    // cores that it may use, such as "0-3,8"; empty: all
-	Memory  int64     // bytes, swap included; 0: no limit
-	GPUs    []string  // UUIDs of the devices that it gets
-	Outward bool      // it may reach beyond this machine, over a network of its own; else it has none but its loopback
-	Beside  Process   // its network is that of this container; nil: its own
-	Within  Process   // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
-	Keep    bool      // it stays, stopped, until docker.Engine.Remove: it is to become an image
+	Files   io.Reader        // a tar that is unpacked at / before it starts; nil: none
+	User    string           // UID:GID; empty: what the image says
+	Caps    []string         // capabilities that it keeps, such as CHOWN
+	CPUs    string           // cores that it may use, such as "0-3,8"; empty: all
+	Memory  int64            // bytes, swap included; 0: no limit
+	Shm     int64            // bytes of /dev/shm; 0: half of the memory
+	Ulimits map[string]int64 // by the names that engines have for them; -1: none
+	GPUs    []string         // UUIDs of the devices that it gets
+	Outward bool             // it may reach beyond this machine, over a network of its own; else it has none but its loopback
+	Beside  Process          // its network is that of this container; nil: its own
+	Within  Process          // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
+	Keep    bool             // it stays, stopped, until docker.Engine.Remove: it is to become an image
 }
 
 // Contained is a Process in a container.

@@ -342,6 +342,9 @@ type Server struct {
 	Log     string // RE2
 	TCP     bool
 	Timeout time.Duration // to get ready
+
+	ShmSize int64            // bytes of /dev/shm of its container; 0: half of the memory
+	Ulimits map[string]int64 // of its container, by name; -1: none
 }
 
 // Canary is a workload of known speed that runs before each member of a block and after the last one: when its speed changes, it is the

@@ -23,10 +23,11 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	s := contained(t, strings.Replace(beside(
 		`"echo server $CUDA_VISIBLE_DEVICES; `+httpd[1:], "tcp = true", `"echo client $CUDA_VISIBLE_DEVICES; `+get[1:], "gpus {\n count = 2\n model = \"^Big\" \n}"),
 		`"mkdir $OUT/d`, `"echo task $CUDA_VISIBLE_DEVICES; mkdir $OUT/d`, 1))
+	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "    ready {", "    shm_size = \"64MiB\"\n    ulimits  = { nofile = 1234, core = -1 }\n    ready {", 1))
 	for i, model := range []string{"Big", "Small", "Big", "Big"} {
 		s.gpus = append(s.gpus, device.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i), Name: model, Memory: 1 << 30})
 	}
-	type request struct{ UUIDs, Visible string }
+	type request struct{ UUIDs, Visible, Limits string }
 	var mu sync.Mutex
 	asked := map[request]int{}
 	real := s.engine
@@ -58,6 +59,9 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 				t.Errorf("asked for %+v", d)
 			}
 		}
+		for _, l := range c.HostConfig.Ulimits {
+			seen.Limits += fmt.Sprintf("%s %d %d, shm %d; ", l.Name, l.Soft, l.Hard, c.HostConfig.ShmSize)
+		}
 		for _, v := range c.Env {
 			if value, ok := strings.CutPrefix(v, "CUDA_VISIBLE_DEVICES="); ok {
 				seen.Visible = value
@@ -80,7 +84,8 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	if f := s.failureOf("run"); f != nil {
 		t.Fatalf("%+v", f)
 	}
-	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2"}: 3}, asked); d != "" {
+	const limits = "core -1 -1, shm 67108864; nofile 1234 1234, shm 67108864; "
+	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1, {"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
 		t.Errorf("a server and the two passes of its client asked for (-want +got):\n%s", d)
 	}
 }

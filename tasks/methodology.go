@@ -61,6 +61,9 @@ func (p *Project) procedure(m member, content func(hclspec.Address) string) []st
 	if srv := b.Server; srv != nil {
 		add("server", expandCommand(srv.Command, neutral))
 		addEnv("server env ", srv.Env)
+		for _, l := range serverLimits(srv) {
+			add("server "+l[0], l[1])
+		}
 	}
 	for _, m := range p.mountsAt(b.Mounts) {
 		add("mount "+m.Target, m.Identity)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -95,6 +96,9 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)
 		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
+		for _, l := range serverLimits(s) {
+			d.Add("server limit", l...)
+		}
 	}
 	if n := b.Design.Passes(); n > 1 { // as before there were passes
 		d.Add("repeat", strconv.Itoa(n))
@@ -187,6 +191,17 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		rec.Canary = &c.record
 	}
 	return t.agree(env, rec)
+}
+
+// serverLimits are the limits of a server's container, a name and a number each: none of those that the file leaves to us.
+func serverLimits(s *hclspec.Server) (limits [][]string) {
+	if s.ShmSize > 0 {
+		limits = append(limits, []string{"shm_size", strconv.FormatInt(s.ShmSize, 10)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Ulimits)) {
+		limits = append(limits, []string{name, strconv.FormatInt(s.Ulimits[name], 10)})
+	}
+	return limits
 }
 
 // suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a connection that broke.

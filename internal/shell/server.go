@@ -44,7 +44,11 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	}
 	argv := sh.expand(spec.Command)
 	sh.Say("$ %s &\n", told(argv))
-	srv.process, err = sh.runner().Start(ctx, sh.command(argv, out, out))
+	cmd := sh.command(argv, out, out)
+	if cmd.Container != nil {
+		cmd.Container.Shm, cmd.Container.Ulimits = spec.ShmSize, spec.Ulimits
+	}
+	srv.process, err = sh.runner().Start(ctx, cmd)
 	if err != nil {
 		srv.close()
 		return nil, sh.notRun(err, "start")
