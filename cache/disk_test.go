@@ -433,3 +433,33 @@ func TestAUseKeepsAnEntryYoung(t *testing.T) {
 		t.Errorf("GC: %+v, %v", result, err)
 	}
 }
+
+// The place for what is removed is gone, as after somebody tidied up. Nothing else is removed in its stead.
+func TestRemovalWithoutAPlaceForItRemovesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := openDisk(t, dir)
+	entry := putTree(t, d, "entry", map[string]string{"file": "text"})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = openDisk(t, dir)
+	if err := os.RemoveAll(filepath.Join(dir, "tmp")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("precious", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(entry.Key); err == nil {
+		t.Error("it was removed")
+	}
+	if err := cache.RemoveTree(""); err == nil {
+		t.Error("a directory without a name was removed")
+	}
+	if _, err := os.Stat("precious"); err != nil {
+		t.Error(err)
+	}
+}

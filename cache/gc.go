@@ -113,10 +113,10 @@ func (d *Disk) Remove(key Key) error {
 		d.unlink(meta.Content, key)
 	}
 	trash, err := d.scratchName()
-	if err == nil {
-		err = moveAway(dir, trash)
+	if err != nil {
+		return fmt.Errorf("remove entry %s: scratch directory: %w", key.Short(), err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err = moveAway(dir, trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
 	}
 	err = RemoveTree(trash)
@@ -158,7 +158,7 @@ type resident struct {
 
 // GC removes entries that are not wanted any more, and what lies in quarantine. It needs the store for itself: while
 // another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last used
-// is known to the hour.
+// is known to the hour. An error tells nothing of what was removed before it.
 func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
 	if !o.DryRun {
 		if err := d.exclusive(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
 // The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can do that, a lock outlives the process
@@ -277,7 +279,7 @@ func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Durat
 func (h *hostLock) await(d Device, patience time.Duration) (*fileLock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(watchEvery / 10) {
 		lock, err := h.gpu(d)
-		if err == nil || !time.Now().Before(end) {
+		if !flock.Held(err) || !time.Now().Before(end) {
 			return lock, err
 		}
 	}

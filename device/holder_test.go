@@ -118,9 +118,15 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.Fits(device.Request{GPUs: device.GPUs{Count: 1}})
-		if (err == nil) != test.ok || err != nil && !strings.Contains(err.Error(), "run chmod +t "+o.GPULocks) {
+		if err := device.CheckLocks(o.GPULocks); (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
+		}
+		l, why := p.TryAcquire(device.Request{GPUs: device.GPUs{Count: 1}})
+		if (why == nil) != test.ok || why != nil && (!why.Outside || !strings.Contains(why.WaitsFor, "run chmod +t "+o.GPULocks)) {
+			t.Errorf("%s: %+v", test.name, why)
+		}
+		if l != nil {
+			l.Release()
 		}
 		if err := errors.Join(p.Fits(device.Request{CPUs: 1}), p.Close()); err != nil {
 			t.Errorf("%s: %v", test.name, err)

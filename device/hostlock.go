@@ -56,12 +56,12 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	return h, nil
 }
 
-// sharesGPUs makes sure that there is a place for the locks of devices.
-func (h *hostLock) sharesGPUs() error {
-	if h.gpus == "" {
+// CheckLocks says why the locks of devices in a directory of all users of the machine would be none; "" is no such directory.
+func CheckLocks(dir string) error {
+	if dir == "" {
 		return nil
 	}
-	return openToAll(h.gpus)
+	return openToAll(dir)
 }
 
 // openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.
@@ -174,6 +174,11 @@ func gpuLock(hostLock, gpuLocks string, d Device) string {
 
 // gpu locks one device against other processes.
 func (h *hostLock) gpu(d Device) (*fileLock, error) {
+	if h.gpus != "" {
+		if err := openToAll(h.gpus); err != nil {
+			return nil, err
+		}
+	}
 	path := gpuLock(h.path, h.gpus, d)
 	for {
 		f, err := openLock(path)

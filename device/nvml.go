@@ -54,8 +54,7 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 		return answer{}, fmt.Errorf("NVML: %w", err)
 	}
 	if err := s.list(ctx, &d, patience); err != nil {
-		s.close(false)
-		return answer{}, fmt.Errorf("NVML: %w", err)
+		return answer{}, fmt.Errorf("NVML: %w", err) // the library stays open: to close it might wait for a call that hangs
 	}
 	return d, nil
 }
@@ -116,7 +115,6 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 		err = failed(count.ret)
 	}
 	if err != nil {
-		s.stuck = s.stuck || errors.Is(err, errSilent)
 		return fmt.Errorf("number of devices: %w", err)
 	}
 	// They are asked side by side: one that hangs does not make the others wait.

@@ -131,11 +131,6 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	if want.Count == 0 {
 		return nil
 	}
-	if p.host != nil {
-		if err := p.host.sharesGPUs(); err != nil {
-			return fmt.Errorf("the locks of devices: %w", err)
-		}
-	}
 	suitable := p.suitable(want)
 	fit := 0
 	for _, kind := range byKind(suitable) {

@@ -75,13 +75,21 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		patience:     patience{limit: o.DeviceWait},
 		inputs:       verifiedInputs{store: o.Store},
 		elsewhere:    map[*Step]bool{},
+		checked:      map[cache.Key]bool{},
+		checking:     map[cache.Key][]*Step{},
 	}
+	var endChecks context.CancelFunc
+	r.checks, endChecks = context.WithCancel(ctx)
+	defer endChecks()
 	defer close(r.over)
 	defer r.spans.releaseAll()
 	r.begin()
 	for {
 		r.start()
 		r.expect()
+		if r.stopping() {
+			endChecks()
+		}
 		if r.running == 0 && (r.stopping() || r.asleep == 0 && r.startable() == 0) {
 			break
 		}
@@ -134,8 +142,10 @@ type run struct {
 	patience patience
 	remains  []float64
 	inputs   verifiedInputs
-	checked  map[cache.Key]bool // large inputs that were checked before devices were granted
-	text     cache.Description  // of one node after the other
+	checked  map[cache.Key]bool    // large inputs that were checked before devices were granted
+	checking map[cache.Key][]*Step // those that are being checked, with the steps that wait for that
+	checks   context.Context       // of these checks: it ends when nothing more is to be started
+	text     cache.Description     // of one node after the other
 	result   Result
 
 	messages    chan message

@@ -10,7 +10,7 @@ import (
 )
 
 // A node that gets devices, or the host for itself, has its large inputs checked before: hashing a model of 140 GB takes minutes, in which
-// eight devices would be idle. The check takes a core, as other work does.
+// eight devices would be idle. The check takes a core, as other work does. Steps with the same input wait for one check.
 
 // largeInput is the size in bytes from which an input is checked before.
 const largeInput = 64 << 20
@@ -24,9 +24,6 @@ func (r *run) asks(s *Step) device.Request {
 	return q
 }
 
-// queue puts a step into the ready queue.
-func (r *run) queue(s *Step) { r.ready.push(s, r.asks(s), r.remains) }
-
 // unchecked are the large inputs of a step that were not checked before.
 func (r *run) unchecked(s *Step) (large []*cache.Meta) {
 	for _, dep := range s.Node.Needs {
@@ -37,12 +34,39 @@ func (r *run) unchecked(s *Step) (large []*cache.Meta) {
 	return large
 }
 
-// check checks the large inputs of a step, which holds a core meanwhile. What is wrong with one is found, and told, by the attempt.
+// queue puts a step into the ready queue, or has it wait for the check of an input that is under way.
+func (r *run) queue(s *Step) {
+	asks := r.asks(s)
+	if asks == s.Node.Resources || !r.waitsForCheck(s) {
+		r.ready.push(s, asks, r.remains)
+	}
+}
+
+func (r *run) waitsForCheck(s *Step) bool {
+	for _, m := range r.unchecked(s) {
+		if waiting, busy := r.checking[m.Key]; busy {
+			r.checking[m.Key] = append(waiting, s)
+			return true
+		}
+	}
+	return false
+}
+
+// check checks the large inputs of a step, which was granted a core for that. What is wrong with one is found, and told, by the attempt.
 func (r *run) check(s *Step, lease *device.Lease) {
+	large := r.unchecked(s)
+	if len(large) == 0 || r.waitsForCheck(s) { // another step's check came first
+		lease.Release()
+		if len(large) == 0 {
+			r.queue(s)
+		}
+		return
+	}
 	r.running++
-	large, bytes, fresh := r.unchecked(s), int64(0), false
+	bytes, fresh := int64(0), false
 	for _, m := range large {
 		bytes += m.Bytes
+		r.checking[m.Key] = nil
 	}
 	for _, dep := range s.Node.Needs {
 		fresh = fresh || r.tries[dep.id] > 0
@@ -54,11 +78,11 @@ func (r *run) check(s *Step, lease *device.Lease) {
 		if fresh { // the stamps of new files tell nothing yet, and all would be read once more later
 			select {
 			case <-time.After(time.Until(settled)):
-			case <-r.ctx.Done():
+			case <-r.checks.Done():
 			}
 		}
 		for _, m := range large {
-			_, _ = r.inputs.get(r.ctx, m)
+			_, _ = r.inputs.get(r.checks, m)
 		}
 		r.send(message{step: s, checked: &checked{large, lease}})
 	}()
@@ -70,14 +94,18 @@ type checked struct {
 	lease  *device.Lease
 }
 
+// endCheck queues the step and all that waited for the same inputs, before any of them is granted something.
 func (r *run) endCheck(s *Step, c *checked) {
 	r.running--
 	c.lease.Release()
-	if r.checked == nil {
-		r.checked = map[cache.Key]bool{}
-	}
+	queued := []*Step{s}
 	for _, m := range c.inputs {
 		r.checked[m.Key] = true
+		queued = append(queued, r.checking[m.Key]...)
+		delete(r.checking, m.Key)
 	}
-	r.queue(s)
+	for _, s := range queued {
+		r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "its turn"})
+		r.queue(s)
+	}
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,9 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	if want := []string{"granted", "ran", "granted", "ran", "granted", "ran"}; first < 1 || !slices.Equal(d.notes[first:], want) {
 		t.Errorf("%q", d.notes)
 	}
-	if e := w.event(engine.Note, ""); e.Reason != engine.Waiting+"the check of its inputs, 65MiB" {
-		t.Errorf("told: %q", e.Reason)
+	told := slices.IndexFunc(w.events, func(e engine.Event) bool { return e.Reason == engine.Waiting+"the check of its inputs, 65MiB" })
+	if last := w.event(engine.Note, ""); told < 0 || last.Reason != engine.Waiting+"its turn" {
+		t.Errorf("told: %d, %q", told, last.Reason)
 	}
 
 	// A small input is not worth a place in the queue, and a node without devices checks its own.
@@ -84,4 +86,42 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	if i := slices.Index(d.notes, "granted"); i < 0 || !slices.Contains(d.notes[i:], "checked") {
 		t.Errorf("%q", d.notes)
 	}
+}
+
+// Nobody waits for a check when nothing more is to be started.
+func TestACheckEndsWithTheApply(t *testing.T) {
+	w := newWorld(t)
+	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	stopped := &stoppedStore{Disk: w.disk, begun: make(chan struct{})}
+	w.store, w.pool = stopped, pool
+	w.applies.FailFast = true
+	r := w.apply(
+		node{at: "a.model", says: "model", do: func(_ context.Context, env *engine.Env) error {
+			return os.WriteFile(filepath.Join(env.Out, "weights"), make([]byte, 65<<20), 0o644)
+		}},
+		node{at: "b.gpu", says: "gpu", needs: []string{"a.model"}, asks: device.Request{GPUs: device.GPUs{Count: 1}}},
+		node{at: "c.fails", says: "fails", do: func(ctx context.Context, _ *engine.Env) error {
+			<-stopped.begun
+			return errors.New("no")
+		}})
+	if r.Failed != 1 || r.Done != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// stoppedStore checks bytes until it is told to stop.
+type stoppedStore struct {
+	*cache.Disk
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (s *stoppedStore) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-ctx.Done()
+	return cache.Entry{}, cache.Seal{}, context.Cause(ctx)
 }

@@ -20,7 +20,7 @@ func benchmarkSchema() *eval.Schema {
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
-			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits", "ipc"}, Blocks: []*eval.Schema{
+			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits"}, Free: []string{"ipc"}, Blocks: []*eval.Schema{
 				{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
 			}},
 			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
@@ -41,7 +41,7 @@ func decodeBenchmark(r reader, b Block) {
 	bench := Benchmark{
 		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(), Command: r.command("command"),
 		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
-		GPUs: r.gpus(), Server: r.server(r.Has("image")), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
+		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
 	}
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
 		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
@@ -111,16 +111,13 @@ func (r reader) gpus() *GPUs {
 }
 
 // ulimits are limits of a container, by the names that engines have for them.
-func (r reader) ulimits(inside bool) map[string]int64 {
+func (r reader) ulimits() map[string]int64 {
 	names := []string{"core", "fsize", "memlock", "msgqueue", "nofile", "nproc", "rtprio", "sigpending", "stack"}
 	values := r.Map("ulimits", cty.Number, "a map of limits to numbers", "a number")
-	if len(values) > 0 && !inside {
-		r.Fail(r.At("ulimits"), "Not in a container", "ulimits are about a container, and this benchmark has no image.")
-	}
 	limits := make(map[string]int64, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
-			r.Fail(r.At("ulimits"), "Unknown limit", "%q is no limit of a container.%s", name, eval.Choices(name, names))
+			r.Fail(r.At("ulimits"), "Unknown limit", "The limit %q of a container is not known here.%s", name, eval.Choices(name, names))
 		}
 		if v := values[name]; !v.IsKnown() || v.IsNull() {
 			continue
@@ -134,18 +131,14 @@ func (r reader) ulimits(inside bool) map[string]int64 {
 	return limits
 }
 
-// server reads the block of a benchmark that runs inside of a container, or on the host.
-func (r reader) server(inside bool) *Server {
+func (r reader) server() *Server {
 	b := r.Block.Block("server")
 	if b == nil {
 		return nil
 	}
 	r = r.nested(b)
 	r.Need("command", "what starts the server")
-	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"), Ulimits: r.ulimits(inside)}
-	if r.Has("shm_size") && !inside {
-		r.Fail(r.At("shm_size"), "Not in a container", "shm_size is about a container, and this benchmark has no image.")
-	}
+	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"), Ulimits: r.ulimits()}
 	if ipc := r.Str("ipc"); ipc != "" && ipc != "private" {
 		r.Fail(r.At("ipc"), "Shared memory of others", "ipc is always \"private\": a candidate in the IPC namespace %q could reach the memory of other programs.", ipc)
 	}

@@ -346,7 +346,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []member) device.R
 	}
 	if q.GPUs.Count > 0 && b.severalKinds() {
 		group, _ := trial.Trial()
-		for _, kind := range b.kindFor(commitOf(group), q.GPUs) {
+		if kind, n := b.kindFor(commitOf(group), q.GPUs); n >= q.GPUs.Count { // else the pool says that there are too few of each
 			q.GPUs.Kind = kind
 		}
 	}

@@ -1,12 +1,11 @@
 package tasks
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,30 +48,35 @@ func (p *Project) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 		return p.as.gpus[gpuRequest(trial, g)]
 	}
 	group, _ := trial.Trial()
-	return p.kindFor(commitOf(group), device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.model(g.Model)})
+	kind, n := p.kindFor(commitOf(group), device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.model(g.Model)})
+	if n == 0 {
+		return nil
+	}
+	return []string{kind}
 }
 
-// kindFor chooses one of the kinds of devices that can serve a request. All blocks of a commit get the same one, in each plan and from each
-// process, and commits are spread over the kinds as there are devices of them: each kind draws a number for the commit, and the highest
-// counts, so that a kind that comes or goes moves no commit between the others.
-func (p *Project) kindFor(commit string, want device.GPUs) []string {
+// kindFor chooses one of the kinds of devices that can serve a request, and says how many devices of it there are. All blocks of a commit get the same one, in each plan and from each
+// process: each kind draws a number for the commit, and the highest counts. So a kind that comes or goes moves no commit between the
+// others. A device that is away, such as one that hangs, moves none unless too few of its kind are left; where too few are left of each
+// kind, the draw is as if they were there, so that what was measured is still found.
+func (p *Project) kindFor(commit string, want device.GPUs) (chosen string, n int) {
 	count := map[string]int{}
+	most := 0
 	for _, d := range p.devices() {
 		if want.Suits(d) {
-			count[device.KindOf(d)]++
+			kind := device.KindOf(d)
+			count[kind]++
+			most = max(most, count[kind])
 		}
 	}
-	most, chosen := math.Inf(-1), []string(nil)
+	var highest [sha256.Size]byte
 	for _, kind := range sortedKeys(count) {
-		if n := count[kind]; n >= want.Count {
-			hash := sha256.Sum256([]byte(commit + "\x00" + kind))
-			drawn := (float64(binary.BigEndian.Uint64(hash[:])>>11) + 0.5) / (1 << 53) // between 0 and 1
-			if value := float64(n) / -math.Log(drawn); value > most {
-				most, chosen = value, []string{kind}
-			}
+		drawn := sha256.Sum256([]byte(commit + "\x00" + kind))
+		if count[kind] >= min(want.Count, most) && bytes.Compare(drawn[:], highest[:]) > 0 {
+			chosen, n, highest = kind, count[kind], drawn
 		}
 	}
-	return chosen
+	return chosen, n
 }
 
 // gpuValues are a request as a key says it.

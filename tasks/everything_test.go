@@ -208,6 +208,9 @@ benchmark "b" {
   server {
     command = "./w --serve"
     env     = { S = "one" }
+    ipc     = "private"
+    shm_size = "64MiB"
+    ulimits  = { nofile = 1024 }
     ready {
       http    = "/health"
       timeout = "3m"
@@ -464,6 +467,9 @@ var edits = map[string]edit{
 	"benchmark.gpus.model":              {"H100", "H200"},
 	"benchmark.server.command":          {"--serve", "--serve --more"},
 	"benchmark.server.env":              {`S = "one"`, `S = "two"`},
+	"benchmark.server.ipc":              {"    ipc     = \"private\"\n", ""},
+	"benchmark.server.shm_size":         {`"64MiB"`, `"65MiB"`},
+	"benchmark.server.ulimits":          {"nofile = 1024", "nofile = 1025"},
 	"benchmark.server.ready.http":       {`"/health"`, `"/ready"`},
 	"benchmark.server.ready.log":        {`http    = "/health"`, `log     = "ready"`},
 	"benchmark.server.ready.tcp":        {`http    = "/health"`, `tcp     = true`},

@@ -188,6 +188,9 @@ func (c *checkup) gpus(ctx context.Context) {
 	var wanted []string
 	driver := device.OpenDriver(ctx, c.driverOptions())
 	defer driver.Close()
+	if ctx.Err() != nil { // the driver may hang
+		return
+	}
 	devices, provider, reason := driver.Devices(), driver.Provider, driver.Reason
 	cpus, memory, _, _, _ := device.Machine()
 	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: driver.Devices})

@@ -317,7 +317,13 @@ func (s *session) devices() []device.Device {
 	if why := s.gpus.Silence(); why != "" {
 		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot may mend that.", view.Clean(why))
 	}
-	return s.gpus.Devices()
+	all := s.gpus.Devices()
+	if len(all) > 0 {
+		if err := device.CheckLocks(s.sharedLocks()); err != nil {
+			s.note("Warning: no device can be leased: %v", err)
+		}
+	}
+	return all
 }
 
 // hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have their
