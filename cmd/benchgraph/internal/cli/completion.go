@@ -113,8 +113,8 @@ complete -o filenames -F _%[1]s %[1]s
 func (t *Table) fish(w io.Writer) error {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
-	ask := func(name string) string {
-		return fmt.Sprintf(" -a '(%s completion -words %s 2>/dev/null)'", t.Program, name)
+	ask := func(name string) string { // with the arguments that stand between the command and the cursor
+		return fmt.Sprintf(` -a '(%s completion -words %s -- (commandline -opc | string match -v -- "-*")[3..-1] 2>/dev/null)'`, t.Program, name)
 	}
 	for i := range t.Commands {
 		c := &t.Commands[i]
