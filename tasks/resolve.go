@@ -112,15 +112,18 @@ func (p *Project) forgetMoved() bool {
 // fullRevision matches the hash of a commit, whole.
 var fullRevision = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
+// lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
 func (p *Project) lockOf(repo string) hclspec.RepoLock {
-	l := p.Lock.Repos[repo]
+	l, declared := p.Lock.Repos[repo]
 	if l.Revs == nil {
 		l.Revs = map[string]hclspec.RevLock{}
 	}
 	if l.Outside == nil {
 		l.Outside = map[string]map[string]string{}
 	}
-	p.Lock.Repos[repo] = l
+	if declared {
+		p.Lock.Repos[repo] = l
+	}
 	return l
 }
 
