@@ -135,7 +135,7 @@ func syncPath(path string) error {
 // module cache). It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
 // names it. That dir does not exist is no error.
 func RemoveTree(dir string) error {
-	if dir == "" { // which a path of nothing else than dots would mean, too
+	if dir == "" { // filepath.Clean would make it the working directory
 		return errors.New("remove a directory without a name")
 	}
 	if err := removeTree(dir); err != nil {

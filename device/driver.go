@@ -113,6 +113,7 @@ type answer struct {
 	Version  string // of the kernel's driver; empty: not told
 	CUDA     string // the newest that the driver serves; empty: not told
 	Hidden   int    // devices that the caller was told to leave alone
+	Hangs    bool   // a call was not answered in time, and may never be; Reason says about which device
 
 	devices []Device // in the order of their index
 	source  source
@@ -132,7 +133,7 @@ type DriverOptions struct {
 	Patience time.Duration // with each call while it is opened; 0: silence
 }
 
-// NewDriver returns a Driver that is opened when it is first asked for devices: what needs none does not wait for a driver that hangs.
+// NewDriver returns a Driver that is opened by the first question about devices: a command that needs none never waits for the driver.
 func NewDriver(ctx context.Context, o DriverOptions) *Driver {
 	d := &Driver{}
 	d.open = sync.OnceFunc(func() { d.answer, d.elsewhere = find(ctx, o), elsewhere() })
@@ -154,14 +155,6 @@ func (d *Driver) Devices() []Device {
 	return d.devices
 }
 
-// Silence says of which device the driver did not answer in time when it was opened; empty: it answered.
-func (d *Driver) Silence() string {
-	if d.Devices(); strings.Contains(d.Reason, errSilent.Error()) {
-		return d.Reason
-	}
-	return ""
-}
-
 // opened is whom to ask; nil: nobody.
 func (d *Driver) opened() source {
 	d.Devices()
@@ -179,7 +172,7 @@ func find(ctx context.Context, o DriverOptions) answer {
 	if err != nil {
 		var smi error
 		if a, smi = openSMI(ctx); smi != nil {
-			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi)}
+			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi), Hangs: errors.Is(err, errSilent)}
 		}
 	}
 	seen := map[string]bool{}
@@ -266,8 +259,8 @@ func (d *Driver) ask(of Device) (Reading, error) {
 	return r.Reading, cmp.Or(err, r.error)
 }
 
-// within calls f and waits for what it returns no longer than patience, and until ctx ends. Nothing can end a call that hangs: it is
-// left alone.
+// within returns what f returns, or an error after patience or at the end of ctx. A call that hangs cannot be ended: its goroutine stays
+// behind.
 func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T, err error) {
 	answers := make(chan T, 1)
 	go func() { answers <- f() }()
@@ -312,7 +305,7 @@ func (d *Driver) Close() {
 	}
 	d.mu.Lock()
 	d.closed = true
-	busy := len(d.asked) > 0
+	busy := len(d.asked) > 0 || d.Hangs
 	d.mu.Unlock()
 	d.source.close(busy)
 }

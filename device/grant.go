@@ -9,15 +9,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/flock"
 )
 
-// freeGPUs are the devices that suit and can be granted, and that no lease of this pool holds.
-func (p *LocalPool) freeGPUs(want GPUs) []Device {
+// free are those of some devices that can be granted, and that no lease of this pool holds.
+func (p *LocalPool) free(some []Device) []Device {
 	held := map[string]bool{}
 	for l := range p.leases {
 		for _, d := range l.GPUs {
 			held[d.UUID] = true
 		}
 	}
-	return slices.DeleteFunc(p.suitable(want), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
+	return slices.DeleteFunc(slices.Clone(some), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
 }
 
 func (p *LocalPool) lost(d Device) string {
@@ -48,31 +48,48 @@ func byKind(devices []Device) [][]Device {
 	return groups
 }
 
-// takeGPUs chooses devices of one kind that nobody holds, the best connected ones, and locks them.
+// takeGPUs locks devices of one kind. Where no kind can be granted, it returns the refusal that promises most.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 	if want.Count == 0 {
 		return nil, nil
 	}
-	refused := map[string]*Refusal{} // by UUID
-	for _, free := range byKind(p.freeGPUs(want)) {
-		for len(free) >= want.Count {
-			chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
-			not, why := p.lockGPUs(chosen, h)
-			if why == nil {
-				return chosen, nil
-			}
-			if why.Looking {
-				if len(refused) > 0 { // rather look at all at once now than at one after the other
-					p.lookAt(free)
-				}
-				return nil, why
-			}
-			// What was locked beside it is let go: a better set may be there without both.
-			refused[not] = why
-			free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
+	var refused *Refusal
+	for _, kind := range byKind(p.suitable(want)) {
+		if len(kind) < want.Count {
+			continue
+		}
+		chosen, why := p.takeOf(kind, want, h)
+		if why == nil || why.Looking {
+			return chosen, why
+		}
+		if refused == nil || refused.Outside && !why.Outside || refused.Lost && !why.Lost {
+			refused = why
 		}
 	}
-	return nil, p.refuseGPUs(want, refused)
+	return nil, refused
+}
+
+// takeOf chooses the best connected of some devices that are free, and locks them.
+func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusal) {
+	free := p.free(some)
+	refused := map[string]*Refusal{} // by UUID
+	for len(free) >= want.Count {
+		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
+		not, why := p.lockGPUs(chosen, h)
+		if why == nil {
+			return chosen, nil
+		}
+		if why.Looking {
+			if len(refused) > 0 { // rather look at all at once now than at one after the other
+				p.lookAt(free)
+			}
+			return nil, why
+		}
+		// The others of them were released again: without that device, another set may be better.
+		refused[not] = why
+		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
+	}
+	return nil, p.refuse(want, some, len(free), refused)
 }
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
@@ -86,50 +103,39 @@ func (p *LocalPool) first(free []Device, n int) []Device {
 	return free
 }
 
-// settlingTime is how long a device may still be warm or busy because of what ran on it before it was given back.
-const settlingTime = 30 * time.Second
+// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
+const settles = 30 * time.Second
 
-// refuseGPUs says why devices cannot be had: what is wrong with each one that is neither free nor leased.
-func (p *LocalPool) refuseGPUs(want GPUs, refused map[string]*Refusal) *Refusal {
-	now := map[string]bool{} // the free ones, by UUID
-	for _, d := range p.freeGPUs(want) {
-		now[d.UUID] = refused[d.UUID] == nil
-	}
-	r := &Refusal{Outside: true, Lost: true, Changed: p.change}
-	var reasons []string
-	most, settles := 0, false
-	for _, kind := range byKind(p.suitable(want)) {
-		free, settling := 0, 0
-		ours, left := len(kind), len(kind) // to be had when we are done with them; when others are, too
-		for _, d := range kind {
-			why := p.lost(d)
-			if not := refused[d.UUID]; why != "" {
-				ours, left = ours-1, left-1
-			} else if not != nil {
-				why = not.WaitsFor
-				if not.Outside {
-					ours--
-				}
-				if given, ok := p.given[d.UUID]; not.Outside && ok && time.Since(given) < settlingTime {
-					settling++
-				}
-			} else if now[d.UUID] {
-				free++
+// refuse says why devices cannot be had of some: what is wrong with each one that is neither free nor leased.
+func (p *LocalPool) refuse(want GPUs, some []Device, free int, refused map[string]*Refusal) *Refusal {
+	reasons := []string{fmt.Sprintf("%d of them free", free)}
+	ours, left := len(some), len(some) // to be had when we are done with them; when others are, too
+	settling := 0
+	for _, d := range some {
+		why := p.lost(d)
+		if r := refused[d.UUID]; why != "" {
+			ours, left = ours-1, left-1
+		} else if r != nil {
+			why = r.WaitsFor
+			if r.Outside {
+				ours--
 			}
-			if why != "" {
-				reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
+			if given, ok := p.given[d.UUID]; r.Outside && ok && time.Since(given) < settles {
+				settling++
 			}
 		}
-		most = max(most, free)
-		r.Outside = r.Outside && ours < want.Count
-		settles = settles || ours+settling >= want.Count
-		r.Lost = r.Lost && left < want.Count
-		r.Taken -= settling
+		if why != "" {
+			reasons = append(reasons, fmt.Sprintf("device %d: %s", d.Index, why))
+		}
 	}
-	r.Settles = r.Outside && settles
-	r.Taken += len(refused)
-	r.WaitsFor = fmt.Sprintf("%s (%s)", want, strings.Join(append([]string{fmt.Sprintf("%d of them free", most)}, reasons...), "; "))
-	return r
+	return &Refusal{
+		WaitsFor: fmt.Sprintf("%s (%s)", want, strings.Join(reasons, "; ")),
+		Outside:  ours < want.Count,
+		Settles:  ours < want.Count && ours+settling >= want.Count,
+		Lost:     left < want.Count,
+		Taken:    len(refused) - settling,
+		Changed:  p.change,
+	}
 }
 
 // lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be had, and why. What

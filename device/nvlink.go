@@ -37,7 +37,7 @@ func (s *nvmlSource) connect(whole []found) links {
 // links are how each two devices are connected. That of a device with itself says how many lead to a switch.
 type links map[[2]string]Link
 
-// count adds the links that are up from one device. Those to a switch lead to every device that has some, too.
+// count adds the links of one device that are up. A link to a switch leads to every other device that has one.
 func (l links) count(f found, byPCI map[string]string) {
 	toSwitch := 0
 	for n := range maxNVLinks {

@@ -20,7 +20,6 @@ import (
 type nvmlSource struct {
 	lib   nvml.Interface
 	links links
-	stuck bool // a call has not returned, and may never
 
 	mu     sync.Mutex // the library itself may be called from anywhere
 	have   map[string]bool
@@ -86,7 +85,7 @@ func (s *nvmlSource) has(name string) bool {
 }
 
 func (s *nvmlSource) close(busy bool) {
-	if busy || s.stuck { // it might wait for what hangs
+	if busy { // it might wait for what hangs
 		return
 	}
 	s.mu.Lock()
@@ -132,7 +131,7 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 	for i, f := range all {
 		switch err := errs[i]; {
 		case err != nil:
-			s.stuck = s.stuck || errors.Is(err, errSilent)
+			d.Hangs = d.Hangs || errors.Is(err, errSilent)
 			odd = append(odd, fmt.Sprintf("device %d: %v", i, err))
 		case f.parts != nil:
 			d.devices = append(d.devices, f.parts...)
@@ -141,7 +140,7 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 		}
 	}
 	if s.links, err = within(ctx, patience, func() links { return s.connect(whole) }); err != nil {
-		s.stuck = true
+		d.Hangs = true
 		odd = append(odd, fmt.Sprintf("how the devices are connected: %v", err))
 	}
 	d.Reason = strings.Join(odd, "; ")

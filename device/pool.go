@@ -323,7 +323,7 @@ func (p *LocalPool) Free(r Request) Amounts {
 	}
 	if r.GPUs.Count > 0 {
 		a.GPUs = 0
-		for _, kind := range byKind(p.freeGPUs(r.GPUs)) {
+		for _, kind := range byKind(p.free(p.suitable(r.GPUs))) {
 			a.GPUs = max(a.GPUs, len(kind))
 		}
 	}

@@ -41,14 +41,19 @@ func (d *diary) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 	return l, why
 }
 
-// A model is read once, before the first of three nodes that use it gets a device, and not again while they hold one.
-func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
-	w := newWorld(t)
+func poolOfOneGPU(t *testing.T) *device.LocalPool {
 	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+// A model is read once, before the first of three nodes that use it gets a device, and not again while they hold one.
+func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
+	w := newWorld(t)
+	pool := poolOfOneGPU(t)
 	d := &diary{Disk: w.disk, Pool: pool}
 	w.store, w.pool = d, d
 	story := []node{{at: "a.model", says: "model", do: func(_ context.Context, env *engine.Env) error {
@@ -91,11 +96,7 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 // Nobody waits for a check when nothing more is to be started.
 func TestACheckEndsWithTheApply(t *testing.T) {
 	w := newWorld(t)
-	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = pool.Close() })
+	pool := poolOfOneGPU(t)
 	stopped := &stoppedStore{Disk: w.disk, begun: make(chan struct{})}
 	w.store, w.pool = stopped, pool
 	w.applies.FailFast = true

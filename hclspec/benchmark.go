@@ -140,7 +140,7 @@ func (r reader) server() *Server {
 	r.Need("command", "what starts the server")
 	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"), Ulimits: r.ulimits()}
 	if ipc := r.Str("ipc"); ipc != "" && ipc != "private" {
-		r.Fail(r.At("ipc"), "Shared memory of others", "ipc is always \"private\": a candidate in the IPC namespace %q could reach the memory of other programs.", ipc)
+		r.Fail(r.At("ipc"), "Shared memory of others", "ipc must be \"private\", not %q: in another IPC namespace, a candidate could reach the memory of other programs.", ipc)
 	}
 	r.placeholders(s.Command)
 	ready := b.Block("ready")

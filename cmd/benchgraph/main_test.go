@@ -196,8 +196,8 @@ func printSample() {
 	fmt.Printf("work done: %.6f items/s\n", value*(1+noise*(rand.Float64()-0.5)))
 }
 
-// serve answers on the port PORT until it is ended: serve SPEED. The stories ask it for its speed; one whose speed is
-// "break" breaks each connection instead.
+// serve answers on the port PORT until it is ended: serve SPEED. Its page /speed shows the speed; with the speed
+// "break" it breaks each connection.
 func serve() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })

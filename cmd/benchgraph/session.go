@@ -312,12 +312,12 @@ func (s *session) openState(ctx context.Context, o access) error {
 	return err
 }
 
-// devices asks the driver, which may hang: that is told once, where it matters.
+// devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
 func (s *session) devices() []device.Device {
-	if why := s.gpus.Silence(); why != "" {
-		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot may mend that.", view.Clean(why))
-	}
 	all := s.gpus.Devices()
+	if s.gpus.Hangs {
+		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot may mend that.", view.Clean(s.gpus.Reason))
+	}
 	if len(all) > 0 {
 		if err := device.CheckLocks(s.sharedLocks()); err != nil {
 			s.note("Warning: no device can be leased: %v", err)
