@@ -3,7 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,8 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // formatName and formatVersion are what a store's format file holds: a newer benchgraph may lay a store out otherwise.
@@ -83,7 +82,7 @@ func openDisk(dir string) (*Disk, error) {
 	}
 	d := &Disk{dir: dir, Mended: mended}
 	for _, sub := range []string{"entries", "content", "blobs", "tmp", "quarantine"} {
-		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
 		if err := d.checkShelves(sub); err != nil {
@@ -97,7 +96,7 @@ func openDisk(dir string) (*Disk, error) {
 		d.entries.Close()
 		return nil, err
 	}
-	if err := flock.Within(d.lock, flock.Shared, gcPatience); err != nil {
+	if err := fs.LockWithin(d.lock, fs.Shared, gcPatience); err != nil {
 		d.lock.Close()
 		d.entries.Close()
 		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
@@ -153,7 +152,7 @@ func (d *Disk) checkShelves(sub string) error {
 // need not be: nobody can collect anything there.
 func openLock(path string) (*os.File, error) {
 	f, err := openOwn(path, 0)
-	if errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrPermission) {
 		f, err = os.Open(path)
 	}
 	return f, err
@@ -164,7 +163,7 @@ func openLock(path string) (*os.File, error) {
 func checkFormat(dir string) (mended string, err error) {
 	path := filepath.Join(dir, formatFile)
 	text, err := ReadOwn(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
 	missing := err != nil
@@ -183,14 +182,14 @@ func checkFormat(dir string) (mended string, err error) {
 		return "", nil
 	case isStore(dir):
 		aside := path + ".damaged"
-		if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may have been first
+		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) { // another process may have been first
 			return "", err
 		}
 		mended = fmt.Sprintf("store %s: its file %s was damaged (%.40q); it is moved to %s and written anew", dir, formatFile, text, aside)
 	default:
 		return "", fmt.Errorf("its file %s is damaged (%.40q), and it does not look like a store: choose another directory", formatFile, text)
 	}
-	return mended, atomicfile.Write(path, fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
+	return mended, fs.Replace(path, fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
 }
 
 // isStore says whether a directory has what every store has, whatever its format file says.
@@ -224,7 +223,7 @@ func (d *Disk) Close() error {
 	defer d.mu.Unlock()
 	var err error
 	if d.claim != nil {
-		err = errors.Join(RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
+		err = errors.Join(fs.RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
 		d.claim, d.scratch = nil, ""
 	}
 	if d.claims != nil {
@@ -278,7 +277,7 @@ func (d *Disk) claimScratch() error {
 			return err
 		}
 		// A sweep may have come between the making and the locking; then the file is the sweep's to remove.
-		if flock.Try(f, flock.Exclusive) != nil || !flock.IsAt(f, f.Name()) {
+		if fs.TryLock(f, fs.Exclusive) != nil || !fs.IsAt(f, f.Name()) {
 			f.Close()
 			continue
 		}
@@ -300,8 +299,8 @@ func (d *Disk) sweep() {
 		if err != nil {
 			continue
 		}
-		if flock.Try(f, flock.Exclusive) == nil && flock.IsAt(f, name) {
-			if RemoveTree(strings.TrimSuffix(name, ".lock")) == nil {
+		if fs.TryLock(f, fs.Exclusive) == nil && fs.IsAt(f, name) {
+			if fs.RemoveTree(strings.TrimSuffix(name, ".lock")) == nil {
 				_ = os.Remove(name)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"net"
 	"os"
@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
@@ -36,7 +38,7 @@ func storeDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a store [*]") // a name that is a pattern, too
 	t.Cleanup(func() {
-		if err := cache.RemoveTree(dir); err != nil {
+		if err := fs.RemoveTree(dir); err != nil {
 			t.Error(err)
 		}
 	})
@@ -113,10 +115,10 @@ func TestADamagedMetaFileIsAMiss(t *testing.T) {
 			if !errors.Is(err, cache.ErrMiss) || !strings.Contains(err.Error(), "meta file") {
 				t.Errorf("Get: %v, want a miss", err)
 			}
-			if kept, _ := fs.Glob(os.DirFS(dir), "quarantine/*/entry/out/f"); len(kept) != 1 {
+			if kept, _ := iofs.Glob(os.DirFS(dir), "quarantine/*/entry/out/f"); len(kept) != 1 {
 				t.Errorf("in quarantine: %q, %v", kept, err)
 			}
-			if reason, _ := fs.Glob(os.DirFS(dir), "quarantine/*/reason"); len(reason) != 1 {
+			if reason, _ := iofs.Glob(os.DirFS(dir), "quarantine/*/reason"); len(reason) != 1 {
 				t.Errorf("reasons: %q", reason)
 			}
 		})
@@ -128,7 +130,7 @@ func TestAnEntryInThePlaceOfAnotherIsAMiss(t *testing.T) {
 	a := cachetest.Put(t, d, "a", map[string]string{"f": "1"})
 	b := cachetest.Put(t, d, "b", map[string]string{"f": "2"})
 	from, to := filepath.Dir(a.Dir), filepath.Dir(b.Dir)
-	if err := errors.Join(os.Chmod(from, 0o755), cache.RemoveTree(to), os.Rename(from, to)); err != nil {
+	if err := errors.Join(os.Chmod(from, 0o755), fs.RemoveTree(to), os.Rename(from, to)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Get(context.Background(), b.Key, false); !errors.Is(err, cache.ErrMiss) {
@@ -456,7 +458,7 @@ func TestRemovalWithoutAPlaceForItRemovesNothing(t *testing.T) {
 	if err := d.Remove(entry.Key); err == nil {
 		t.Error("it was removed")
 	}
-	if err := cache.RemoveTree(""); err == nil {
+	if err := fs.RemoveTree(""); err == nil {
 		t.Error("a directory without a name was removed")
 	}
 	if _, err := os.Stat("precious"); err != nil {

@@ -121,25 +121,3 @@ func unseal(magic string, data []byte) (body []byte, err error) {
 
 // checksum tells damage from what was written. Against malice, which could make a SHA-256 as well, it is of no use.
 func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
-
-// syncPath makes a file durable, or the names in a directory.
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// RemoveTree removes dir and all that is in it, also directories that are read-only (those of an entry, or of Go's
-// module cache). It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
-// names it. That dir does not exist is no error.
-func RemoveTree(dir string) error {
-	if dir == "" { // filepath.Clean would make it the working directory
-		return errors.New("remove a directory without a name")
-	}
-	if err := removeTree(dir); err != nil {
-		return fmt.Errorf("remove %s: %w", dir, err)
-	}
-	return nil
-}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,8 +83,8 @@ const UseGrain = time.Hour
 func (d *Disk) load(key Key) (Entry, error) {
 	dir := d.entryDir(key)
 	meta, used, err := readMeta(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 			return Entry{}, fmt.Errorf("%w: never stored, or removed", ErrMiss)
 		}
 		return Entry{}, damage("its meta file is missing")
@@ -153,7 +154,7 @@ func (d *Disk) checkSize(dir string, file *File, st *unix.Stat_t) error {
 	case errors.Is(err, unix.ENAMETOOLONG), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EINVAL):
 		return damage(fmt.Sprintf("%.80q cannot be the name of a file here", file.Path))
 	case err != nil:
-		return &fs.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir, filepath.FromSlash(file.Path)), Err: err}
+		return &os.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir, filepath.FromSlash(file.Path)), Err: err}
 	case file.Link == "" && kind != unix.S_IFREG:
 		return damage(file.Path + " is no regular file")
 	case file.Link == "" && st.Size != file.Size:
@@ -176,7 +177,7 @@ func check(ctx context.Context, e Entry) error {
 	for _, dir := range []string{filepath.Dir(e.Dir), e.Dir} {
 		info, err := os.Lstat(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, os.ErrNotExist):
 			return damage("its directory of files is missing")
 		case err != nil:
 			return err
@@ -193,7 +194,7 @@ func check(ctx context.Context, e Entry) error {
 		return err
 	}
 	err = t.hash(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return damage(err.Error())
 	}
 	if err != nil {
@@ -234,7 +235,7 @@ func (d *Disk) seal(m *Meta) (Seal, error) {
 			seen[at] = true
 			name := dir + sep + FilesDir + sep + filepath.FromSlash(at)
 			if err := d.lstat(name, &st); err != nil {
-				return seal, &fs.PathError{Op: "lstat", Path: name, Err: err}
+				return seal, &os.PathError{Op: "lstat", Path: name, Err: err}
 			}
 			seal.stamps = append(seal.stamps, StampOf(&st))
 		}
@@ -269,7 +270,7 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 	}
 	if err := moveAway(dir, filepath.Join(place, "entry")); err != nil {
 		_ = os.Remove(place)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, os.ErrNotExist) {
 			return "another process has removed it"
 		}
 		return err.Error()
@@ -292,7 +293,7 @@ func (d *Disk) Find(ctx context.Context, content Key) (Entry, error) {
 		return Entry{}, fmt.Errorf("content key: %w: it is zero", ErrMiss)
 	}
 	target, err := os.Readlink(d.contentLink(content))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return Entry{}, fmt.Errorf("content %s: %w: never stored, or removed", content.Short(), ErrMiss)
 	}
 	if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: it is no link
@@ -300,7 +301,7 @@ func (d *Disk) Find(ctx context.Context, content Key) (Entry, error) {
 	}
 	key, err := ParseKey(target)
 	if err != nil {
-		_ = RemoveTree(d.contentLink(content)) // it may be in the way of a new one
+		_ = fs.RemoveTree(d.contentLink(content)) // it may be in the way of a new one
 		return Entry{}, fmt.Errorf("content %s: %w: its link is damaged", content.Short(), ErrMiss)
 	}
 	entry, err := d.Get(ctx, key, false)

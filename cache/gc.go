@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
@@ -116,10 +116,10 @@ func (d *Disk) Remove(key Key) error {
 	if err != nil {
 		return fmt.Errorf("remove entry %s: scratch directory: %w", key.Short(), err)
 	}
-	if err = moveAway(dir, trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err = moveAway(dir, trash); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
 	}
-	err = RemoveTree(trash)
+	err = fs.RemoveTree(trash)
 	d.release(meta.Files)
 	return err
 }
@@ -249,7 +249,7 @@ func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
 		return len(places), err
 	}
 	for _, place := range places {
-		if err := RemoveTree(d.path("quarantine", place.Name())); err != nil {
+		if err := fs.RemoveTree(d.path("quarantine", place.Name())); err != nil {
 			return 0, err
 		}
 	}
@@ -258,15 +258,15 @@ func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
 
 // exclusive waits a moment for other processes to close the store.
 func (d *Disk) exclusive() error {
-	err := flock.Within(d.lock, flock.Exclusive, time.Second)
+	err := fs.LockWithin(d.lock, fs.Exclusive, time.Second)
 	if err == nil {
 		return nil
 	}
 	d.share() // a lock that could not be converted may have been given up
-	if flock.Held(err) {
+	if fs.Held(err) {
 		return ErrBusy
 	}
 	return err
 }
 
-func (d *Disk) share() { _ = flock.Wait(d.lock, flock.Shared) }
+func (d *Disk) share() { _ = fs.Lock(d.lock, fs.Shared) }

@@ -13,8 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // What a journal keeps.
@@ -94,7 +93,7 @@ func (j *Journal) Current() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	info, err := j.file.Stat()
-	return j.asks && j.err == nil && flock.IsAt(j.file, j.path) && err == nil && info.Size() == j.read
+	return j.asks && j.err == nil && fs.IsAt(j.file, j.path) && err == nil && info.Size() == j.read
 }
 
 // asked reads what there is when nothing was read yet.
@@ -167,9 +166,9 @@ func (j *Journal) Forget(match func(Attempt) bool) error {
 func (j *Journal) append(compose func() (record, bool)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err := flock.Wait(j.lock, flock.Exclusive)
+	err := fs.Lock(j.lock, fs.Exclusive)
 	if err == nil {
-		err = errors.Join(j.appendLocked(compose), flock.Unlock(j.lock))
+		err = errors.Join(j.appendLocked(compose), fs.Unlock(j.lock))
 	}
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", j.path, err)
@@ -217,7 +216,7 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 // catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
 func (j *Journal) catchUp() error {
 	j.asks = true
-	if !flock.IsAt(j.file, j.path) {
+	if !fs.IsAt(j.file, j.path) {
 		if err := j.reopen(); err != nil {
 			return err
 		}
@@ -352,7 +351,7 @@ func (j *Journal) compact() error {
 		}
 		b.Write(line)
 	}
-	if err := atomicfile.Write(j.path, b.Bytes()); err != nil {
+	if err := fs.Replace(j.path, b.Bytes()); err != nil {
 		return err
 	}
 	return j.catchUp()

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Put stores a draft. See Store.
@@ -26,7 +27,7 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly there is nothing, which a lookup tells cheapest
 		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, ErrMiss) {
 			if err == nil {
-				err = errors.Join(d.durable(draft.Log, nil), RemoveTree(draft.Dir))
+				err = errors.Join(d.durable(draft.Log, nil), fs.RemoveTree(draft.Dir))
 			}
 			return entry, err
 		}
@@ -38,7 +39,7 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 	visible := false
 	defer func() {
 		if !visible { // else it is no scratch directory any more
-			_ = RemoveTree(s.dir)
+			_ = fs.RemoveTree(s.dir)
 		}
 	}()
 	if s.clear() != nil { // what cannot be removed stays behind
@@ -83,7 +84,7 @@ func (s *stage) open() (err error) {
 	if err := openUp(out); err != nil {
 		return err
 	}
-	mounts, err := MountsBelow(out)
+	mounts, err := fs.MountsBelow(out)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (s *stage) clear() error {
 	names, err := os.ReadDir(s.dir)
 	for _, name := range names {
 		if name.Name() != FilesDir {
-			err = errors.Join(err, RemoveTree(filepath.Join(s.dir, name.Name())))
+			err = errors.Join(err, fs.RemoveTree(filepath.Join(s.dir, name.Name())))
 		}
 	}
 	return err
@@ -154,7 +155,7 @@ func (s *stage) complete(ctx context.Context, d *Disk) (err error) {
 }
 
 // writeNew writes a file that must not be there yet: nothing that a task left is followed.
-func writeNew(path string, data []byte, mode fs.FileMode) error {
+func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func writeNew(path string, data []byte, mode fs.FileMode) error {
 
 // sync makes the entry durable, file by file.
 func (s *stage) sync() error {
-	return errors.Join(s.tree.sync(), syncPath(filepath.Join(s.dir, metaFile)), syncPath(s.dir))
+	return errors.Join(s.tree.sync(), fs.Sync(filepath.Join(s.dir, metaFile)), fs.Sync(s.dir))
 }
 
 // publish makes a durable entry visible in one step, and that durable, too. Of two processes that store the same key the
@@ -180,7 +181,7 @@ func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, os.ErrExist) {
 			return Entry{}, err
 		}
 		// Another process was faster. If its entry is damaged, Get moves it away, and the place is free.
@@ -202,7 +203,7 @@ func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 	err := d.durable(nil, func() error {
 		var errs []error
 		for _, dir := range changed {
-			errs = append(errs, syncPath(dir))
+			errs = append(errs, fs.Sync(dir))
 		}
 		return errors.Join(errs...)
 	})
@@ -219,7 +220,7 @@ func link(place string, s *stage) error {
 	}
 	target := s.meta.Key.String()
 	err := os.Symlink(target, place)
-	if !errors.Is(err, fs.ErrExist) {
+	if !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	fresh := s.dir + ".link" // the scratch directory's name is free again, and nobody else's
@@ -231,7 +232,7 @@ func link(place string, s *stage) error {
 
 // makeDir makes one directory unless it is there.
 func makeDir(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return nil

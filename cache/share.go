@@ -2,7 +2,7 @@ package cache
 
 import (
 	"errors"
-	"io/fs"
+
 	"os"
 	"path"
 	"path/filepath"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/deep"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Entries share equal files: trees of one repository differ in a few files of thousands. blobs/<2 digits>/<SHA-256> is one more
@@ -83,7 +83,7 @@ func (d *Disk) keep(t *tree, fresh []*File) {
 		if errors.Is(err, unix.ENOENT) && makeDir(filepath.Dir(name)) == nil {
 			err = unix.Linkat(at.fd(), path.Base(f.Path), unix.AT_FDCWD, name, 0)
 		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err != nil && !errors.Is(err, os.ErrExist) {
 			return
 		}
 	}
@@ -126,7 +126,7 @@ func (d *Disk) releaseAll() {
 
 // directory is the open directory of the file that is worked at: files are sorted, so that one is opened for many.
 type directory struct {
-	root *deep.Root
+	root *fs.Root
 	name string
 	f    *os.File
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/cache"
 )
 
@@ -61,7 +63,7 @@ func openStore(t *testing.T) *cache.Disk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(d.Close(), cache.RemoveTree(dir)); err != nil { // entries are read-only
+		if err := errors.Join(d.Close(), fs.RemoveTree(dir)); err != nil { // entries are read-only
 			t.Error(err)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // statLife is how long digests of files stay that nobody asks for.
@@ -59,7 +59,7 @@ func (c *StatCache) load() {
 	}
 	c.files = map[string]stat{}
 	data, err := ReadOwn(c.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return
 	}
 	var files map[string]stat
@@ -163,7 +163,7 @@ func (c *StatCache) Save() error {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o755)
 	}
 	if err == nil {
-		err = atomicfile.Write(c.path, data)
+		err = fs.Replace(c.path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("stat cache %s: %w", c.path, err)

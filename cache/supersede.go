@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Superseded is the key of the result of an attempt after another one took its place under the key that both have.
@@ -30,7 +30,7 @@ func (d *Disk) Supersede(ctx context.Context, key Key) error {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
 	defer alone.Close()
-	if err := flock.Wait(alone, flock.Exclusive); err != nil {
+	if err := fs.Lock(alone, fs.Exclusive); err != nil {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
 	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, ErrMiss) {
@@ -49,7 +49,7 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 		return err
 	}
 	if err := os.CopyFS(filepath.Join(dir, FilesDir), os.DirFS(entry.Dir)); err != nil {
-		return errors.Join(err, RemoveTree(dir))
+		return errors.Join(err, fs.RemoveTree(dir))
 	}
 	text := superseded(key, entry.Log)
 	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created, Duration: entry.Duration, Log: entry.Log}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"os"
 	"path"
 	"path/filepath"
@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/benchgraph/benchgraph/internal/deep"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // The modes of files: only whether a file can be executed is part of a result.
@@ -32,13 +32,13 @@ const (
 // tree is a directory that is, or is to become, the files of an entry. All access goes through an os.Root, so that a
 // link that a task left behind cannot lead out of it.
 type tree struct {
-	root  *deep.Root
+	root  *fs.Root
 	files []File   // sorted by path
 	dirs  []string // each after its parent
 }
 
 func openTree(dir string) (*tree, error) {
-	root, err := deep.OpenRoot(dir)
+	root, err := fs.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (t *tree) walk(ctx context.Context, admit bool) error {
 	names := map[inode]int{}
 	links := map[inode]uint64{}
 	sample := map[inode]string{}
-	visit := func(name string, info fs.FileInfo) error {
+	visit := func(name string, info os.FileInfo) error {
 		file := File{Path: name, Size: info.Size(), Mode: modePlain}
 		switch info.Mode().Type() {
 		case 0:
@@ -74,17 +74,17 @@ func (t *tree) walk(ctx context.Context, admit bool) error {
 				links[id], sample[id] = uint64(st.Nlink), name
 			}
 			if admit {
-				if err := t.root.Chmod(name, fs.FileMode(file.Mode&^0o222)); err != nil {
+				if err := t.root.Chmod(name, os.FileMode(file.Mode&^0o222)); err != nil {
 					return err
 				}
 			}
-		case fs.ModeSymlink:
+		case os.ModeSymlink:
 			target, err := t.root.Readlink(name)
 			if err != nil {
 				return err
 			}
 			file.Link, file.Size, file.Mode = target, 0, modePlain
-		case fs.ModeSocket, fs.ModeNamedPipe:
+		case os.ModeSocket, os.ModeNamedPipe:
 			if admit {
 				return t.root.Remove(name)
 			}
@@ -110,7 +110,7 @@ func (t *tree) walk(ctx context.Context, admit bool) error {
 	return t.checkLinks()
 }
 
-func (t *tree) walkDir(ctx context.Context, dir string, admit bool, visit func(string, fs.FileInfo) error) error {
+func (t *tree) walkDir(ctx context.Context, dir string, admit bool, visit func(string, os.FileInfo) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -155,7 +155,7 @@ func (t *tree) checkLinks() error {
 			continue
 		}
 		_, err := t.root.Stat(file.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s is a link to %q, which cannot be followed inside the result: %w", file.Path, file.Link, err)
 		}
 		if filepath.IsAbs(file.Link) {

@@ -1,11 +1,13 @@
 package device
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can do that, a lock outlives the process
@@ -108,12 +110,8 @@ func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, er
 
 // newRecord makes a record with a name of its own.
 func newRecord(dir string, devices []Device) (string, error) {
-	f, err := os.CreateTemp(dir, "*.new")
-	if err != nil {
-		return "", err
-	}
-	record := strings.TrimSuffix(f.Name(), ".new")
-	return record, errors.Join(f.Close(), writeRecord(record, devices))
+	record := filepath.Join(dir, rand.Text())
+	return record, writeRecord(record, devices)
 }
 
 // writeRecord makes a record one of these devices: it is always whole, and without any there is none.
@@ -121,15 +119,11 @@ func writeRecord(record string, devices []Device) error {
 	if len(devices) == 0 {
 		return os.Remove(record)
 	}
-	fresh := record + ".new"
-	var text strings.Builder
+	var text bytes.Buffer
 	for _, d := range devices {
 		fmt.Fprintln(&text, d.UUID)
 	}
-	if err := os.WriteFile(fresh, []byte(text.String()), 0o600); err != nil {
-		return errors.Join(err, os.Remove(fresh))
-	}
-	return os.Rename(fresh, record)
+	return fs.Replace(record, text.Bytes())
 }
 
 // clockPatience is how long a device may take to get to the clock that it was locked at.
@@ -181,7 +175,7 @@ func (l *LockedClocks) Reset() (err error) {
 // locked are left out from now on: they would be measured as if they were not.
 func resetRecord(d *Driver, record string) error {
 	text, err := os.ReadFile(record)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -200,7 +194,7 @@ func resetRecord(d *Driver, record string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(record); !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(record); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -220,7 +214,7 @@ func (d *Driver) stillLocked(uuids []string, why error) error {
 // resets what that has left.
 func GuardClocks(ctx context.Context, alive io.Reader, record, library string) error {
 	_, _ = io.Copy(io.Discard, alive) // a pipe that breaks has ended, too
-	if _, err := os.Stat(record); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(record); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	d := OpenDriver(ctx, DriverOptions{Library: library})
@@ -234,7 +228,7 @@ func GuardClocks(ctx context.Context, alive io.Reader, record, library string) e
 // their devices are left out.
 func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 	files, err := os.ReadDir(records)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -242,7 +236,7 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 	}
 	for _, f := range files {
 		path := filepath.Join(records, f.Name())
-		if filepath.Ext(path) == ".new" { // nothing was locked by it yet
+		if strings.HasPrefix(f.Name(), ".") { // unfinished: no clock was locked yet
 			_ = os.Remove(path)
 		} else if err := resetLeft(d, path, hostLock, gpuLocks, guardPatience); err != nil {
 			left = append(left, fmt.Errorf("%w; apply as root, or reset it with nvidia-smi --reset-gpu-clocks and remove %s", err, path))
@@ -253,7 +247,7 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 
 func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Duration) error {
 	text, err := os.ReadFile(record)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil // a guard was just about it
 	}
 	if err != nil {
@@ -279,7 +273,7 @@ func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Durat
 func (h *hostLock) await(d Device, patience time.Duration) (*fileLock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(watchEvery / 10) {
 		lock, err := h.gpu(d)
-		if !flock.Held(err) || !time.Now().Before(end) {
+		if !fs.Held(err) || !time.Now().Before(end) {
 			return lock, err
 		}
 	}

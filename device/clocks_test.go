@@ -167,7 +167,7 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	if _, err := w.clocks.Lock(t.Context(), l, 1300); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.clocks.Records, "torn.new"), []byte("GPU-"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.clocks.Records, ".torn"), []byte("GPU-"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	released := time.AfterFunc(200*time.Millisecond, l.Release) // until then it is another's

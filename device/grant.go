@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // free are those of some devices that can be granted, and that no lease of this pool holds.
@@ -161,7 +161,7 @@ func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal
 func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
 	if p.host != nil {
 		lock, err := p.host.gpu(d)
-		if flock.Held(err) {
+		if fs.Held(err) {
 			delete(p.looks, d.UUID) // it says nothing of how that will leave it
 			return &Refusal{WaitsFor: "leased by another benchgraph"}
 		}

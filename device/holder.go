@@ -9,14 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Holder is who has leased a device.
@@ -48,7 +48,7 @@ func (h Holder) String() string {
 // HolderOf says who has leased a device, of whatever user, where pools have these Options.HostLock and GPULocks; nil: nobody.
 func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	f, err := os.OpenFile(gpuLock(hostLock, gpuLocks, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	}
 	defer f.Close()
 	// Whoever tries to lease it in this moment tries again in the next one.
-	if err := flock.Try(f, flock.Shared); !flock.Held(err) {
+	if err := fs.TryLock(f, fs.Shared); !fs.Held(err) {
 		return nil, err
 	}
 	h := &Holder{PID: lockedBy(f)}

@@ -5,13 +5,13 @@ package device
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
@@ -24,10 +24,10 @@ type hostLock struct {
 	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node meanwhile, and the
 	// running nodes come to their end. A pool that waits for the end of a quiet node holds the turn shared: no other quiet node comes first.
 	turn   namedLock
-	queued flock.How // how turn is held; notQueued: not at all
+	queued fs.LockKind // how turn is held; notQueued: not at all
 }
 
-const notQueued flock.How = 0
+const notQueued fs.LockKind = 0
 
 // namedLock is a lock file that is there under a name.
 type namedLock struct {
@@ -68,9 +68,9 @@ func CheckLocks(dir string) error {
 func openToAll(dir string) error {
 	err := os.Mkdir(dir, 0o777)
 	if err == nil {
-		return os.Chmod(dir, 0o777|fs.ModeSticky) // whatever the umask
+		return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the umask
 	}
-	if !errors.Is(err, fs.ErrExist) {
+	if !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	info, err := os.Lstat(dir)
@@ -78,9 +78,9 @@ func openToAll(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+		return &os.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
 	}
-	if info.Mode()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+	if info.Mode()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
 		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run chmod +t %[1]s", dir, info.Mode())
 	}
 	return nil
@@ -88,12 +88,12 @@ func openToAll(dir string) error {
 
 // enter counts one more lease, or says what it waits for. The turn is kept until unqueue, as the request may want more.
 func (h *hostLock) enter(quiet bool) string {
-	how := flock.Shared
+	how := fs.Shared
 	if quiet {
-		how = flock.Exclusive
+		how = fs.Exclusive
 	}
 	err := h.queue(how)
-	if flock.Held(err) {
+	if fs.Held(err) {
 		return "its turn: " + h.turn.holder() + " on this host"
 	}
 	if err == nil && h.leases == 0 {
@@ -101,9 +101,9 @@ func (h *hostLock) enter(quiet bool) string {
 	}
 	switch {
 	case err == nil:
-	case flock.Held(err) && quiet:
+	case fs.Held(err) && quiet:
 		return "quiet: the end of what " + h.holder() + " runs on this host"
-	case flock.Held(err):
+	case fs.Held(err):
 		return "the end of a quiet one of " + h.holder() + " on this host"
 	default:
 		return fmt.Sprintf("the host lock %s: %v", h.path, err)
@@ -113,7 +113,7 @@ func (h *hostLock) enter(quiet bool) string {
 }
 
 // queue takes the turn, or keeps the one that was taken before.
-func (h *hostLock) queue(how flock.How) error {
+func (h *hostLock) queue(how fs.LockKind) error {
 	if h.queued == how {
 		return nil
 	}
@@ -128,14 +128,14 @@ func (h *hostLock) queue(how flock.How) error {
 // unqueue gives the turn back.
 func (h *hostLock) unqueue() {
 	if h.queued != notQueued {
-		_ = flock.Unlock(h.turn.file.f) // it cannot fail on an open file
+		_ = fs.Unlock(h.turn.file.f) // it cannot fail on an open file
 		h.queued = notQueued
 	}
 }
 
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
-func (l *namedLock) lock(how flock.How) error {
-	if !flock.IsAt(l.file.f, l.path) {
+func (l *namedLock) lock(how fs.LockKind) error {
+	if !fs.IsAt(l.file.f, l.path) {
 		fresh, err := openLock(l.path)
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (l *namedLock) lock(how flock.How) error {
 		l.file.close()
 		l.file = fresh
 	}
-	return flock.Try(l.file.f, how)
+	return fs.TryLock(l.file.f, how)
 }
 
 // holder says who has locked the file, as far as that can be seen.
@@ -159,7 +159,7 @@ func (l *namedLock) holder() string {
 // leave counts one lease less.
 func (h *hostLock) leave() {
 	if h.leases--; h.leases == 0 {
-		_ = flock.Unlock(h.file.f) // it cannot fail on an open file
+		_ = fs.Unlock(h.file.f) // it cannot fail on an open file
 	}
 }
 
@@ -185,11 +185,11 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := flock.Try(f.f, flock.Exclusive); err != nil {
+		if err := fs.TryLock(f.f, fs.Exclusive); err != nil {
 			f.close()
 			return nil, err
 		}
-		if flock.IsAt(f.f, path) {
+		if fs.IsAt(f.f, path) {
 			return f, nil
 		}
 		f.close() // somebody tidied up between: the next one may have locked another file of that name
@@ -208,11 +208,11 @@ type fileLock struct {
 func openLock(path string) (*fileLock, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|careful, 0o644)
 		if err == nil {
 			_ = f.Chmod(0o644) // whatever the umask
-		} else if errors.Is(err, fs.ErrExist) { // somebody else has just made it
+		} else if errors.Is(err, os.ErrExist) { // somebody else has just made it
 			f, err = os.OpenFile(path, os.O_RDWR|careful, 0)
 		}
 	}

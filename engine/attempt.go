@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
@@ -353,7 +354,7 @@ func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".lo
 func (r *run) openLog(id string) (*syncedLog, error) {
 	open := func() (*os.File, error) { return os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) }
 	f, err := open()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
 			return nil, err
 		}
@@ -444,7 +445,7 @@ func (v *verifiedInputs) check(ctx context.Context, key cache.Key) (found verifi
 
 // remove removes a scratch directory. What stays is told: somebody has to unmount it, say. Later processes try again.
 func remove(dir string, tell func(Event)) {
-	if err := cache.RemoveTree(dir); err != nil {
+	if err := fs.RemoveTree(dir); err != nil {
 		tell(Event{Type: Note, Reason: "left behind: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
 	}
 }

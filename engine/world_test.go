@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -68,7 +70,7 @@ func tempDir(t tb) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cache.RemoveTree(dir) })
+	t.Cleanup(func() { _ = fs.RemoveTree(dir) })
 	return dir
 }
 

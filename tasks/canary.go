@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -193,7 +195,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	}
 	ran := errors.Join(sh.Run(ctx, "run", c.spec.Command, c.spec.Timeout, stdout), stdout.Close())
 	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets); err != nil {
-		return sh.Secrets.Conceal(errors.Join(err, cache.RemoveTree(out)))
+		return sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(out)))
 	}
 	return sh.Secrets.Conceal(ran)
 }

@@ -3,15 +3,15 @@ package tasks
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/git"
 )
@@ -24,7 +24,7 @@ func (t *tree) restore(ctx context.Context, mirror *git.Mirror, dir string) erro
 		return err
 	}
 	err = t.exchange(ctx, mirror, dir, theirs)
-	return errors.Join(err, cache.RemoveTree(theirs))
+	return errors.Join(err, fs.RemoveTree(theirs))
 }
 
 func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs string) error {
@@ -53,7 +53,7 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 			return err
 		}
 		to := filepath.Join(dir, path)
-		if err := errors.Join(cache.RemoveTree(to), os.Rename(filepath.Join(theirs, path), to)); err != nil {
+		if err := errors.Join(fs.RemoveTree(to), os.Rename(filepath.Join(theirs, path), to)); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 // protectedIn are the protected files and links below a directory.
 func (t *tree) protectedIn(dir string) ([]string, error) {
 	var paths []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -85,10 +85,10 @@ func realParents(dir, path string) error {
 		if err == nil && !info.IsDir() {
 			err = os.Remove(at)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -210,7 +212,7 @@ func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
 	}
 
 	// The local state is lost: nothing is made again.
-	must(t, cache.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
+	must(t, fs.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
 	s.apply()
 	again := s.image(node)
 	if again.ID != first.ID || strings.Count(s.log(node), "found in the engine") != 2 || len(s.mine()) != 2 {

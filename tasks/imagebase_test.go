@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
@@ -100,7 +101,7 @@ task "alone" {
 	}
 
 	// All is found again without the local state, also when the registry is gone.
-	must(t, cache.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
+	must(t, fs.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
 	s.offline = true
 	s.mustDo()
 	if again := s.image(node); again.ID != made.ID || len(s.mine()) != 2 {

@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fix"
@@ -58,7 +58,7 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	}
 	ran := l.live(ctx, dir)
 	if err := l.admit(ctx); err != nil {
-		return l.sh.Secrets.Conceal(errors.Join(err, cache.RemoveTree(l.out)))
+		return l.sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(l.out)))
 	}
 	if ran != nil {
 		return l.sh.Secrets.Conceal(ran)
@@ -244,7 +244,7 @@ func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) 
 func (l *lifecycle) putAside(number int) error {
 	dir := sample.PassDir(number)
 	if err := os.Mkdir(filepath.Join(l.out, dir), 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, os.ErrExist) {
 			return foreignOutput()
 		}
 		return err
@@ -306,7 +306,7 @@ func (l *lifecycle) warn(s metrics.Sample) {
 }
 
 func emptyDir(dir string) error {
-	if err := cache.RemoveTree(dir); err != nil {
+	if err := fs.RemoveTree(dir); err != nil {
 		return err
 	}
 	return os.MkdirAll(dir, 0o755)

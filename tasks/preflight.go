@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/stats"
@@ -88,7 +88,7 @@ func writePreflight(file, digest string, findings []preflight.Finding) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(file, text)
+	return fs.Replace(file, text)
 }
 
 // preflightDigest stands for all that the findings depend on. What git says of pinned revisions never changes.

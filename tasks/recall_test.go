@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -155,7 +155,7 @@ task "beside" {
 			case 4, 5: // as when another project with the same store makes it
 				if away != "" {
 					must(t, os.MkdirAll(filepath.Dir(place), 0o755))
-					must(t, errors.Join(cache.RemoveTree(place), os.Rename(away, place)))
+					must(t, errors.Join(fs.RemoveTree(place), os.Rename(away, place)))
 					away = ""
 					return "a result is back"
 				}
@@ -326,7 +326,7 @@ func (s *story) applied(run int) {
 
 func (s *story) read(name string) string {
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, os.ErrNotExist) {
 		must(s.t, err)
 	}
 	return string(text)
@@ -335,7 +335,7 @@ func (s *story) read(name string) string {
 // harm removes or shortens something of a result.
 func (s *story) harm(r *rand.Rand) string {
 	var files []string
-	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"), func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"), func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.Contains(path, "/out/") {
 			files = append(files, path)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/sample"
@@ -54,7 +56,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (r 
 			}
 		}
 		for _, dir := range []string{env.Out, env.Work} {
-			if err := cache.RemoveTree(filepath.Join(dir, s.member.name)); err != nil {
+			if err := fs.RemoveTree(filepath.Join(dir, s.member.name)); err != nil {
 				return r, err
 			}
 		}

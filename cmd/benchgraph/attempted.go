@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/git"
 )
 
@@ -195,7 +195,7 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 // keepPatch writes a patch where nodes find it as long as this try runs: no other one can run meanwhile.
 func (s *session) keepPatch(text []byte) (string, error) {
 	path := filepath.Join(s.state, "try.diff")
-	if err := atomicfile.Write(path, text); err != nil {
+	if err := fs.Replace(path, text); err != nil {
 		return "", fmt.Errorf("patch: %w", err)
 	}
 	return path, nil

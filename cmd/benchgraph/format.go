@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 type formatFlags struct{ check, diff bool }
@@ -102,7 +102,7 @@ func (a *app) formatFile(o *formatFlags, path string) (bool, error) {
 	case o.check:
 		_, err = fmt.Fprintln(a.stdout, view.Clean(path))
 	default:
-		if err = atomicfile.Write(path, want); err == nil {
+		if err = fs.Replace(path, want); err == nil {
 			_, err = fmt.Fprintln(a.stdout, view.Clean(path))
 		}
 	}

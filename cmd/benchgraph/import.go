@@ -14,8 +14,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/dataset"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -215,7 +215,7 @@ func (a *app) deliver(o *importFlags, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	if err := atomicfile.Write(o.out, text); err != nil {
+	if err := fs.Replace(o.out, text); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	use := "Let benchmarks.hcl include it."

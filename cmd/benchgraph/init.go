@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/dataset"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/git"
 )
 
@@ -83,7 +83,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	if p.Bench, err = o.command(tree); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, p.HCL()); err != nil {
+	if err := fs.Replace(path, p.HCL()); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	a.note("Written: %s. Look at the command of the benchmark, then: benchgraph plan", path)

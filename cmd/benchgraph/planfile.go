@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
@@ -60,7 +60,7 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, outl
 	if err := view.JSON(&b, f); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, b.Bytes()); err != nil {
+	if err := fs.Replace(path, b.Bytes()); err != nil {
 		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path, causeOf(err))
 	}
 	return nil
@@ -68,7 +68,7 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, outl
 
 // causeOf is what the system says of a path, without the path: it may be one that nobody has named.
 func causeOf(err error) error {
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+	if e := (*os.PathError)(nil); errors.As(err, &e) {
 		return e.Err
 	}
 	if e := (*os.LinkError)(nil); errors.As(err, &e) {

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
@@ -202,7 +202,7 @@ func (s *session) write(r hclspec.Report, found []judge.Findings) error {
 	for _, name := range sortedKeys(files) {
 		path := filepath.Join(dir, name)
 		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, files[name]) {
-			if err := atomicfile.Write(path, files[name]); err != nil {
+			if err := fs.Replace(path, files[name]); err != nil {
 				return fmt.Errorf("%s: %w", r.Address, err)
 			}
 		}

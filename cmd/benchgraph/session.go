@@ -26,8 +26,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/download"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/history"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
@@ -79,7 +79,7 @@ func (s *session) saveLock(lock *hclspec.Lock) error {
 	if !bytes.Equal(have, s.lockText) {
 		return hint("Nothing in it is overwritten. Apply again: what is finished is kept.", "lock file %s: it was edited while the apply ran", s.lock)
 	}
-	if err := atomicfile.Write(s.lock, text); err != nil {
+	if err := fs.Replace(s.lock, text); err != nil {
 		return fmt.Errorf("lock file: %w", err)
 	}
 	s.lockText = text

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -119,7 +119,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	if err := os.MkdirAll(filepath.Dir(a.file), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(a.file, p.HCL())
+	return fs.Replace(a.file, p.HCL())
 }
 
 // undecided stands for a metric that the output of the baseline is to tell.

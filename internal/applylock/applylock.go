@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 const (
@@ -102,21 +102,21 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 			f.Close()
 		}
 	}()
-	err = flock.Try(f, flock.Exclusive)
+	err = fs.TryLock(f, fs.Exclusive)
 	// A child that the owner was just forking when it was killed holds the lock until its own exec.
-	for end := time.Now().Add(settle); flock.Held(err) && time.Now().Before(end) && dead(read(f), o); {
+	for end := time.Now().Add(settle); fs.Held(err) && time.Now().Before(end) && dead(read(f), o); {
 		time.Sleep(10 * time.Millisecond)
-		err = flock.Try(f, flock.Exclusive)
+		err = fs.TryLock(f, fs.Exclusive)
 	}
 	switch {
-	case flock.Held(err):
+	case fs.Held(err):
 		return nil, false, &HeldError{Path: path, Owner: read(f)}
 	case err == nil:
 		l.owner.Flock = true
 	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, unix.ENOLCK):
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if !flock.IsAt(f, path) {
+	if !fs.IsAt(f, path) {
 		return nil, true, nil
 	}
 	if other := read(f); other.PID != 0 && !free(f, other, l.owner) {
@@ -216,7 +216,7 @@ func (l *Lock) keepBeating() {
 			return
 		case <-ticker.C:
 		}
-		if !flock.IsAt(l.file, l.path) || !read(l.file).same(l.owner) {
+		if !fs.IsAt(l.file, l.path) || !read(l.file).same(l.owner) {
 			close(l.lost)
 			return
 		}

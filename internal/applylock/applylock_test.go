@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // TestMain is also the other process of these tests: it takes the lock, says so and waits to be ended.
@@ -181,18 +181,18 @@ func TestALockThatSomebodyRemovedIsNotRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !flock.IsAt(l.file, path) {
+	if !fs.IsAt(l.file, path) {
 		t.Fatal("the lock's own file is not recognised")
 	}
 	os.Remove(path)
-	if flock.IsAt(l.file, path) {
+	if fs.IsAt(l.file, path) {
 		t.Error("a removed file passes for the lock")
 	}
 	other, err := Acquire(path, Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if flock.IsAt(l.file, path) {
+	if fs.IsAt(l.file, path) {
 		t.Error("a new file passes for the lock")
 	}
 	other.Release()

@@ -26,10 +26,10 @@ var storeys = map[string]int{
 	"internal/sample": 22, "internal/workdir": 22,
 	"engine": 20, "executor": 20, "stats": 20,
 	"hclspec": 10, "cache": 10, "device": 10, "metrics": 10, "packs": 10,
-	"internal/docker":     15,
-	"internal/dataset":    10,
-	"preflight":           12,
-	"internal/atomicfile": 1, "internal/deep": 1, "internal/flock": 1, "internal/printable": 5, "internal/fuzzing": 5, "internal/needtest": 5, "internal/recorded": 5,
+	"internal/docker":  15,
+	"internal/dataset": 10,
+	"preflight":        12,
+	"internal/fs":      1, "internal/printable": 5, "internal/fuzzing": 5, "internal/needtest": 5, "internal/recorded": 5,
 }
 
 // rule forbids packages the imports of a list: a path, or with /... all paths below it, too.

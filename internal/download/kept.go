@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // How long answers are kept, and how large the file of answers may be.
@@ -187,7 +187,7 @@ func (k *kept) save() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(k.path, text); err != nil {
+	if err := fs.Replace(k.path, text); err != nil {
 		return fmt.Errorf("answers of hosts: %w", err)
 	}
 	k.dirty = false

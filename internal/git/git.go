@@ -10,10 +10,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,8 +20,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
@@ -144,7 +143,7 @@ func (m *Mirror) fill(ctx context.Context) error {
 	if err := settle(m.dir); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(m.dir, readyName), []byte(m.id()))
+	return fs.Replace(filepath.Join(m.dir, readyName), []byte(m.id()))
 }
 
 // whole says that the mirror has what makes a directory a repository for git.
@@ -205,11 +204,11 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 	defer lock.Close() // which also unlocks
 	// Polled instead of waited for, so that the wait ends with ctx.
 	for {
-		err := flock.Try(lock, flock.Exclusive)
+		err := fs.TryLock(lock, fs.Exclusive)
 		if err == nil {
 			break
 		}
-		if !flock.Held(err) {
+		if !fs.Held(err) {
 			return fmt.Errorf("lock: %w", err)
 		}
 		select {
@@ -243,14 +242,10 @@ func (m *Mirror) sweep() {
 // settle makes all that is in a directory durable: a mirror is not called ready when a loss of power could leave it with
 // empty files, such as the one that keeps git from changing the ends of lines.
 func settle(dir string) error {
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
+		return fs.Sync(path)
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/git/command"
 )
 
@@ -61,9 +61,9 @@ func kindOf(location string) (kind, error) {
 		return bundle, checkBundle(location)
 	case err == nil:
 		return 0, errors.New("neither a directory nor a file")
-	case errors.Is(err, fs.ErrNotExist) && scpLike.MatchString(location) && !strings.Contains(location, "::"):
+	case errors.Is(err, os.ErrNotExist) && scpLike.MatchString(location) && !strings.Contains(location, "::"):
 		return remote, nil
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist):
 		return 0, errors.New("there is nothing at this path")
 	}
 	return 0, err
@@ -164,6 +164,6 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 	}
 	// Written in one piece: thousands of refs through update-ref would be thousands of files.
 	return m.exclusively(ctx, func() error {
-		return atomicfile.Write(filepath.Join(m.dir, "packed-refs"), []byte(text.String()))
+		return fs.Replace(filepath.Join(m.dir, "packed-refs"), []byte(text.String()))
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // maxFile bounds the bytes of the file: what is beyond is asked anew.
@@ -185,7 +185,7 @@ func (c *Cache) Save() error {
 	if len(text) > maxFile {
 		return nil // the file stays as it is
 	}
-	if err := atomicfile.Write(c.path, text); err != nil {
+	if err := fs.Replace(c.path, text); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
@@ -61,11 +61,11 @@ func (m *Memo) Blocks(path string) (read func(Block) ([]byte, bool), close func(
 func (m *Memo) Write(path string) error {
 	if m.blocks != nil {
 		m.identity = crc32.Checksum(m.blocks, table)
-		if err := atomicfile.Write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity), m.blocks); err != nil {
+		if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity), m.blocks); err != nil {
 			return err
 		}
 	}
-	return atomicfile.Write(path, m.encode())
+	return fs.Replace(path, m.encode())
 }
 
 func (m *Memo) encode() []byte {

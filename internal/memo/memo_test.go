@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -145,7 +145,7 @@ func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 	if !read() {
 		t.Error("its own block is not read")
 	}
-	if err := atomicfile.Write(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
+	if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	if read() {

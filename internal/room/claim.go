@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // claims keep the applies of one user from removing each other's images: each holds a shared lock on a file for every image
@@ -27,7 +27,7 @@ func (c *claims) want(ids map[string]bool) {
 	}
 	for id := range ids {
 		if c.files[id] == nil {
-			if f := c.lock(id, flock.Shared); f != nil {
+			if f := c.lock(id, fs.Shared); f != nil {
 				c.files[id] = f
 			}
 		}
@@ -39,7 +39,7 @@ func (c *claims) alone(id string) (release func(), ok bool) {
 	if c.dir == "" {
 		return func() {}, true
 	}
-	f := c.lock(id, flock.Exclusive)
+	f := c.lock(id, fs.Exclusive)
 	if f == nil {
 		return nil, false
 	}
@@ -50,7 +50,7 @@ func (c *claims) alone(id string) (release func(), ok bool) {
 }
 
 // lock locks the file of an image, or returns nil.
-func (c *claims) lock(id string, how flock.How) *os.File {
+func (c *claims) lock(id string, how fs.LockKind) *os.File {
 	if c.dir == "" || os.MkdirAll(c.dir, 0o755) != nil {
 		return nil
 	}
@@ -60,11 +60,11 @@ func (c *claims) lock(id string, how flock.How) *os.File {
 		if err != nil {
 			return nil
 		}
-		if flock.Try(f, how) != nil {
+		if fs.TryLock(f, how) != nil {
 			f.Close()
 			return nil
 		}
-		if flock.IsAt(f, path) {
+		if fs.IsAt(f, path) {
 			return f
 		}
 		f.Close() // who had it alone has removed it

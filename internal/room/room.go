@@ -16,8 +16,8 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
 	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Room is an engine.Room that holds the images of spans on the disk of the container engine. It makes space by removing images of
@@ -238,7 +238,7 @@ func (r *Room) save() {
 	if err != nil {
 		return
 	}
-	_ = atomicfile.Write(r.file, text)
+	_ = fs.Replace(r.file, text)
 }
 
 // Uses notes that an image is made from one that the engine has, which may be the whole of a part.

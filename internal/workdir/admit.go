@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+
 	"os"
 	"path"
 	"strings"
@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/deep"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // What commands leave below $OUT is foreign: it is looked at, and never followed, before anything of it is taken over.
@@ -38,7 +38,7 @@ type Secrets []Secret
 
 // admission is one look at what commands left in a directory.
 type admission struct {
-	root    *deep.Root
+	root    *fs.Root
 	title   string // what the directory is called in messages
 	secrets Secrets
 	files   int
@@ -62,7 +62,7 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 	if err := unmounted(dir, title); err != nil {
 		return err
 	}
-	root, err := deep.OpenRoot(dir)
+	root, err := fs.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
@@ -100,11 +100,11 @@ func listed(names []string) string {
 }
 
 // kindOf names what is neither a file nor a directory nor a link.
-func kindOf(mode fs.FileMode) string {
+func kindOf(mode os.FileMode) string {
 	switch mode.Type() {
-	case fs.ModeSocket:
+	case os.ModeSocket:
 		return "a socket"
-	case fs.ModeNamedPipe:
+	case os.ModeNamedPipe:
 		return "a pipe"
 	}
 	return "a device"
@@ -140,7 +140,7 @@ func isDirectory(dir, title string) error {
 // unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of somebody
 // else, or gone with the machine's memory.
 func unmounted(dir, title string) error {
-	mounts, err := cache.MountsBelow(dir)
+	mounts, err := fs.MountsBelow(dir)
 	if err != nil || len(mounts) == 0 {
 		return err
 	}
@@ -199,12 +199,12 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		return err
 	}
 	switch info.Mode().Type() {
-	case fs.ModeDir:
+	case os.ModeDir:
 		return a.walk(ctx, name)
-	case fs.ModeSymlink:
+	case os.ModeSymlink:
 		a.links = append(a.links, name)
 		return nil
-	case fs.ModeSocket, fs.ModeNamedPipe:
+	case os.ModeSocket, os.ModeNamedPipe:
 		a.removed = append(a.removed, a.place(name)+", "+kindOf(info.Mode()))
 		return a.root.Remove(name)
 	case 0:
@@ -214,7 +214,7 @@ func (a *admission) visit(ctx context.Context, name string) error {
 }
 
 // file looks at a regular file.
-func (a *admission) file(name string, info fs.FileInfo) error {
+func (a *admission) file(name string, info os.FileInfo) error {
 	size := info.Size()
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		if st.Nlink > 1 {
@@ -256,7 +256,7 @@ func (a *admission) link(name string) error {
 	if err := a.leaks(name, "the target of the link %s", strings.NewReader(target)); err != nil {
 		return err
 	}
-	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result", a.secrets.Mask(target)), "copy the file instead")
 	}
 	return nil

@@ -1,51 +1,20 @@
-package cache_test
+package fs_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
-
-// apart runs the test of this name again in a mount namespace of its own, with a directory that is removed when the namespace
-// is gone. It returns that directory to the test inside, and nothing to the one outside, which is then over.
-func apart(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("BENCHGRAPH_TEST_APART"); dir != "" {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "BENCHGRAPH_TEST_APART="+t.TempDir())
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, fs.ErrPermission) {
-		t.Skipf("no mount namespace can be made here: %v", err)
-	}
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return ""
-}
 
 func write(t *testing.T, path string) string {
 	t.Helper()
@@ -57,7 +26,7 @@ func write(t *testing.T, path string) string {
 
 // Nothing is removed through a mount, be it one of the same file system, of another one, of a file, or the tree itself.
 func TestRemoveTreeEntersNoMount(t *testing.T) {
-	dir := apart(t)
+	dir := needtest.Apart(t)
 	if dir == "" {
 		return
 	}
@@ -81,12 +50,12 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 	}
 	kept := write(t, filepath.Join(memory, "kept"))
 
-	mounts, err := cache.MountsBelow(tree)
+	mounts, err := fs.MountsBelow(tree)
 	slices.Sort(mounts)
 	if err != nil || !slices.Equal(mounts, []string{file, memory, bound}) {
 		t.Errorf("mounts below: %v, %v", mounts, err)
 	}
-	err = cache.RemoveTree(tree)
+	err = fs.RemoveTree(tree)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -100,7 +69,7 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Lstat(gone); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is beside the mounts is not gone: %v", err)
 	}
 	for _, path := range []string{bound, file, memory} {
@@ -110,45 +79,17 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 	}
 
 	bind(filepath.Join(dir, "precious"), tree)
-	if err := cache.RemoveTree(tree); err == nil || !strings.Contains(err.Error(), tree+": it is a mount point") {
+	if err := fs.RemoveTree(tree); err == nil || !strings.Contains(err.Error(), tree+": it is a mount point") {
 		t.Errorf("the tree itself is mounted: %v", err)
 	}
 	if err := unix.Unmount(tree, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := cache.RemoveTree(tree); err != nil {
+	if err := fs.RemoveTree(tree); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(precious); err != nil {
 		t.Error(err)
-	}
-}
-
-// A result with a mount point in it is not taken over.
-func TestPutRefusesMounts(t *testing.T) {
-	dir := apart(t)
-	if dir == "" {
-		return
-	}
-	store, err := cache.OpenDisk(filepath.Join(dir, "store"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	scratch, err := store.Scratch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(scratch, cache.FilesDir)
-	write(t, filepath.Join(out, "file"))
-	if err := unix.Mount("none", out, "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(out, "elsewhere"))
-	d := cache.Describe("test")
-	_, err = store.Put(t.Context(), cache.Draft{Meta: cache.Meta{Key: d.Key(), Text: d.Text()}, Dir: scratch})
-	if err == nil || !strings.Contains(err.Error(), "is a mount point") {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -184,19 +125,19 @@ func TestRemoveTreeOfHostileShapes(t *testing.T) {
 	}
 	root.Close()
 	began := time.Now()
-	if err := cache.RemoveTree(tree); err != nil {
+	if err := fs.RemoveTree(tree); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
-	if _, err := os.Lstat(tree); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(tree); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("still there: %v", err)
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
-	if err := cache.RemoveTree(filepath.Join(tree, "not", "there")); err != nil {
+	if err := fs.RemoveTree(filepath.Join(tree, "not", "there")); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,10 +1,9 @@
 //go:build !linux
 
-package cache
+package fs
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,7 +21,7 @@ func removeTree(dir string) error {
 	if err := os.RemoveAll(dir); err == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
@@ -49,13 +48,13 @@ func MountsBelow(dir string) ([]string, error) {
 		return nil, nil
 	}
 	var found []string
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return nil // readers of the directory report that it cannot be read
 		}
 		if d, ok := device(path); ok && d != own {
 			found = append(found, path)
-			return fs.SkipDir
+			return filepath.SkipDir
 		}
 		return nil
 	})

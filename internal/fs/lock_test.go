@@ -1,4 +1,4 @@
-package flock_test
+package fs_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/flock"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 func opened(t *testing.T, path string) *os.File {
@@ -22,26 +22,26 @@ func opened(t *testing.T, path string) *os.File {
 func TestLocksExclude(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	a, b, c := opened(t, path), opened(t, path), opened(t, path)
-	if err := flock.Try(a, flock.Shared); err != nil {
+	if err := fs.TryLock(a, fs.Shared); err != nil {
 		t.Fatal(err)
 	}
-	if err := flock.Try(b, flock.Shared); err != nil {
+	if err := fs.TryLock(b, fs.Shared); err != nil {
 		t.Fatal("two readers: ", err)
 	}
-	if err := flock.Try(c, flock.Exclusive); !flock.Held(err) {
+	if err := fs.TryLock(c, fs.Exclusive); !fs.Held(err) {
 		t.Errorf("a writer beside readers: %v", err)
 	}
-	if err := flock.Within(c, flock.Exclusive, time.Millisecond); !flock.Held(err) {
+	if err := fs.LockWithin(c, fs.Exclusive, time.Millisecond); !fs.Held(err) {
 		t.Errorf("a writer that waits a moment: %v", err)
 	}
-	if err := flock.Unlock(a); err != nil {
+	if err := fs.Unlock(a); err != nil {
 		t.Error(err)
 	}
 	b.Close()
-	if err := flock.Wait(c, flock.Exclusive); err != nil {
+	if err := fs.Lock(c, fs.Exclusive); err != nil {
 		t.Errorf("a writer after readers: %v", err)
 	}
-	if err := flock.Try(a, flock.Shared); !flock.Held(err) {
+	if err := fs.TryLock(a, fs.Shared); !fs.Held(err) {
 		t.Errorf("a reader beside a writer: %v", err)
 	}
 }
@@ -49,19 +49,19 @@ func TestLocksExclude(t *testing.T) {
 func TestAFileThatWasReplacedIsNotAtItsPath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := opened(t, path)
-	if !flock.IsAt(f, path) {
+	if !fs.IsAt(f, path) {
 		t.Error("the file is not at its path")
 	}
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}
-	if flock.IsAt(f, path) {
+	if fs.IsAt(f, path) {
 		t.Error("a file is at a path of nothing")
 	}
 	if err := os.Symlink(path+".old", path); err != nil {
 		t.Fatal(err)
 	}
-	if flock.IsAt(f, path) {
+	if fs.IsAt(f, path) {
 		t.Error("a link to a file is the file")
 	}
 }

@@ -1,11 +1,10 @@
-package cache
+package fs
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +51,7 @@ func removeTree(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: filepath.Dir(dir), Err: err}
+		return &os.PathError{Op: "open", Path: filepath.Dir(dir), Err: err}
 	}
 	defer unix.Close(parent)
 	r := &remover{top: dir, parent: parent, name: filepath.Base(dir)}

@@ -1,5 +1,4 @@
-// Package deep works in trees of directories that may be deep.
-package deep
+package fs
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package deep
+package fs
 
 import (
 	"errors"

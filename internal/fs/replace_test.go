@@ -1,4 +1,4 @@
-package atomicfile_test
+package fs_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/internal/atomicfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // A reader sees one writer's content, whole, while many write, and nothing is left beside the file.
@@ -18,7 +18,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 		part := bytes.Repeat([]byte{byte('a' + i)}, 10_000)
 		writers.Go(func() {
 			for range 20 {
-				if err := atomicfile.Write(path, part, part); err != nil {
+				if err := fs.Replace(path, part, part); err != nil {
 					t.Error(err)
 				}
 			}
@@ -52,13 +52,13 @@ func TestFailuresLeaveTheOldFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(place, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := atomicfile.Write(place, []byte("x")); err == nil {
+	if err := fs.Replace(place, []byte("x")); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
-	if err := atomicfile.Write(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
+	if err := fs.Replace(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
 		t.Errorf("into no directory: %v", err)
 	}
 }
