@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
+	api "github.com/docker/docker/api/types/container"
 
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 func BenchmarkHostRun(b *testing.B) {
@@ -76,8 +76,8 @@ func BenchmarkMasker(b *testing.B) {
 // BenchmarkContainer compares a command in a container with the least that an engine can be asked for to run it: create,
 // start, wait, remove. Both take turns; the figures are medians, and their ratio is what counts (bench/container).
 func BenchmarkContainer(b *testing.B) {
-	e := dockertest.Engine(b)
-	image := dockertest.Busybox(b, e)
+	e := containertest.Engine(b)
+	image := containertest.Busybox(b, e)
 	d := executor.NewDocker(e, nil)
 	cmd := executor.Command{Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: image}}
 	ours := func() error {
@@ -109,11 +109,11 @@ func BenchmarkContainer(b *testing.B) {
 }
 
 // bare runs the same program in the same kind of container.
-func bare(ctx context.Context, e *docker.Engine, image, name string) error {
+func bare(ctx context.Context, e *container.Engine, image, name string) error {
 	yes, pids := true, int64(32768)
-	_, err := e.Create(ctx, name, &container.Config{Image: image, Entrypoint: []string{"true"}}, &container.HostConfig{
+	_, err := e.Create(ctx, name, &api.Config{Image: image, Entrypoint: []string{"true"}}, &api.HostConfig{
 		NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Init: &yes,
-		LogConfig: container.LogConfig{Type: "none"}, Resources: container.Resources{PidsLimit: &pids},
+		LogConfig: api.LogConfig{Type: "none"}, Resources: api.Resources{PidsLimit: &pids},
 	})
 	if err != nil {
 		return err

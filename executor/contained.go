@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/container"
 )
 
 // attached is a program in a container, and what we have of it.
@@ -25,7 +25,7 @@ type attached struct {
 	cmd     Command
 	ctx     context.Context
 	output  *output
-	stream  *docker.Stream
+	stream  *container.Stream
 	unwatch func() bool
 
 	life
@@ -142,7 +142,7 @@ func (c *contained) network() (string, error) {
 
 // explain says what is wrong with the command when the engine refuses to start it.
 func (c *contained) explain(err error) error {
-	e, ok := errors.AsType[*docker.Error](err)
+	e, ok := errors.AsType[*container.Error](err)
 	if !ok || e.Class != cache.Permanent {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *contained) supervise() {
 
 // robbed is the error for a container that somebody else removed: what is told of its end then means nothing.
 func (c *contained) robbed() error {
-	return &docker.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient}
+	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient}
 }
 
 // report fills in what only the engine knows. Nothing is asked when nothing can be the matter.
@@ -187,7 +187,7 @@ func (c *contained) report() error {
 	}
 	info, err := c.docker.engine.Inspect(c.ctx, c.name)
 	switch {
-	case docker.IsNotFound(err):
+	case container.IsNotFound(err):
 		return c.robbed()
 	case err != nil:
 		return err
@@ -238,14 +238,14 @@ func (c *contained) remove() {
 	if c.err == nil {
 		c.err = err
 	}
-	if !docker.IsGone(c.err) {
+	if !container.IsGone(c.err) {
 		return
 	}
 	if err := c.docker.engine.Persist(c.ctx, c.discard); err != nil {
 		c.err = err
 		return
 	}
-	c.err = &docker.Error{
+	c.err = &container.Error{
 		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
 		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/docker/docker/api/types/container"
+	api "github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
-	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/container"
 )
 
 // mostProcesses is how many processes and threads a container or a sandbox may hold.
@@ -32,7 +32,7 @@ var mostProcesses = 32768 // a test bounds it further
 // output goes nowhere but to the command's writers, and is lost when the engine is restarted, which is an error. Should
 // this process be killed, ReapContainers removes what it left.
 type Docker struct {
-	engine *docker.Engine
+	engine *container.Engine
 	host   Executor
 	owner  string
 	memory atomic.Int64 // of the engine's machine; 0: not told yet
@@ -40,7 +40,7 @@ type Docker struct {
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
-func NewDocker(e *docker.Engine, host Executor) *Docker {
+func NewDocker(e *container.Engine, host Executor) *Docker {
 	return &Docker{engine: e, host: host, owner: newOwner().String()}
 }
 
@@ -56,7 +56,7 @@ func (d *Docker) machineMemory(ctx context.Context) (int64, error) {
 	return info.Memory, err
 }
 
-// Start starts cmd. An engine that does not answer is *docker.Unavailable.
+// Start starts cmd. An engine that does not answer is *container.Unavailable.
 func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	if cmd.Container == nil {
 		return d.host.Start(ctx, cmd)
@@ -84,7 +84,7 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 
 // Labels are those by which ReapContainers knows what this process made.
 func (d *Docker) Labels() map[string]string {
-	return map[string]string{docker.LabelState: d.engine.State(), docker.LabelOwner: d.owner}
+	return map[string]string{container.LabelState: d.engine.State(), container.LabelOwner: d.owner}
 }
 
 func (d *Docker) made(id string) {
@@ -110,13 +110,13 @@ func (d *Docker) Own(pid int) bool {
 }
 
 // config says what runs.
-func (d *Docker) config(cmd Command) *container.Config {
+func (d *Docker) config(cmd Command) *api.Config {
 	c := cmd.Container
 	labels := d.Labels()
 	for name, value := range c.Labels {
 		labels[name] = value
 	}
-	config := &container.Config{
+	config := &api.Config{
 		Image:        c.Image,
 		Entrypoint:   cmd.Argv,
 		Env:          cmd.Env,
@@ -128,7 +128,7 @@ func (d *Docker) config(cmd Command) *container.Config {
 		AttachStdin:  cmd.Stdin != nil,
 		OpenStdin:    cmd.Stdin != nil,
 		StdinOnce:    cmd.Stdin != nil,
-		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
+		Healthcheck:  &api.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
 	}
 	if !c.Keep { // else it would be in the image
 		config.Env = append(slices.Clip(config.Env), markName+"="+newMark("").next())
@@ -140,7 +140,7 @@ func (d *Docker) config(cmd Command) *container.Config {
 }
 
 // hostConfig says what it runs in.
-func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*container.HostConfig, error) {
+func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
 	mounts, err := d.mounts(c.Mounts)
 	if err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		}
 	}
 	yes, pids := true, int64(mostProcesses)
-	h := &container.HostConfig{
-		NetworkMode: container.NetworkMode(network),
+	h := &api.HostConfig{
+		NetworkMode: api.NetworkMode(network),
 		CapDrop:     []string{"ALL"},
 		CapAdd:      c.Caps,
 		SecurityOpt: []string{"no-new-privileges:true"},
@@ -161,8 +161,8 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		IpcMode:     "private",
 		Mounts:      mounts,
 		ShmSize:     cmp.Or(c.Shm, memory/2),
-		LogConfig:   container.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
-		Resources: container.Resources{
+		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
+		Resources: api.Resources{
 			CpusetCpus: c.CPUs,
 			Memory:     c.Memory,
 			MemorySwap: c.Memory,
@@ -170,10 +170,10 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
-		h.Ulimits = append(h.Ulimits, &container.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
+		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
 	}
 	if len(c.GPUs) > 0 {
-		h.DeviceRequests = []container.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}
+		h.DeviceRequests = []api.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}
 	}
 	return h, nil
 }

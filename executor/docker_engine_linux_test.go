@@ -12,27 +12,27 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 // patient opens an engine that may take that long to answer.
-func patient(d *dockertest.Daemon, patience time.Duration) *docker.Engine {
-	return docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: patience})
+func patient(d *containertest.Daemon, patience time.Duration) *container.Engine {
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: patience})
 }
 
 // ownWorld is an engine that may be broken.
-func ownWorld(t *testing.T, patience time.Duration, o dockertest.DaemonOptions) (world, *dockertest.Daemon) {
+func ownWorld(t *testing.T, patience time.Duration, o containertest.DaemonOptions) (world, *containertest.Daemon) {
 	t.Helper()
 	t.Parallel()
-	d := dockertest.NewDaemon(t, o)
+	d := containertest.NewDaemon(t, o)
 	e := patient(d, patience)
-	return world{newDocker(e), e, dockertest.Busybox(t, e)}, d
+	return world{newDocker(e), e, containertest.Busybox(t, e)}, d
 }
 
 func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
-	w, d := ownWorld(t, 0, dockertest.DaemonOptions{})
+	w, d := ownWorld(t, 0, containertest.DaemonOptions{})
 	for name, again := range map[string]func(){
 		"restarted":          d.Restart,
 		"crashed, restarted": func() { d.Kill(); d.Start() },
@@ -44,13 +44,13 @@ func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			again()
-			if s, err := p.Wait(t.Context()); docker.Class(err) != cache.Transient || !strings.Contains(err.Error(), "went away") {
-				t.Errorf("%+v, %v (%s)", s, err, docker.Class(err))
+			if s, err := p.Wait(t.Context()); container.Class(err) != cache.Transient || !strings.Contains(err.Error(), "went away") {
+				t.Errorf("%+v, %v (%s)", s, err, container.Class(err))
 			}
 			if s, err := within.Wait(t.Context()); err == nil {
 				t.Errorf("within: %+v", s)
 			}
-			if _, err := w.engine.Inspect(t.Context(), p.Container()); !docker.IsNotFound(err) {
+			if _, err := w.engine.Inspect(t.Context(), p.Container()); !container.IsNotFound(err) {
 				t.Errorf("the container is left: %v", err)
 			}
 			if s, out := w.run(t, w.shell("echo works again")); !s.OK() || out != "works again\n" {
@@ -61,12 +61,12 @@ func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
 }
 
 func TestTheEngineGoesAwayForGood(t *testing.T) {
-	w, d := ownWorld(t, 4*time.Second, dockertest.DaemonOptions{})
+	w, d := ownWorld(t, 4*time.Second, containertest.DaemonOptions{})
 	p := w.start(t, w.shell(serve))
 	stopped := w.start(t, w.shell(serve))
 	d.Kill()
-	var gone *docker.Unavailable
-	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || docker.Class(err) != cache.Infra || !strings.Contains(err.Error(), "nobody listens") || s.OK() {
+	var gone *container.Unavailable
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || container.Class(err) != cache.Infra || !strings.Contains(err.Error(), "nobody listens") || s.OK() {
 		t.Errorf("Wait: %+v, %v", s, err)
 	}
 	if s, err := stopped.Stop(); !errors.As(err, &gone) || s.OK() {
@@ -79,11 +79,11 @@ func TestTheEngineGoesAwayForGood(t *testing.T) {
 
 // An engine that hangs is as bad as one that is gone.
 func TestTheEngineHangs(t *testing.T) {
-	w, d := ownWorld(t, 2*time.Second, dockertest.DaemonOptions{})
+	w, d := ownWorld(t, 2*time.Second, containertest.DaemonOptions{})
 	p := w.start(t, w.shell(serve))
 	d.Signal(syscall.SIGSTOP)
 	defer d.Signal(syscall.SIGCONT)
-	var gone *docker.Unavailable
+	var gone *container.Unavailable
 	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || !strings.Contains(err.Error(), "did not answer within 2s") || s.OK() {
 		t.Errorf("Wait: %+v, %v", s, err)
 	}
@@ -109,9 +109,9 @@ func TestWhyThereIsNoEngine(t *testing.T) {
 		"ssh://me@there":             {"not reached by ssh", "ssh -nNL"},
 		"nonsense":                   {"nonsense", "DOCKER_HOST"},
 	} {
-		w := world{Docker: newDocker(docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": host}}))}
+		w := world{Docker: newDocker(container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": host}}))}
 		_, err := w.Start(t.Context(), w.shell("exit 0"))
-		if _, ok := errors.AsType[*docker.Unavailable](err); !ok {
+		if _, ok := errors.AsType[*container.Unavailable](err); !ok {
 			t.Errorf("%s: %v (%T)", host, err, err)
 			continue
 		}
@@ -133,7 +133,7 @@ func TestTheDiskOfTheEngineIsFull(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
-	w, _ := ownWorld(t, 0, dockertest.DaemonOptions{Root: dir + "/root"})
+	w, _ := ownWorld(t, 0, containertest.DaemonOptions{Root: dir + "/root"})
 	filler := dir + "/filler"
 	t.Cleanup(func() { os.Remove(filler) })
 	fill := func() {
@@ -154,8 +154,8 @@ func TestTheDiskOfTheEngineIsFull(t *testing.T) {
 		t.Errorf("%+v, %q", s, out)
 	}
 	_, err := executor.Run(t.Context(), w, w.shell("exit 0"))
-	if docker.Class(err) != cache.Infra || !strings.Contains(err.Error(), "make room") {
-		t.Errorf("%v (%s)", err, docker.Class(err))
+	if container.Class(err) != cache.Infra || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("%v (%s)", err, container.Class(err))
 	}
 	if _, err := p.Stop(); err != nil {
 		t.Errorf("a container that ends when there is no room: %v", err)

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
+	api "github.com/docker/docker/api/types/container"
 
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/executortest"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 // me is the user of this process, as whom a container may write to what it owns.
@@ -36,14 +36,14 @@ func (b inBusybox) Start(ctx context.Context, cmd executor.Command) (executor.Pr
 	return b.Executor.Start(ctx, cmd)
 }
 
-func newDocker(e *docker.Engine) *executor.Docker {
+func newDocker(e *container.Engine) *executor.Docker {
 	return executor.NewDocker(e, executor.NewHost(executor.HostOptions{}))
 }
 
 func TestDockerPassesTheSuite(t *testing.T) {
 	t.Parallel()
-	e := dockertest.Engine(t)
-	image := dockertest.Busybox(t, e)
+	e := containertest.Engine(t)
+	image := containertest.Busybox(t, e)
 	// The last two are Podman's, which passes the suite but for input that is not read: it resets the connection then.
 	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoUsage: true, NoCount: true, Unordered: true, LateStart: true}
 	t.Run("suite", func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestDockerPassesTheSuite(t *testing.T) {
 }
 
 func TestDockerLeavesTheHostToAnother(t *testing.T) {
-	e := docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix:///nowhere"}})
+	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix:///nowhere"}})
 	if s, err := executor.Run(t.Context(), newDocker(e), executortest.Shell(t, "exit 3")); err != nil || s.Code != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -61,15 +61,15 @@ func TestDockerLeavesTheHostToAnother(t *testing.T) {
 // world is an engine with an image, on which stories are told at the same time.
 type world struct {
 	*executor.Docker
-	engine *docker.Engine
+	engine *container.Engine
 	image  string
 }
 
 func newWorld(t *testing.T) world {
 	t.Helper()
 	t.Parallel()
-	e := dockertest.Engine(t)
-	return world{newDocker(e), e, dockertest.Busybox(t, e)}
+	e := containertest.Engine(t)
+	return world{newDocker(e), e, containertest.Busybox(t, e)}
 }
 
 // shell returns a command that runs script in a container of its own.
@@ -229,11 +229,11 @@ func TestFilesAndAnImageOfThem(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	image, err := w.engine.Commit(t.Context(), name, container.CommitOptions{Changes: []string{"LABEL io.benchgraph.test=committed", "ENTRYPOINT []"}})
+	image, err := w.engine.Commit(t.Context(), name, api.CommitOptions{Changes: []string{"LABEL io.benchgraph.test=committed", "ENTRYPOINT []"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { dockertest.RemoveImage(t, w.engine, image) })
+	t.Cleanup(func() { containertest.RemoveImage(t, w.engine, image) })
 	if err := w.engine.Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestAServerIsReachedByItsClientAlone(t *testing.T) {
 // What a container reaches beyond this machine is tried on a network that is played by another network namespace.
 func TestAWayOutIsForThoseThatSaySo(t *testing.T) {
 	w := newWorld(t)
-	outside := dockertest.Outside(t)
+	outside := containertest.Outside(t)
 	for _, test := range []struct {
 		outward bool
 		want    string
@@ -380,7 +380,7 @@ func TestSomebodyElseEndsAContainer(t *testing.T) {
 	if err := w.engine.Remove(t.Context(), p.Container()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Wait(t.Context()); err == nil || docker.Class(err) != "transient" || !strings.Contains(err.Error(), "removed by somebody else") {
+	if _, err := p.Wait(t.Context()); err == nil || container.Class(err) != "transient" || !strings.Contains(err.Error(), "removed by somebody else") {
 		t.Errorf("docker rm -f: %v", err)
 	}
 }
@@ -415,7 +415,7 @@ func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
 					t.Errorf("%q does not say %q", err, want)
 				}
 			}
-			if class := docker.Class(err); string(class) != test.class {
+			if class := container.Class(err); string(class) != test.class {
 				t.Errorf("%v is %s", err, class)
 			}
 		})

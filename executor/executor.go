@@ -55,7 +55,7 @@ type Container struct {
 	Outward bool             // it may reach beyond this machine, over a network of its own; else it has none but its loopback
 	Beside  Process          // its network is that of this container; nil: its own
 	Within  Process          // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
-	Keep    bool             // it stays, stopped, until docker.Engine.Remove: it is to become an image
+	Keep    bool             // it stays, stopped, until container.Engine.Remove: it is to become an image
 }
 
 // Contained is a Process in a container.

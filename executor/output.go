@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/container"
 )
 
 // output is where a program in a container writes to.
@@ -34,7 +34,7 @@ func newOutput(cmd Command) *output {
 }
 
 // follow writes all that comes from s.
-func (o *output) follow(s *docker.Stream) {
+func (o *output) follow(s *container.Stream) {
 	o.copied = make(chan struct{})
 	go func() {
 		defer close(o.copied)
@@ -48,7 +48,7 @@ func (o *output) drain() error {
 	case <-o.copied:
 		return o.err
 	case <-time.After(killTime):
-		return &docker.Error{Doing: "read the output", Reason: "the engine does not bring it to an end", Class: cache.Transient}
+		return &container.Error{Doing: "read the output", Reason: "the engine does not bring it to an end", Class: cache.Transient}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/internal/docker"
+	"github.com/benchgraph/benchgraph/container"
 )
 
 // owner says which process made a container or network: its text is BOOT.NAMESPACE.PID.BORN.
@@ -52,17 +52,17 @@ func bootID() string {
 // containers that were. These are of a process that is known to be dead: one of this machine that does not live, or one
 // from before it was last started. When that cannot be known, they are of a process that used the state directory of e,
 // which the caller must have locked. What benchgraph did not make is never touched.
-func ReapContainers(ctx context.Context, e *docker.Engine) (int, error) {
+func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
 	self, local := newOwner(), strings.HasPrefix(e.Host(), "unix://")
 	return e.Reap(ctx, func(labels map[string]string) bool {
-		o, ok := parseOwner(labels[docker.LabelOwner])
+		o, ok := parseOwner(labels[container.LabelOwner])
 		switch {
 		case !ok || o == self:
 			return false
 		case o.boot == self.boot && o.namespace == self.namespace && self.born != 0:
 			return !lives(procID{o.pid, o.born})
 		case o.boot == self.boot:
-			return labels[docker.LabelState] == e.State()
+			return labels[container.LabelState] == e.State()
 		}
 		return local // else it may be of another machine, where it may live
 	})

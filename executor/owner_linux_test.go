@@ -10,18 +10,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docker/docker/api/types/container"
+	api "github.com/docker/docker/api/types/container"
 
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 )
 
 const imageEnv = "EXECUTOR_TEST_IMAGE"
 
 // haveContainer is another benchgraph: it runs a container, tells its name, and waits to be killed.
 func haveContainer(state string) {
-	d := newDocker(docker.Open(docker.Options{Environ: dockertest.Environ(), State: state}))
+	d := newDocker(container.Open(container.Options{Environ: containertest.Environ(), State: state}))
 	p, err := d.Start(context.Background(), executor.Command{
 		Argv: []string{"sleep", "1000"}, Dir: "/",
 		Container: &executor.Container{Image: os.Getenv(imageEnv), Outward: true},
@@ -68,7 +68,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	has := func(name string) bool {
 		t.Helper()
 		_, err := w.engine.Inspect(t.Context(), name)
-		if err != nil && !docker.IsNotFound(err) {
+		if err != nil && !container.IsNotFound(err) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -85,7 +85,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	boot, rest, _ := strings.Cut(self, ".")
 	_, process, _ := strings.Cut(rest, ".")
 	labels := func(state, owner string) map[string]string {
-		return map[string]string{docker.LabelState: state, docker.LabelOwner: owner}
+		return map[string]string{container.LabelState: state, container.LabelOwner: owner}
 	}
 	state := w.engine.State()
 	crafted := map[string]struct {
@@ -94,7 +94,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	}{
 		"without labels":                      {nil, true},
 		"of another tool":                     {map[string]string{"com.example.owner": "x", "io.benchgraph": "x"}, true},
-		"of an image node":                    {map[string]string{docker.LabelState: state}, true},
+		"of an image node":                    {map[string]string{container.LabelState: state}, true},
 		"of an owner in words":                {labels(state, "somebody"), true},
 		"of this process":                     {labels(state, self), true},
 		"of another namespace":                {labels("/elsewhere", boot+".1."+process), true},
@@ -103,7 +103,7 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	}
 	for name, c := range crafted {
 		name = strings.NewReplacer(" ", "-", ",", "", "'", "").Replace("benchgraph-test-" + name)
-		_, err := w.engine.Create(t.Context(), name, &container.Config{Image: w.image, Cmd: []string{"true"}, Labels: c.labels}, &container.HostConfig{NetworkMode: "none"})
+		_, err := w.engine.Create(t.Context(), name, &api.Config{Image: w.image, Cmd: []string{"true"}, Labels: c.labels}, &api.HostConfig{NetworkMode: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}

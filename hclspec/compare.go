@@ -4,7 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/internal/recorded"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 func compareSchema() *eval.Schema {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/internal/dataset"
-	"github.com/benchgraph/benchgraph/internal/recorded"
+	"github.com/benchgraph/benchgraph/hclspec/dataset"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 // contradiction is a statement that five reports on one campaign made against their own data or against each other. It is

@@ -16,8 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
-	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/recorded"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 // pageTable is a table of the page whose cells are plain text.

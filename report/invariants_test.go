@@ -71,7 +71,7 @@ var (
 )
 
 // TestInvariants checks over random results what must hold of every report. The numbers are those of the invariants in
-// docs/statistics.md; internal/judge and internal/recorded have the tests of the others.
+// docs/statistics.md; findings and hclspec/recorded have the tests of the others.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := results(t)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/internal/recorded"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 // recordedDocument is the results of other studies, as JSON.

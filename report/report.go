@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/recorded"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -6,10 +6,10 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -64,7 +64,7 @@ func (p *Project) causeBehind(plan *engine.Plan, g *group, m member) (cause, boo
 }
 
 // account adds to findings the failures behind them and what the attempts took. ends tells how blocks ended.
-func (p *Project) account(c *hclspec.Compare, ends map[string]engine.End, found *judge.Findings) error {
+func (p *Project) account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {
 	a := accountant{Project: p, found: found, seen: map[string]bool{}}
 	for _, g := range p.groups {
 		if !p.isAbout(c, g) {
@@ -79,7 +79,7 @@ func (p *Project) account(c *hclspec.Compare, ends map[string]engine.End, found 
 
 type accountant struct {
 	*Project
-	found *judge.Findings
+	found *findings.Findings
 	seen  map[string]bool // IDs of attempts, and causes, that are in the account
 }
 
@@ -88,7 +88,7 @@ func (a *accountant) group(g *group, ends map[string]engine.End) error {
 		a.spend(g, shell.Refs(needsOf(m, nil)))
 		gap, out := g.absent[m.name]
 		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.outcome != stats.Skipped {
-			a.add(judge.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate, Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
+			a.add(findings.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate, Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
 		}
 	}
 	for _, t := range g.trials {
@@ -99,19 +99,19 @@ func (a *accountant) group(g *group, ends map[string]engine.End) error {
 	}
 	for _, m := range g.members {
 		at := m.bench.Address.String()
-		told := slices.ContainsFunc(a.found.Failures, func(f judge.Failure) bool { return f.Candidate == m.candidate && f.Commit == g.commit })
+		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failure) bool { return f.Candidate == m.candidate && f.Commit == g.commit })
 		if f := ends[at].Failure; f != nil && !told { // gathering fails for what failed in a block
-			a.add(judge.Failure{Address: at, Commit: g.commit, Candidate: m.candidate, Failure: *f})
+			a.add(findings.Failure{Address: at, Commit: g.commit, Candidate: m.candidate, Failure: *f})
 		}
 	}
 	return nil
 }
 
 // trial adds what failed in a block: the block as a whole, or members of it.
-func (a *accountant) trial(g *group, t judge.Block, end engine.End) error {
+func (a *accountant) trial(g *group, t findings.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
-		failed := judge.Failure{Address: at, Commit: g.commit, Candidate: f.Subject, Failure: *f}
+		failed := findings.Failure{Address: at, Commit: g.commit, Candidate: f.Subject, Failure: *f}
 		for _, attempt := range slices.Backward(a.Journal.Attempts(at)) {
 			if attempt.Failure != nil {
 				failed.Attempt, failed.Took = attempt.ID, attempt.Duration
@@ -133,7 +133,7 @@ func (a *accountant) trial(g *group, t judge.Block, end engine.End) error {
 		if own.Failure == nil {
 			continue
 		}
-		failed := judge.Failure{Address: at, Commit: g.commit, Failure: *own.Failure, Attempt: end.Entry.Log}
+		failed := findings.Failure{Address: at, Commit: g.commit, Failure: *own.Failure, Attempt: end.Entry.Log}
 		for _, m := range g.members {
 			if m.name == name {
 				failed.Candidate = m.candidate
@@ -150,7 +150,7 @@ func (a *accountant) trial(g *group, t judge.Block, end engine.End) error {
 }
 
 // add adds a failure once, though several members may stand under one cause.
-func (a *accountant) add(f judge.Failure) {
+func (a *accountant) add(f findings.Failure) {
 	id := fmt.Sprintf("%s %s %s %s", f.Address, f.Candidate, f.Attempt, f.Failure.Message)
 	if !a.seen[id] {
 		a.seen[id] = true
@@ -166,7 +166,7 @@ func (a *accountant) spend(g *group, nodes shell.Refs) {
 				continue
 			}
 			a.seen[attempt.ID] = true
-			spent := judge.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices), Failed: attempt.Failure != nil}
+			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices), Failed: attempt.Failure != nil}
 			if at.Kind == "trial" {
 				spent.Block, spent.Benchmark, spent.Commit = true, at.Name, g.commit
 			}

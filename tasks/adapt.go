@@ -8,10 +8,10 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -102,7 +102,7 @@ func (g *group) complete(plan *engine.Plan) bool {
 		_, out := g.absent[m.name]
 		return !out && !stored(m.bench.Address)
 	}
-	lost := slices.ContainsFunc(g.trials, func(t judge.Block) bool { return !stored(t.At) })
+	lost := slices.ContainsFunc(g.trials, func(t findings.Block) bool { return !stored(t.At) })
 	return len(g.trials) > 0 && !(lost && slices.ContainsFunc(g.members, ungathered))
 }
 
@@ -150,7 +150,7 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	more := 0
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.isAbout(c, g) {
-			k := judge.Case{Compare: c, Of: p.of[c.Address], Allow: p.Allow}
+			k := findings.Case{Compare: c, Of: p.of[c.Address], Allow: p.Allow}
 			more = max(more, k.More(told, all))
 		}
 	}
@@ -197,7 +197,7 @@ func (p *Project) breaks(plan *engine.Plan, g *group, m member) (absence, bool) 
 			continue
 		}
 		if f := step.Failure.Failure; f.Class.Retried() && f.Subject == m.candidate {
-			return absence{stats.Infra, judge.Explain(f)}, true
+			return absence{stats.Infra, findings.Explain(f)}, true
 		}
 	}
 	return absence{}, false
@@ -219,7 +219,7 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 		if KnownIssue(f) {
 			return absence{classOf(f), f.Message}, true // it says all: the probe is no cause
 		}
-		return absence{classOf(f), step.Node.Address + ": " + judge.Explain(f)}, true
+		return absence{classOf(f), step.Node.Address + ": " + findings.Explain(f)}, true
 	}
 	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return absence{}, false

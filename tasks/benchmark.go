@@ -11,11 +11,11 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -74,7 +74,7 @@ type group struct {
 	design  hclspec.Design
 	members []member           // all that take part, by name
 	absent  map[string]absence // by member name: why it takes no part
-	trials  []judge.Block
+	trials  []findings.Block
 }
 
 // member is the group's member that measures the candidate; nil when there is none.
@@ -275,7 +275,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		}
 		b.lockable(n, t)
 		nodes = append(nodes, n)
-		g.trials = append(g.trials, judge.Block{At: at, Members: names})
+		g.trials = append(g.trials, findings.Block{At: at, Members: names})
 		if i == 1 {
 			pilot = at
 		}

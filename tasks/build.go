@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -18,10 +18,10 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // A canary is a workload of known speed that runs on a block's devices before each member and after the last one. It

@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
-func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]judge.Findings, error) {
+func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]findings.Findings, error) {
 	ends, err := p.ends(ctx, plan, p.groups...)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]judge.Findings, 0, len(p.Spec.Compares))
+	all := make([]findings.Findings, 0, len(p.Spec.Compares))
 	for i := range p.Spec.Compares {
 		found, err := p.caseOf(&p.Spec.Compares[i]).Judge(ends)
 		if err != nil {
@@ -51,8 +51,8 @@ func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Meas
 }
 
 // caseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
-func (p *Project) caseOf(c *hclspec.Compare) *judge.Case {
-	k := &judge.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank, Allow: p.Allow}
+func (p *Project) caseOf(c *hclspec.Compare) *findings.Case {
+	k := &findings.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank, Allow: p.Allow}
 	for _, g := range p.groups {
 		if p.isAbout(c, g) {
 			k.Groups = append(k.Groups, *p.told(g))
@@ -62,11 +62,11 @@ func (p *Project) caseOf(c *hclspec.Compare) *judge.Case {
 }
 
 // told is what a judge is told of a group.
-func (p *Project) told(g *group) *judge.Group {
-	t := &judge.Group{Commit: g.commit, Design: g.design, Members: make([]judge.Member, len(g.members)), Blocks: g.trials, Rule: p.rule(g)}
+func (p *Project) told(g *group) *findings.Group {
+	t := &findings.Group{Commit: g.commit, Design: g.design, Members: make([]findings.Member, len(g.members)), Blocks: g.trials, Rule: p.rule(g)}
 	for i, m := range g.members {
 		gap := g.absent[m.name]
-		t.Members[i] = judge.Member{
+		t.Members[i] = findings.Member{
 			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.outcome, Why: gap.why,
 			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
 		}
@@ -78,7 +78,7 @@ func (p *Project) told(g *group) *judge.Group {
 }
 
 // stand finds out how the members of a group stand by what is stored.
-func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (*judge.Group, judge.Standings, error) {
+func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (*findings.Group, findings.Standings, error) {
 	ends, err := p.ends(ctx, plan, g)
 	if err != nil {
 		return nil, nil, err

@@ -15,10 +15,10 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -40,7 +40,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 	d.Add("allow", t.p.Allow...)
 	groups := t.p.groupsOf(t.spec)
 	for _, g := range groups {
-		d.Add("group", append([]string{g.name, g.design.Pairing}, numbers(judge.LooksOf(g.design))...)...)
+		d.Add("group", append([]string{g.name, g.design.Pairing}, numbers(findings.LooksOf(g.design))...)...)
 		if g.design.BurnIn > 0 {
 			d.Add("burn_in", strconv.Itoa(g.design.BurnIn))
 		}
@@ -162,13 +162,13 @@ func (t *reportTask) Describe(d *cache.Description) {
 }
 
 func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
-	var all []judge.Findings
+	var all []findings.Findings
 	for _, in := range env.Inputs {
 		text, err := os.ReadFile(filepath.Join(in.Dir, findingsFile))
 		if err != nil {
 			return err
 		}
-		var f judge.Findings
+		var f findings.Findings
 		if err := json.Unmarshal(text, &f); err != nil {
 			return fmt.Errorf("%s: %w", in.Address, err)
 		}

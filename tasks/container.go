@@ -7,7 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
+	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
 // inImage lets a node run in an image, which is among what it needs: it also waits for an engine.

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
+	api "github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -251,11 +251,11 @@ echo '{"modules": {"pkg": "/tmp/pkg.py"}, "problems": ['"$problem"']}'
 	_, err := w.Write([]byte(text))
 	must(s.t, err)
 	must(s.t, w.Close())
-	name, labels := s.word+"-base", map[string]string{docker.LabelKey: s.word, docker.LabelNode: "image." + s.word, "io.benchgraph.site": "/tmp", "io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/tmp/pkg-1.dist-info", "record": "00"}]`}
-	_, err = s.engine.Create(s.t.Context(), name, &container.Config{Image: s.base, Cmd: []string{"true"}}, &container.HostConfig{})
+	name, labels := s.word+"-base", map[string]string{container.LabelKey: s.word, container.LabelNode: "image." + s.word, "io.benchgraph.site": "/tmp", "io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/tmp/pkg-1.dist-info", "record": "00"}]`}
+	_, err = s.engine.Create(s.t.Context(), name, &api.Config{Image: s.base, Cmd: []string{"true"}}, &api.HostConfig{})
 	must(s.t, err)
 	must(s.t, s.engine.CopyTo(s.t.Context(), name, &files))
-	id, err := s.engine.Commit(s.t.Context(), name, container.CommitOptions{Config: &container.Config{Labels: labels, Env: []string{"PATH=/bin"}}})
+	id, err := s.engine.Commit(s.t.Context(), name, api.CommitOptions{Config: &api.Config{Labels: labels, Env: []string{"PATH=/bin"}}})
 	must(s.t, err)
 	must(s.t, s.engine.Remove(s.t.Context(), name))
 	return id
@@ -304,10 +304,10 @@ func (s *imaging) failureOf(member string) *cache.Failure {
 
 func TestTheEngineGoesAwayInTheMiddle(t *testing.T) {
 	t.Parallel()
-	d := dockertest.NewDaemon(t, dockertest.DaemonOptions{})
+	d := containertest.NewDaemon(t, containertest.DaemonOptions{})
 	s := &imaging{story: tell(t, nil), word: "middle"}
 	s.engine = d.Engine()
-	s.base = dockertest.Busybox(t, s.engine)
+	s.base = containertest.Busybox(t, s.engine)
 	s.write("benchmarks.hcl", box+`
 task "long" {
   image   = image.WORD

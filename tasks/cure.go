@@ -10,11 +10,11 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
 // cure is a fix that may be learnt from the failures of a node.
@@ -56,7 +56,7 @@ func curesOf(n *engine.Node, candidate string) (cures []cure, applied []fix.Due)
 		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
 	case *commandTask:
 		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
-	case *images.Task:
+	case *image.Task:
 		for _, f := range t.Allowed {
 			cures = append(cures, cure{f, blockOf(t.Spec.Address)})
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -114,7 +114,7 @@ func (p *Project) rule(g *group) []stats.Field {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	fields := []stats.Field{
 		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)},
-		{Name: "looks", Value: strings.Join(numbers(judge.LooksOf(g.design)), " ")}, {Name: "pairing", Value: g.design.Pairing},
+		{Name: "looks", Value: strings.Join(numbers(findings.LooksOf(g.design)), " ")}, {Name: "pairing", Value: g.design.Pairing},
 	}
 	if g.design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
 		fields = append(fields, stats.Field{Name: "burn_in", Value: strconv.Itoa(g.design.BurnIn)})

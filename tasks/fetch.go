@@ -13,8 +13,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/download"
-	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/source/download"
 )
 
 // downloadTask fetches one file. A declared digest is all of its identity; without one the address is.

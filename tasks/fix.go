@@ -10,9 +10,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
 // eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that nothing
@@ -140,13 +140,13 @@ func blockOf(a hclspec.Address) string {
 	return a.Kind + "." + a.Name
 }
 
-// enter opens a shell in an image, or on the host when that is the zero Address. From its failures those of the cures may
+// enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those of the cures may
 // be learnt that are not applied yet.
-func (p *Project) enter(env *engine.Env, r shell.Refs, image hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
-	if image != (hclspec.Address{}) {
-		rec, err := images.Read(r.Input(env, image).Entry)
+func (p *Project) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
+	if block != (hclspec.Address{}) {
+		rec, err := image.Read(r.Input(env, block).Entry)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", image, err)
+			return nil, fmt.Errorf("%s: %w", block, err)
 		}
 		at.Image = rec.ForShell()
 	}
@@ -172,7 +172,7 @@ func (b *builder) gatherFixes() {
 			list = slices.Clone(t.fixes)
 		case *commandTask:
 			list = slices.Clone(t.fixes)
-		case *images.Task:
+		case *image.Task:
 			list = slices.Clone(t.Fixes)
 		}
 		for _, dep := range n.Needs {

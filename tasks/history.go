@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // maxRounds bounds how often the files are read again since an answer about a history led to another question.

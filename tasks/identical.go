@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -38,7 +38,7 @@ func (p *Project) identicals(plan *engine.Plan, g *group) map[string]absence {
 			continue // a probe decides first
 		}
 		if own := m.artefacts(); sameInputs(plan, own, base.artefacts()) {
-			found[m.bench.Address.String()] = absence{stats.Tie, judge.SameInputs(sortedKeys(own))}
+			found[m.bench.Address.String()] = absence{stats.Tie, findings.SameInputs(sortedKeys(own))}
 		}
 	}
 	return found

@@ -13,12 +13,12 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/download"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/source/download"
 )
 
 // digestOf is the digest that the name of an image means; empty: not known.
@@ -32,8 +32,8 @@ func (p *Project) digestOf(name string) string {
 }
 
 // base is what the name of an image means.
-func (p *Project) base(name string) images.Base {
-	return images.Base{Name: name, Digest: p.digestOf(name), Size: p.Lock.Images[name].Size}
+func (p *Project) base(name string) image.Base {
+	return image.Base{Name: name, Digest: p.digestOf(name), Size: p.Lock.Images[name].Size}
 }
 
 // wantedImage is the name of an image in the file, and where.
@@ -145,15 +145,15 @@ type unknownImage struct {
 }
 
 // resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
-func (p *Project) resolveImage(ctx context.Context, name string) (pin docker.Pin, open bool, err error) {
+func (p *Project) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
 	if p.Engine == nil {
-		return docker.Pin{}, true, images.ErrNoEngine
+		return container.Pin{}, true, image.ErrNoEngine
 	}
-	if _, err := p.Engine.Image(ctx, name); !docker.IsNoImage(err) {
+	if _, err := p.Engine.Image(ctx, name); !container.IsNoImage(err) {
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
 		return pin, p.lacks() != "", err
 	} else if p.Offline {
-		return docker.Pin{}, true, fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
+		return container.Pin{}, true, fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
 	}
 	parsed, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *Project) resolveImage(ctx context.Context, name string) (pin docker.Pin
 	err = p.asker.Ask(ctx, reference.Domain(parsed), func(ctx context.Context) (bool, error) {
 		var err error
 		pin, err = p.Engine.Resolve(ctx, name)
-		failed, ok := errors.AsType[*docker.RegistryError](err)
+		failed, ok := errors.AsType[*container.RegistryError](err)
 		return !ok || !failed.Passing(), err
 	})
 	if unverified, ok := errors.AsType[*download.Unverified](err); ok {
@@ -178,7 +178,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &images.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: fixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
+	t := &image.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: fixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
 	t.Refs.Add(s.Install...)
@@ -248,12 +248,12 @@ func buildID(s *hclspec.ImageBuild) string {
 }
 
 // readBuild takes in what a build is made from, as it was when it was first looked at.
-func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (images.Context, error) {
+func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
 	id := buildID(s)
 	if known, ok := p.builds[id]; ok {
 		return known, nil
 	}
-	b, err := images.ReadContext(ctx, p.Spec.Dir, s, own, p.Stat)
+	b, err := image.ReadContext(ctx, p.Spec.Dir, s, own, p.Stat)
 	if err == nil {
 		p.builds[id] = b
 	}
@@ -270,7 +270,7 @@ func (p *Project) ownFiles() []string {
 }
 
 // readContext finds out what an image is built from, and whether one of its bases is not known.
-func (b *builder) readContext(ctx context.Context, t *images.Task) (unknown unknownImage, err error) {
+func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown unknownImage, err error) {
 	if t.Context, err = b.readBuild(ctx, t.Spec.Build, b.ownFiles()); err != nil {
 		return unknown, err
 	}
@@ -287,5 +287,5 @@ func (b *builder) readContext(ctx context.Context, t *images.Task) (unknown unkn
 func (b *builder) addPush(s *hclspec.Image) {
 	at := s.Address
 	at.Kind = "push"
-	b.addAt(at, s.Block, &images.Push{Maker: b.maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.lacks
+	b.addAt(at, s.Block, &image.Push{Maker: b.maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.lacks
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -38,8 +38,8 @@ type imaging struct {
 func picture(t testing.TB, files map[string]string) *imaging {
 	t.Helper()
 	i := &imaging{story: tell(t, nil), word: "w" + strings.ToLower(rand.Text()[:12])}
-	i.engine = dockertest.Engine(t)
-	i.base = dockertest.Busybox(t, i.engine)
+	i.engine = containertest.Engine(t)
+	i.base = containertest.Busybox(t, i.engine)
 	for name, text := range files {
 		i.write(name, text)
 	}
@@ -53,11 +53,11 @@ func (i *imaging) write(name, text string) {
 }
 
 // mine lists the images that the story made and that are still there, the newest first.
-func (i *imaging) mine() []docker.Image {
+func (i *imaging) mine() []container.Image {
 	i.t.Helper()
 	all, err := i.engine.Images(i.t.Context())
 	must(i.t, err)
-	return slices.DeleteFunc(all, func(img docker.Image) bool { return !strings.Contains(img.Labels[docker.LabelNode], i.word) })
+	return slices.DeleteFunc(all, func(img container.Image) bool { return !strings.Contains(img.Labels[container.LabelNode], i.word) })
 }
 
 func (i *imaging) clear() {
@@ -69,7 +69,7 @@ func (i *imaging) clear() {
 		}
 		left := 0
 		for _, img := range list {
-			if !strings.Contains(img.Labels[docker.LabelNode], i.word) {
+			if !strings.Contains(img.Labels[container.LabelNode], i.word) {
 				continue
 			}
 			if err := i.engine.RemoveImage(context.Background(), img.ID); err != nil {
@@ -196,7 +196,7 @@ func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
 	img, err := s.engine.Image(t.Context(), first.ID)
 	must(t, err)
 	for name, want := range map[string]string{
-		docker.LabelKey: first.Chain, docker.LabelNode: node, "org.opencontainers.image.base.digest": s.base, docker.LabelOwner: "",
+		container.LabelKey: first.Chain, container.LabelNode: node, "org.opencontainers.image.base.digest": s.base, container.LabelOwner: "",
 	} {
 		if img.Labels[name] != want {
 			t.Errorf("label %s is %q, want %q", name, img.Labels[name], want)
@@ -354,7 +354,7 @@ func (i *imaging) wheel(files map[string]string) {
 func TestAWheelIsInstalledAndProven(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
-	python := dockertest.Python(t, s.engine)
+	python := containertest.Python(t, s.engine)
 	s.wheel(map[string]string{
 		"WORD/__init__.py": "def main():\n    print('broken')\n", "WORD-1.0.data/scripts/WORD-run": "#!python\nprint('ran')\n",
 		"WORD-1.0.dist-info/entry_points.txt": "[console_scripts]\nWORD-main = WORD:main\n",
@@ -454,7 +454,7 @@ fix "site" { run = ["true"] }
 }
 
 // runIn runs a command in a container of an image and returns what it prints.
-func runIn(t testing.TB, e *docker.Engine, id string, argv ...string) string {
+func runIn(t testing.TB, e *container.Engine, id string, argv ...string) string {
 	t.Helper()
 	var out strings.Builder
 	status, err := executor.Run(t.Context(), executor.NewDocker(e, nil), executor.Command{

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
 // inRegistry is a story with an image in a registry that has busybox, what plays a Python, and a file that no other has.
@@ -31,7 +31,7 @@ func inRegistry(t *testing.T, config v1.Config) (s *imaging, ref, digest string)
 	}
 	must(t, w.WriteHeader(&tar.Header{Name: "site", Typeflag: tar.TypeDir, Mode: 0o755}))
 	must(t, w.Close())
-	ref = dockertest.NewRegistry(t).Host + "/" + s.word + ":v1"
+	ref = containertest.NewRegistry(t).Host + "/" + s.word + ":v1"
 	digest = publish(t, ref, config, layerOf(t, busyboxFiles(t)), layerOf(t, out.Bytes()))
 	t.Cleanup(func() {
 		s.clear() // what was made from it goes first
@@ -84,7 +84,7 @@ task "alone" {
 		t.Errorf("%+v\n%s", made, s.log(node))
 	}
 	var got v1.Config
-	dockertest.Config(t, s.engine, made.ID, &got)
+	containertest.Config(t, s.engine, made.ID, &got)
 	for name, want := range map[string]string{"base.name": ref, "base.digest": digest} {
 		if label := got.Labels["org.opencontainers.image."+name]; label != want {
 			t.Errorf("%s is %q, want %q", name, label, want)

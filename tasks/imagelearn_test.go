@@ -18,10 +18,10 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -275,7 +275,7 @@ func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": "image \"i\" { from = \"example.org/app:1\" }\ntask \"t\" { command = \"echo t > $OUT/t\" }\ntask \"u\" {\n image = image.i\n command = \"true\"\n}\n"})
 	s.lock.Images = map[string]hclspec.ImageLock{"example.org/app:1": {Digest: "sha256:" + strings.Repeat("0", 64)}}
-	s.engine = docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + s.dir + "/none.sock"}, State: s.dir})
+	s.engine = container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + s.dir + "/none.sock"}, State: s.dir})
 	r := s.apply()
 	if ran := s.ran(); !slices.Equal(ran, []string{"task.t"}) || r.Result.Blocked != 2 {
 		t.Errorf("ran %q: %+v", ran, r.Result)
@@ -291,7 +291,7 @@ func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 // does not wait for it.
 func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	t.Parallel()
-	registry := dockertest.NewRegistry(t)
+	registry := containertest.NewRegistry(t)
 	text := "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + registry.Host + "/app:%s\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n" +
 		"task \"t\" {\n image = image.WORD\n command = \"cat /x > $OUT/x\"\n}\n"
 	s := picture(t, map[string]string{"benchmarks.hcl": fmt.Sprintf(text, "one")})
@@ -319,7 +319,7 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 // What a registry refuses for want of a login is asked again by the next apply, without a flag: the login may have been made.
 func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	registry := dockertest.NewRegistry(t)
+	registry := containertest.NewRegistry(t)
 	real := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: registry.Host})
 		r.Out.Host = r.In.Host // to which the registry's answers send on
@@ -354,7 +354,7 @@ func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 }
 
 // between opens an engine at which handle hears every request first, and passes it on to the real one.
-func between(t testing.TB, e *docker.Engine, handle func(w http.ResponseWriter, r *http.Request, engine http.Handler)) *docker.Engine {
+func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWriter, r *http.Request, engine http.Handler)) *container.Engine {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -366,7 +366,7 @@ func between(t testing.TB, e *docker.Engine, handle func(w http.ResponseWriter, 
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, proxy) })}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
-	return docker.Open(docker.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, State: e.State()})
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, State: e.State()})
 }
 
 // A thousand images that are there cost a plan one question.

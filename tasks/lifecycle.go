@@ -16,12 +16,12 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
-	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // What a lifecycle leaves in its member's directory, beside what samples are read from.

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/memo"
+	"github.com/benchgraph/benchgraph/tasks/memo"
 )
 
 // Memorize keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not

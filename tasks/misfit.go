@@ -4,7 +4,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // findMisfits notes the tasks whose data asks for the one file of a result that is stored and has several, or none. The next

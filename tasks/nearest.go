@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // wheelLookup is what is known of the wheels of a Spec.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
 // outward is a project in which everything that may run in a container asks beyond this machine.
@@ -61,7 +61,7 @@ benchmark "served" {
 
 // With network = true, whatever runs in a container has a way out; without it, nothing has.
 func TestANetworkIsForThoseThatSaySo(t *testing.T) {
-	ask := "nc -w 2 " + dockertest.Outside(t) + " </dev/null 2>/dev/null"
+	ask := "nc -w 2 " + containertest.Outside(t) + " </dev/null 2>/dev/null"
 	binary, err := os.ReadFile("/bin/busybox")
 	must(t, err)
 	for _, network := range []bool{true, false} {

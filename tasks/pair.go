@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -39,7 +39,7 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 		if err != nil {
 			return found, err
 		}
-		c := judge.Case{Compare: rules, Allow: p.Allow}
+		c := findings.Case{Compare: rules, Allow: p.Allow}
 		found.Rows = append(found.Rows, c.Pair(told, all, one.name, other.name)...)
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/overlay"
+	"github.com/benchgraph/benchgraph/wheel"
 )
 
 // prebuiltTask fetches a wheel that somebody else built from a revision, and proves that they did.
@@ -45,8 +45,8 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	}
 	name := filepath.Join(env.Out, fileName(t.url))
 	if filepath.Ext(name) == ".whl" {
-		compared, err := overlay.ProveWheel(name, t.tree.rev, files)
-		var refusal *overlay.Refusal
+		compared, err := wheel.Prove(name, t.tree.rev, files)
+		var refusal *wheel.Refusal
 		if errors.As(err, &refusal) {
 			return &engine.Failure{Err: err, Failure: cache.Failure{
 				Class: cache.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
@@ -62,7 +62,7 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	if len(t.wheel.Overlay) == 0 {
 		return nil
 	}
-	return overlay.RecordNames(slices.Collect(maps.Keys(files)), t.wheel.Overlay, env.Out)
+	return wheel.RecordNames(slices.Collect(maps.Keys(files)), t.wheel.Overlay, env.Out)
 }
 
 // prebuiltRefused is the rule of a wheel that is not what it is said to be.

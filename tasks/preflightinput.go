@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // preflightInput gathers what the file says, and the patches that are to be tried, by candidate.

@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // knownIssueRule is the rule of a probe that found its known issue.

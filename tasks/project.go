@@ -19,20 +19,20 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/download"
-	"github.com/benchgraph/benchgraph/internal/git"
-	"github.com/benchgraph/benchgraph/internal/history"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/memo"
-	"github.com/benchgraph/benchgraph/internal/room"
-	"github.com/benchgraph/benchgraph/internal/shell"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/source/download"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/history"
+	"github.com/benchgraph/benchgraph/tasks/memo"
 )
 
 // Store is what a project needs of the store.
@@ -53,7 +53,7 @@ type Config struct {
 	Stat       *cache.StatCache
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one
-	Engine     *docker.Engine    // where the images and those containers are; nil: none
+	Engine     *container.Engine // where the images and those containers are; nil: none
 	ImageLocks string            // directory by which the applies of one user leave each other's images alone; empty: they do not
 	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	Pool       device.Pool
@@ -82,7 +82,7 @@ type Config struct {
 type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
 
 // Renderer renders what a report node found, as files by name.
-type Renderer func(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
+type Renderer func(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
 
 // Project is a spec with everything that its graph is made from.
 type Project struct {
@@ -126,10 +126,10 @@ type Project struct {
 	fixFiles   map[string]bool             // names of the project's files that fixes put in place
 	patches    map[string]string           // by path: SHA-256 of what was read
 	room       *room.Room                  // for images
-	maker      *images.Maker               // of images
+	maker      *image.Maker                // of images
 	unlike     error                       // what Unlike tells
 	unresolved map[string]unknownImage     // by name of an image: why nobody knows which one it is
-	builds     map[string]images.Context   // of image builds, as they were when they were first looked at
+	builds     map[string]image.Context    // of image builds, as they were when they were first looked at
 	lacks      func() string               // why there is no container engine, asked once; empty: there is one
 	canaries   canaries                    // of blocks that count
 	artefacts  map[hclspec.Address]bool    // tasks whose results are measured
@@ -159,7 +159,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		words:    map[string]bool{},
 		fixFiles: map[string]bool{},
 		patches:  map[string]string{},
-		builds:   map[string]images.Context{},
+		builds:   map[string]image.Context{},
 	}
 	p.asker = download.NewAsker(download.AskOptions{
 		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
@@ -170,7 +170,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 	p.lacks = sync.OnceValue(p.askEngine)
 	p.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
-	p.maker = &images.Maker{Shells: p.shells, Room: p.room, Offline: c.Offline}
+	p.maker = &image.Maker{Shells: p.shells, Room: p.room, Offline: c.Offline}
 	return p
 }
 
@@ -235,7 +235,7 @@ type PlanOptions struct {
 
 // measures says whether a plan with these options may measure a group.
 func (o *PlanOptions) measures(g *group) bool {
-	return slices.ContainsFunc(g.trials, func(t judge.Block) bool {
+	return slices.ContainsFunc(g.trials, func(t findings.Block) bool {
 		at := t.At.String()
 		return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
 	})

@@ -7,9 +7,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -68,12 +68,12 @@ type KnownMember struct {
 type KnownCompare struct {
 	Compare   string             `json:"compare"`
 	Uncovered []stats.Comparison `json:"uncovered,omitempty"`
-	Failures  []judge.Failure    `json:"failures,omitempty"`
-	Spent     []judge.Spent      `json:"spent,omitempty"`
+	Failures  []findings.Failure `json:"failures,omitempty"`
+	Spent     []findings.Spent   `json:"spent,omitempty"`
 }
 
 // Known writes down all that findings of a plan rest on beside the file and the results.
-func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []judge.Findings) (*Known, error) {
+func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings.Findings) (*Known, error) {
 	k := &Known{Allow: p.Allow}
 	for _, f := range found {
 		own := KnownCompare{Compare: f.Compare, Failures: f.Failures, Spent: f.Spent}
@@ -86,7 +86,7 @@ func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []judge.Fi
 	}
 	files := map[string]bool{}
 	for _, g := range p.groups {
-		if !slices.ContainsFunc(found, func(f judge.Findings) bool { return p.isAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g) }) {
+		if !slices.ContainsFunc(found, func(f findings.Findings) bool { return p.isAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g) }) {
 			continue
 		}
 		k.Groups = append(k.Groups, knownGroup(p.told(g)))
@@ -111,7 +111,7 @@ func (p *Project) compareOf(instance string) int {
 	return slices.IndexFunc(p.Spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == instance })
 }
 
-func knownGroup(g *judge.Group) KnownGroup {
+func knownGroup(g *findings.Group) KnownGroup {
 	k := KnownGroup{Commit: g.Commit, Rule: g.Rule, Blocks: []KnownBlock{}}
 	for _, b := range g.Blocks {
 		k.Blocks = append(k.Blocks, KnownBlock{b.At.String(), b.Members})
@@ -145,7 +145,7 @@ func (p *Project) knownNode(ctx context.Context, plan *engine.Plan, s *engine.St
 
 // Judge judges the compares that are known of by a file, as Findings does with a plan. dir is the directory of the files of a
 // node's result; empty: they are not there. Numbers are read from the raw output of the blocks wherever all of a group are there.
-func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]judge.Findings, error) {
+func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findings.Findings, error) {
 	j := judging{Known: k, spec: spec, benches: map[string]*hclspec.Benchmark{}, ends: map[string]engine.End{}}
 	for i := range spec.Benchmarks {
 		j.benches[spec.Benchmarks[i].Address.String()] = &spec.Benchmarks[i]
@@ -158,7 +158,7 @@ func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]judge.
 		}
 		j.ends[n.Address] = end
 	}
-	var all []judge.Findings
+	var all []findings.Findings
 	for i := range k.Compares {
 		c, err := j.caseOf(&k.Compares[i])
 		if err != nil {
@@ -179,7 +179,7 @@ func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]judge.
 		if err != nil {
 			return nil, err
 		}
-		judge.Beside(all, others)
+		findings.Beside(all, others)
 	}
 	return all, nil
 }
@@ -206,12 +206,12 @@ type judging struct {
 	ends    map[string]engine.End
 }
 
-func (j *judging) caseOf(known *KnownCompare) (*judge.Case, error) {
+func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
 	i := slices.IndexFunc(j.spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == known.Compare })
 	if i < 0 {
 		return nil, fmt.Errorf("compare.%s: the file does not declare it", known.Compare)
 	}
-	c := &judge.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered, Rank: map[string]int{}, Allow: j.Allow}
+	c := &findings.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered, Rank: map[string]int{}, Allow: j.Allow}
 	for _, a := range c.Compare.Of {
 		c.Of[a] = true
 	}
@@ -223,7 +223,7 @@ func (j *judging) caseOf(known *KnownCompare) (*judge.Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(g.Members, func(m judge.Member) bool { return c.Of[m.Bench.Address] }) {
+		if slices.ContainsFunc(g.Members, func(m findings.Member) bool { return c.Of[m.Bench.Address] }) {
 			c.Groups = append(c.Groups, *g)
 		}
 	}
@@ -231,15 +231,15 @@ func (j *judging) caseOf(known *KnownCompare) (*judge.Case, error) {
 }
 
 // group makes a group of what is known of it and of its benchmarks as the file has them.
-func (j *judging) group(known *KnownGroup) (*judge.Group, error) {
-	g := &judge.Group{Commit: known.Commit, Rule: known.Rule}
+func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
+	g := &findings.Group{Commit: known.Commit, Rule: known.Rule}
 	raw := true // the blocks of all members are there
 	for _, b := range known.Blocks {
 		at, err := hclspec.ParseAddress(b.Trial)
 		if err != nil {
 			return nil, err
 		}
-		g.Blocks = append(g.Blocks, judge.Block{At: at, Members: b.Members})
+		g.Blocks = append(g.Blocks, findings.Block{At: at, Members: b.Members})
 		raw = raw && j.ends[b.Trial].Entry.Dir != ""
 	}
 	names := map[string]bool{}
@@ -254,7 +254,7 @@ func (j *judging) group(known *KnownGroup) (*judge.Group, error) {
 			g.Design = bench.Design
 		}
 		g.Design = together(g.Design, bench.Design)
-		g.Members = append(g.Members, judge.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched, Bench: bench, Absent: m.Absent, Why: m.Why,
+		g.Members = append(g.Members, findings.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched, Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
 		if end := j.ends[m.Benchmark]; raw {
 			end.Entry.Dir = "" // what was gathered is read anew

@@ -3,20 +3,20 @@ package tasks
 import (
 	"context"
 
-	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/findings"
 )
 
 // Replica is what another class of machine measured of the same work.
 type Replica struct {
-	Class string           `json:"class"`
-	Known *Known           `json:"known"`
-	Found []judge.Findings `json:"-"`
+	Class string              `json:"class"`
+	Known *Known              `json:"known"`
+	Found []findings.Findings `json:"-"`
 }
 
 // Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged by itself. The
 // project is then planned for one of them: nothing but what was found is to be asked of it afterwards.
 // With known, all that they rest on is written down, too.
-func (p *Project) Replicas(ctx context.Context, shown []judge.Findings, known bool) ([]Replica, error) {
+func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]Replica, error) {
 	classes, err := p.otherClasses(ctx)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p *Project) Replicas(ctx context.Context, shown []judge.Findings, known bo
 }
 
 // sameCompares are the findings of the compares that others are of.
-func sameCompares(found, others []judge.Findings) (some []judge.Findings) {
+func sameCompares(found, others []findings.Findings) (some []findings.Findings) {
 	for _, f := range found {
 		for _, o := range others {
 			if f.Compare == o.Compare {

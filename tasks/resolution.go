@@ -13,8 +13,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -117,7 +117,7 @@ func (p *Project) knownRows(ctx context.Context, address string, due map[string]
 		if err != nil {
 			return err
 		}
-		var f judge.Findings
+		var f findings.Findings
 		if err := json.Unmarshal(text, &f); err != nil {
 			return fmt.Errorf("%s: %w", address, err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/download"
-	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/source/download"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // outsideOf is what one wheel block needs to know of one repo: the digests of what its overlay does not cover.

@@ -26,9 +26,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -48,9 +48,9 @@ func onDisk(t *testing.T, mib int64) *narrow {
 	t.Helper()
 	t.Parallel()
 	n := &narrow{imaging: &imaging{story: tell(t, nil)}, sent: map[string]int{}}
-	d := dockertest.NewDaemon(t, dockertest.DaemonOptions{Root: dockertest.Disk(t, mib<<20)})
+	d := containertest.NewDaemon(t, containertest.DaemonOptions{Root: containertest.Disk(t, mib<<20)})
 	n.engine = d.Engine()
-	n.direct = dockertest.NewRegistry(t).Host
+	n.direct = containertest.NewRegistry(t).Host
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: n.direct})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -132,7 +132,7 @@ func publish(t testing.TB, at string, c v1.Config, layers ...v1.Layer) string {
 }
 
 // own are all images of benchgraph's in the engine.
-func (n *narrow) own() (made, brought []docker.Image) {
+func (n *narrow) own() (made, brought []container.Image) {
 	n.t.Helper()
 	made, err := n.engine.Images(n.t.Context())
 	must(n.t, err)
@@ -191,7 +191,7 @@ benchmark "speed" {
 func throughDisk(t *testing.T, commits int) {
 	n := onDisk(t, 118)
 	n.publish("foreign", 4)
-	dockertest.Pull(t, n.engine, n.direct+"/campaign:foreign")
+	containertest.Pull(t, n.engine, n.direct+"/campaign:foreign")
 	for i := range commits {
 		n.publish(fmt.Sprintf("c%02d", i), 24)
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 )
 
 // Run is an apply that measured a candidate, as far as the journal remembers.
@@ -120,8 +120,8 @@ func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, 
 			continue
 		}
 		told := p.told(g)
-		i := slices.IndexFunc(told.Members, func(t judge.Member) bool { return t.Name == m.name })
-		c := judge.Case{Compare: rules, Allow: p.Allow}
+		i := slices.IndexFunc(told.Members, func(t findings.Member) bool { return t.Name == m.name })
+		c := findings.Case{Compare: rules, Allow: p.Allow}
 		rows, err := c.Runs(told, &told.Members[i], one, other)
 		if err != nil {
 			return found, fmt.Errorf("%s: %w", m.bench.Address, err)
@@ -135,8 +135,8 @@ func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, 
 }
 
 // blocksOf are the results of a run's blocks in which a member was measured, wherever they are kept by now.
-func (p *Project) blocksOf(ctx context.Context, g *group, m *member, run string, found *Paired) (judge.Run, error) {
-	r := judge.Run{Name: run}
+func (p *Project) blocksOf(ctx context.Context, g *group, m *member, run string, found *Paired) (findings.Run, error) {
+	r := findings.Run{Name: run}
 	lost := 0
 	for _, a := range p.attemptsOn(ctx, g, m) {
 		if a.Run != run {

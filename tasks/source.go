@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.

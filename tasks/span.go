@@ -9,8 +9,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/room"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/image/room"
 )
 
 // spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's images.
@@ -133,7 +133,7 @@ func (b *builder) partsOf(s *hclspec.Image) []room.Part {
 	if base := b.images[s.Base]; base != nil {
 		parts = append(parts, b.partsOf(base)...)
 	}
-	if t, ok := b.nodes[s.Address].Task.(*images.Task); ok {
+	if t, ok := b.nodes[s.Address].Task.(*image.Task); ok {
 		bases := t.Bases
 		if t.From.Digest != "" {
 			bases = append(slices.Clip(bases), t.From)

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/memo"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks/memo"
 )
 
 // still gives nodes without a result what a memo needs so that they stand: what failed, is blocked by a failure, or is gone and not

@@ -17,12 +17,12 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -38,7 +38,7 @@ type story struct {
 	locked  bool
 	allow   []string
 	host    executor.Executor  // nil: this machine
-	engine  *docker.Engine     // nil: there is none
+	engine  *container.Engine  // nil: there is none
 	seen    func(engine.Event) // told of each event; nil: nobody
 	disk    int64              // bytes of its disk that may be used; 0: all
 	when    func(engine.Event) // called with each event; nil: nobody
@@ -147,7 +147,7 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 			spec, _, diags := hclspec.Load(hclspec.Options{Dir: s.dir, Lock: l})
 			return spec, diags
 		},
-		Render: func(found []judge.Findings, _ *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
+		Render: func(found []findings.Findings, _ *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
 			return map[string][]byte{r.Address.Name + ".md": fmt.Appendf(nil, "%d findings\n", len(found))}, nil
 		},
 	}, s.lock)

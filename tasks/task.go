@@ -19,9 +19,9 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/shell"
-	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // file is one file of the project that a task reads, as it was when the graph was built.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // largestRead bounds the files of revisions that a preflight looks at.

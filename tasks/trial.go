@@ -19,12 +19,12 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/shell"
-	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -309,7 +309,7 @@ func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
 
 // Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
 func Record(e cache.Entry) (json.RawMessage, error) {
-	for _, name := range []string{sample.RecordFile, images.File} {
+	for _, name := range []string{sample.RecordFile, image.File} {
 		text, err := os.ReadFile(filepath.Join(e.Dir, name))
 		if err == nil && json.Valid(text) {
 			return text, nil

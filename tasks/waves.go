@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -237,7 +237,7 @@ func (p *Project) save(o ApplyOptions) error {
 func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeFailed && KnownIssue(e.Failure) {
-			e.Type, e.Reason, e.Failure = engine.NodeSkipped, judge.Explain(e.Failure), nil
+			e.Type, e.Reason, e.Failure = engine.NodeSkipped, findings.Explain(e.Failure), nil
 		}
 		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
 			if told[e.Address] {

@@ -14,11 +14,11 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fix"
-	"github.com/benchgraph/benchgraph/internal/git"
-	"github.com/benchgraph/benchgraph/internal/overlay"
-	"github.com/benchgraph/benchgraph/internal/shell"
-	"github.com/benchgraph/benchgraph/internal/workdir"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/wheel"
 )
 
 // A wheel is one node, or two when it declares an overlay: what is compiled (a build node, shared by all candidates
@@ -83,7 +83,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		if _, err := t.tree.layOut(ctx, src); err != nil {
 			return err
 		}
-		if err := overlay.Record(src, t.overlay, env.Out); err != nil {
+		if err := wheel.Record(src, t.overlay, env.Out); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ type overlayTask struct {
 func (t *overlayTask) Describe(d *cache.Description) { d.Add("overlay", t.patterns...) }
 
 func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
-	err := overlay.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
+	err := wheel.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
 	if err != nil {
 		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build", Message: err.Error()}}
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/internal/sample"
-	"github.com/benchgraph/benchgraph/internal/workdir"
 	"github.com/benchgraph/benchgraph/report"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -65,7 +65,7 @@ type bundling struct {
 }
 
 // bundle writes the reports with all that they rest on into one file. What is written is opened and judged before it gets its name.
-func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []judge.Findings, reports []hclspec.Report) error {
+func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []findings.Findings, reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
 	predicate, err := b.gather(ctx, known, found, reports)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, fou
 func (s *session) bytes() int64 { return 1 << 50 }
 
 // gather finds out what goes into the bundle.
-func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []judge.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
+func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []findings.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
 	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")), Known: *known}
 	for _, r := range reports {
@@ -131,7 +131,7 @@ func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []judge
 }
 
 // renderAll makes the files of reports, by their names in a bundle, and the name of the snapshot.
-func (p place) renderAll(found []judge.Findings, spec *hclspec.Spec, reports []hclspec.Report) (files map[string][]byte, id string, err error) {
+func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec, reports []hclspec.Report) (files map[string][]byte, id string, err error) {
 	whole := reports[0]
 	whole.Formats = []string{"json"}
 	chosen := ofAll(found, reports)
@@ -296,7 +296,7 @@ func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error
 }
 
 // logs adds the logs of the blocks and of what failed.
-func (b *bundling) logs(found []judge.Findings) error {
+func (b *bundling) logs(found []findings.Findings) error {
 	var attempts []string
 	for _, n := range b.doc.All() {
 		if r := n.Result; r != nil && r.Files != nil && n.Kind == "trial" {

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/judge"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -99,7 +99,7 @@ func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Compari
 	if err != nil {
 		return nil, err
 	}
-	var planned []judge.Findings
+	var planned []findings.Findings
 	for _, f := range found {
 		if _, ok := p.Step("compare." + f.Compare); ok {
 			planned = append(planned, f)

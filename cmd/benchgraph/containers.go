@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/internal/docker"
 )
 
 // engine is the container engine that the environment names. It is not reached before something is asked of it.
-func (a *app) engine(p place) *docker.Engine {
-	return docker.Open(docker.Options{Environ: a.env, State: p.state})
+func (a *app) engine(p place) *container.Engine {
+	return container.Open(container.Options{Environ: a.env, State: p.state})
 }
 
 // containerMark is there once the state has had containers: only then has an apply to ask the engine what a killed one left.
@@ -76,7 +76,7 @@ func (a *app) reapContainers(ctx context.Context, p place) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n, err := executor.ReapContainers(ctx, a.engine(p))
-	var gone *docker.Unavailable
+	var gone *container.Unavailable
 	switch {
 	case errors.As(err, &gone): // whatever needs the engine says so
 	case err != nil:
@@ -94,7 +94,7 @@ func (c *checkup) containers(ctx context.Context) {
 	defer cancel()
 	needed := len(c.spec.Images) > 0
 	info, err := c.engine(c.place).Info(ctx)
-	var gone *docker.Unavailable
+	var gone *container.Unavailable
 	switch {
 	case errors.As(err, &gone):
 		c.lacks(name, needed, strings.ToUpper(gone.Remedy[:1])+gone.Remedy[1:]+"; "+host+".", "no container engine at %s: %s", gone.Host, gone.Reason)

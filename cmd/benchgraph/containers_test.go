@@ -10,15 +10,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/benchgraph/benchgraph/internal/docker"
-	"github.com/benchgraph/benchgraph/internal/docker/dockertest"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
 // TestContainers runs the stories below testdata/containers, with the engine of this machine. BENCHGRAPH_VAR_box is an image
 // with busybox; BENCHGRAPH_VAR_word, which is to be in the names of images, says which of them are to be removed in the end.
 func TestContainers(t *testing.T) {
-	engine := dockertest.Engine(t)
-	box := dockertest.Busybox(t, engine)
+	engine := containertest.Engine(t)
+	box := containertest.Busybox(t, engine)
 	params := scriptParams("testdata/containers")
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
@@ -33,7 +33,7 @@ func TestContainers(t *testing.T) {
 }
 
 // held waits until the engine has N containers and networks of the project's: held N
-func held(ts *testscript.TestScript, engine *docker.Engine, neg bool, args []string) {
+func held(ts *testscript.TestScript, engine *container.Engine, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: held N")
 	}
@@ -42,8 +42,8 @@ func held(ts *testscript.TestScript, engine *docker.Engine, neg bool, args []str
 	for range 300 {
 		found = nil
 		_, err := engine.Reap(context.Background(), func(labels map[string]string) bool {
-			if labels[docker.LabelState] == state {
-				found = append(found, labels[docker.LabelNode])
+			if labels[container.LabelState] == state {
+				found = append(found, labels[container.LabelNode])
 			}
 			return false
 		})
@@ -58,7 +58,7 @@ func held(ts *testscript.TestScript, engine *docker.Engine, neg bool, args []str
 
 // removeImages removes the images that were made for nodes with a word in their addresses, those that others were made from
 // last.
-func removeImages(t *testing.T, engine *docker.Engine, word string) {
+func removeImages(t *testing.T, engine *container.Engine, word string) {
 	for range 5 {
 		list, err := engine.Images(context.Background())
 		if err != nil {
@@ -67,7 +67,7 @@ func removeImages(t *testing.T, engine *docker.Engine, word string) {
 		}
 		left := false
 		for _, image := range list {
-			if strings.Contains(image.Labels[docker.LabelNode], word) {
+			if strings.Contains(image.Labels[container.LabelNode], word) {
 				left = engine.RemoveImage(context.Background(), image.ID) != nil || left
 			}
 		}

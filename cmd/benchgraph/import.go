@@ -14,9 +14,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/internal/dataset"
+	"github.com/benchgraph/benchgraph/hclspec/dataset"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/internal/recorded"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/git"
+	"github.com/benchgraph/benchgraph/source/git"
 )
 
 // moved warns of names that stand for other commits than those that are measured, and of changes that no commit has.

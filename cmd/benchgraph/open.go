@@ -20,10 +20,10 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/history"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -379,7 +379,7 @@ func dirExists(path string) bool {
 }
 
 // ofAll are the findings of the compares of reports.
-func ofAll(found []judge.Findings, reports []hclspec.Report) []judge.Findings {
+func ofAll(found []findings.Findings, reports []hclspec.Report) []findings.Findings {
 	var all []hclspec.Address
 	for _, r := range reports {
 		all = append(all, r.Of...)

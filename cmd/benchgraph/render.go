@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/recorded"
-	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // render makes the files of a report.
-func (p place) render(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
+func (p place) render(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
 	doc, err := p.document(found, spec, r)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (p place) render(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Rep
 }
 
 // document is what findings are as a report. It holds nothing that changes while the findings do not.
-func (p place) document(found []judge.Findings, spec *hclspec.Spec, r *hclspec.Report) (report.Document, error) {
+func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (report.Document, error) {
 	id, err := snapshotOf(found)
 	if err != nil {
 		return report.Document{}, err
@@ -135,9 +135,9 @@ func modelOf(params json.RawMessage) string {
 }
 
 // account tells how all variants stand, what failed, and what it took. Several compares may be about the same blocks.
-func (p place) account(doc *report.Document, found []judge.Findings, spec *hclspec.Spec) {
-	states := map[judge.State]bool{}
-	failures := map[judge.Failure]bool{}
+func (p place) account(doc *report.Document, found []findings.Findings, spec *hclspec.Spec) {
+	states := map[findings.State]bool{}
+	failures := map[findings.Failure]bool{}
 	for _, f := range found {
 		for _, s := range f.States {
 			if !states[s] {
@@ -164,7 +164,7 @@ func (p place) account(doc *report.Document, found []judge.Findings, spec *hclsp
 }
 
 // costOf sums up attempts, each once.
-func costOf(found []judge.Findings) (c report.Cost) {
+func costOf(found []findings.Findings) (c report.Cost) {
 	seen := map[string]bool{}
 	blocks := 0
 	for _, f := range found {
@@ -227,7 +227,7 @@ func priceOf(hardware []string, prices map[string]float64) float64 {
 
 // snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the file
 // changed their places.
-func snapshotOf(found []judge.Findings) (string, error) {
+func snapshotOf(found []findings.Findings) (string, error) {
 	var lines []string
 	var err error
 	add := func(v any) {

@@ -7,17 +7,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
-	"github.com/benchgraph/benchgraph/internal/judge"
-	"github.com/benchgraph/benchgraph/internal/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // Findings are read back from the store, where anybody may have put them: whatever they say, every format of a report
 // is written of them or refused, and nothing in it is hidden.
 func FuzzFindings(f *testing.F) {
-	seed, err := json.Marshal(judge.Findings{
+	seed, err := json.Marshal(findings.Findings{
 		Universe:     2,
 		Comparisons:  []stats.Comparison{{Compare: "c", Commit: "a", Candidate: "a/x", Against: "a/b", Metric: "m", Primary: true, Outcome: stats.Win, Blocks: 7, P: 0.01, Effect: 0.1}},
 		Measurements: []sample.Measurement{{Benchmark: "b", Commit: "a", Candidate: "a/x", Block: 1, Metric: "m", Value: 1.5, Unit: "ms", Start: "2024-01-01T00:00:00Z"}},
@@ -30,12 +30,12 @@ func FuzzFindings(f *testing.F) {
 	f.Add([]byte(`null`))
 	formats := []string{"markdown", "json", "csv", "benchfmt", "junit", "html", "github"}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var found judge.Findings
+		var found findings.Findings
 		if json.Unmarshal(text, &found) != nil {
 			return
 		}
 		fuzzing.Frugal(t, len(text), func() {
-			files, err := place{}.render([]judge.Findings{found}, &hclspec.Spec{}, &hclspec.Report{Formats: formats})
+			files, err := place{}.render([]findings.Findings{found}, &hclspec.Spec{}, &hclspec.Report{Formats: formats})
 			if err != nil {
 				return
 			}

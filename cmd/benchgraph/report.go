@@ -13,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/internal/judge"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -105,7 +105,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 }
 
 // besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
-func (s *session) besides(ctx context.Context, p *engine.Plan, found []judge.Findings, bundled bool) (*tasks.Known, error) {
+func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings, bundled bool) (*tasks.Known, error) {
 	known := &tasks.Known{}
 	var err error
 	if bundled {
@@ -117,7 +117,7 @@ func (s *session) besides(ctx context.Context, p *engine.Plan, found []judge.Fin
 		return nil, err
 	}
 	for _, r := range known.Replicas {
-		judge.Beside(found, r.Found)
+		findings.Beside(found, r.Found)
 	}
 	return known, nil
 }
@@ -157,8 +157,8 @@ func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Re
 }
 
 // of are the findings of some compares.
-func of(found []judge.Findings, compares []hclspec.Address) []judge.Findings {
-	var chosen []judge.Findings
+func of(found []findings.Findings, compares []hclspec.Address) []findings.Findings {
+	var chosen []findings.Findings
 	for _, f := range found {
 		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Instance() == f.Compare }) {
 			chosen = append(chosen, f)
@@ -168,7 +168,7 @@ func of(found []judge.Findings, compares []hclspec.Address) []judge.Findings {
 }
 
 // rowsOf are the rows of findings, with what would settle those that are open.
-func rowsOf(found []judge.Findings, spec *hclspec.Spec) []stats.Comparison {
+func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {
 		own, _ := f.Settled(pricesOf(spec))
@@ -185,7 +185,7 @@ func (s *session) reportDir(dir string) string {
 }
 
 // write writes the files of one report, and prints their names.
-func (s *session) write(r hclspec.Report, found []judge.Findings) error {
+func (s *session) write(r hclspec.Report, found []findings.Findings) error {
 	for _, name := range r.Formats {
 		if !slices.Contains(report.Formats(), name) {
 			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name, cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/internal/applylock"
 )
 
 // An apply that still plans runs nothing, whatever the log of a killed one says.

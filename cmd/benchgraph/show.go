@@ -13,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/images"
-	"github.com/benchgraph/benchgraph/internal/sample"
+	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -229,7 +229,7 @@ func (s *session) showNode(v *nodeView) {
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
 	}
-	for i, text := range images.Summary(v.Record) {
+	for i, text := range image.Summary(v.Record) {
 		name := "image"
 		if i > 0 {
 			name = ""

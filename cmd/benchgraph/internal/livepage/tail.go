@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/internal/applylock"
 )
 
 // lookEvery is the time between two looks at the run log: a look is two calls of the kernel when nothing was written.

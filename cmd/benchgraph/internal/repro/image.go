@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/images"
+	"github.com/benchgraph/benchgraph/image"
 )
 
 // pip installs into the image's own Python, whose packages an image may change.
@@ -83,7 +83,7 @@ func (s *script) imageBase(v *hclspec.Image) error {
 	default:
 		ref, refs := v.From, quote(v.From)
 		if pinned := s.Lock.Images[v.From]; pinned.Digest != "" {
-			ref = images.Base{Name: v.From, Digest: pinned.Digest}.Ref()
+			ref = image.Base{Name: v.From, Digest: pinned.Digest}.Ref()
 			refs = quote(ref) + " " + quote(pinned.Digest) // an image that no registry has is pinned by its ID
 		}
 		s.comment("%s", v.Address)

@@ -1,0 +1,283 @@
+package container
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/build"
+)
+
+// BuildSpec is what an image is built from.
+type BuildSpec struct {
+	Dir        string            // of the context
+	Files      []ContextFile     // of the context, as Context lists them
+	Dockerfile string            // path below Dir
+	Args       map[string]string // for ARG
+	Labels     map[string]string
+	Target     string // the stage that is wanted; empty: the last
+	Platform   string // "linux/arm64"; empty: the engine's
+	Network    bool   // its commands may reach beyond the container
+	Log        io.Writer
+	Pins       map[string]string // for each of BaseImages: ID of an image that the engine has
+}
+
+// StepError says that a step of a build failed.
+type StepError struct {
+	Step   string // "[2/3] RUN make"
+	Code   int    // exit status of its command; 0: it is not a command that failed
+	Detail string
+}
+
+func (e *StepError) Error() string {
+	text := e.Step + ": "
+	if e.Code != 0 {
+		return text + "exit status " + strconv.Itoa(e.Code)
+	}
+	return text + e.Detail
+}
+
+// Build builds an image with BuildKit, which engines have had since 2018; what stands in for an engine builds in its own way.
+// The images that it is built on are those of Pins and no others. What the builder keeps for next time is the engine's, which
+// bounds it. Errors are *StepError, *ContextChanged, those of the engine, or ctx's cause.
+func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
+	text, err := s.dockerfile()
+	if err != nil {
+		return Image{}, err
+	}
+	d, err := parseDockerfile(text, s.Args)
+	if err != nil {
+		return Image{}, err
+	}
+	if d.outward != "" && !s.Network {
+		return Image{}, fmt.Errorf("%s: %s is fetched by the builder, which has no network here (network = true lets it)", s.Dockerfile, d.outward)
+	}
+	names := map[string]string{}
+	for ref, id := range s.Pins {
+		if names[ref], err = e.nameOf(ctx, id); err != nil {
+			return Image{}, err
+		}
+	}
+	if text, err = d.pinned(names); err != nil {
+		return Image{}, err
+	}
+	b := &building{log: s.Log, names: map[string]string{}}
+	if b.log == nil {
+		b.log = io.Discard
+	}
+	_, err = long(ctx, e, "build image", func(ctx context.Context, a *api) (struct{}, error) { return struct{}{}, b.run(ctx, a, s, text) })
+	switch {
+	case b.unsent != nil:
+		return Image{}, b.unsent
+	case err != nil:
+		return Image{}, err
+	case b.id == "":
+		return Image{}, brokeOff("build image", io.ErrUnexpectedEOF)
+	}
+	return e.Image(ctx, b.id)
+}
+
+// dockerfile reads the Dockerfile, which must be what the list of files says.
+func (s *BuildSpec) dockerfile() ([]byte, error) {
+	root, err := os.OpenRoot(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	text, err := readIn(root, s.Dockerfile, maxDockerfile)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(filepath.Clean(s.Dockerfile))
+	sum := sha256.Sum256(text)
+	if !slices.ContainsFunc(s.Files, func(f ContextFile) bool {
+		return f.Path == name && (f.SHA256 == "" || f.SHA256 == hex.EncodeToString(sum[:]))
+	}) {
+		return nil, &ContextChanged{name}
+	}
+	return text, nil
+}
+
+// building follows a build.
+type building struct {
+	log    io.Writer
+	id     string
+	names  map[string]string // digest of a step -> its name
+	failed *StepError        // what the builder said of a step
+	unsent error             // why the context could not be sent
+	step   string            // that began last; what is not BuildKit names its steps in the output only
+}
+
+// run has the engine build once. The tar is written while it is sent.
+func (b *building) run(ctx context.Context, a *api, s BuildSpec, dockerfile []byte) error {
+	name := filepath.ToSlash(filepath.Clean(s.Dockerfile))
+	out, in := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		err := send(in, s.Dir, s.Files, name, dockerfile)
+		in.CloseWithError(cmp.Or(err, io.EOF))
+		sent <- err
+	}()
+	options := build.ImageBuildOptions{
+		Dockerfile: name, BuildArgs: argsOf(s.Args), Labels: s.Labels, Target: s.Target, Platform: s.Platform,
+		Remove: true, ForceRemove: true, NetworkMode: "none", Version: build.BuilderBuildKit,
+	}
+	if s.Network {
+		options.NetworkMode = "default"
+	}
+	resp, err := a.ImageBuild(ctx, out, options)
+	if err == nil {
+		defer resp.Body.Close()
+		err = messages(resp.Body, b.hear)
+	}
+	out.CloseWithError(context.Canceled) // whatever it did not read
+	if unsent := <-sent; unsent != nil && !errors.Is(unsent, context.Canceled) {
+		b.unsent = unsent
+	}
+	if said, ok := errors.AsType[*EngineError](err); ok {
+		return b.failure(said)
+	}
+	return err
+}
+
+func (b *building) hear(m message) {
+	switch m.ID {
+	case "moby.image.id":
+		var image build.Result
+		if json.Unmarshal(m.Aux, &image) == nil {
+			b.id = image.ID
+		}
+	case "moby.buildkit.trace":
+		var trace []byte
+		if json.Unmarshal(m.Aux, &trace) == nil { // base64
+			b.trace(trace)
+		}
+	default:
+		if m.Stream != "" {
+			if step, ok := strings.CutPrefix(m.Stream, "Step "); ok {
+				b.step = strings.TrimSpace(step)
+			}
+			b.print(m.Stream)
+		} else {
+			var image build.Result
+			if json.Unmarshal(m.Aux, &image) == nil && image.ID != "" {
+				b.id = image.ID
+			}
+		}
+	}
+}
+
+func (b *building) print(text string) { _, _ = io.WriteString(b.log, text) } // what cannot be logged stops no build
+
+var exitCode = regexp.MustCompile(`(?:exit code|non-zero code): (\d+)`)
+
+// failure says which step an engine's error is about.
+func (b *building) failure(said *EngineError) error {
+	out := b.failed
+	if out == nil && b.step != "" {
+		out = &StepError{Step: b.step, Detail: shown(said.Message)}
+	}
+	if out == nil {
+		return said
+	}
+	out.Code = said.Code
+	if m := exitCode.FindStringSubmatch(said.Message); m != nil {
+		out.Code, _ = strconv.Atoi(m[1]) // an absurd one is no exit status
+	}
+	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool { return says(said.Message+out.Detail, m.words) }) {
+		return said // a full disk, say, is no step's fault
+	}
+	return out
+}
+
+// trace reads what BuildKit reports: a StatusResponse of its control API, in the wire format of protocol buffers.
+//
+//	StatusResponse { Vertex 1; VertexStatus 2; VertexLog 3 }
+//	Vertex         { digest 1; name 3; started 5; error 7 }
+//	VertexLog      { vertex 1; msg 4 }
+func (b *building) trace(status []byte) {
+	for number, value := range fields(status) {
+		switch number {
+		case 1:
+			var digest, name, failure string
+			started := false
+			for number, value := range fields(value) {
+				switch number {
+				case 1:
+					digest = string(value)
+				case 3:
+					name = string(value)
+				case 5:
+					started = true
+				case 7:
+					failure = string(value)
+				}
+			}
+			if _, known := b.names[digest]; !known && started {
+				b.names[digest] = name
+				b.print(name + "\n")
+			}
+			if failure != "" && b.failed == nil && !strings.Contains(failure, "context canceled") {
+				b.failed = &StepError{Step: shown(name), Detail: shown(failure)}
+			}
+		case 3:
+			for number, value := range fields(value) {
+				if number == 4 {
+					b.print(string(value))
+				}
+			}
+		}
+	}
+}
+
+// fields are the fields of a message that are strings, bytes or messages; it stops at what is not well-formed.
+func fields(message []byte) func(func(number uint64, value []byte) bool) {
+	return func(yield func(uint64, []byte) bool) {
+		for len(message) > 0 {
+			key, n := binary.Uvarint(message)
+			if n <= 0 {
+				return
+			}
+			message = message[n:]
+			size := uint64(0)
+			switch key & 7 {
+			case 0:
+				if _, n = binary.Uvarint(message); n <= 0 {
+					return
+				}
+				message = message[n:]
+				continue
+			case 1:
+				size = 8
+			case 5:
+				size = 4
+			case 2:
+				if size, n = binary.Uvarint(message); n <= 0 {
+					return
+				}
+				message = message[n:]
+			default:
+				return
+			}
+			if size > uint64(len(message)) {
+				return
+			}
+			if key&7 == 2 && !yield(key>>3, message[:size]) {
+				return
+			}
+			message = message[size:]
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// Create makes a container and returns its ID. Its name is given by the caller, so that it can be removed also when the
+// answer is lost.
+func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string, err error) {
+	made, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
+		return a.ContainerCreate(ctx, c, h, nil, nil, name)
+	})
+	return made.ID, err
+}
+
+// Start starts a container that was created.
+func (e *Engine) Start(ctx context.Context, name string) error {
+	return e.do(ctx, "start container", func(ctx context.Context, a *api) error {
+		return a.ContainerStart(ctx, name, container.StartOptions{})
+	})
+}
+
+// do is call for what answers nothing.
+func (e *Engine) do(ctx context.Context, doing string, f func(context.Context, *api) error) error {
+	_, err := call(ctx, e, doing, func(ctx context.Context, a *api) (struct{}, error) { return struct{}{}, f(ctx, a) })
+	return err
+}
+
+// Persist repeats f while it fails because the engine is away, for some time.
+func (e *Engine) Persist(ctx context.Context, f func() error) error {
+	for begun := time.Now(); ; {
+		err := f()
+		if !IsGone(err) || time.Since(begun) > e.patience()/4 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// Inspect returns what the engine knows of a container.
+func (e *Engine) Inspect(ctx context.Context, name string) (container.InspectResponse, error) {
+	return call(ctx, e, "inspect container", func(ctx context.Context, a *api) (container.InspectResponse, error) {
+		return a.ContainerInspect(ctx, name)
+	})
+}
+
+// Signal sends a signal, such as "SIGTERM", to the first process of a container. One that does not run is left alone.
+func (e *Engine) Signal(ctx context.Context, name, signal string) error {
+	return e.do(ctx, "send "+signal+" to container", func(ctx context.Context, a *api) error {
+		err := a.ContainerKill(ctx, name, signal)
+		if errdefs.IsConflict(err) || errdefs.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone.
+func (e *Engine) Remove(ctx context.Context, name string) error {
+	_, err := e.RemoveIfThere(ctx, name)
+	return err
+}
+
+// RemoveIfThere is Remove, and says whether the container was there and nobody else was removing it.
+func (e *Engine) RemoveIfThere(ctx context.Context, name string) (bool, error) {
+	return call(ctx, e, "remove container", func(ctx context.Context, a *api) (bool, error) {
+		err := a.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true, Force: true})
+		if errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// Await starts to wait for the next end of a container, which may be started afterwards. The function that it returns waits
+// for it and returns the exit status. An engine that goes away or hangs meanwhile makes that an error for which IsGone is
+// true.
+func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, error), err error) {
+	watched, cancel := context.WithCancelCause(ctx)
+	type channels struct {
+		end  <-chan container.WaitResponse
+		errs <-chan error
+	}
+	c, err := call(ctx, e, "wait for container", func(limited context.Context, a *api) (c channels, err error) {
+		stop := context.AfterFunc(limited, func() { cancel(context.Cause(limited)) }) // the request is to outlive limited
+		defer stop()
+		c.end, c.errs = a.ContainerWait(watched, name, container.WaitConditionNextExit)
+		return c, limited.Err()
+	})
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	missed := make(chan int, 1) // the engine has forgotten to say so
+	go e.watch(watched, cancel, func() error {
+		c, err := e.Inspect(watched, name)
+		if err == nil && c.State.Status == container.StateExited && len(missed) == 0 {
+			missed <- c.State.ExitCode
+		}
+		return err
+	})
+	return func() (int, error) {
+		defer cancel(nil)
+		select {
+		case r := <-c.end:
+			if r.Error != nil {
+				return 0, e.explain(watched, "wait for container", errors.New(r.Error.Message))
+			}
+			return int(r.StatusCode), nil
+		case code := <-missed:
+			return code, nil
+		case err := <-c.errs:
+			return 0, e.explain(watched, "wait for container", err)
+		case <-watched.Done():
+			return 0, context.Cause(watched)
+		}
+	}, nil
+}
+
+// Stream carries the output, and the input, of what runs in a container.
+type Stream struct {
+	conn types.HijackedResponse
+}
+
+// Attach connects to a container, which may be started afterwards.
+func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*Stream, error) {
+	return e.stream(ctx, "attach to container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
+		return a.ContainerAttach(ctx, name, container.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+	})
+}
+
+// stream is call for a connection that stays. The client does not heed its context once it has dialed.
+func (e *Engine) stream(ctx context.Context, doing string, f func(context.Context, *api) (types.HijackedResponse, error)) (*Stream, error) {
+	return call(ctx, e, doing, func(limited context.Context, a *api) (*Stream, error) {
+		type answer struct {
+			conn types.HijackedResponse
+			err  error
+		}
+		got := make(chan answer, 1)
+		go func() {
+			conn, err := f(limited, a)
+			got <- answer{conn, err}
+		}()
+		select {
+		case r := <-got:
+			if r.err != nil {
+				return nil, r.err
+			}
+			return &Stream{r.conn}, nil
+		case <-limited.Done():
+			go func() {
+				if late := <-got; late.err == nil {
+					late.conn.Close()
+				}
+			}()
+			return nil, limited.Err()
+		}
+	})
+}
+
+// Copy writes what comes until the end of the stream. The order of what comes on both is not known.
+func (s *Stream) Copy(stdout, stderr io.Writer) error {
+	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
+	return err
+}
+
+// Feed passes all of stdin on, and then its end.
+func (s *Stream) Feed(stdin io.Reader) {
+	_, _ = io.Copy(s.conn.Conn, stdin) // a program that does not read to the end is no failure
+	_ = s.conn.CloseWrite()
+}
+
+// Close breaks the stream off.
+func (s *Stream) Close() { s.conn.Close() }
+
+// Exec starts a program in a running container and returns its ID and its streams.
+func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions) (string, *Stream, error) {
+	r, err := call(ctx, e, "prepare a program in container", func(ctx context.Context, a *api) (container.ExecCreateResponse, error) {
+		return a.ContainerExecCreate(ctx, name, o)
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := e.stream(ctx, "start a program in container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
+		return a.ContainerExecAttach(ctx, r.ID, container.ExecAttachOptions{})
+	})
+	return r.ID, s, err
+}
+
+// InspectExec returns what the engine knows of a program that was started by Exec.
+func (e *Engine) InspectExec(ctx context.Context, id string) (container.ExecInspect, error) {
+	return call(ctx, e, "inspect a program in container", func(ctx context.Context, a *api) (container.ExecInspect, error) {
+		return a.ContainerExecInspect(ctx, id)
+	})
+}
+
+// CopyTo unpacks a tar at / of a container.
+func (e *Engine) CopyTo(ctx context.Context, name string, files io.Reader) error {
+	_, err := long(ctx, e, "copy files into container", func(ctx context.Context, a *api) (struct{}, error) {
+		return struct{}{}, a.CopyToContainer(ctx, name, "/", files, container.CopyToContainerOptions{})
+	})
+	return err
+}
+
+// CopyFrom passes a tar of a file or directory of a container to read.
+func (e *Engine) CopyFrom(ctx context.Context, name, path string, read func(io.Reader) error) error {
+	var unread error
+	_, err := long(ctx, e, "copy "+path+" from container", func(ctx context.Context, a *api) (struct{}, error) {
+		files, _, err := a.CopyFromContainer(ctx, name, path)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer files.Close()
+		in := &source{r: files}
+		unread = read(in)
+		return struct{}{}, in.err
+	})
+	if err != nil {
+		return err
+	}
+	return unread
+}
+
+// source remembers the error of a reader, to tell it from those of who reads.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// Changes lists what a container has changed of its image's files.
+func (e *Engine) Changes(ctx context.Context, name string) ([]container.FilesystemChange, error) {
+	return long(ctx, e, "list changes of container", func(ctx context.Context, a *api) ([]container.FilesystemChange, error) {
+		return a.ContainerDiff(ctx, name)
+	})
+}
+
+// Commit makes an image from the files of a container and returns its ID. The image gets the container's configuration,
+// environment included, but for what o changes of it.
+func (e *Engine) Commit(ctx context.Context, name string, o container.CommitOptions) (string, error) {
+	r, err := long(ctx, e, "make an image of container", func(ctx context.Context, a *api) (container.CommitResponse, error) {
+		return a.ContainerCommit(ctx, name, o)
+	})
+	return r.ID, err
+}

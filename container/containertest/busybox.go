@@ -1,0 +1,108 @@
+package containertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/internal/needtest"
+)
+
+// imageLabel marks images for tests. They stay, as each test would make the same.
+const imageLabel = "io.benchgraph.test"
+
+// Busybox returns the ID of an image with busybox and a link for each of its commands in /bin, /tmp, and /etc/passwd. It
+// is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
+func Busybox(t testing.TB, e *container.Engine) string {
+	t.Helper()
+	const program = "/bin/busybox"
+	binary, err := os.ReadFile(program)
+	if err != nil {
+		needtest.Missing(t, "no busybox (Debian: busybox-static): %v", err)
+	}
+	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
+	if id := labelled(t, e, label); id != "" {
+		return id
+	}
+	names, err := exec.Command(program, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load(t, e, busyboxRoot(t, binary, strings.Fields(string(names))), "LABEL "+label, "ENV PATH=/bin")
+}
+
+// labelled finds an image for tests; empty: there is none. What was made from it has its label, and more. Tests that run side by
+// side may each have made one: the oldest stands for all of them.
+func labelled(t testing.TB, e *container.Engine, label string) string {
+	t.Helper()
+	var images []struct {
+		ID, ParentID string
+		Created      int64
+		Labels       map[string]string
+	}
+	if err := dial(e.Host()).get("/images/json?"+filters(map[string][]string{"label": {label}}), &images); err != nil {
+		t.Fatal(err)
+	}
+	found, created := "", int64(0)
+	for _, image := range images {
+		if image.ParentID != "" || len(image.Labels) != 1 {
+			continue
+		}
+		if found == "" || image.Created < created || image.Created == created && image.ID < found {
+			found, created = image.ID, image.Created
+		}
+	}
+	return found
+}
+
+// load makes an image of a root file system as a tar, with lines of a Dockerfile, and returns its ID.
+func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) string {
+	t.Helper()
+	query := url.Values{"fromSrc": {"-"}, "changes": lines}
+	var answer struct{ Status, Error string }
+	if err := dial(e.Host()).within(5*time.Minute, http.MethodPost, "/images/create?"+query.Encode(), root, &answer); err != nil || answer.Error != "" {
+		t.Fatal(err, answer.Error)
+	}
+	return answer.Status
+}
+
+// busyboxRoot returns a root file system as a tar.
+func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	add := func(h tar.Header, text []byte) {
+		h.Size = int64(len(text))
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}, nil)
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "etc/", Mode: 0o755}, nil)
+	add(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}, nil)
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nnogroup:x:65534:\n"))
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, binary)
+	for _, name := range names {
+		if name != "busybox" {
+			add(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}, nil)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}

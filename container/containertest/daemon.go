@@ -1,0 +1,252 @@
+package containertest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/internal/needtest"
+)
+
+const (
+	startTime = 60 * time.Second // what an engine or registry may take to come up
+	endTime   = 60 * time.Second // what one may take to end politely
+)
+
+// Daemon is an engine of a test's own.
+type Daemon struct {
+	Socket string // path
+	Root   string // directory in which it keeps images
+	State  string // directory that Engine opens it with
+
+	t       testing.TB
+	dir     string
+	bridge  string
+	args    []string
+	program *program
+}
+
+// DaemonOptions may be left empty.
+type DaemonOptions struct {
+	Root string   // directory in which it keeps images; empty: a new one
+	Args []string // of dockerd, beside those that keep it apart from other engines
+}
+
+// daemons counts those of this process: each has networks of its own.
+var daemons atomic.Int32
+
+// NewDaemon starts an engine, with all that it needs of its own, that ends with the test. It touches no packet filter, so
+// that its containers reach each other and this machine, but nothing else. The test is skipped where dockerd cannot be
+// started.
+func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
+	t.Helper()
+	if _, err := exec.LookPath("dockerd"); err != nil {
+		needtest.Missing(t, "no dockerd to start: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		needtest.Missing(t, "only root starts a container engine of its own")
+	}
+	dir, err := os.MkdirTemp("", "dockerd-") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{Socket: dir + "/sock", Root: o.Root, State: t.TempDir(), t: t, dir: dir}
+	if d.Root == "" {
+		d.Root = dir + "/root"
+	}
+	number := daemons.Add(1)
+	// Without a bridge of its own, or with address pools of its own, it would remove docker0, which is that of another engine.
+	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
+	t.Cleanup(d.remove)
+	for _, line := range []string{"link add " + d.bridge + " type bridge", fmt.Sprintf("addr add 10.%d.%d.1/24 dev %s", 100+os.Getpid()%100, number%256, d.bridge), "link set " + d.bridge + " up"} {
+		ip(t, line)
+	}
+	d.args = append([]string{
+		"--host=unix://" + d.Socket, "--data-root=" + d.Root, "--exec-root=" + dir + "/exec", "--pidfile=" + dir + "/pid",
+		"--containerd-namespace=" + filepath.Base(dir), "--containerd-plugins-namespace=" + filepath.Base(dir) + "-plugins",
+		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=" + d.bridge,
+		"--insecure-registry=127.0.0.0/8",
+	}, o.Args...)
+	d.Start()
+	return d
+}
+
+// Host is its address, as in DOCKER_HOST.
+func (d *Daemon) Host() string { return "unix://" + d.Socket }
+
+// Engine opens it.
+func (d *Daemon) Engine() *container.Engine {
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State})
+}
+
+// Start starts it again, and waits until it answers.
+func (d *Daemon) Start() {
+	d.t.Helper()
+	// A killed one left these; the containerd that ended with it may still look alive, as nobody waited for it.
+	os.Remove(d.dir + "/pid")
+	os.Remove(d.dir + "/exec/containerd/containerd.pid")
+	d.program = begin(d.t, "dockerd", d.args...)
+	d.program.await(func() error { return dial(d.Host()).get("/_ping", nil) })
+}
+
+// Kill ends it at once, as a loss of power would; what ran in containers may live on until it is started again.
+func (d *Daemon) Kill() { d.program.kill() }
+
+// Signal sends it a signal: SIGSTOP makes it hang until SIGCONT.
+func (d *Daemon) Signal(sig syscall.Signal) {
+	if err := d.program.cmd.Process.Signal(sig); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// Stop ends it politely, and with it all containers.
+func (d *Daemon) Stop() { d.program.end(syscall.SIGTERM) }
+
+// Restart is Stop and Start.
+func (d *Daemon) Restart() {
+	d.t.Helper()
+	d.Stop()
+	d.Start()
+}
+
+// remove ends it with all that it runs, and removes its directory. One that was killed is started once more for that: it
+// knows best what it had started.
+func (d *Daemon) remove() {
+	if d.args != nil {
+		if d.program == nil || d.program.ended() {
+			d.Start()
+		}
+		dial(d.Host()).sweep(d.t)
+		d.Stop()
+	}
+	_ = exec.Command("ip", "link", "delete", d.bridge).Run() // it may not have been made
+	unmount(d.Root)                                          // onto itself: each that was killed left one
+	if err := os.RemoveAll(d.dir); err != nil {
+		d.t.Error(err)
+	}
+}
+
+// Registry is a registry of a test's own, on this machine's loopback, where engines speak plain HTTP.
+type Registry struct {
+	Host string // "127.0.0.1:PORT"
+	Root string // directory in which it keeps images
+
+	program *program
+}
+
+// NewRegistry starts a registry that ends with the test. The test is skipped where there is no docker-registry.
+func NewRegistry(t testing.TB) *Registry {
+	t.Helper()
+	if _, err := exec.LookPath("docker-registry"); err != nil {
+		needtest.Missing(t, "no docker-registry to start: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Registry{Host: l.Addr().String(), Root: t.TempDir()}
+	l.Close()
+	config := filepath.Join(t.TempDir(), "config.yml")
+	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n", r.Root, r.Host)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.program = begin(t, "docker-registry", "serve", config)
+	t.Cleanup(r.Stop)
+	r.program.await(func() error { return dial("tcp://"+r.Host).get("/v2/", nil) })
+	return r
+}
+
+// Stop ends it; connections break off.
+func (r *Registry) Stop() { r.program.kill() }
+
+// program is a server that runs beside a test.
+type program struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	out  *os.File // a file, as what it started may hold its output open for longer
+	done chan struct{}
+}
+
+// begin starts a server, which ends with this process whatever happens to it.
+func begin(t testing.TB, name string, args ...string) *program {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{t: t, cmd: exec.Command(name, args...), out: out, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = attributes()
+	started := make(chan error)
+	go func() {
+		defer close(p.done)
+		defer out.Close()
+		runtime.LockOSThread() // it ends with the thread that started it
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // it is killed, or its output says why it ended
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *program) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// output returns the end of what it printed.
+func (p *program) output() []byte {
+	text, err := os.ReadFile(p.out.Name())
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return text[max(0, len(text)-4000):]
+}
+
+// await waits until ready says so.
+func (p *program) await(ready func() error) {
+	p.t.Helper()
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := ready()
+		switch {
+		case err == nil:
+			return
+		case p.ended():
+			p.t.Fatalf("%s ended:\n%s", p.cmd.Path, p.output())
+		case time.Since(begun) > startTime:
+			p.kill()
+			p.t.Fatalf("%s does not answer: %v\n%s", p.cmd.Path, err, p.output())
+		}
+	}
+}
+
+func (p *program) kill() { p.end(syscall.SIGKILL) }
+
+// end sends a signal, and SIGKILL if that does not help.
+func (p *program) end(sig syscall.Signal) {
+	_ = p.cmd.Process.Signal(sig) // it may have ended
+	select {
+	case <-p.done:
+	case <-time.After(endTime):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}

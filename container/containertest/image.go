@@ -1,0 +1,44 @@
+package containertest
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/container"
+)
+
+// RemoveImage removes an image that a test brought, by the name under which it came, or by its ID.
+func RemoveImage(t testing.TB, e *container.Engine, ref string) {
+	t.Helper()
+	if err := dial(e.Host()).do(http.MethodDelete, "/images/"+ref+"?noprune=1", nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Config decodes what the engine says of how an image is to be run into v.
+func Config(t testing.TB, e *container.Engine, ref string, v any) {
+	t.Helper()
+	image := struct{ Config any }{v}
+	if err := dial(e.Host()).get("/images/"+ref+"/json", &image); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Tag gives an image a name, as a user does.
+func Tag(t testing.TB, e *container.Engine, id, name string) {
+	t.Helper()
+	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {name}}.Encode(), nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Pull brings an image by a reference with a tag, as a user does.
+func Pull(t testing.TB, e *container.Engine, ref string) {
+	t.Helper()
+	colon := strings.LastIndexByte(ref, ':')
+	if err := dial(e.Host()).do(http.MethodPost, "/images/create?"+url.Values{"fromImage": {ref[:colon]}, "tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,60 @@
+package containertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/internal/needtest"
+)
+
+// pythonPackages is what the image of Python has beside the least that Debian knows.
+const pythonPackages = "python3-minimal,python3-pip"
+
+// Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap, unless the
+// engine has it already; it stays.
+func Python(t testing.TB, e *container.Engine) string {
+	t.Helper()
+	label := imageLabel + "=python-" + strings.ReplaceAll(pythonPackages, ",", "-")
+	if id := labelled(t, e, label); id != "" {
+		return id
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil || os.Getuid() != 0 {
+		needtest.Missing(t, "no debootstrap, or not root (Debian: debootstrap)")
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	debootstrap := exec.Command("debootstrap", "--variant=minbase", "--include="+pythonPackages, "bookworm", root)
+	debootstrap.Env = append(os.Environ(), "http_proxy="+aptProxy())
+	if out, err := debootstrap.CombinedOutput(); err != nil {
+		text := strings.TrimSpace(string(out))
+		needtest.Missing(t, "debootstrap: %v: %s", err, text[max(0, len(text)-500):])
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	tar := exec.Command("tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", ".")
+	text, err := tar.StdoutPipe()
+	if err == nil {
+		err = tar.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := load(t, e, text, "LABEL "+label)
+	if err := tar.Wait(); err != nil {
+		t.Fatal(fmt.Errorf("tar: %w", err))
+	}
+	return id
+}
+
+// aptProxy is the proxy that apt goes through; empty: none, or the environment's.
+func aptProxy() string {
+	out, _ := exec.Command("apt-config", "shell", "p", "Acquire::http::Proxy").Output()
+	proxy := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(out)), "p="), "'")
+	if proxy == "" {
+		return os.Getenv("http_proxy")
+	}
+	return proxy
+}

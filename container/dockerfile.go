@@ -1,0 +1,398 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mention is a place in a Dockerfile where an image is named.
+type mention struct {
+	ref      string // what is named there, arguments filled in
+	from, to int    // bytes of the Dockerfile that name it
+}
+
+// dockerfile is what is known of a Dockerfile without building it.
+type dockerfile struct {
+	text     []byte
+	mentions []mention
+	outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
+}
+
+// BaseImages lists the images that a Dockerfile is built on, each once, in the order in which they are named: those of FROM,
+// of --from in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are none. args are
+// given to ARG before the first FROM.
+func BaseImages(text []byte, args map[string]string) ([]string, error) {
+	d, err := parseDockerfile(text, args)
+	if err != nil {
+		return nil, err
+	}
+	var refs []string
+	for _, m := range d.mentions {
+		if !slices.Contains(refs, m.ref) {
+			refs = append(refs, m.ref)
+		}
+	}
+	return refs, nil
+}
+
+// pinned is the text with other names for the images.
+func (d *dockerfile) pinned(pins map[string]string) ([]byte, error) {
+	var out []byte
+	at := 0
+	for _, m := range d.mentions {
+		pin, ok := pins[m.ref]
+		if !ok {
+			return nil, fmt.Errorf("image %s of the Dockerfile is not pinned", m.ref)
+		}
+		out = append(append(out, d.text[at:m.from]...), pin...)
+		at = m.to
+	}
+	return append(out, d.text[at:]...), nil
+}
+
+// word is a part of an instruction between white space.
+type word struct {
+	text     string
+	from, to int
+}
+
+var (
+	directive = regexp.MustCompile(`^#\s*([A-Za-z]+)\s*=\s*(\S.*?)\s*$`)
+	heredoc   = regexp.MustCompile(`^[0-9]*<<(-?)["']?([^<"']+)["']?$`)
+	variable  = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+])([^{}$]*))?\})`)
+	outside   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
+)
+
+// parseDockerfile finds the images of a Dockerfile. What it cannot be sure about is an error that says where.
+func parseDockerfile(text []byte, args map[string]string) (*dockerfile, error) {
+	if len(text) > maxDockerfile {
+		return nil, fmt.Errorf("over %d bytes", maxDockerfile)
+	}
+	p := &dockerfileParser{dockerfile: dockerfile{text: text}, args: args, values: map[string]string{}, escape: '\\', stages: map[string]bool{}}
+	if err := p.parse(); err != nil {
+		return nil, fmt.Errorf("line %d of the Dockerfile: %w", p.line, err)
+	}
+	if p.from == 0 {
+		return nil, errors.New("the Dockerfile has no FROM")
+	}
+	return &p.dockerfile, nil
+}
+
+type dockerfileParser struct {
+	dockerfile
+	args   map[string]string // that were given
+	values map[string]string // of ARG before the first FROM
+	escape byte
+	stages map[string]bool // lower case
+	from   int             // FROM instructions so far
+	at     int             // next byte
+	line   int             // of the instruction, from 1
+	next   int             // lines before at
+}
+
+// readLine takes the next physical line, without its end.
+func (p *dockerfileParser) readLine() (text string, from int, ok bool) {
+	if p.at >= len(p.text) {
+		return "", 0, false
+	}
+	from = p.at
+	rest := p.text[from:]
+	end := slices.Index(rest, '\n')
+	if end < 0 {
+		end, p.at = len(rest), len(p.text)
+	} else {
+		p.at += end + 1
+	}
+	p.next++
+	return strings.TrimSuffix(string(rest[:end]), "\r"), from, true
+}
+
+func (p *dockerfileParser) parse() error {
+	if err := p.directives(); err != nil {
+		return err
+	}
+	for {
+		words, ok := p.instruction()
+		if !ok {
+			return nil
+		}
+		if len(words) == 0 {
+			continue
+		}
+		if err := p.understand(words); err != nil {
+			return err
+		}
+	}
+}
+
+// directives reads the comments at the top that mean something.
+func (p *dockerfileParser) directives() error {
+	seen := map[string]bool{}
+	for {
+		before, line := p.at, p.next
+		text, from, ok := p.readLine()
+		if line == 0 {
+			bare := strings.TrimPrefix(text, "\ufeff")
+			from += len(text) - len(bare)
+			text = bare
+		}
+		match := directive.FindStringSubmatchIndex(text)
+		if !ok || match == nil || seen[strings.ToLower(text[match[2]:match[3]])] {
+			p.at, p.next = before, line
+			return nil
+		}
+		p.line = p.next
+		name, value := strings.ToLower(text[match[2]:match[3]]), text[match[4]:match[5]]
+		switch seen[name] = true; name {
+		case "syntax":
+			ref, _, _ := strings.Cut(value, " ")
+			p.mentions = append(p.mentions, mention{ref, from + match[4], from + match[4] + len(ref)})
+		case "escape":
+			if value != "`" && value != `\` {
+				return fmt.Errorf("escape=%s: want \\ or `", value)
+			}
+			p.escape = value[0]
+		case "check":
+		default: // an ordinary comment, after which there are no directives
+			p.at, p.next = before, line
+			return nil
+		}
+	}
+}
+
+// instruction takes the next one, with the lines that continue it, as words. None: a comment or an empty line.
+func (p *dockerfileParser) instruction() (words []word, ok bool) {
+	p.line = p.next + 1
+	for first := true; ; first = false {
+		text, from, more := p.readLine()
+		if !more {
+			return words, !first
+		}
+		if first && p.line == 1 {
+			bare := strings.TrimPrefix(text, "\ufeff")
+			from += len(text) - len(bare)
+			text = bare
+		}
+		trimmed := strings.TrimSpace(text)
+		if strings.HasPrefix(trimmed, "#") || trimmed == "" {
+			if first {
+				return nil, true
+			}
+			continue // also between continued lines
+		}
+		trimmed = strings.TrimRight(text, " \t")
+		last := len(trimmed) - 1
+		continued := trimmed[last] == p.escape && (last == 0 || trimmed[last-1] != p.escape)
+		if continued {
+			text = trimmed[:last]
+		}
+		words = append(words, split(text, from)...)
+		if !continued {
+			return words, true
+		}
+	}
+}
+
+// split cuts a line at white space.
+func split(text string, from int) (words []word) {
+	for i := 0; i < len(text); {
+		start := i
+		for i < len(text) && text[i] != ' ' && text[i] != '\t' {
+			i++
+		}
+		if i > start {
+			words = append(words, word{text[start:i], from + start, from + i})
+		}
+		for i < len(text) && (text[i] == ' ' || text[i] == '\t') {
+			i++
+		}
+	}
+	return words
+}
+
+func (p *dockerfileParser) understand(words []word) error {
+	name, rest := strings.ToUpper(words[0].text), words[1:]
+	switch name {
+	case "ARG":
+		if p.from == 0 {
+			return p.arg(rest)
+		}
+	case "FROM":
+		return p.base(rest)
+	case "COPY", "ADD", "RUN":
+		p.skipHeredocs(rest)
+		return p.sources(name, rest)
+	}
+	return nil
+}
+
+// arg takes in ARG NAME[=VALUE]...
+func (p *dockerfileParser) arg(words []word) error {
+	for _, w := range words {
+		if strings.HasPrefix(w.text, "#") {
+			return nil
+		}
+		name, value, has := strings.Cut(w.text, "=")
+		if strings.ContainsAny(value, `"'`) {
+			bare := strings.Trim(value, value[:1])
+			if len(value) != len(bare)+2 || strings.ContainsAny(bare, `"'\`) {
+				return fmt.Errorf("ARG %s: a value of several words or with quotes inside cannot be part of an image's name", name)
+			}
+			value = bare
+		}
+		if given, ok := p.args[name]; ok {
+			p.values[name] = given
+		} else if has {
+			value, err := p.expand(value)
+			if err != nil {
+				return fmt.Errorf("ARG %s: %w", name, err)
+			}
+			p.values[name] = value
+		}
+	}
+	return nil
+}
+
+// expand fills in the arguments.
+func (p *dockerfileParser) expand(text string) (string, error) {
+	missing := ""
+	out := variable.ReplaceAllStringFunc(text, func(v string) string {
+		m := variable.FindStringSubmatch(v)
+		name, how, other := m[1]+m[2], m[3], m[4]
+		value, set := p.values[name]
+		set = set && (value != "" || !strings.HasPrefix(how, ":"))
+		switch {
+		case strings.HasSuffix(how, "-") && !set, strings.HasSuffix(how, "+") && set:
+			return other
+		case strings.HasSuffix(how, "+"):
+			return ""
+		case !set:
+			missing = name
+		}
+		return value
+	})
+	switch {
+	case strings.ContainsAny(variable.ReplaceAllString(text, ""), "$\\"):
+		return "", fmt.Errorf("%q: it cannot be told what this stands for", text)
+	case missing != "":
+		return "", fmt.Errorf("%q: argument %s has no value; give it one (args)", text, missing)
+	}
+	return out, nil
+}
+
+// base takes in FROM [--platform=P] IMAGE [AS STAGE].
+func (p *dockerfileParser) base(words []word) error {
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
+		words = words[1:]
+	}
+	if len(words) != 1 && !(len(words) == 3 && strings.EqualFold(words[1].text, "AS")) {
+		return fmt.Errorf("want FROM IMAGE or FROM IMAGE AS STAGE")
+	}
+	p.from++
+	w := words[0]
+	w.text = unquoted(w.text)
+	ref, err := p.expand(w.text)
+	if err != nil {
+		return err
+	}
+	if ref == "" || strings.ContainsAny(ref, `"' `) {
+		return fmt.Errorf("FROM %s: names no image", w.text)
+	}
+	if ref != "scratch" && !p.stages[strings.ToLower(ref)] {
+		p.mentions = append(p.mentions, mention{ref, w.from, w.to})
+	}
+	if len(words) == 3 {
+		p.stages[strings.ToLower(words[2].text)] = true
+	}
+	return nil
+}
+
+func unquoted(text string) string {
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// sources takes in the flags of COPY, ADD and RUN, and what ADD fetches.
+func (p *dockerfileParser) sources(name string, words []word) error {
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
+		w := words[0]
+		words = words[1:]
+		flag, value, _ := strings.Cut(w.text[2:], "=")
+		start := w.to - len(value)
+		switch {
+		case flag == "from":
+			if err := p.source(value, start); err != nil {
+				return err
+			}
+		case flag == "mount":
+			for part := range strings.SplitSeq(value, ",") {
+				if ref, ok := strings.CutPrefix(part, "from="); ok {
+					if err := p.source(ref, start+len("from=")); err != nil {
+						return err
+					}
+				}
+				start += len(part) + 1
+			}
+		}
+	}
+	if name == "ADD" && p.outward == "" {
+		for _, w := range words {
+			if text := strings.Trim(w.text, `"',[]`); outside.MatchString(text) {
+				p.outward = fmt.Sprintf("line %d: ADD %s", p.line, text)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// source takes in what is copied from: a stage, by name or number, or an image.
+func (p *dockerfileParser) source(ref string, from int) error {
+	switch {
+	case ref == "" || ref == "scratch" || p.stages[strings.ToLower(ref)] || strings.Trim(ref, "0123456789") == "":
+		return nil
+	case strings.ContainsAny(ref, `$"'\`):
+		return fmt.Errorf("--from=%s: it cannot be told which image this is", ref)
+	}
+	p.mentions = append(p.mentions, mention{ref, from, from + len(ref)})
+	return nil
+}
+
+// skipHeredocs passes over the texts that follow an instruction. What nothing ends was no text, but looked like one.
+func (p *dockerfileParser) skipHeredocs(words []word) {
+	for _, w := range words {
+		m := heredoc.FindStringSubmatch(w.text)
+		if m == nil {
+			continue
+		}
+		at, next := p.at, p.next
+		for {
+			text, _, ok := p.readLine()
+			if !ok {
+				p.at, p.next = at, next
+				break
+			}
+			if m[1] != "" {
+				text = strings.TrimLeft(text, "\t")
+			}
+			if text == m[2] {
+				break
+			}
+		}
+	}
+}
+
+// argsOf is what the builder wants of args.
+func argsOf(args map[string]string) map[string]*string {
+	out := make(map[string]*string, len(args))
+	for name, value := range maps.All(args) {
+		out[name] = &value
+	}
+	return out
+}

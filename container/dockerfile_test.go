@@ -1,0 +1,142 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+)
+
+func TestBaseImages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		args map[string]string
+		want []string
+		says string // of an error
+	}{
+		"plain":      {text: "FROM a:1\n", want: []string{"a:1"}},
+		"stages":     {text: "from a as x\nFROM x AS y\nFROM X\nFROM scratch\nFROM a\n", want: []string{"a"}},
+		"platform":   {text: "FROM --platform=$BUILDPLATFORM a@sha256:1 AS x", want: []string{"a@sha256:1"}},
+		"default":    {text: "ARG R=r V=1\nARG T=${R}/t\nFROM $T:${V}", want: []string{"r/t:1"}},
+		"given":      {text: "ARG T=a\nFROM $T", args: map[string]string{"T": "b"}, want: []string{"b"}},
+		"not given":  {text: "FROM ${T}", args: map[string]string{"T": "b"}, says: `line 1 of the Dockerfile: "${T}": argument T has no value`},
+		"fallback":   {text: "ARG E=\nFROM ${T:-a}${E:-b}${E-c}${E:+d}${T+e}", want: []string{"ab"}},
+		"later":      {text: "FROM a\nARG T=x\nFROM $T", says: "argument T has no value"},
+		"quotes":     {text: "ARG T=\"a:1\"\nFROM \"$T\"", want: []string{"a:1"}},
+		"nested":     {text: "FROM ${T:-${U}}", says: "it cannot be told"},
+		"escaped":    {text: `FROM \$T`, says: "it cannot be told"},
+		"none":       {text: "RUN true\n", says: "has no FROM"},
+		"much":       {text: "FROM a b\n", says: "want FROM IMAGE"},
+		"from":       {text: "FROM a AS x\nCOPY --chown=1 --from=b:1 /x /y\nCOPY --from=x /z /z\nCOPY --from=0 / /\nADD --from=X a b", want: []string{"a", "b:1"}},
+		"from what":  {text: "FROM a\nCOPY --from=$X /x /y", says: "line 2 of the Dockerfile: --from=$X: it cannot be told"},
+		"mount":      {text: "FROM a AS x\nRUN --network=none --mount=type=bind,source=/s,from=b,target=/t --mount=from=x true --from=c", want: []string{"a", "b"}},
+		"syntax":     {text: "\ufeff# syntax = docker/dockerfile:1 \n# escape=`\nFROM a\nRUN x `\n  FROM b\n", want: []string{"docker/dockerfile:1", "a"}},
+		"no syntax":  {text: "# a comment\n# syntax=docker/dockerfile:1\nFROM a\n", want: []string{"a"}},
+		"continued":  {text: "FROM \\\n  # why\n\n  a \\\n  AS x\r\nRUN echo \\\\\nFROM b", want: []string{"a", "b"}},
+		"heredocs":   {text: "FROM a\nRUN <<EOF cat >x\nFROM no\nEOF\nCOPY <<-\"A\" <<B /x\nFROM no\n\tA\nFROM no\nB\nFROM b\n", want: []string{"a", "b"}},
+		"no heredoc": {text: "FROM a\nRUN echo 1 <<EOF\nFROM b\nRUN echo $((1<<X))\n", want: []string{"a", "b"}},
+	} {
+		got, err := BaseImages([]byte(c.text), c.args)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+			continue
+		}
+		if d := cmp.Diff(c.want, got); err != nil || d != "" {
+			t.Errorf("%s: %v %s", name, err, d)
+		}
+	}
+}
+
+// What is pinned differs from what was there in nothing but the names of images.
+func FuzzDockerfile(f *testing.F) {
+	for _, text := range []string{
+		"# syntax=a\nARG X=b\nFROM $X AS c\nCOPY --from=d / /\nRUN --mount=from=e,type=bind <<EOF\nFROM f\nEOF\n", "FROM a \\\n# b\nAS c\n", "\ufeffFROM \"a\"",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzzing.Frugal(t, len(text), func() {
+			d, err := parseDockerfile(text, map[string]string{"GIVEN": "g"})
+			if err != nil {
+				return
+			}
+			pins := map[string]string{}
+			for i, m := range d.mentions {
+				if m.from >= m.to || m.to > len(text) || i > 0 && d.mentions[i-1].to > m.from || m.ref == "" {
+					t.Fatalf("%+v", d.mentions)
+				}
+				pins[m.ref] = "pinned.example/image:1"
+			}
+			out, err := d.pinned(pins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := parseDockerfile(out, nil)
+			if err != nil && len(out) <= maxDockerfile && !bytes.Contains(text, []byte("$")) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if err == nil {
+				for _, m := range again.mentions {
+					if m.ref != "pinned.example/image:1" {
+						t.Fatalf("%s is left in\n%s", m.ref, out)
+					}
+				}
+			}
+		})
+	})
+}
+
+// What an engine tells is read to its end or to its first mistake, however it looks.
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte(`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":2}}` + "\r\n" + `{"stream":"Step 1/2 : RUN x\n"}` + "\n" + `{"errorDetail":{"code":3,"message":"m"},"error":"m"}`))
+	f.Add([]byte(`{"id":"moby.buildkit.trace","aux":"CnkKR3NoYTI1NjplOGM2MTNlMDdiMGI3ZmYzMzg5M2I2OTRmNzc1OWExMGQ0MmUxODBmMmI0ZGMzNDlmYjU3ZGM2YjcxZGNhYjAwGhJleHBvcnRpbmcgdG8gaW1hZ2UqDAjOqYfYBhDXtID7ATIMCM6ph9gGEI/2vZsCEsoBClV3cml0aW5nIGltYWdlIA=="}`))
+	f.Add([]byte(`{"id":"moby.image.id","aux":{"ID":"sha256:5"}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzzing.Frugal(t, len(text), func() {
+			var log bytes.Buffer
+			b := &building{log: &log, names: map[string]string{}}
+			w := &pulling{report: func(Progress) {}, has: map[string]int64{}, seen: map[string]bool{}}
+			_ = messages(bytes.NewReader(text), func(m message) {
+				b.hear(m)
+				w.hear(m)
+			})
+			if log.Len() > 2*len(text) {
+				t.Fatalf("%d bytes of log from %d bytes", log.Len(), len(text))
+			}
+		})
+	})
+}
+
+// What stands in for an engine builds in another way, and tells it as engines did before BuildKit.
+func TestStepsOfOtherBuilders(t *testing.T) {
+	t.Parallel()
+	told := `{"stream":"Step 1/2 : FROM busybox\n"}
+{"stream":" ---> 87de3b7d16b0\n"}
+{"stream":"Step 2/2 : RUN exit 3\n"}
+{"errorDetail":{"code":3,"message":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"},"error":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"}
+`
+	var log bytes.Buffer
+	b := &building{log: &log, names: map[string]string{}}
+	said, ok := errors.AsType[*EngineError](messages(strings.NewReader(told), b.hear))
+	if !ok {
+		t.Fatal("no error")
+	}
+	failed, ok := errors.AsType[*StepError](b.failure(said))
+	if !ok || failed.Step != "2/2 : RUN exit 3" || failed.Code != 3 {
+		t.Errorf("%+v", failed)
+	}
+	if want := "Step 1/2 : FROM busybox\n ---> 87de3b7d16b0\nStep 2/2 : RUN exit 3\n"; log.String() != want {
+		t.Error(log.String())
+	}
+	b = &building{log: &log, names: map[string]string{}}
+	if err := messages(strings.NewReader(`{"aux":{"ID":"sha256:12"}}`), b.hear); err != nil || b.id != "sha256:12" {
+		t.Error(err, b.id)
+	}
+}

@@ -1,0 +1,164 @@
+// Package container speaks to a container engine through the Docker Engine API; Podman's compatible socket works, too.
+//
+// It knows images, containers and networks, and nothing of nodes. Everything that it makes carries labels, by which it is
+// found again, and by which what a dead benchgraph left is told from what belongs to somebody else.
+package container
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+)
+
+// The labels of what benchgraph makes.
+const (
+	labelPrefix = "io.benchgraph."
+
+	LabelKey   = labelPrefix + "key"   // of an image: SHA-256 of what it was made from
+	LabelNode  = labelPrefix + "node"  // address of the node that it was made for
+	LabelState = labelPrefix + "state" // of containers and networks: the state directory of the benchgraph that made it
+	LabelOwner = labelPrefix + "owner" // of containers and networks: the process that made it, as boot ID, PID namespace, PID and start time
+)
+
+// api is the engine's client, so that other files need not import it.
+type api = client.Client
+
+// Options say which engine is meant and on whose behalf.
+type Options struct {
+	Environ map[string]string // DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
+	State   string            // directory of the caller's state; goes into labels
+
+	Patience time.Duration // for what takes an engine (0: 2 min) or a registry (0: 30 s) a moment to answer
+	Pause    time.Duration // before the second attempt to bring an image, doubled before each further one; 0: 1 s
+}
+
+// Engine is one container engine. Opening it reaches nothing: the first call does.
+type Engine struct {
+	options Options
+	connect func() (*api, error)
+	root    atomic.Pointer[string] // directory in which it keeps images, once it was asked
+}
+
+// Open takes note of an engine.
+func Open(o Options) *Engine {
+	e := &Engine{options: o}
+	e.connect = sync.OnceValues(func() (*api, error) {
+		// Each request has a connection of its own, as one that was left open to an engine that is ending still answers.
+		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: client.CheckRedirect}
+		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
+		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
+			options = append(options, client.WithVersion(v))
+		}
+		if dir := o.Environ["DOCKER_CERT_PATH"]; dir != "" {
+			options = append(options, client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem"))
+		}
+		return client.NewClientWithOpts(options...)
+	})
+	return e
+}
+
+// Host returns where the engine is, such as "unix:///var/run/docker.sock".
+func (e *Engine) Host() string {
+	if host := e.options.Environ["DOCKER_HOST"]; host != "" {
+		return host
+	}
+	return client.DefaultDockerHost
+}
+
+// State returns the state directory that it was opened with.
+func (e *Engine) State() string { return e.options.State }
+
+// patience is how long the engine may take to answer a request that is no stream.
+func (e *Engine) patience() time.Duration { return cmp.Or(e.options.Patience, 2*time.Minute) }
+
+// call asks the engine for something that takes a moment, and explains what goes wrong.
+func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
+	a, err := e.connect()
+	if err != nil {
+		var none T
+		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+	}
+	limited, cancel := context.WithTimeout(ctx, e.patience())
+	defer cancel()
+	v, err := f(limited, a)
+	return v, e.explain(ctx, doing, err)
+}
+
+// long is call for what may take any time: while it does, the engine is asked every now and then whether it is there.
+func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
+	a, err := e.connect()
+	if err != nil {
+		var none T
+		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+	}
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go e.watch(watched, cancel, func() error { return e.Ping(watched) })
+	v, err := f(watched, a)
+	return v, e.explain(watched, doing, err)
+}
+
+// watch calls cancel with the error of probe as soon as there is one, until ctx ends.
+func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, probe func() error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(e.patience() / 4):
+		}
+		if err := probe(); err != nil {
+			cancel(err)
+		}
+	}
+}
+
+// Ping asks the engine whether it is there. One that does not answer is *Unavailable.
+func (e *Engine) Ping(ctx context.Context) error {
+	_, err := call(ctx, e, "ask the container engine whether it is there", func(ctx context.Context, a *api) (types.Ping, error) {
+		return a.Ping(ctx)
+	})
+	return err
+}
+
+// connectionFailed says whether the request did not reach the engine, or its answer did not reach us.
+func connectionFailed(err error) bool { return client.IsErrConnectionFailed(err) }
+
+// Info is what an engine says of itself.
+type Info struct {
+	Version   string // of the engine
+	API       string // that was agreed on
+	Root      string // directory in which it keeps images; empty: not on this machine
+	GPUs      bool   // it can give containers NVIDIA devices
+	SwapLimit bool
+	Seccomp   bool  // containers have a filter of system calls, which nothing but their own configuration takes away
+	Memory    int64 // bytes that the engine's machine has
+}
+
+// confines says whether an engine with these options filters the system calls of containers. Engines say so as
+// "name=seccomp,profile=builtin".
+func confines(options []string) bool {
+	all, err := system.DecodeSecurityOptions(options)
+	return err == nil && slices.ContainsFunc(all, func(o system.SecurityOpt) bool {
+		return o.Name == "seccomp" && !slices.Contains(o.Options, system.KeyValue{Key: "profile", Value: "unconfined"})
+	})
+}
+
+// Info asks the engine who it is. An engine that does not answer is *Unavailable.
+func (e *Engine) Info(ctx context.Context) (Info, error) {
+	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
+		info, err := a.Info(ctx)
+		return Info{
+			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
+			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
+			Seccomp: confines(info.SecurityOptions),
+		}, err
+	})
+}

@@ -1,0 +1,32 @@
+package container_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/container/containertest"
+)
+
+// Engines of several versions say in several words that containers have a filter of system calls.
+func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
+	for options, want := range map[string]bool{
+		`["name=seccomp,profile=default"]`:                                 true, // up to 20.10
+		`["name=apparmor","name=seccomp,profile=builtin","name=cgroupns"]`: true,
+		`["name=seccomp,profile=/etc/docker/ours.json"]`:                   true,
+		`["name=seccomp,profile=unconfined","name=cgroupns"]`:              false,
+		`["name=apparmor","name=rootless"]`:                                false,
+		`[]`:                                                               false,
+	} {
+		e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]json.RawMessage{"SecurityOptions": json.RawMessage(options)})
+		})
+		if info, err := e.Info(t.Context()); err != nil || info.Seccomp != want {
+			t.Errorf("%s: %v, %v", options, info.Seccomp, err)
+		}
+	}
+	real := containertest.Engine(t)
+	if info, err := real.Info(t.Context()); err != nil || !info.Seccomp {
+		t.Errorf("the engine of this machine: %+v, %v", info, err)
+	}
+}

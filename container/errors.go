@@ -1,0 +1,176 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// Unavailable is the error for an engine that does not answer.
+type Unavailable struct {
+	Host   string
+	Reason string
+	Remedy string
+}
+
+func (e *Unavailable) Error() string {
+	return fmt.Sprintf("no container engine at %s: %s; %s", e.Host, e.Reason, e.Remedy)
+}
+
+// Error is what an engine says against a request, or what became of a request that it did not answer.
+type Error struct {
+	Doing  string // "start container"
+	Reason string
+	Remedy string // may be empty
+	Class  cache.Class
+	Err    error
+}
+
+func (e *Error) Error() string {
+	text := e.Doing + ": " + e.Reason
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Class says what can be done about an error of an Engine. What no engine said is permanent.
+func Class(err error) cache.Class {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	if _, ok := errors.AsType[*Unavailable](err); ok {
+		return cache.Infra
+	}
+	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
+		return cache.Transient
+	}
+	return cache.Permanent
+}
+
+// IsNotFound says whether the engine does not have what was asked for.
+func IsNotFound(err error) bool { return errdefs.IsNotFound(err) }
+
+// IsGone says whether the engine went away before it had answered.
+func IsGone(err error) bool {
+	_, ok := errors.AsType[*Unavailable](err)
+	return ok || errors.Is(err, errBrokeOff)
+}
+
+var errBrokeOff = errors.New("the engine broke off")
+
+// brokeOff is the error for an engine that went away amidst something, and may have come back since.
+func brokeOff(doing string, err error) *Error {
+	return &Error{
+		Doing: doing, Class: cache.Transient, Err: fmt.Errorf("%w: %w", errBrokeOff, err),
+		Reason: "the container engine broke off (" + err.Error() + ")", Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+	}
+}
+
+// explain says what an error of the client means. When ctx has ended, it returns the cause of that.
+func (e *Engine) explain(ctx context.Context, doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing), "look at its log (journalctl -u docker), and restart it when nothing else uses it"}
+	case connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
+		if u := e.unreachable(); u != nil {
+			return u
+		}
+		return brokeOff(doing, err)
+	}
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	out := &Error{Doing: doing, Reason: shown(text), Class: cache.Permanent, Err: err}
+	for _, m := range meanings {
+		if says(text, m.words) {
+			out.Class, out.Remedy = m.class, m.remedy
+			return out
+		}
+	}
+	if errdefs.IsUnavailable(err) || errdefs.IsConflict(err) {
+		out.Class = cache.Transient
+	}
+	return out
+}
+
+// meaning is what words of an engine mean.
+type meaning struct {
+	words  string // alternatives, with | between them
+	class  cache.Class
+	remedy string
+}
+
+// says says whether a text has one of some words, with | between them.
+func says(text, words string) bool { return containsAny(text, strings.Split(words, "|")...) }
+
+// noSpace is how engines say that their disk is full.
+const noSpace = "no space left on device|disk quota exceeded"
+
+// meanings are what engines say that has a meaning of its own. Their status codes tell little: most is 500.
+var meanings = []meaning{
+	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
+	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
+	{"capabilities: [[gpu]]", cache.Infra, "install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
+	{"nvidia-container-cli", cache.Infra, "see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
+	{"address pool", cache.Infra, "remove networks that nobody uses (docker network prune), or give the engine more addresses (default-address-pools)"},
+	{"container-init binary|docker-init", cache.Infra, "install the init program of the engine (catatonit or tini)"},
+	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
+	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},
+	{"setting rlimit", cache.Infra, "the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity in its systemd unit)"},
+	{"too many open files", cache.Infra, "raise the limit of open files of the engine"},
+	{"context deadline exceeded", cache.Transient, "the engine has too much to do"},
+	{"transport is closing|shutting down", cache.Transient, "the engine is being restarted"},
+}
+
+// unreachable says why no connection can be made; nil: one can.
+func (e *Engine) unreachable() *Unavailable {
+	host := e.Host()
+	network, address, _ := strings.Cut(host, "://")
+	u := &Unavailable{Host: host, Remedy: "start it (sudo systemctl start docker), or name another one in DOCKER_HOST"}
+	switch network {
+	case "unix", "tcp":
+	case "http", "https":
+		network = "tcp"
+	default:
+		u.Reason = "engines are not reached by " + network
+		u.Remedy = "forward its socket (ssh -nNL /tmp/engine.sock:/var/run/docker.sock HOST) and set DOCKER_HOST=unix:///tmp/engine.sock"
+		return u
+	}
+	c, err := net.DialTimeout(network, address, min(10*time.Second, e.patience()))
+	if err == nil {
+		c.Close()
+		return nil
+	}
+	switch {
+	case network == "tcp":
+		u.Reason = err.Error()
+	case errors.Is(err, fs.ErrNotExist):
+		u.Reason = "there is no such socket"
+		u.Remedy = "install Docker (https://docs.docker.com/engine/install), start it (sudo systemctl start docker), or name another engine in DOCKER_HOST"
+	case errors.Is(err, fs.ErrPermission):
+		u.Reason = "permission denied"
+		u.Remedy = "join the group docker (sudo usermod -aG docker $USER) and log in again"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		u.Reason = "nobody listens at the socket"
+	default:
+		u.Reason = err.Error()
+	}
+	return u
+}

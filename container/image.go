@@ -1,0 +1,211 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+)
+
+// Image is an image that the engine has.
+type Image struct {
+	ID      string   // "sha256:..."
+	Digests []string // "REPOSITORY@sha256:...", by which registries know it
+	Tags    []string // "REPOSITORY:TAG"; the mark of what benchgraph brought is none
+	Brought bool     // benchgraph brought it from a registry
+	Labels  map[string]string
+	Size    int64 // bytes of all layers, unpacked
+	Created time.Time
+
+	// Images leaves these empty.
+	Layers     []string // "sha256:..." of each, unpacked
+	Env        []string // NAME=value
+	User       string
+	Dir        string // in which commands run
+	Entrypoint []string
+	Command    []string
+	Volumes    []string // directories that are not part of the image in a container; sorted
+	Shell      []string // of its Dockerfile's commands
+	Health     *container.HealthConfig
+	OS, Arch   string // as Go names them
+}
+
+// NoImage says that the engine does not have an image.
+type NoImage struct{ Ref string }
+
+func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
+
+// NotFound makes IsNotFound true.
+func (*NoImage) NotFound() {}
+
+// IsNoImage says whether the engine does not have an image that was asked for, or in which something was to run.
+func IsNoImage(err error) bool {
+	_, ok := errors.AsType[*NoImage](err)
+	return ok || IsNotFound(err) && strings.Contains(err.Error(), "No such image")
+}
+
+// InUse says that the engine keeps an image because something needs it.
+type InUse struct {
+	ID     string
+	Detail string // what the engine says
+}
+
+func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.ID, e.Detail) }
+
+// Images lists the images that carry LabelKey, those included that others were made from. It is one question to the engine.
+func (e *Engine) Images(ctx context.Context) ([]Image, error) {
+	return e.list(ctx, true, filters.Arg("label", LabelKey))
+}
+
+// list asks for images.
+func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair) ([]Image, error) {
+	list, err := call(ctx, e, "list images", func(ctx context.Context, a *api) ([]image.Summary, error) {
+		return a.ImageList(ctx, image.ListOptions{All: all, Filters: filters.NewArgs(filter)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	images := make([]Image, 0, len(list))
+	for _, s := range list {
+		img := Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)}
+		images = append(images, unmarked(img))
+	}
+	return images, nil
+}
+
+// Image looks at an image, by its ID or by a reference. An image that the engine does not have is *NoImage.
+func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
+	r, err := call(ctx, e, "look at image "+ref, func(ctx context.Context, a *api) (image.InspectResponse, error) {
+		return a.ImageInspect(ctx, ref)
+	})
+	switch {
+	case errdefs.IsNotFound(err):
+		return Image{}, &NoImage{ref}
+	case err != nil:
+		return Image{}, err
+	}
+	created, _ := time.Parse(time.RFC3339Nano, r.Created) // an image need not say
+	out := Image{
+		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size, Created: created,
+		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
+	}
+	if c := r.Config; c != nil {
+		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir, c.Entrypoint, c.Cmd
+		out.Volumes, out.Shell, out.Health = slices.Sorted(maps.Keys(c.Volumes)), c.Shell, c.Healthcheck
+	}
+	return unmarked(out), nil
+}
+
+// named leaves out what older engines list for images without a name.
+func named(refs []string) []string {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.HasPrefix(ref, "<none>") })
+}
+
+// Pin is which image a reference names now.
+type Pin struct {
+	Digest string // "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
+	Size   int64  // bytes that are to be fetched, compressed; 0: the engine has it
+}
+
+// Resolve finds the image that a reference names: one of the engine's if it has one of that name, else the registry's.
+// Errors are *RegistryError, those of the engine, or ctx's cause.
+func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
+	parsed, err := reference.ParseAnyReference(ref)
+	if err != nil {
+		return Pin{}, fmt.Errorf("%q is no reference to an image: %w", ref, err)
+	}
+	local, err := e.Image(ctx, ref)
+	repository, ok := parsed.(reference.Named)
+	if err == nil {
+		if ok {
+			return Pin{Digest: localDigest(local, repository)}, nil
+		}
+		return Pin{Digest: local.ID}, nil
+	}
+	if !IsNoImage(err) || !ok {
+		return Pin{}, err
+	}
+	p, err := e.platform(ctx)
+	if err != nil {
+		return Pin{}, err
+	}
+	var m manifest
+	err = e.retry(ctx, resolveAttempts, func(ctx context.Context) (bool, error) {
+		m, err = e.ask(ctx, reference.TagNameOnly(repository), p)
+		return false, err
+	}, func(error) {})
+	return Pin{Digest: m.digest, Size: m.total}, err
+}
+
+// resolveAttempts is less than what is done to bring an image: somebody waits for a plan.
+const resolveAttempts = 3
+
+// localDigest is the digest by which a local image is known in the repository of ref; if it is not, its ID.
+func localDigest(local Image, ref reference.Named) string {
+	if d, ok := ref.(reference.Digested); ok {
+		return d.Digest().String()
+	}
+	slices.Sort(local.Digests)
+	for _, known := range local.Digests {
+		if repository, digest, _ := strings.Cut(known, "@"); repository == reference.FamiliarName(ref) {
+			return digest
+		}
+	}
+	return local.ID
+}
+
+// Import makes an image of a tar of a root file system, which may be compressed.
+func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string) (Image, error) {
+	changes, err := labelling(labels)
+	if err != nil {
+		return Image{}, err
+	}
+	id := ""
+	_, err = long(ctx, e, "import image", func(ctx context.Context, a *api) (struct{}, error) {
+		body, err := a.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "", image.ImportOptions{Changes: changes})
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer body.Close()
+		return struct{}{}, messages(body, func(m message) {
+			if strings.HasPrefix(m.Status, "sha256:") {
+				id = m.Status
+			}
+		})
+	})
+	if err != nil {
+		return Image{}, err
+	}
+	if id == "" { // the stream ended without a word
+		return Image{}, brokeOff("import image", io.ErrUnexpectedEOF)
+	}
+	return e.Image(ctx, id)
+}
+
+// labelling are the lines of a Dockerfile that give an image labels.
+func labelling(labels map[string]string) ([]string, error) {
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		line := "LABEL " + quoted(key) + "=" + quoted(labels[key])
+		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return nil, fmt.Errorf("%q: control characters cannot be part of a label", line)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// quoted makes one word of a Dockerfile in which nothing is replaced.
+func quoted(word string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(word) + `"`
+}

@@ -1,0 +1,27 @@
+package container
+
+import (
+	"context"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/network"
+)
+
+// CreateNetwork makes a network of that name on this machine, with a way out.
+func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
+	_, err := call(ctx, e, "create network", func(ctx context.Context, a *api) (network.CreateResponse, error) {
+		return a.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Labels: labels})
+	})
+	return err
+}
+
+// RemoveNetwork removes a network. One that is not there is left alone.
+func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
+	return e.do(ctx, "remove network", func(ctx context.Context, a *api) error {
+		err := a.NetworkRemove(ctx, name)
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}

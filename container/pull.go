@@ -1,0 +1,283 @@
+package container
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/opencontainers/go-digest"
+)
+
+// Progress says how far an image has come.
+type Progress struct {
+	Phase string // "waiting", "fetching", "unpacking", "sending"
+	Layer string // short ID of the one of which something was heard
+	Bytes int64  // of all layers: what is there; compressed, but when it is sent
+	Total int64  // of all layers of which something is known; 0: of none
+	Cause error  // of waiting
+}
+
+// Pull brings an image by its digest and proves that it has it. ref says from which repository; its tag is not looked at.
+// What breaks off, and what the registry refuses for now, is tried again. The engine continues a layer that broke off, and
+// fetches none that it has; but of a pull that it gives up it may keep nothing. Nothing is fetched when it has the image;
+// one that is fetched is marked as brought. Errors are *RegistryError, those of the engine, or ctx's cause. progress may
+// be nil.
+func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
+	repository, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return Image{}, fmt.Errorf("%q is no reference to an image: %w", ref, err)
+	}
+	pinned, err := digest.Parse(dgst)
+	if err != nil {
+		return Image{}, fmt.Errorf("%q is no digest: %w", dgst, err)
+	}
+	wanted, err := reference.WithDigest(reference.TrimNamed(repository), pinned)
+	if err != nil {
+		return Image{}, err
+	}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	if img, err := e.pulled(ctx, wanted); err == nil {
+		return img, nil
+	}
+	var img Image
+	seen := map[string]bool{}
+	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
+		// The engine may have restarted as another one.
+		p, err := e.platform(ctx)
+		if err != nil {
+			return false, err
+		}
+		m, err := e.ask(ctx, wanted, p)
+		if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
+			// The engine may know another way, such as a mirror or a proxy of its own.
+			m = manifest{digest: dgst}
+		} else if err != nil {
+			return false, err
+		}
+		w := &pulling{manifest: m, report: progress, has: map[string]int64{}, seen: seen}
+		if err := e.fetch(ctx, wanted, w); err != nil {
+			return w.moved, err
+		}
+		img, err = e.pulled(ctx, wanted)
+		if err == nil {
+			img.Brought, err = true, e.mark(ctx, img.ID)
+		}
+		if IsNoImage(err) {
+			err = brokeOff("pull image", io.ErrUnexpectedEOF)
+		}
+		return w.moved, err
+	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	return img, err
+}
+
+// pullAttempts is how many times in a row a pull may bring nothing. The engine itself tries five times for a layer.
+const pullAttempts = 4
+
+// pulled looks at an image that the engine has by its digest.
+func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image, error) {
+	img, err := e.Image(ctx, wanted.String())
+	if err == nil && !slices.Contains(img.Digests, reference.FamiliarString(wanted)) {
+		err = &RegistryError{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted), Reason: Damaged, Detail: "the engine has " + img.ID + " instead"}
+	}
+	return img, err
+}
+
+// fetch has the engine bring an image once.
+func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulling) error {
+	return e.transfer(ctx, "pull image", wanted, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
+		return a.ImagePull(ctx, wanted.String(), image.PullOptions{RegistryAuth: auth})
+	}, w.hear)
+}
+
+// transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it is
+// given up.
+func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
+	l, err := e.login(reference.Domain(ref))
+	if err != nil {
+		return err
+	}
+	auth, err := l.header(reference.Domain(ref))
+	if err != nil {
+		return err
+	}
+	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
+	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall), Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(stall, func() { cancel(stalled) })
+	defer timer.Stop()
+	_, err = long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
+		body, err := begin(ctx, a, auth)
+		if err != nil {
+			return struct{}{}, refusal(ref, l, err)
+		}
+		defer body.Close()
+		return struct{}{}, refusal(ref, l, messages(body, func(m message) {
+			timer.Reset(stall)
+			hear(m)
+		}))
+	})
+	return err
+}
+
+// stallFactor is how much longer than for an answer a transfer without progress is waited for: a large layer is unpacked
+// and compared in silence.
+const stallFactor = 10
+
+// pulling follows the progress of a pull.
+type pulling struct {
+	manifest
+	report func(Progress)
+	has    map[string]int64 // short ID of a layer -> bytes that are there
+	seen   map[string]bool  // short IDs of the layers that came whole, also in earlier attempts: an engine may drop them with a failed pull
+	moved  bool             // one came whole for the first time
+}
+
+func (w *pulling) hear(m message) {
+	if m.ID == "" {
+		return
+	}
+	size := w.size(m.ID)
+	p := Progress{Layer: m.ID, Phase: "fetching", Total: w.total}
+	switch {
+	case strings.HasPrefix(m.Status, "Downloading"):
+		w.has[m.ID] = m.Detail.Current
+	case strings.HasPrefix(m.Status, "Extracting"):
+		p.Phase = "unpacking"
+		w.has[m.ID] = size
+	case strings.HasPrefix(m.Status, "Download complete"):
+		w.has[m.ID] = size
+	case strings.HasPrefix(m.Status, "Pull complete"):
+		w.has[m.ID] = size
+		w.moved = w.moved || !w.seen[m.ID]
+		w.seen[m.ID] = true
+	case strings.HasPrefix(m.Status, "Already exists"):
+		w.has[m.ID] = size
+	default:
+		return
+	}
+	for _, n := range w.has {
+		p.Bytes += n
+	}
+	w.report(p)
+}
+
+// size finds a layer by its short ID.
+func (w *pulling) size(short string) int64 {
+	for digest, size := range w.sizes {
+		if strings.HasPrefix(digest, "sha256:"+short) {
+			return size
+		}
+	}
+	return w.has[short]
+}
+
+// message is one line of what an engine tells while it works.
+type message struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Stream string `json:"stream"`
+	Error  string `json:"error"`
+	Detail struct {
+		Current int64 `json:"current"`
+		Total   int64 `json:"total"`
+	} `json:"progressDetail"`
+	ErrorDetail struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"errorDetail"`
+	Aux json.RawMessage `json:"aux"`
+}
+
+// EngineError is what an engine tells instead of going on.
+type EngineError struct {
+	Code    int // exit code of a build's step; 0: none
+	Message string
+}
+
+func (e *EngineError) Error() string { return e.Message }
+
+// maxMessage is how long a line of an engine may be, in bytes: a build's output is part of them.
+const maxMessage = 4 << 20
+
+// messages hands on what an engine tells. A stream that ends in the middle of a line is io.ErrUnexpectedEOF.
+func messages(r io.Reader, hear func(message)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxMessage)
+	for lines.Scan() {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			if _, broken := errors.AsType[*json.SyntaxError](err); broken {
+				return fmt.Errorf("what the engine tells is broken off: %w", io.ErrUnexpectedEOF)
+			}
+			return fmt.Errorf("what the engine tells is not understood: %w", err)
+		}
+		if text := cmp.Or(m.ErrorDetail.Message, m.Error); text != "" {
+			return &EngineError{Code: m.ErrorDetail.Code, Message: text}
+		}
+		hear(m)
+	}
+	return lines.Err()
+}
+
+// answered says that an engine said no, as opposed to nothing.
+func answered(err error) bool {
+	if _, ok := errors.AsType[*EngineError](err); ok {
+		return true
+	}
+	for _, is := range []func(error) bool{
+		errdefs.IsInternal, errdefs.IsNotFound, errdefs.IsUnauthorized, errdefs.IsPermissionDenied, errdefs.IsInvalidArgument, errdefs.IsConflict,
+		errdefs.IsUnavailable, errdefs.IsNotImplemented, errdefs.IsUnknown,
+	} {
+		if is(err) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The engine
+// has words only.
+func refusal(ref reference.Named, l login, err error) error {
+	if err == nil || !answered(err) {
+		return err
+	}
+	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
+	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: shown(text)}
+	has := func(words ...string) bool { return containsAny(strings.ToLower(text), words...) }
+	switch {
+	case isFull(text):
+		return err
+	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch", "does not match"):
+		out.Reason = Damaged
+	case has("toomanyrequests", "429", "rate limit"):
+		out.Reason = Throttled
+	case has("unauthorized", "denied", "no basic auth credentials", "authentication required"):
+		out.Reason = Denied
+	case has("manifest unknown", "not found", "no matching manifest", "name unknown"):
+		out.Reason = Missing
+	case has("x509:", "http response to https client"):
+		out.Reason = Untrusted
+	case has("no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout", "awaiting headers"):
+		out.Reason = Unreachable
+	}
+	out.Remedy = remedy(out, l)
+	return out
+}

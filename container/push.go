@@ -1,0 +1,141 @@
+package container
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/opencontainers/go-digest"
+)
+
+// Push brings an image to a registry, under the name REPOSITORY:TAG, and returns the digest by which the registry has it. The
+// engine's own names are afterwards what they were. What breaks off, and what the registry refuses for now, is tried again.
+// Errors are *RegistryError, those of the engine, or ctx's cause. progress may be nil.
+func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progress)) (dgst string, err error) {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return "", fmt.Errorf("%q is no name for an image in a registry: %w", ref, err)
+	}
+	if _, pinned := named.(reference.Digested); pinned {
+		return "", fmt.Errorf("%q is no name for an image in a registry: its digest is not known before", ref)
+	}
+	target := reference.TagNameOnly(named)
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	back, err := e.lend(ctx, id, reference.FamiliarString(target))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, back()) }()
+	seen := map[string]bool{}
+	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
+		w := &pushing{report: progress, has: map[string]int64{}, all: map[string]int64{}, seen: seen}
+		err := e.transfer(ctx, "push image", target, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
+			return a.ImagePush(ctx, target.String(), image.PushOptions{RegistryAuth: auth})
+		}, w.hear)
+		if err == nil && w.digest == "" {
+			err = brokeOff("push image", io.ErrUnexpectedEOF)
+		}
+		if err == nil {
+			err = e.verify(ctx, target, w.digest)
+		}
+		dgst = w.digest
+		return w.moved, err
+	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	return dgst, err
+}
+
+// verify asks the registry whether it has what was pushed. Where there is no way to it from here, the engine's word stands.
+func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string) error {
+	d, err := digest.Parse(dgst)
+	if err != nil {
+		return fmt.Errorf("the engine pushed %q: %w", dgst, err)
+	}
+	pushed, err := reference.WithDigest(reference.TrimNamed(target), d)
+	if err != nil {
+		return err
+	}
+	p, err := e.platform(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = e.ask(ctx, pushed, p)
+	if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
+		return nil
+	}
+	return err
+}
+
+// lend gives an image a name for a while. The function that it returns gives that back to who had it.
+func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, err error) {
+	before, err := e.Image(ctx, name)
+	if err == nil && before.ID == id {
+		return func() error { return nil }, nil
+	}
+	if err != nil && !IsNoImage(err) {
+		return nil, err
+	}
+	// With its last name an engine removes an image as well.
+	if err := e.keep(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := e.tag(ctx, id, name); err != nil {
+		return nil, err
+	}
+	return func() error {
+		ctx := context.WithoutCancel(ctx)
+		if before.ID != "" {
+			return e.tag(ctx, before.ID, name)
+		}
+		_, err := call(ctx, e, "take a name back", func(ctx context.Context, a *api) ([]image.DeleteResponse, error) {
+			return a.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: false})
+		})
+		if IsNotFound(err) {
+			return nil
+		}
+		return err
+	}, nil
+}
+
+// pushing follows the progress of a push.
+type pushing struct {
+	report func(Progress)
+	has    map[string]int64 // short ID of a layer -> bytes that are there
+	all    map[string]int64 // short ID of a layer -> bytes in all
+	seen   map[string]bool  // layers that are there whole, also from earlier attempts
+	moved  bool             // one came there
+	digest string           // of the manifest
+}
+
+func (w *pushing) hear(m message) {
+	var done struct{ Digest string }
+	if len(m.Aux) > 0 && json.Unmarshal(m.Aux, &done) == nil && done.Digest != "" {
+		w.digest = done.Digest
+	}
+	if m.ID == "" {
+		return
+	}
+	switch {
+	case strings.HasPrefix(m.Status, "Pushing"):
+		w.has[m.ID], w.all[m.ID] = m.Detail.Current, max(m.Detail.Total, m.Detail.Current)
+	case slices.ContainsFunc([]string{"Pushed", "Layer already exists", "Mounted from"}, func(s string) bool { return strings.HasPrefix(m.Status, s) }):
+		w.has[m.ID] = w.all[m.ID]
+		w.moved = w.moved || !w.seen[m.ID]
+		w.seen[m.ID] = true
+	default:
+		return
+	}
+	p := Progress{Layer: m.ID, Phase: "sending"}
+	for id := range w.all {
+		p.Bytes += w.has[id]
+		p.Total += w.all[id]
+	}
+	w.report(p)
+}

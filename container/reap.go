@@ -1,0 +1,40 @@
+package container
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+)
+
+// Reap ends and removes the containers, then the networks, that carry LabelOwner and of which abandoned says from their
+// labels that nobody answers for them any more. It returns how many containers that were.
+func (e *Engine) Reap(ctx context.Context, abandoned func(labels map[string]string) bool) (int, error) {
+	ours := filters.NewArgs(filters.Arg("label", LabelOwner))
+	containers, err := call(ctx, e, "list containers", func(ctx context.Context, a *api) ([]container.Summary, error) {
+		return a.ContainerList(ctx, container.ListOptions{All: true, Filters: ours})
+	})
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	var errs []error
+	for _, c := range containers {
+		if abandoned(c.Labels) {
+			count++
+			errs = append(errs, e.Remove(ctx, c.ID))
+		}
+	}
+	networks, err := call(ctx, e, "list networks", func(ctx context.Context, a *api) ([]network.Summary, error) {
+		return a.NetworkList(ctx, network.ListOptions{Filters: ours})
+	})
+	errs = append(errs, err)
+	for _, n := range networks {
+		if abandoned(n.Labels) {
+			errs = append(errs, e.RemoveNetwork(ctx, n.ID))
+		}
+	}
+	return count, errors.Join(errs...)
+}

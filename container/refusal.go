@@ -1,0 +1,175 @@
+package container
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// Reason says why a registry was of no use.
+type Reason string
+
+const (
+	Denied      Reason = "denied"      // it wants other credentials
+	Missing     Reason = "missing"     // it has no such image, or none for this platform
+	Throttled   Reason = "throttled"   // it was asked too often
+	Failing     Reason = "failing"     // it broke off, or has a fault of its own
+	Unreachable Reason = "unreachable" // there is no way to it
+	Damaged     Reason = "damaged"     // what it sent is not what its digest says
+	Untrusted   Reason = "untrusted"   // it does not prove who it is, or is no registry that images are taken from
+)
+
+// RegistryError says why an image could not be had from a registry, or not be brought to it.
+type RegistryError struct {
+	Ref    string // as it was asked for
+	Host   string // of the registry, with its port
+	Reason Reason
+	Detail string        // one printable line
+	Remedy string        // what the user can do; may be empty
+	After  time.Duration // the registry asks not to be asked again for so long; 0: it does not say
+
+	silent bool // the engine still waits for an answer: another attempt would wait for the same one
+}
+
+func (e *RegistryError) Error() string {
+	text := fmt.Sprintf("%s: the registry %s %s", e.Ref, e.Host, map[Reason]string{
+		Denied: "does not let us", Missing: "does not have it", Throttled: "was asked too often", Failing: "failed",
+		Unreachable: "cannot be reached", Damaged: "sent something else than was asked for", Untrusted: "is not trusted",
+	}[e.Reason])
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
+	}
+	return text
+}
+
+// Passing says whether it may go well when tried again later.
+func (e *RegistryError) Passing() bool {
+	return e.Reason == Throttled || e.Reason == Failing || e.Reason == Unreachable
+}
+
+// registryError says what an error on the way to a registry means.
+func registryError(ctx context.Context, ref reference.Named, l login, d *door, err error) error {
+	if cause := context.Cause(ctx); cause != nil && ctx.Err() != context.DeadlineExceeded {
+		return fmt.Errorf("%s: %w", reference.FamiliarString(ref), cause)
+	}
+	d.mu.Lock() // a question that lost the race to the answer may still be under way
+	reached, after := d.reached, d.after
+	d.mu.Unlock()
+	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: after}
+	said, answered := errors.AsType[*transport.Error](err)
+	badCertificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[*plainError](err)
+	text := err.Error()
+	switch {
+	case answered:
+		out.Reason, text = ofStatus(said.StatusCode), statusText(said)
+	case untrusted:
+		out.Reason, text = Untrusted, badCertificate.Error()
+	case ctx.Err() != nil && reached:
+		out.Reason, text = Failing, context.Cause(ctx).Error()
+	case ctx.Err() != nil:
+		out.Reason, text = Unreachable, context.Cause(ctx).Error()
+	case plain:
+		out.Reason, text = Untrusted, err.Error()
+	case strings.Contains(text, "does not match requested digest"):
+		out.Reason = Damaged
+	case containsAny(text, "invalid realm", "SSRF protection", "refusing token-server"):
+		out.Reason = Untrusted // it leads to a machine that is none of its own
+	case strings.Contains(text, "no child with platform"):
+		out.Reason, text = Missing, "not for this platform"
+	case reached:
+		// It speaks, but what it says cannot be read: an answer that is broken off or no manifest at all.
+		out.Reason = Failing
+	default:
+		out.Reason, text = Unreachable, innermost(err)
+	}
+	out.Detail = shown(text)
+	out.Remedy = remedy(out, l)
+	return out
+}
+
+func containsAny(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// ofStatus is the reason that an HTTP status stands for.
+func ofStatus(status int) Reason {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return Denied
+	case status == http.StatusTooManyRequests:
+		return Throttled
+	case status == http.StatusRequestTimeout || status >= 500:
+		return Failing
+	}
+	return Missing
+}
+
+// statusText leaves the request's URL out: it says nothing that the reference does not.
+func statusText(said *transport.Error) string {
+	text := fmt.Sprintf("%d %s", said.StatusCode, http.StatusText(said.StatusCode))
+	if len(said.Errors) > 0 && said.Errors[0].Message != "" {
+		text += " (" + said.Errors[0].Message + ")"
+	}
+	return text
+}
+
+// innermost is the error at the bottom: "connection refused" rather than which functions it came through.
+func innermost(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Error()
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+// shown makes a stranger's words fit to be shown. Of many it keeps the first and the last, which say most.
+func shown(text string) string {
+	if n := len(text); n > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail/2], "") + " ... " + strings.ToValidUTF8(text[n-maxDetail/2:], "")
+	}
+	return printable.Line(text)
+}
+
+// remedy is what the user can do.
+func remedy(e *RegistryError, l login) string {
+	switch {
+	case e.Reason == Denied && l.helper != "":
+		return fmt.Sprintf("%s leaves the credentials of this registry to docker-credential-%s, which is not run; put them into \"auths\" of a config.json of their own and set DOCKER_CONFIG to its directory", l.file, printable.Line(l.helper))
+	case e.Reason == Denied && l.file == "":
+		return "docker login " + e.Host
+	case e.Reason == Denied:
+		return "docker login " + e.Host + " with an account that may (credentials are taken from " + l.file + ")"
+	case e.Reason == Missing:
+		return "look for a mistake in the name or the tag; some registries say so, too, when credentials are missing (docker login " + e.Host + ")"
+	case e.Reason == Throttled:
+		return "docker login " + e.Host + " often raises the limit"
+	case e.Reason == Unreachable:
+		return "is this machine offline, or is a proxy missing (HTTPS_PROXY)? An image that the engine has needs no registry"
+	}
+	return ""
+}
+
+// plainError says that a registry that must prove who it is was to be spoken to without.
+type plainError struct{ host string }
+
+func (e *plainError) Error() string {
+	return "plain HTTP to " + e.host + " is refused, as it is not among the engine's insecure registries"
+}

@@ -1,0 +1,245 @@
+package container
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/registry"
+	"github.com/docker/docker/api/types/system"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// What a registry may send and how long it may take. Its answers are the work of strangers.
+const (
+	maxManifest   = 8 << 20 // bytes of one answer
+	maxLayers     = 1000
+	maxDetail     = 300 // bytes of what is shown of its words
+	maxPause      = 2 * time.Minute
+	answerTime    = 30 * time.Second // for one question, with all that belongs to it
+	firstPause    = time.Second      // before the second attempt, doubled before each further one
+	maxAttempts   = 100              // in all
+	maxConfigSize = 1 << 20
+)
+
+// manifest is what a registry says of an image for one platform.
+type manifest struct {
+	digest string           // "sha256:..." of what the reference names: an index where there is one
+	sizes  map[string]int64 // digest of each layer -> bytes, compressed
+	total  int64            // bytes of all layers, compressed
+}
+
+// ask brings the manifest of an image from its registry. ref names a tag or a digest.
+func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (manifest, error) {
+	host := reference.Domain(ref)
+	var options []name.Option
+	if p.insecure(host) {
+		options = append(options, name.Insecure)
+	}
+	remoteRef, err := name.ParseReference(ref.String(), options...)
+	if err != nil {
+		return manifest{}, err
+	}
+	login, err := e.login(host)
+	if err != nil {
+		return manifest{}, err
+	}
+	patience := cmp.Or(e.options.Patience, answerTime)
+	within, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
+	defer cancel()
+	door := newDoor(p.insecure)
+	defer door.close()
+	auth := authn.Anonymous
+	if login.AuthConfig != (authn.AuthConfig{}) {
+		auth = authn.FromConfig(login.AuthConfig)
+	}
+	desc, err := remote.Get(remoteRef,
+		remote.WithContext(within),
+		remote.WithTransport(door),
+		remote.WithAuth(auth),
+		remote.WithPlatform(v1.Platform{OS: p.os, Architecture: p.arch, Variant: p.variant}),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+		remote.WithRetryStatusCodes())
+	if err != nil {
+		return manifest{}, registryError(within, ref, login, door, err)
+	}
+	img, err := desc.Image()
+	var m *v1.Manifest
+	if err == nil {
+		m, err = img.Manifest()
+	}
+	if err != nil {
+		return manifest{}, registryError(within, ref, login, door, err)
+	}
+	out := manifest{digest: desc.Digest.String(), sizes: map[string]int64{}}
+	for i, l := range m.Layers {
+		if i >= maxLayers || l.Size < 0 || l.Size > math.MaxInt64-out.total {
+			return manifest{}, &RegistryError{Ref: reference.FamiliarString(ref), Host: host, Reason: Damaged, Detail: "its manifest makes no sense"}
+		}
+		out.sizes[l.Digest.String()] = l.Size
+		out.total += l.Size
+	}
+	return out, nil
+}
+
+// door is the one way to registries. It bounds what they send and refuses what would give credentials away.
+type door struct {
+	insecure  func(host string) bool // plain HTTP will do
+	transport *http.Transport
+
+	mu      sync.Mutex
+	reached bool          // something answered
+	after   time.Duration // of the last Retry-After
+}
+
+// newDoor returns the door for one question; it is closed when that is answered.
+func newDoor(insecure func(host string) bool) *door {
+	return &door{insecure: insecure, transport: &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+func (d *door) close() { d.transport.CloseIdleConnections() }
+
+func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "https" && !d.insecure(req.URL.Hostname()) {
+		return nil, &plainError{req.URL.Host}
+	}
+	resp, err := d.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.reached = true
+	d.after = retryAfter(resp.Header.Get("Retry-After"))
+	d.mu.Unlock()
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, maxManifest), resp.Body}
+	return resp, nil
+}
+
+// retryAfter reads seconds or a date.
+func retryAfter(value string) time.Duration {
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(n)*time.Second, maxPause)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return min(max(0, time.Until(at)), maxPause)
+	}
+	return 0
+}
+
+// platform is what an engine runs, and whom it trusts.
+type platform struct {
+	os, arch, variant string
+	insecure          func(host string) bool // it speaks plain HTTP with this registry
+}
+
+// platform asks the engine. It names architectures as the kernel does, images name them as Go does.
+func (e *Engine) platform(ctx context.Context) (platform, error) {
+	info, err := call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (system.Info, error) {
+		return a.Info(ctx)
+	})
+	if err != nil {
+		return platform{}, err
+	}
+	p := platform{os: info.OSType, arch: info.Architecture}
+	switch p.arch {
+	case "x86_64":
+		p.arch = "amd64"
+	case "aarch64":
+		p.arch = "arm64"
+	case "armv7l":
+		p.arch, p.variant = "arm", "v7"
+	case "i686":
+		p.arch = "386"
+	}
+	p.insecure = func(host string) bool {
+		bare := host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			bare = h
+		}
+		if bare == "localhost" {
+			return true
+		}
+		if ip, err := netip.ParseAddr(strings.Trim(bare, "[]")); err == nil && ip.IsLoopback() {
+			return true
+		}
+		if info.RegistryConfig == nil {
+			return false
+		}
+		if index := info.RegistryConfig.IndexConfigs[host]; index != nil && !index.Secure {
+			return true
+		}
+		ip := net.ParseIP(bare)
+		return ip != nil && slices.ContainsFunc(info.RegistryConfig.InsecureRegistryCIDRs, func(n *registry.NetIPNet) bool {
+			return n != nil && (*net.IPNet)(n).Contains(ip)
+		})
+	}
+	return p, nil
+}
+
+// retry calls attempt until it succeeds, fails for good, or has brought nothing too often. Before each pause, waiting is told
+// why there is one.
+func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error), waiting func(cause error)) error {
+	pause, failed := cmp.Or(e.options.Pause, firstPause), 0
+	for n := 1; ; n++ {
+		progress, err := attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		after, passing := passes(err)
+		if failed++; progress {
+			pause, failed = cmp.Or(e.options.Pause, firstPause), 0
+		}
+		if !passing || failed >= idle || n >= maxAttempts {
+			return err
+		}
+		wait := min(max(pause+rand.N(pause/4+1), after), maxPause)
+		pause *= 2
+		waiting(err)
+		if IsGone(err) {
+			_ = e.Persist(ctx, func() error { return e.Ping(ctx) }) // it may be back soon
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// passes says whether an error may pass, and how long the other side wants to be left alone.
+func passes(err error) (after time.Duration, ok bool) {
+	if r, ok := errors.AsType[*RegistryError](err); ok {
+		return r.After, r.Passing() && !r.silent
+	}
+	return 0, Class(err) == cache.Transient || IsGone(err)
+}

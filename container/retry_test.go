@@ -1,0 +1,81 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "99999": maxPause, "-1": 0, "x": 0, "99999999999999999999": 0,
+		time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"): maxPause, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
+	} {
+		if got := retryAfter(header); got != want {
+			t.Errorf("%q: %v, want %v", header, got, want)
+		}
+	}
+}
+
+// A registry that asks to be left alone is left alone for that long; one that says nothing, for longer each time.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		errs     []error // of each attempt
+		progress []bool
+		attempts int
+		min, max time.Duration
+	}{
+		"at once":       {[]error{nil}, nil, 1, 0, 0},
+		"permanent":     {[]error{&RegistryError{Reason: Denied}}, nil, 1, 0, 0},
+		"asked to wait": {[]error{&RegistryError{Reason: Throttled, After: time.Minute}, nil}, nil, 2, time.Minute, time.Minute},
+		"grows":         {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, nil, 3, 3 * time.Second, 4 * time.Second},
+		"gives up":      {[]error{&RegistryError{Reason: Unreachable}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Throttled}}, nil, 3, 3 * time.Second, 4 * time.Second},
+		"goes on":       {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, []bool{false, true, false, false, true}, 5, 8 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := Open(Options{})
+				begun, n, told := time.Now(), 0, 0
+				err := e.retry(t.Context(), 3, func(context.Context) (bool, error) {
+					n++
+					return n <= len(c.progress) && c.progress[n-1], c.errs[n-1]
+				}, func(cause error) {
+					if told++; cause != c.errs[n-1] {
+						t.Errorf("pause %d is for %v, not for what the attempt before it ended with", told, cause)
+					}
+				})
+				if told != c.attempts-1 {
+					t.Errorf("%d pauses were told between %d attempts", told, c.attempts)
+				}
+				if took := time.Since(begun); n != c.attempts || err != c.errs[n-1] || took < c.min || took > c.max {
+					t.Errorf("%d attempts in %v, %v", n, took, err)
+				}
+			})
+		})
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if err := Open(Options{}).retry(ctx, 3, func(context.Context) (bool, error) { return false, &Unavailable{} }, nil); err != cause {
+		t.Error(err)
+	}
+}
+
+func TestClassOfRefusals(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[Reason]cache.Class{
+		Denied: cache.Permanent, Missing: cache.Permanent, Damaged: cache.Permanent, Untrusted: cache.Permanent,
+		Throttled: cache.Transient, Failing: cache.Transient, Unreachable: cache.Transient,
+	} {
+		if got := Class(fmt.Errorf("pull: %w", &RegistryError{Reason: reason})); got != want {
+			t.Errorf("%s: %v", reason, got)
+		}
+	}
+}

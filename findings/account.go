@@ -1,0 +1,117 @@
+package findings
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Measured is the state of a member that has valid samples of its primary metric. All other states are outcomes without
+// figures.
+const Measured = "measured"
+
+// State is how one member of a group stands, the baseline included.
+type State struct {
+	Benchmark string `json:"benchmark"`
+	Commit    string `json:"commit"`
+	Variant   string `json:"variant"`
+	Candidate string `json:"candidate"`
+	Baseline  bool   `json:"baseline"`
+	GPUs      int    `json:"gpus"`  // devices that the benchmark asks for
+	State     string `json:"state"` // Measured, or the outcome that the member has by itself
+	Reason    string `json:"reason,omitempty"`
+	Blocks    int    `json:"blocks"` // valid blocks
+}
+
+// Failure is one attempt that failed: at a node, or of one member within a block.
+type Failure struct {
+	Address   string        `json:"address"`
+	Commit    string        `json:"commit,omitempty"`
+	Candidate string        `json:"candidate,omitempty"` // empty: nobody in particular
+	Failure   cache.Failure `json:"failure"`
+	Attempt   string        `json:"attempt,omitempty"` // its log has this name
+	Took      time.Duration `json:"took_ns,omitempty"` // 0: not recorded
+}
+
+// Spent is one recorded attempt at a block, or at something that a member needs.
+type Spent struct {
+	Attempt string        `json:"attempt"`
+	Took    time.Duration `json:"took_ns"`
+	GPUs    int           `json:"gpus,omitempty"` // devices that it was given
+	Failed  bool          `json:"failed,omitempty"`
+	Block   bool          `json:"block,omitempty"` // at a block of measurement
+
+	Benchmark string `json:"benchmark,omitempty"` // of a block
+	Commit    string `json:"commit,omitempty"`    // likewise
+}
+
+// states tells how all members of a group stand.
+func (c *Case) states(g *Group, all Standings) []State {
+	list := make([]State, 0, len(g.Members))
+	for i := range g.Members {
+		m := &g.Members[i]
+		if m.candidate() == "" || !m.Baseline && !c.Of[m.Bench.Address] {
+			continue
+		}
+		s := all[m.Name]
+		st := State{Benchmark: m.Bench.Address.Name, Commit: g.Commit, Variant: m.Name, Candidate: m.candidate(), Baseline: m.Baseline,
+			GPUs: devices(m.Bench), Blocks: len(s.series[m.Bench.Metrics.Primary])}
+		st.State, st.Reason = s.state()
+		list = append(list, st)
+	}
+	return list
+}
+
+// pairs holds each patched member of a group against each member that has no patch and is no baseline: an agent's change
+// against the commit's own. The rows are on the primary metric and in no ledger.
+func (c *Case) pairs(g *Group, all Standings) []stats.Comparison {
+	var rows []stats.Comparison
+	fit := func(m *Member) bool { return !m.Baseline && c.judges(m) && all[m.Name].measured() }
+	for i := range g.Members {
+		against := &g.Members[i]
+		if against.Patched || !fit(against) {
+			continue
+		}
+		for j := range g.Members {
+			m := &g.Members[j]
+			if !m.Patched || !fit(m) {
+				continue
+			}
+			for _, row := range c.Pair(g, all, m.Name, against.Name) {
+				if row.Primary {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// state is how a member stands by itself, whatever became of the baseline.
+func (s *standing) state() (state, reason string) {
+	switch {
+	case s.Absent != "":
+		return string(s.Absent), s.Why
+	case s.never != "":
+		return string(stats.Infeasible), s.never
+	case s.failure != nil:
+		return string(stats.Failed), Explain(s.failure)
+	case s.infra != nil:
+		return string(stats.Infra), Explain(s.infra)
+	case s.measured():
+		return Measured, ""
+	case s.spared():
+		return string(stats.Tie), SameBytes(s.ownArtefacts())
+	}
+	return string(stats.NotRun), cmp.Or(s.pending, "no sample has been taken")
+}
+
+func devices(b *hclspec.Benchmark) int {
+	if b.GPUs == nil {
+		return 0
+	}
+	return b.GPUs.Count
+}

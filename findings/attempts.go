@@ -1,0 +1,216 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// attempts counts how the attempts at the blocks of a contrast ended. Blocks that both sides share are counted once.
+func attempts(s, base *standing) *stats.Attempts {
+	a := &stats.Attempts{Valid: len(s.series[s.Bench.Metrics.Primary])}
+	seen := map[int]bool{}
+	count := func(block int, tries []sample.Try) {
+		if seen[block] {
+			return
+		}
+		seen[block] = true
+		for _, t := range tries {
+			if s.run != "" && t.Run != s.run { // what other runs tried is no part of this one
+				continue
+			}
+			if t.Voided {
+				a.Voided++
+				a.Retried++
+			} else {
+				a.Replaced++
+			}
+			for _, l := range t.Lost {
+				a.Add(variantOf(l.Candidate), string(l.Class), l.Rule)
+			}
+		}
+	}
+	for _, side := range []*standing{s, base} {
+		if side == nil {
+			continue
+		}
+		for _, e := range side.evidence {
+			count(e.Block, e.Tries)
+		}
+	}
+	for _, block := range slices.Sorted(maps.Keys(s.Tries)) { // of blocks that have no result
+		count(block, s.Tries[block])
+	}
+	slices.SortFunc(a.Causes, func(x, y stats.Cause) int {
+		return cmp.Or(strings.Compare(x.Variant, y.Variant), strings.Compare(x.Class, y.Class), strings.Compare(x.Rule, y.Rule))
+	})
+	return a
+}
+
+// variantOf is the variant of a candidate.
+func variantOf(candidate string) string {
+	if _, variant, ok := strings.Cut(candidate, "/"); ok {
+		return variant
+	}
+	return candidate
+}
+
+const (
+	significant = 0.05 // p of Fisher's exact test below which losses are one-sided
+	mostLost    = 0.1  // share of attempts that one side may lose while the other loses none
+)
+
+// survivorship says why the samples that are left do not stand for all that were tried: one side lost more of its lifecycles
+// than the other. failed: it is the candidate, by a significant number.
+func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed bool) {
+	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
+	if s.candidate() == "" || own == theirs {
+		return "", false
+	}
+	causes := 0
+	for _, c := range a.Causes {
+		causes += c.Count
+	}
+	// Each voided attempt has one cause. Replaced results without a failure were whole lifecycles of both sides.
+	valid := a.Valid + max(0, a.Replaced-max(0, causes-a.Voided))
+	p := stats.FisherExact(own, valid, theirs, valid)
+	more := max(own, theirs)
+	share := float64(more) / float64(more+valid)
+	if p >= significant && !(min(own, theirs) == 0 && share > mostLost) {
+		return "", false
+	}
+	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), so the samples that are left are a selection",
+		s.name(), own, own+valid, base.name(), theirs, theirs+valid, p), own > theirs && p < significant
+}
+
+// history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and whether
+// the rule is still that of the first block.
+func (c *Case) history(a *stats.Attempts, rule []stats.Field, s, base *standing) []stats.Caveat {
+	var list []stats.Caveat
+	if a.Voided > 0 {
+		list = append(list, stats.Caveat{Kind: stats.CaveatVoided, Text: fmt.Sprintf("%d attempts at blocks were voided and tried again%s", a.Voided, causesText(a))})
+	}
+	if a.Replaced > 0 {
+		list = append(list, stats.Caveat{Kind: stats.CaveatRerolled, Text: fmt.Sprintf("%d results of blocks were replaced on request (-replace or -retry-failed)", a.Replaced)})
+	}
+	if text := runsText(s, base); text != "" {
+		list = append(list, stats.Caveat{Kind: stats.CaveatRuns, Text: text})
+	}
+	if text := machineChanged(s, base); text != "" {
+		list = append(list, stats.Caveat{Kind: stats.CaveatMachine, Text: text})
+	}
+	return append(list, c.ruleChanged(rule, s, base)...)
+}
+
+// machineChanged says what of the machine was not the same for all blocks; empty: nothing that is known.
+func machineChanged(s, base *standing) string {
+	seen := map[string]map[string]map[int]bool{} // name → value → blocks
+	for _, e := range slices.Concat(s.evidence, base.evidence) {
+		for name, value := range e.Machine {
+			if seen[name] == nil {
+				seen[name] = map[string]map[int]bool{}
+			}
+			if seen[name][value] == nil {
+				seen[name][value] = map[int]bool{}
+			}
+			seen[name][value][e.Block] = true
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		values := seen[name]
+		if len(values) < 2 {
+			continue
+		}
+		first := func(value string) int { return slices.Min(slices.Collect(maps.Keys(values[value]))) }
+		var told []string
+		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b)) }) {
+			told = append(told, value+" in "+blocksText(slices.Sorted(maps.Keys(values[value]))))
+		}
+		parts = append(parts, name+": "+strings.Join(told, ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "the machine was not the same for all blocks: " + strings.Join(parts, "; ")
+}
+
+func causesText(a *stats.Attempts) string {
+	var parts []string
+	for _, cause := range a.Causes {
+		parts = append(parts, fmt.Sprintf("%s: %s [%s] × %d", cmp.Or(cause.Variant, "machine"), cause.Class, cmp.Or(cause.Rule, "undiagnosed"), cause.Count))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + some(parts) + ")"
+}
+
+// runsText says which applies measured which blocks, when there were several.
+func runsText(sides ...*standing) string {
+	blocks := map[string]map[int]bool{}
+	var order []string
+	for _, s := range sides {
+		for _, e := range s.evidence {
+			if e.Run == "" {
+				continue
+			}
+			if blocks[e.Run] == nil {
+				blocks[e.Run] = map[int]bool{}
+				order = append(order, e.Run)
+			}
+			blocks[e.Run][e.Block] = true
+		}
+	}
+	if len(order) < 2 {
+		return ""
+	}
+	slices.Sort(order)
+	parts := make([]string, len(order))
+	for i, run := range order {
+		parts[i] = fmt.Sprintf("%s in run %s", blocksText(slices.Sorted(maps.Keys(blocks[run]))), run)
+	}
+	return fmt.Sprintf("the blocks were measured by %d applies: %s", len(order), some(parts))
+}
+
+// ruleChanged says which parts of the judging rule differ from those with which the first block was measured.
+func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat {
+	var first *sample.Evidence
+	for _, side := range []*standing{s, base} {
+		for _, e := range slices.Concat(side.aside, side.evidence) {
+			if len(e.Rule) > 0 && (first == nil || e.Start.Before(first.Start)) {
+				first = &e
+			}
+		}
+	}
+	if first == nil || len(now) == 0 {
+		return nil
+	}
+	own := "compare." + c.Compare.Address.Instance() + " "
+	mine := func(fields []stats.Field) stats.Methodology {
+		var kept []stats.Field
+		for _, f := range fields {
+			if name, ok := strings.CutPrefix(f.Name, own); ok {
+				kept = append(kept, stats.Field{Name: name, Value: f.Value})
+			} else if !strings.HasPrefix(f.Name, "compare.") {
+				kept = append(kept, f)
+			}
+		}
+		return stats.Methodology{Fields: kept}
+	}
+	before, after := mine(first.Rule), mine(now)
+	var parts []string
+	for _, d := range stats.Diff(before, after) {
+		parts = append(parts, fmt.Sprintf("%s was %q and is %q", d.Name, d.A, d.B))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatRule, Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
+		first.Block, strings.Join(parts, ", "), brief(before.Digest()), brief(after.Digest()))}}
+}

@@ -1,0 +1,226 @@
+// Package findings turns samples into findings: it holds the members of groups against each other by what their blocks left,
+// and gives every candidate exactly one outcome. It is told what was declared and how the blocks ended, and runs nothing.
+package findings
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Group is the candidates of one benchmark that are measured together, in the same blocks.
+type Group struct {
+	Commit  string
+	Design  hclspec.Design
+	Members []Member // all that were to take part
+	Blocks  []Block
+	Rule    []stats.Field // how the file judges now; parts of one compare begin with its address
+}
+
+// Block is one block of a group, by the address of its trial, and the names of the members that are in it.
+type Block struct {
+	At      hclspec.Address
+	Members []string
+}
+
+// Member is one variant in a group.
+type Member struct {
+	Name        string // of the variant; "run" where the benchmark has no candidates
+	Baseline    bool
+	Patched     bool // by a patch of the project
+	Bench       *hclspec.Benchmark
+	Absent      stats.Outcome        // of one that takes no part; else empty
+	Why         string               // it takes none
+	Methodology stats.Methodology    // as declared; on what hardware it was is known by the samples
+	Caveats     []stats.Caveat       // that every figure must carry
+	Tries       map[int][]sample.Try // by block: attempts at those that have no result
+}
+
+func (m *Member) candidate() string { return m.Bench.Candidate }
+
+// Case is what is to be judged: a compare, and all that must be known of what it is about.
+type Case struct {
+	Compare   *hclspec.Compare
+	Of        map[hclspec.Address]bool // the benchmark instances that it names
+	Groups    []Group                  // that have them as members, benchmarks in the order of the file
+	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
+	Rank      map[string]int           // place of each candidate in the file, where those of a commit are together
+	Allow     []string                 // methodology fields that may differ; every figure that this lets through is labelled
+}
+
+// Findings are what a compare found and what that rests on: the material of a report.
+type Findings struct {
+	Compare      string               `json:"compare"`
+	Universe     int                  `json:"universe"` // outcomes there must be
+	Comparisons  []stats.Comparison   `json:"comparisons"`
+	Measurements []sample.Measurement `json:"measurements"`
+	States       []State              `json:"states"`   // of all members
+	Pairs        []stats.Comparison   `json:"pairs"`    // patched candidates against what the commit itself is; in no total
+	Failures     []Failure            `json:"failures"` // behind outcomes without figures, and in blocks that were lost
+	Spent        []Spent              `json:"spent"`    // as far as it is recorded
+}
+
+// Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended and,
+// where not all was gathered, how the blocks did. An outcome that does not add up is a *stats.RefusedError.
+func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
+	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{}, Measurements: []sample.Measurement{}}
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		all, err := g.Stand(ends)
+		if err != nil {
+			return found, err
+		}
+		rows, _ := c.judge(g, all)
+		for j := range g.Members {
+			m := &g.Members[j]
+			found.Measurements = append(found.Measurements, all[m.Name].rows...)
+			if c.judges(m) {
+				found.Universe++
+			}
+		}
+		found.Comparisons = append(found.Comparisons, rows...)
+		found.States = append(found.States, c.states(g, all)...)
+		found.Pairs = append(found.Pairs, c.pairs(g, all)...)
+	}
+	found.Comparisons = append(found.Comparisons, c.Uncovered...)
+	found.Universe += len(c.Uncovered)
+	slices.SortStableFunc(found.Comparisons, c.order())
+	ledger := stats.Ledger{Universe: found.Universe, Rows: found.Comparisons}
+	return found, ledger.Check()
+}
+
+// order is that of rows: by commit, benchmark and candidate as the file has them. What a candidate has several rows of keeps
+// its order, in which the primary metric is the first.
+func (c *Case) order() func(a, b stats.Comparison) int {
+	place := map[string]int{"": len(c.Groups)} // of each benchmark; that of a candidate that none measures comes last
+	for i := range c.Groups {
+		for _, m := range c.Groups[i].Members {
+			if _, known := place[m.Bench.Address.Name]; !known {
+				place[m.Bench.Address.Name] = i
+			}
+		}
+	}
+	return func(a, b stats.Comparison) int {
+		candidates := cmp.Compare(c.Rank[a.Candidate], c.Rank[b.Candidate])
+		if a.Commit != b.Commit {
+			return candidates
+		}
+		return cmp.Or(cmp.Compare(place[a.Benchmark], place[b.Benchmark]), candidates)
+	}
+}
+
+// More is how many further blocks the open verdicts on a group ask for.
+func (c *Case) More(g *Group, all Standings) int {
+	_, more := c.judge(g, all)
+	return more
+}
+
+// judges says whether the case is to give a member an outcome: the compare names the benchmark that measures the
+// candidate. The baseline is what the others are held against, named or not.
+func (c *Case) judges(m *Member) bool {
+	return m.candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
+}
+
+// judge gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others. It
+// returns the rows and how many more blocks the open verdicts ask for.
+func (c *Case) judge(g *Group, all Standings) ([]stats.Comparison, int) {
+	base := all.baseline(g)
+	var rows []stats.Comparison
+	var fit []contender
+	for i := range g.Members {
+		m := &g.Members[i]
+		if !c.judges(m) {
+			continue
+		}
+		if row, decided := c.withoutFigures(g, all[m.Name], base); decided {
+			rows = append(rows, row)
+		} else {
+			fit = append(fit, contender{all[m.Name], row})
+		}
+	}
+	if len(fit) == 0 {
+		return rows, 0
+	}
+	judged, more := c.verdicts(g, fit, base)
+	return append(rows, judged...), more
+}
+
+// Pair holds one member of a group against another, whichever of them is the baseline.
+func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Comparison {
+	s, base := all[one], all[against]
+	row, decided := c.withoutFigures(g, s, base)
+	if decided {
+		return []stats.Comparison{row}
+	}
+	rows, _ := c.verdicts(g, []contender{{s, row}}, base)
+	return rows
+}
+
+// withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at, or else how each of
+// its rows begins.
+func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bool) {
+	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit, Candidate: s.candidate(),
+		Metric: s.Bench.Metrics.Primary, Primary: true, Caveats: append([]stats.Caveat{}, s.Caveats...)}
+	if base != nil {
+		row.Against = base.candidate()
+	}
+	row.Attempts = attempts(s, base)
+	var decided bool
+	row.Outcome, row.Reason, decided = outcome(s, base)
+	if decided && row.Outcome == stats.NotRun && base != nil {
+		// What the file measures in another way is not comparable, whether it has been measured or not.
+		if diff, _ := stats.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
+			row.Outcome, row.Reason = stats.NotComparable, stats.Refuse(s.name(), base.name(), diff).Error()
+		}
+	}
+	if decided {
+		row.Caveats = append(row.Caveats, identicalCaveat(row)...)
+		return row, true
+	}
+	return c.comparable(row, s, base)
+}
+
+// outcome decides by the first rule that holds whether a candidate has an outcome without any figure.
+func outcome(s, base *standing) (stats.Outcome, string, bool) {
+	switch {
+	case s.Absent == stats.Skipped || s.Absent == stats.NoPatch:
+		return s.Absent, s.Why, true
+	case s.never != "":
+		return stats.Infeasible, s.never, true
+	case s.Absent == stats.Infeasible:
+		return s.Absent, s.Why, true
+	case base == nil:
+		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
+	case base.failure != nil:
+		return stats.NoBaseline, "the baseline failed: " + Explain(base.failure), true
+	case base.infra != nil && base.infra.Subject != "":
+		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
+	case s.Absent != "":
+		return s.Absent, s.Why, true
+	case s.spared():
+		return stats.Tie, SameBytes(s.ownArtefacts()), true
+	case s.failure != nil && s.failure.Rule == sample.Wrong && base.measured():
+		return stats.Wrong, Explain(s.failure), true
+	case s.failure != nil && base.measured():
+		return stats.Failed, Explain(s.failure), true
+	case s.infra != nil:
+		return stats.Infra, Explain(s.infra), true
+	case s.pending != "" || !s.measured() || !base.measured():
+		return stats.NotRun, cmp.Or(s.pending, "no sample has been taken"), true
+	}
+	return "", "", false
+}
+
+// Explain is a failure in one line: the rule that diagnosed it, or that none did, and its evidence.
+func Explain(f *cache.Failure) string {
+	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
+	if f.Evidence != "" {
+		text += ": " + f.Evidence
+	}
+	return text
+}

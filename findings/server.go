@@ -1,0 +1,73 @@
+package findings
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// hitsApart is how far the hit rates of two prefix caches may be from each other.
+const hitsApart = 0.01
+
+// servers doubts a row by what the servers counted of themselves: a prefix cache that had more of the prompts on one side, and requests that
+// a client reports and its server did not finish. A client may send requests that it does not report, such as one to try the server, so a
+// surplus is told only where it differs between the sides. What a server does not count is not told.
+func servers(s, base *standing) []stats.Caveat {
+	var list []stats.Caveat
+	tell := func(format string, args ...any) {
+		list = append(list, stats.Caveat{Kind: stats.CaveatServer, Text: fmt.Sprintf(format, args...)})
+	}
+	own, known := s.hitRate()
+	theirs, both := base.hitRate()
+	if known && both && math.Abs(own-theirs) > hitsApart {
+		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own, s.name(), 100*theirs, base.name())
+	}
+	mine, other := s.unreported(), base.unreported()
+	for _, side := range []*standing{s, base} {
+		of := side.unreported()
+		for _, block := range slices.Sorted(maps.Keys(of)) {
+			if of[block] < 0 {
+				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.name(), -of[block], block)
+				break
+			}
+		}
+	}
+	for _, block := range slices.Sorted(maps.Keys(mine)) {
+		if n, shared := other[block]; shared && mine[block] >= 0 && n >= 0 && mine[block] != n {
+			tell("the server of %s finished %.6g requests that its client does not report in block %d, and that of %s %.6g", s.name(), mine[block], block, base.name(), n)
+			break
+		}
+	}
+	return list
+}
+
+// hitRate is the mean hit rate of the prefix cache over the member's blocks; false: nobody knows it.
+func (s *standing) hitRate() (float64, bool) {
+	rates := map[int]float64{}
+	for _, e := range s.evidence {
+		if rate, known := e.Counters.HitRate(); known {
+			rates[e.Block] = rate
+		}
+	}
+	return mean(rates), len(rates) > 0
+}
+
+// unreported is how many requests the server finished beyond those that the client reports, by block.
+func (s *standing) unreported() map[int]float64 {
+	reported, failed := s.counted(sample.Counts()[0]), s.counted(sample.Counts()[1])
+	surplus := map[int]float64{}
+	for _, e := range s.evidence {
+		n, counts := e.Counters["requests"]
+		if done, reports := reported[e.Block]; counts && reports {
+			surplus[e.Block] = n - done
+			if surplus[e.Block] > 0 { // a server may count those that failed as finished
+				surplus[e.Block] = max(0, surplus[e.Block]-failed[e.Block])
+			}
+		}
+	}
+	return surplus
+}

@@ -1,0 +1,278 @@
+package findings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+)
+
+// Standings are how the members of a group stand after its blocks, by name.
+type Standings map[string]*standing
+
+// standing is how a member stands after its group's blocks.
+type standing struct {
+	*Member
+	failure *cache.Failure // its own, in a block
+	reading *cache.Failure // of gathering its numbers from all its blocks, some of which may be lost since
+	infra   *cache.Failure // of a block as a whole
+	never   string         // why no device can serve the blocks
+	pending string         // why blocks are still missing
+	whole   bool           // its numbers were gathered from all its blocks
+	rows    []sample.Measurement
+	series  map[string]map[int]float64 // metric → block → value, in the unit of units
+	units   map[string]string          // by metric: that of its first sample
+	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
+	burnIn  int                        // blocks up to this one are shown and not judged
+	first   map[int]bool               // blocks in which it ran before all others that have numbers there
+	canary  map[int]float64            // number of the canary before it, by block
+
+	evidence []sample.Evidence          // of the blocks with samples that are judged
+	aside    []sample.Evidence          // of the blocks of burn-in
+	counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
+
+	run       string // all of it is from one run; empty: it is as everything stands now
+	procedure values // how it was measured, as the blocks that were read say
+	artefacts values // digests of what was measured, by node, likewise
+	silent    bool   // one of them does not say it
+	same      bool   // blocks did not run it, because its artefacts are the baseline's
+}
+
+func newStanding(m *Member) *standing {
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, first: map[int]bool{}, canary: map[int]float64{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
+}
+
+// name is the candidate and, where that is not what stands now, the run.
+func (s *standing) name() string {
+	if s.run == "" {
+		return s.candidate()
+	}
+	return s.candidate() + "@" + s.run
+}
+
+// Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not all
+// was gathered, how the blocks did.
+func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
+	all := make(Standings, len(g.Members))
+	for i := range g.Members {
+		m := &g.Members[i]
+		s := newStanding(m)
+		s.burnIn = g.Design.BurnIn
+		all[m.Name] = s
+		end := ends[m.Bench.Address.String()]
+		s.reading = end.Failure
+		if end.Entry.Dir == "" {
+			continue
+		}
+		read, err := sample.Gathered(end.Entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Bench.Address, err)
+		}
+		commit, _, _ := strings.Cut(m.Bench.Candidate, "/")
+		for i := range read.Rows { // who does the same work shares the result, which has the name of who did it first
+			r := &read.Rows[i]
+			r.Benchmark, r.Commit, r.Candidate = m.Bench.Address.Name, commit, m.Bench.Candidate
+		}
+		s.take(read.Rows)
+		s.rest(read.Blocks...)
+		s.whole = true
+	}
+	for _, b := range g.Blocks {
+		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].whole })
+		end := ends[b.At.String()]
+		switch {
+		case len(open) == 0:
+		case end.Entry.Dir == "":
+			for _, name := range open {
+				all[name].lacks(b.At, end)
+			}
+		default:
+			if err := all.read(end.Entry, open); err != nil {
+				return nil, fmt.Errorf("%s: %w", b.At, err)
+			}
+		}
+	}
+	all.line()
+	return all, nil
+}
+
+// line finds out who ran first in each block. Members that were left out of a block or failed there do not count: the first one
+// whose numbers are judged found the machine as the others left it, or as it was after another block.
+func (all Standings) line() {
+	places := map[int]int{} // by block
+	for _, s := range all {
+		for _, r := range s.rows {
+			if least, known := places[r.Block]; !known || r.Position < least {
+				places[r.Block] = r.Position
+			}
+		}
+	}
+	for _, s := range all {
+		for _, r := range s.rows {
+			s.first[r.Block] = r.Position == places[r.Block]
+		}
+	}
+}
+
+// Measurements are the numbers of a member.
+func (all Standings) Measurements(member string) []sample.Measurement { return all[member].rows }
+
+// baseline is that of the group; nil when it has none.
+func (all Standings) baseline(g *Group) *standing {
+	for i := range g.Members {
+		if g.Members[i].Baseline {
+			return all[g.Members[i].Name]
+		}
+	}
+	return nil
+}
+
+// read reads the samples and failures that the named members have in one block.
+func (all Standings) read(e cache.Entry, names []string) error {
+	rec, err := sample.ReadRecord(e)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := all[name].read(e, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads what one block has of the member.
+func (s *standing) read(e cache.Entry, rec *sample.Record) error {
+	own, ok := rec.Members[s.Name]
+	switch {
+	case ok && own.Same:
+		s.rest(own.Spared(rec.Block))
+		return nil
+	case !ok || own.Skipped != "":
+		return nil
+	case own.Failure != nil:
+		s.failure = own.Failure
+		return nil
+	}
+	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
+	if missing, ok := errors.AsType[*engine.Failure](err); ok {
+		s.failure = &missing.Failure
+	} else if err != nil {
+		return err
+	}
+	s.take(rows)
+	if len(rows) > 0 {
+		s.rest(evidence)
+	}
+	s.note(own)
+	return nil
+}
+
+// measured says that the member has a valid sample of its primary metric.
+func (s *standing) measured() bool { return len(s.series[s.Bench.Metrics.Primary]) > 0 }
+
+// take takes over numbers.
+func (s *standing) take(rows []sample.Measurement) {
+	for _, r := range rows {
+		if r.Block <= s.burnIn {
+			r.Phase = sample.BurnIn
+			s.rows = append(s.rows, r)
+			continue
+		}
+		s.rows = append(s.rows, r)
+		if s.series[r.Metric] == nil {
+			s.series[r.Metric] = map[int]float64{}
+		}
+		unit, known := s.units[r.Metric]
+		if !known {
+			unit = r.Unit
+			s.units[r.Metric] = unit
+		}
+		value, ok := metrics.Convert(r.Value, r.Unit, unit)
+		if !ok {
+			value = r.Value
+			s.clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", unitText(unit), unitText(r.Unit), r.Block)
+		}
+		s.series[r.Metric][r.Block] = value
+	}
+}
+
+// rest takes over what the numbers of blocks rest on.
+func (s *standing) rest(blocks ...sample.Evidence) {
+	for _, e := range blocks {
+		s.same = s.same || e.Same
+		switch {
+		case e.Same: // nothing was measured
+		case e.Block <= s.burnIn:
+			s.aside = append(s.aside, e)
+			continue
+		default:
+			s.evidence = append(s.evidence, e)
+		}
+		s.canary[e.Block] = e.Canary
+		for _, a := range e.Artefacts {
+			s.artefacts.add(a.Node, a.Digest)
+		}
+		for name, value := range e.Counts {
+			if s.counts[name] == nil {
+				s.counts[name] = map[int]float64{}
+			}
+			s.counts[name][e.Block] = value
+		}
+	}
+}
+
+// note takes over how the member was measured, and what.
+func (s *standing) note(own sample.Member) {
+	s.silent = s.silent || len(own.Procedure) == 0
+	for _, f := range own.Procedure {
+		s.procedure.add(f.Name, f.Value)
+	}
+	for _, a := range own.Artefacts {
+		s.artefacts.add(a.Node, a.Digest)
+	}
+}
+
+// values are what blocks say of things by name. Mostly they agree.
+type values map[string]map[string]bool
+
+func (v values) add(name, value string) {
+	if v[name] == nil {
+		v[name] = map[string]bool{}
+	}
+	v[name][value] = true
+}
+
+// of are all values of one thing, as one.
+func (v values) of(name string) string {
+	return strings.Join(slices.Sorted(maps.Keys(v[name])), "; ")
+}
+
+// lacks notes that a block has no result.
+func (s *standing) lacks(at hclspec.Address, end engine.End) {
+	switch {
+	case s.Absent != "":
+	case s.reading != nil && !s.reading.Class.Retried():
+		s.failure = s.reading
+	case end.Never:
+		s.never = end.Reason
+	case end.Failure != nil && end.Failure.Class.Retried():
+		if f := end.Failure; f.Subject == "" || f.Subject == s.candidate() {
+			s.infra = f
+		} else {
+			s.pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
+		}
+	case end.Failure != nil && end.Failure.Subject == s.candidate():
+		s.failure = end.Failure
+	case s.pending == "":
+		s.pending = cmp.Or(end.Reason, at.String()+" has not been run")
+	}
+}

@@ -1,0 +1,211 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// contender is a member that figures decide about.
+type contender struct {
+	*standing
+	row stats.Comparison // how each of its rows begins
+}
+
+// verdicts judges the contenders together, metric by metric.
+func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comparison, int) {
+	var rows []stats.Comparison
+	more := 0
+	for _, metric := range metricsOf(c.Compare, fit, base) {
+		better, known := sample.Better(base.Bench.Metrics, metric, base.units[metric])
+		primary := metric == base.Bench.Metrics.Primary
+		if !known && !primary {
+			continue
+		}
+		judged, refused := sides(metric, fit, base)
+		rows = append(rows, refused...)
+		rule := ruleOf(c.Compare, g, base, metric, better)
+		contrasts := make([][]stats.Pair, len(judged))
+		for i, s := range judged {
+			own := s.inUnit(metric, base.units[metric])
+			if rule.Pairing == stats.Runs {
+				contrasts[i] = unpaired(own, base.series[metric])
+			} else {
+				contrasts[i] = pairs(own, base.series[metric], s.standing, base)
+			}
+		}
+		for i, v := range stats.JudgeTogether(contrasts, rule) {
+			row := judged[i].row
+			row.Metric, row.Primary, row.Unit = metric, primary, base.units[metric]
+			row = c.qualify(g, v.Into(row), judged, i, base)
+			rows = append(rows, row)
+			if primary && row.Outcome == stats.Inconclusive {
+				more = max(more, v.More)
+			}
+		}
+	}
+	return rows, more
+}
+
+// sides are the contenders whose numbers on a metric may be held against the baseline's, and the rows of the others. On the
+// primary metric they were refused before.
+func sides(metric string, fit []contender, base *standing) (judged []contender, refused []stats.Comparison) {
+	for _, s := range fit {
+		why := gap(metric, s.standing, base)
+		if why == "" || metric == base.Bench.Metrics.Primary {
+			judged = append(judged, s)
+			continue
+		}
+		row := s.row
+		row.Metric, row.Primary, row.Unit, row.Outcome, row.Reason = metric, false, base.units[metric], stats.NotComparable, why
+		refused = append(refused, row)
+	}
+	return judged, refused
+}
+
+// qualify holds a verdict against how its samples came about: what was lost on one side alone or is the same on both
+// decides it, and what else must be known stands beside it.
+func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int, base *standing) stats.Comparison {
+	s := judged[i].standing
+	if unit := s.units[row.Metric]; unit != row.Unit {
+		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatUnit, Text: fmt.Sprintf("%s was printed in %s by %s and converted into %s", row.Metric, unit, s.name(), row.Unit)})
+	}
+	row.Caveats = append(row.Caveats, warnings(row.Metric, row.Primary, s, base)...)
+	row.Caveats = append(row.Caveats, fewRequests(row.Metric, s, base)...)
+	row.Caveats = append(row.Caveats, contradictions(row.Metric, s, base)...)
+	if row.Primary {
+		all := []*standing{base}
+		for _, other := range judged {
+			all = append(all, other.standing)
+		}
+		row.Caveats = append(row.Caveats, constant(row.Metric, all, row.Unit)...)
+		row.Caveats = append(row.Caveats, failedRequests(s, base)...)
+		row.Caveats = append(row.Caveats, complaints(s, base)...)
+		row.Caveats = append(row.Caveats, oneSided(s, base)...)
+		if s.run == "" {
+			row.Caveats = append(row.Caveats, c.history(row.Attempts, g.Rule, s, base)...)
+			row.Caveats = append(row.Caveats, unknownToClock(row, s, base)...)
+			row.Caveats = append(row.Caveats, servers(s, base)...)
+		}
+	}
+	if s.run != "" || !row.Outcome.Judged() {
+		return row
+	}
+	if same := identical(s, base); same != "" && row.Outcome != "" && !mismatched(row) && row.Blocks >= stats.FewestBlocks {
+		row.Outcome, row.Reason = stats.Tie, "identical artefact: both sides ran the same bytes ("+same+")"
+		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical, Text: "both sides ran the same bytes (" + same +
+			"): the change reaches nothing that is installed, or one of them is the artefact of another commit; the figures show only noise"})
+	}
+	if reason, failed := survivorship(row.Attempts, s, base); reason != "" {
+		row.Outcome, row.Reason = stats.Inconclusive, reason
+		row.Detectable, row.Needed = 0, 0 // no number of such blocks settles it
+		if failed {
+			row.Outcome = stats.Failed
+		}
+	}
+	return row
+}
+
+// mismatched says whether the user let the methodologies differ.
+func mismatched(row stats.Comparison) bool {
+	return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return c.Kind == stats.CaveatMismatch })
+}
+
+// oneSided names the metrics that only the candidate printed.
+func oneSided(s, base *standing) []stats.Caveat {
+	var alone []string
+	for _, metric := range slices.Sorted(maps.Keys(s.series)) {
+		if len(base.series[metric]) == 0 {
+			alone = append(alone, metric)
+		}
+	}
+	if len(alone) == 0 {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatMissing, Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.name(), base.name(), some(alone))}}
+}
+
+// metricsOf are the metrics to judge: the primary first, then those that the compare names or, when it names none, all
+// that the baseline has, each once: a mean over one benchmark is that benchmark's number under another name.
+func metricsOf(c *hclspec.Compare, fit []contender, base *standing) []string {
+	names := []string{base.Bench.Metrics.Primary}
+	for _, metric := range slices.Sorted(maps.Keys(base.series)) {
+		twice := slices.ContainsFunc(names, func(name string) bool {
+			return base.units[name] == base.units[metric] && maps.Equal(base.series[name], base.series[metric])
+		})
+		switch {
+		case slices.Contains(c.Metrics, metric):
+			twice = false
+		case len(c.Metrics) > 0:
+			continue
+		}
+		if !twice && metric != names[0] {
+			names = append(names, metric)
+		}
+	}
+	for _, metric := range c.Metrics {
+		printed := slices.ContainsFunc(fit, func(s contender) bool { return len(s.series[metric]) > 0 })
+		if printed && !slices.Contains(names, metric) {
+			names = append(names, metric)
+		}
+	}
+	return names
+}
+
+func ruleOf(c *hclspec.Compare, g *Group, base *standing, metric, better string) stats.Rule {
+	tie := c.Tie
+	for _, def := range base.Bench.Metrics.Custom {
+		if def.Name == metric && def.Tie > 0 {
+			tie = def.Tie
+		}
+	}
+	return stats.Rule{Better: better, Tie: cmp.Or(tie, stats.DefaultTie(metric)), Confidence: c.Confidence,
+		Looks: LooksOf(g.Design), Pairing: g.Design.Pairing}
+}
+
+// LooksOf are the numbers of blocks at which a design has its contrasts judged.
+func LooksOf(d hclspec.Design) []int {
+	if len(d.Looks) > 0 {
+		return d.Looks
+	}
+	return stats.Looks(d.Samples, d.Max)
+}
+
+// pairs are the blocks in which both sides have a sample.
+func pairs(candidate, against map[int]float64, s, base *standing) []stats.Pair {
+	var list []stats.Pair
+	for _, block := range slices.Sorted(maps.Keys(candidate)) {
+		if other, ok := against[block]; ok {
+			p := stats.Pair{Block: block, Candidate: candidate[block], Against: other}
+			if s.first[block] != base.first[block] {
+				p.First = map[bool]int{true: 1, false: -1}[s.first[block]]
+			}
+			if one, other := s.canary[block], base.canary[block]; one > 0 && other > 0 {
+				p.Canary = one / other
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// unpaired are all samples of both sides. None has to do with the one beside it.
+func unpaired(candidate, against map[int]float64) []stats.Pair {
+	var list []stats.Pair
+	for _, value := range candidate {
+		list = append(list, stats.Pair{Candidate: value, Against: math.NaN()})
+	}
+	for _, value := range against {
+		list = append(list, stats.Pair{Candidate: math.NaN(), Against: value})
+	}
+	slices.SortFunc(list, func(a, b stats.Pair) int {
+		return cmp.Or(cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Against, b.Against))
+	})
+	return list
+}

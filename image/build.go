@@ -1,0 +1,126 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// Context is what a build is made from.
+type Context struct {
+	Bases []string // names of the images that the Dockerfile mentions
+	dir   string   // absolute
+	files []container.ContextFile
+}
+
+// ReadContext takes in what a build is made from, as it is now; dir is the project's. What benchgraph itself writes into the
+// project, own, is no part of it: it would be another one after every apply.
+func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context, error) {
+	b := Context{dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
+	all, err := container.Context(b.dir, filepath.FromSlash(s.Dockerfile))
+	if err != nil {
+		return b, err
+	}
+	var paths []string
+	for _, f := range all {
+		name := filepath.Join(b.dir, filepath.FromSlash(f.Path))
+		if slices.ContainsFunc(own, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+string(filepath.Separator)) }) {
+			continue
+		}
+		b.files = append(b.files, f)
+		if f.Mode.IsRegular() {
+			paths = append(paths, name)
+		}
+	}
+	hashed, err := stat.HashAll(ctx, paths)
+	if err != nil {
+		return b, err
+	}
+	for i := range b.files {
+		if f := &b.files[i]; f.Mode.IsRegular() {
+			f.SHA256, hashed = hashed[0].SHA256, hashed[1:]
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(b.dir, filepath.FromSlash(s.Dockerfile)))
+	if err != nil {
+		return b, err
+	}
+	if b.Bases, err = container.BaseImages(text, s.Args); err != nil {
+		return b, fmt.Errorf("%s: %w", path.Join(s.Context, s.Dockerfile), err)
+	}
+	return b, nil
+}
+
+// Digest is a digest of all that the build gets.
+func (b Context) Digest() string {
+	d := cache.Describe("build context")
+	b.describe(d)
+	return d.Key().String()
+}
+
+func (b Context) describe(d *cache.Description) {
+	for _, f := range b.files {
+		d.Add("file", f.Path, f.SHA256, f.Link, strconv.FormatBool(f.Mode&0o111 != 0 && f.Mode.IsRegular()))
+	}
+}
+
+// describeBuild writes what a build is made from.
+func (t *Task) describeBuild(d *cache.Description) {
+	b := t.Spec.Build
+	d.Add("dockerfile", b.Dockerfile, b.Target)
+	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
+		d.Add("arg", name, b.Args[name])
+	}
+	t.Context.describe(d)
+	for _, base := range t.Bases {
+		d.Add("from", base.Name, base.Digest)
+	}
+}
+
+// build builds what the image begins with.
+func (m *making) build(ctx context.Context) error {
+	spec, t := m.t.Spec.Build, m.t
+	describe := func(d *cache.Description) {
+		t.describeBuild(d)
+		d.Add("network", strconv.FormatBool(t.Spec.Network))
+	}
+	if len(t.Bases) > 0 {
+		m.base = t.Bases[0]
+	}
+	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+		pins := map[string]string{}
+		for _, base := range t.Bases {
+			img, err := m.fetched(ctx, base)
+			if err != nil {
+				return container.Image{}, err
+			}
+			pins[base.Name] = img.ID
+		}
+		m.progress("build")
+		out := m.sh.Capture()
+		defer out.Close()
+		img, err := m.engine.Build(ctx, container.BuildSpec{
+			Dir: t.Context.dir, Files: t.Context.files, Dockerfile: spec.Dockerfile, Args: spec.Args, Target: spec.Target,
+			Labels: labels, Network: t.Spec.Network, Log: out, Pins: pins,
+		})
+		if failed, ok := errors.AsType[*container.StepError](err); ok {
+			return container.Image{}, m.sh.Failure("build", out, failed.Error())
+		}
+		if changed, ok := errors.AsType[*container.ContextChanged](err); ok {
+			return container.Image{}, workdir.InputChanged(changed.Path)
+		}
+		return img, err
+	})
+}

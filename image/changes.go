@@ -1,0 +1,123 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	api "github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// changed says whether a container has other files than its image.
+func (m *making) changed(ctx context.Context, box string, changes []api.FilesystemChange) (bool, error) {
+	var edited []string
+	for _, c := range changes {
+		switch {
+		case ofContainer(c.Path), m.lost(c.Path) != nil: // the place of a volume is made for the container
+		case c.Kind != api.ChangeModify:
+			return true, nil
+		default:
+			edited = append(edited, c.Path)
+		}
+	}
+	if len(edited) > mostCompared {
+		return true, nil
+	}
+	return m.differ(ctx, box, edited)
+}
+
+// patched notes which files beside the installed packages were changed: what runs later is held against their RECORDs.
+func (m *making) patched(changes []api.FilesystemChange, labels map[string]string) error {
+	packages, err := m.packages()
+	if err != nil || len(packages) == 0 {
+		return err
+	}
+	for i := range packages {
+		p := &packages[i]
+		for _, c := range changes {
+			if strings.HasPrefix(c.Path, path.Dir(p.Info)+"/") && !ofContainer(c.Path) && !slices.Contains(p.Patched, c.Path) {
+				p.Patched = append(p.Patched, c.Path)
+			}
+		}
+		slices.Sort(p.Patched)
+	}
+	text, err := json.Marshal(packages)
+	labels[labelPackages] = string(text)
+	return err
+}
+
+// ofContainer says whether a path is there because something ran in a container, whatever it was.
+func ofContainer(name string) bool {
+	switch name {
+	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
+		return true
+	}
+	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") || strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
+}
+
+// mostCompared is how many files that were written to are looked at: where there are more, one of them will differ.
+const mostCompared = 200
+
+// differ says whether any of the files has another content than in the image.
+func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
+	now := map[string]string{}
+	for _, name := range names {
+		err := m.engine.CopyFrom(ctx, box, name, func(r io.Reader) error {
+			in, sum := tar.NewReader(r), sha256.New()
+			h, err := in.Next()
+			if err != nil || h.Typeflag != tar.TypeReg {
+				return err // a directory is written to when something in it is
+			}
+			_, err = io.Copy(sum, in)
+			now[name] = hex.EncodeToString(sum.Sum(nil))
+			return err
+		})
+		if err != nil && !container.IsNotFound(err) {
+			return false, err
+		}
+	}
+	if len(now) == 0 {
+		return false, nil
+	}
+	files := slices.Sorted(maps.Keys(now))
+	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil, nil)
+	if err != nil {
+		return true, nil // an image that cannot tell gets the benefit of the doubt
+	}
+	before := strings.Fields(text)
+	for _, name := range files {
+		if !slices.Contains(before, now[name]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lost is the failure of a step that puts something where it does not become part of the image: below one of its volumes.
+func (m *making) lost(at string) error {
+	for _, volume := range m.at.Volumes {
+		if below(path.Clean(volume), at) {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "in_volume", Stage: "build",
+				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it", at, volume),
+				Remedy:  "begin with an image without that VOLUME, or put it elsewhere"}}
+		}
+	}
+	return nil
+}
+
+// below says whether a path of an image is dir or in it.
+func below(dir, at string) bool {
+	return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/")
+}

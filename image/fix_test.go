@@ -1,0 +1,32 @@
+package image
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benchgraph/benchgraph/container"
+)
+
+// What is changed in an image gets a second of its own. Who made the image may have a clock that is ahead by any time.
+func TestAChangeOfAnImageWaitsForTheNextSecond(t *testing.T) {
+	for name, test := range map[string]struct{ age, want time.Duration }{
+		"made just now":      {300 * time.Millisecond, 700 * time.Millisecond},
+		"made long ago":      {time.Hour, 0},
+		"made in the future": {-time.Hour, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(max(0, test.age%time.Second)) // since a whole second, with which the time of a bubble begins
+				m := &making{at: container.Image{Created: time.Now().Add(-test.age)}}
+				begun := time.Now()
+				if err := m.nextSecond(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(begun); waited != test.want {
+					t.Errorf("waited %s, want %s", waited, test.want)
+				}
+			})
+		})
+	}
+}

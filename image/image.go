@@ -1,0 +1,165 @@
+// Package image makes container images. An image is made in steps: what it begins with, what is installed, one for each fix.
+// Every changing step makes one image in the engine, which carries the digest of all that it was made from as a label: its chain
+// key. A step whose image is there is not done again, whoever made it and for which node. The finished image is what the last
+// step left; the node's result says which one it is.
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/image/room"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+)
+
+// Maker is what all image nodes have in common: in which engine they are made, and what is known of it.
+type Maker struct {
+	Shells  shell.Config
+	Room    *room.Room
+	Offline bool // reach no network
+
+	made  list     // what the engine has of ours
+	steps locks    // that are at work
+	sites sync.Map // by image ID: where its Python finds packages
+}
+
+// Task makes a container image.
+type Task struct {
+	*Maker
+	Refs    shell.Refs
+	Spec    *hclspec.Image
+	Dir     string  // that of the project: files of fixes come from it
+	From    Base    // what Spec.From means
+	Context Context // of a build
+	Bases   []Base  // of a build: what its Dockerfile begins with
+	Rev     string  // revision that it is made for; empty: none
+	Source  string  // where that revision comes from; empty: not to be told
+	Allowed []*hclspec.Fix
+	Fixes   []fix.Due
+}
+
+// Base is the name of an image that others begin with, and which image it means.
+type Base struct {
+	Name, Digest string // no Digest: it is not known
+	Size         int64  // bytes that a registry sends; 0: not known
+}
+
+// Ref is what an engine knows the image by; one that is in no registry is pinned by its ID.
+func (b Base) Ref() string {
+	if named, err := reference.ParseNormalizedNamed(b.Name); err == nil {
+		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(b.Digest)); err == nil {
+			return pinned.String()
+		}
+	}
+	return b.Digest
+}
+
+func (t *Task) Describe(d *cache.Description) {
+	switch {
+	case t.Spec.Build != nil:
+		t.describeBuild(d)
+	case t.Spec.Base != (hclspec.Address{}):
+		d.Add("base", t.Refs.Label(t.Spec.Base))
+	case t.From.Digest != "":
+		d.Add("from", t.From.Digest) // whatever its name is
+	default:
+		d.Add("from", t.Spec.From)
+	}
+	d.Add("revision", t.Rev)
+	for _, wheel := range t.Spec.Install {
+		d.Add("install", t.Refs.Label(wheel))
+	}
+	fix.Describe(d, t.Refs, t.Fixes)
+	t.Refs.DescribeCommand(d, "verify", t.Spec.Verify)
+	d.Add("network", strconv.FormatBool(t.Spec.Network))
+}
+
+// Kept says whether the engine still has the image.
+func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
+	rec, err := Read(e)
+	if err != nil {
+		return err.Error(), nil
+	}
+	has, err := t.Has(ctx, rec.ID)
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "the engine does not say whether it has its image", nil
+	}
+	t.made.found(e.Key, rec.ID)
+	if !has {
+		return "its image is no longer in the engine", nil
+	}
+	t.Room.Made(t.Spec.Address.String(), rec.ID, rec.Size)
+	return "", nil
+}
+
+func (t *Task) Run(ctx context.Context, env *engine.Env) error {
+	m, err := t.begin(ctx, env)
+	if err != nil {
+		return err
+	}
+	if err := m.install(ctx); err != nil {
+		return err
+	}
+	for _, f := range t.Fixes {
+		if err := m.fix(ctx, f); err != nil {
+			return err
+		}
+	}
+	if err := m.own(ctx); err != nil {
+		return err
+	}
+	if v := t.Spec.Verify; v.Shell != nil || v.Argv != nil {
+		m.progress("verify")
+		if err := m.verify(ctx, v); err != nil {
+			return err
+		}
+	}
+	return m.write()
+}
+
+// write leaves what is known of the finished image.
+func (m *making) write() error {
+	steps, err := json.Marshal(m.steps)
+	if err != nil {
+		return err
+	}
+	rec := Record{
+		ID: m.at.ID, Digest: m.base.Digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env, Size: m.at.Size, Steps: steps,
+	}
+	if rec.Packages, err = m.packages(); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	m.t.Room.Made(m.t.Spec.Address.String(), rec.ID, rec.Size)
+	return os.WriteFile(filepath.Join(m.env.Out, File), append(text, '\n'), 0o644)
+}
+
+// packages are what benchgraph installed in the image as it is so far.
+func (m *making) packages() (all []shell.Package, err error) {
+	text := m.at.Labels[labelPackages]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("label %s of image %s: %w", labelPackages, m.at.ID, err)
+	}
+	return all, nil
+}

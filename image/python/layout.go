@@ -1,0 +1,74 @@
+// Package python is where an image keeps its Python packages, which file of a wheel goes where, and whether it is there.
+package python
+
+import (
+	"path"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/wheel"
+)
+
+// Layout is where an image keeps its packages.
+type Layout struct {
+	Purelib, Platlib, Scripts, Data, Headers string // absolute; empty: nobody knows
+	Pip                                      bool
+}
+
+// Find asks the Python that pip would install for; without one it looks where packages usually are. The last line
+// that it prints for a name counts.
+const Find = `
+for d in /usr/lib/python3*/site-packages /usr/lib/python3/dist-packages /opt/conda/lib/python3*/site-packages /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages; do
+	if [ -d "$d" ]; then echo "purelib=$d"; echo "platlib=$d"; fi
+done
+if command -v python3 >/dev/null; then
+	python3 -c '
+import sysconfig
+for name, value in sysconfig.get_paths().items(): print(name + "=" + value)'
+	if python3 -m pip --version >/dev/null 2>&1; then echo pip=yes; fi
+fi
+`
+
+// Parse reads what Find prints; false: there is no directory of packages.
+func Parse(text string) (found Layout, ok bool) {
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch name {
+		case "purelib":
+			found.Purelib = value
+		case "platlib":
+			found.Platlib = value
+		case "scripts":
+			found.Scripts = value
+		case "data":
+			found.Data = value
+		case "include":
+			found.Headers = value
+		case "pip":
+			found.Pip = true
+		}
+	}
+	return found, path.IsAbs(found.Purelib) && path.IsAbs(found.Platlib)
+}
+
+// Place is where a file of a wheel goes in an image; empty: that is not known, as of what an installer rewrites.
+func (l Layout) Place(w *wheel.Wheel, f wheel.File) string {
+	lib := l.Platlib
+	if w.Pure {
+		lib = l.Purelib
+	}
+	dir := ""
+	switch f.Scheme {
+	case "lib":
+		dir = lib
+	case "purelib":
+		dir = l.Purelib
+	case "platlib":
+		dir = l.Platlib
+	case "data":
+		dir = l.Data
+	}
+	if dir == "" {
+		return ""
+	}
+	return path.Join(dir, f.Path)
+}

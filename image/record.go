@@ -1,0 +1,77 @@
+package image
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/shell"
+)
+
+// File is what an image node leaves: what the image is, since the image itself lies in the engine.
+const File = "image.json"
+
+// Record is what is known of an image that an image node made.
+type Record struct {
+	ID       string          `json:"id"`               // sha256:…, as the engine names it
+	Digest   string          `json:"digest,omitempty"` // of the manifest of what it was pulled from; empty: it was in no registry
+	Chain    string          `json:"chain"`            // SHA-256 of all that it was made from
+	Site     string          `json:"site,omitempty"`   // directory in which its Python finds packages; empty: it has none
+	Env      []string        `json:"env,omitempty"`    // of its configuration, as NAME=value
+	Size     int64           `json:"size"`             // bytes
+	Packages []shell.Package `json:"packages,omitempty"`
+	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
+}
+
+// Read reads what an image node left.
+func Read(e cache.Entry) (*Record, error) {
+	text, err := os.ReadFile(filepath.Join(e.Dir, File))
+	if err != nil {
+		return nil, err
+	}
+	rec := &Record{}
+	if err := json.Unmarshal(text, rec); err != nil {
+		return nil, fmt.Errorf("%s: %w", File, err)
+	}
+	if rec.ID == "" {
+		return nil, errors.New(File + ": has no image ID")
+	}
+	return rec, nil
+}
+
+// ForShell is what commands need to know of the image that they run in.
+func (r *Record) ForShell() *shell.Image {
+	return &shell.Image{ID: r.ID, Site: r.Site, Env: r.Env, Packages: r.Packages}
+}
+
+// Summary is what people want to know of an image, a line each, from the record of its node.
+func Summary(record json.RawMessage) (lines []string) {
+	var rec Record
+	var steps []stepRecord
+	if json.Unmarshal(record, &rec) != nil || rec.ID == "" {
+		return nil
+	}
+	lines = append(lines, fmt.Sprintf("%s, %s", rec.ID, units.BytesSize(float64(rec.Size))))
+	if json.Unmarshal(rec.Steps, &steps) == nil {
+		for _, s := range steps {
+			line := s.What
+			if len(s.Versions) > 0 {
+				line += ": " + strings.Join(s.Versions, ", ")
+			}
+			if s.Skipped != "" {
+				line += " (" + s.Skipped + ")"
+			}
+			lines = append(lines, line)
+		}
+	}
+	for _, p := range rec.Packages {
+		lines = append(lines, fmt.Sprintf("has %s %s in %s", p.Name, p.Version, filepath.Dir(p.Info)))
+	}
+	return lines
+}

@@ -1,0 +1,250 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	api "github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
+)
+
+// How commands run that make an image, or look into one.
+
+// buildCaps are what installers want to do: give files to somebody, and take on another user.
+func buildCaps() []string {
+	return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"}
+}
+
+// changing is a command that makes a step.
+type changing struct {
+	stage   string
+	argv    []string
+	says    string    // what of it the log shows; empty: all
+	files   io.Reader // a tar that is unpacked at / before; nil: none
+	mounts  []executor.Mount
+	network bool
+	env     []string                                                               // that the image keeps
+	proof   func(ctx context.Context, name string, labels map[string]string) error // before it becomes an image; nil: none
+}
+
+// errNoEffect is the error of a step that changed nothing.
+var errNoEffect = errors.New("it changed nothing")
+
+// change runs a command in a container of the image as it is so far, and makes an image of what it leaves.
+func (m *making) change(ctx context.Context, c changing, labels map[string]string) (img container.Image, err error) {
+	process, out, err := m.start(ctx, c)
+	if err != nil {
+		return img, err
+	}
+	defer out.Close()
+	box, ok := process.(executor.Contained)
+	if !ok {
+		_, _ = process.Stop()
+		return img, errors.New("what runs the step is in no container")
+	}
+	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
+	status, err := process.Wait(ctx)
+	switch {
+	case err != nil:
+		return img, err
+	case status.Code == exitNoEffect:
+		return img, fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(out.LastLine(), noEffect))
+	case !status.OK():
+		return img, m.sh.Failure(c.stage, out, shell.Ended(status))
+	}
+	if c.proof != nil {
+		if err := c.proof(ctx, box.Container(), labels); err != nil {
+			return img, err
+		}
+	}
+	return m.commit(ctx, box.Container(), c, labels)
+}
+
+// owner says by which labels what it makes is known as this process's.
+type owner interface{ Labels() map[string]string }
+
+// blank makes an image of files, in which nothing is run.
+func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, name string, labels map[string]string) error, labels map[string]string) (img container.Image, err error) {
+	name := "benchgraph-" + strings.ToLower(rand.Text())
+	config := &api.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
+	o, ok := m.t.Shells.Containers.(owner)
+	if !ok || len(o.Labels()) == 0 {
+		return img, errors.New("what runs containers does not say by which labels it knows them")
+	}
+	maps.Copy(config.Labels, o.Labels())
+	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), name)) }()
+	if _, err := m.engine.Create(ctx, name, config, &api.HostConfig{NetworkMode: "none"}); err != nil {
+		return img, err
+	}
+	if files != nil {
+		if err := m.engine.CopyTo(ctx, name, files); err != nil {
+			return img, err
+		}
+	}
+	if proof != nil {
+		if err := proof(ctx, name, labels); err != nil {
+			return img, err
+		}
+	}
+	return m.commit(ctx, name, changing{}, labels)
+}
+
+// commit makes the image of a step.
+func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image, error) {
+	id, err := m.engine.Commit(ctx, name, m.committed(c, labels))
+	if err != nil {
+		return container.Image{}, err
+	}
+	return m.engine.Image(ctx, id)
+}
+
+// committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
+// the step's own command was is no part of it. The engine keeps volumes, ports and the stop signal by itself; what a
+// Dockerfile that builds on the image before would have to do (ONBUILD) is left out.
+func (m *making) committed(c changing, labels map[string]string) api.CommitOptions {
+	config := &api.Config{
+		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command, Env: c.env, Labels: map[string]string{},
+		Shell: m.at.Shell, Healthcheck: m.at.Health,
+	}
+	if len(config.Entrypoint) == 0 && len(config.Cmd) == 0 {
+		config.Cmd = []string{"sh"}
+	}
+	for name, value := range labels {
+		config.Labels[name] = value
+	}
+	// The container's own labels would be taken over.
+	config.Labels[container.LabelState], config.Labels[container.LabelOwner] = "", ""
+	return api.CommitOptions{Config: config}
+}
+
+// start starts a changing command.
+func (m *making) start(ctx context.Context, c changing) (executor.Process, *shell.Output, error) {
+	out := m.sh.Capture()
+	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
+	user := "" // the image's own is root, and stays what it is called
+	if m.at.User != "" {
+		user = "0:0"
+	}
+	process, err := m.t.Shells.Containers.Start(ctx, executor.Command{
+		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
+		Container: &executor.Container{
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.Spec.Network, Keep: true,
+		},
+	})
+	if err != nil {
+		out.Close()
+		return nil, nil, shell.NotRun(err, c.stage, cache.Permanent)
+	}
+	return process, out, nil
+}
+
+func (m *making) nodeLabel() map[string]string {
+	return map[string]string{container.LabelNode: m.t.Spec.Address.String()}
+}
+
+// look runs a command in a container that is thrown away, hardened and without a network unless the block says otherwise, and
+// returns what it prints on standard output.
+func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount, env []string) (string, error) {
+	dir, err := os.MkdirTemp(m.env.Work, "look-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777) // the image says which user it is
+	}
+	if err != nil {
+		return "", err
+	}
+	out := m.sh.Capture()
+	defer out.Close()
+	m.say("$ %s\n", strings.Join(argv, " "))
+	var stdout strings.Builder
+	status, err := executor.Run(ctx, m.t.Shells.Containers, executor.Command{
+		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
+		Container: &executor.Container{
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
+			Outward: m.t.Spec.Network,
+		},
+	})
+	switch {
+	case err != nil:
+		return "", shell.NotRun(err, stage, cache.Permanent)
+	case !status.OK():
+		return "", m.sh.Failure(stage, out, shell.Ended(status))
+	}
+	return stdout.String(), nil
+}
+
+// verify runs a command that must pass in the image.
+func (m *making) verify(ctx context.Context, c hclspec.Command) error {
+	argv, mounts, err := m.command(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, err = m.look(ctx, "verify", argv, mounts, nil)
+	var f *engine.Failure
+	if errors.As(err, &f) && f.Rule == "" && f.Stage == "verify" {
+		f.Rule = verifyFailed
+	}
+	return err
+}
+
+// verifyFailed is the rule of an image that does not pass what must hold in it.
+const verifyFailed = "verify_failed"
+
+// command makes the argv of a command of the file, and the mounts of what it refers to.
+func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
+	in := shell.Inputs{}
+	refer := in.Paths(m.t.Refs, m.env)
+	vars := map[string]string{"SRC": shell.InsideWork}
+	text := c.Shell.Expand(refer)
+	for _, word := range c.Argv {
+		text += word.Expand(refer)
+	}
+	if strings.Contains(text, "SITE") {
+		site, err := m.site(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		vars["SITE"] = site
+	}
+	if c.Argv == nil {
+		return []string{"sh", "-euc", exports(vars) + c.Shell.Expand(refer)}, in.Mounts(), nil
+	}
+	argv := make([]string, len(c.Argv))
+	for i, word := range c.Argv {
+		argv[i] = shell.Substitute(word.Expand(refer), func(name string) (string, bool) {
+			value, ok := vars[name]
+			return value, ok
+		})
+	}
+	return argv, in.Mounts(), nil
+}
+
+// exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
+func exports(vars map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(vars[name]))
+	}
+	return b.String()
+}
+
+// quoted makes one word of a shell of a text.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// digest stands for a reference in what a step is made from.
+func (m *making) digest(a hclspec.Address) string {
+	return "${" + m.t.Refs.Input(m.env, a).Digest + "}"
+}

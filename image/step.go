@@ -1,0 +1,241 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/image/room"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// Labels of images beside those by which the engine finds them.
+const (
+	labelSite     = "io.benchgraph.site"     // directory in which its Python finds packages
+	labelPackages = "io.benchgraph.packages" // what was installed, as a list of shell.Package
+	labelOCI      = "org.opencontainers.image."
+)
+
+// making is an image in the making.
+type making struct {
+	t      *Task
+	engine *container.Engine
+	env    *engine.Env
+	sh     *shell.Shell // for what commands say
+	base   Base
+	at     container.Image // what the steps so far have made
+	chain  string          // its chain key
+	steps  []stepRecord
+}
+
+// stepRecord is one step, for readers of a result.
+type stepRecord struct {
+	What     string   `json:"what"`
+	Chain    string   `json:"chain"`
+	ID       string   `json:"id"`
+	Versions []string `json:"versions,omitempty"` // what pins were resolved to
+	Skipped  string   `json:"skipped,omitempty"`  // why nothing was done
+}
+
+// begin finds or makes what the image begins with.
+func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
+	m := &making{t: t, engine: t.Shells.Engine, env: env}
+	var err error
+	m.sh, err = t.Shells.Open(env, t.Refs, shell.Place{Dir: filepath.Join(env.Work, "dir"), Out: filepath.Join(env.Work, "out")})
+	if err != nil {
+		return nil, err
+	}
+	m.sh.Cures = func() []metrics.Rule { return fix.Detectors(t.Allowed, t.Fixes) }
+	switch base := t.Spec.Base; {
+	case t.Spec.Build != nil:
+		err = m.build(ctx)
+	case base.Kind == "image":
+		err = m.inherit(ctx, base)
+	case base != (hclspec.Address{}):
+		err = m.load(ctx, base)
+	default:
+		err = m.pull(ctx)
+	}
+	return m, err
+}
+
+// pull takes the image of a registry, or the engine's own, that the lock file pins.
+func (m *making) pull(ctx context.Context) error {
+	m.base = m.t.From
+	if m.base.Digest == "" {
+		return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "image_unpinned", Stage: "fetch",
+			Message: "nothing says which image " + m.base.Name + " is", Remedy: "plan again where the registry, or an engine that has it, can be reached"}}
+	}
+	img, err := m.fetched(ctx, m.base)
+	if err != nil {
+		return err
+	}
+	m.at, m.chain = img, m.base.Digest
+	m.say("from %s: %s\n", m.base.Name, m.base.Digest)
+	m.note(stepRecord{What: "from " + m.base.Name})
+	return nil
+}
+
+// fetched brings a pinned image into the engine.
+func (m *making) fetched(ctx context.Context, base Base) (container.Image, error) {
+	for _, ref := range []string{base.Ref(), base.Digest} { // what no registry knows is pinned by its ID
+		if img, err := m.engine.Image(ctx, ref); err == nil {
+			return img, nil
+		}
+	}
+	if m.t.Offline {
+		return container.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
+			Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
+	}
+	m.progress("fetch")
+	img, err := m.t.Room.Within(ctx, m.env.Log, m.t.Spec.Address.String(), m.t.Room.Base(base.Ref(), base.Size), func() (container.Image, error) {
+		return m.engine.Pull(ctx, base.Name, base.Digest, func(p container.Progress) {
+			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+		})
+	})
+	return img, shell.EngineFailure("fetch", err)
+}
+
+// inherit begins with the image of another node.
+func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
+	rec, err := Read(m.t.Refs.Input(m.env, base).Entry)
+	if err != nil {
+		return err
+	}
+	if m.at, err = m.engine.Image(ctx, rec.ID); err != nil {
+		return shell.EngineFailure("start", err)
+	}
+	m.base = Base{Name: m.at.Labels[labelOCI+"base.name"], Digest: rec.Digest}
+	m.chain = rec.Chain
+	m.note(stepRecord{What: "from " + base.String()})
+	return nil
+}
+
+// load imports the tar of a root file system.
+func (m *making) load(ctx context.Context, base hclspec.Address) error {
+	in := m.t.Refs.Input(m.env, base)
+	if len(in.Files) != 1 {
+		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
+			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base, len(in.Files)), Remedy: "name one file in outputs"}}
+	}
+	return m.step(ctx, "from "+base.String(), func(d *cache.Description) { d.Add("rootfs", in.Files[0].SHA256) }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+		f, err := os.Open(workdir.OnlyFile(in.Entry))
+		if err != nil {
+			return container.Image{}, err
+		}
+		defer f.Close()
+		m.progress("import")
+		return m.engine.Import(ctx, f, labels)
+	})
+}
+
+// chainKey is the chain key of a step on top of an image with the chain key parent, for a revision.
+func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
+	d := cache.Describe("image step")
+	d.Add("parent", parent)
+	d.Add("revision", rev)
+	describe(d)
+	return d.Key()
+}
+
+// step makes sure that the engine has the image that a step leads to: one that carries the chain key, or else what do makes.
+// What do returns has the labels.
+func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (container.Image, error)) error {
+	key := chainKey(m.chain, m.t.Rev, describe).String()
+	leave, err := m.t.steps.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := m.t.made.ask(ctx, m.engine); err != nil {
+		m.t.made.forget() // that was when the plan was made
+		if err := m.t.made.ask(ctx, m.engine); err != nil {
+			return shell.EngineFailure("start", err)
+		}
+	}
+	img, found, err := m.t.made.with(ctx, m.engine, key)
+	if err != nil {
+		return shell.EngineFailure("start", err)
+	}
+	at := m.t.Spec.Address.String()
+	if found {
+		m.t.Room.Uses(at, img, room.Part{})
+		m.say("%s: found in the engine (%s)\n", what, shortID(img.ID))
+	} else {
+		m.say("%s\n", what)
+		img, err = m.t.Room.Within(ctx, m.env.Log, at, m.t.Room.Own(at), func() (container.Image, error) {
+			return do(ctx, m.labels(key))
+		})
+		if err != nil {
+			return shell.EngineFailure("build", err)
+		}
+		m.t.made.add(img)
+		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
+	}
+	m.at, m.chain = img, key
+	m.note(stepRecord{What: what})
+	return nil
+}
+
+// note records a step.
+func (m *making) note(s stepRecord) {
+	s.Chain, s.ID = m.chain, m.at.ID
+	m.steps = append(m.steps, s)
+}
+
+// labels are those of an image with this chain key.
+func (m *making) labels(key string) map[string]string {
+	all := map[string]string{container.LabelKey: key, container.LabelNode: m.t.Spec.Address.String()}
+	for name, value := range map[string]string{
+		"revision": m.t.Rev, "source": m.t.Source, "base.name": m.base.Name, "base.digest": m.base.Digest,
+	} {
+		if value != "" {
+			all[labelOCI+name] = value
+		}
+	}
+	for _, name := range []string{labelSite, labelPackages} {
+		if value := m.at.Labels[name]; value != "" {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// own makes sure that the finished image is one of benchgraph's: what nothing was done to gets at least the labels.
+func (m *making) own(ctx context.Context) error {
+	if m.at.Labels[container.LabelKey] == m.chain {
+		return nil
+	}
+	return m.step(ctx, "labels", func(d *cache.Description) { d.Add("labels") }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+		return m.blank(ctx, nil, nil, labels)
+	})
+}
+
+// locks lets one at a time work at a step: whoever comes second finds what the first has made.
+type locks struct{ held sync.Map } // by chain key: a channel that is full while somebody works
+
+func (l *locks) enter(ctx context.Context, key string) (leave func(), err error) {
+	held, _ := l.held.LoadOrStore(key, make(chan struct{}, 1))
+	lock := held.(chan struct{})
+	select {
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (m *making) say(format string, args ...any) { m.sh.Say(format, args...) }
+
+func (m *making) progress(phase string) {
+	m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase})
+}

@@ -1,0 +1,220 @@
+package arch
+
+import (
+	"bufio"
+	"bytes"
+	"go/ast"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Budgets of code without tests. A review asks for the reason where code is over one of them.
+const (
+	linesOfPackage  = 1500
+	linesOfFile     = 400
+	linesOfFunction = 60
+	methodsOfType   = 3 // of an interface
+	columns         = 120
+)
+
+// overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may have. The list
+// and its numbers only get smaller.
+var overBudget = map[string]int{
+	"cache":                        3735,
+	"cmd/benchgraph":               8484,
+	"cmd/benchgraph/internal/view": 2089,
+	"container":                    2960,
+	"device":                       4141,
+	"engine":                       2977,
+	"executor":                     3243,
+	"findings":                     2260,
+	"hclspec":                      5660,
+	"hclspec/dataset":              1779,
+	"hclspec/internal/eval":        2391,
+	"hclspec/internal/funcs":       1743,
+	"image":                        1682,
+	"metrics":                      5081,
+	"preflight":                    3735,
+	"report":                       3434,
+	"shell":                        1699,
+	"source/git":                   2580,
+	"stats":                        1932,
+	"tasks":                        10271,
+
+	"cache/journal.go":          421,
+	"cmd/benchgraph/bundle.go":  401,
+	"cmd/benchgraph/session.go": 472,
+	"device/nvml.go":            401,
+	"engine/apply.go":           492,
+	"engine/attempt.go":         450,
+	"engine/plan.go":            449,
+	"hclspec/spec.go":           465,
+	"preflight/module.go":       429,
+	"tasks/memo/file.go":        417,
+}
+
+// longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
+const longLines = 4400
+
+// measured holds the sizes of the module.
+type measured struct {
+	packages, files, functions, interfaces map[string]int
+	fields, methods                        map[string]int // of types, such as engine.Step
+	long                                   int            // lines that are too wide, tests included
+}
+
+// measure reads all Go files of the module.
+func measure(t *testing.T) measured {
+	t.Helper()
+	m := measured{
+		map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, 0,
+	}
+	set := token.NewFileSet()
+	for _, s := range sources(t, set, false) {
+		if support(s.pkg) {
+			continue
+		}
+		file := s.pkg + "/" + filepath.Base(s.name)
+		lines := set.File(s.file.FileStart).LineCount() - 1
+		m.files[file] = lines
+		m.packages[s.pkg] += lines
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				m.functions[file+" "+n.Name.Name] = set.Position(n.End()).Line - set.Position(n.Pos()).Line + 1
+				if n.Recv != nil {
+					m.methods[s.pkg+"."+receiver(n.Recv.List[0].Type)]++
+				}
+			case *ast.TypeSpec:
+				switch of := n.Type.(type) {
+				case *ast.StructType:
+					m.fields[s.pkg+"."+n.Name.Name] = of.Fields.NumFields()
+				case *ast.InterfaceType:
+					m.interfaces[s.pkg+"."+n.Name.Name] = of.Methods.NumFields()
+				}
+			}
+			return true
+		})
+	}
+	for _, tests := range []bool{false, true} {
+		for _, s := range sources(t, set, tests) {
+			m.long += wide(t, s.name)
+		}
+	}
+	return m
+}
+
+// receiver returns the name of the type of a method.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// wide counts the lines of a file that are wider than the budget, with a tab as wide as four columns.
+func wide(t *testing.T, name string) int {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if len([]rune(strings.ReplaceAll(lines.Text(), "\t", "    "))) > columns {
+			count++
+		}
+	}
+	return count
+}
+
+func TestBudgets(t *testing.T) {
+	m := measure(t)
+	sizes := maps.Clone(m.packages)
+	maps.Copy(sizes, m.files)
+	for name, lines := range sizes {
+		budget := linesOfPackage
+		if strings.HasSuffix(name, ".go") {
+			budget = linesOfFile
+		}
+		known, listed := overBudget[name]
+		switch {
+		case lines > max(budget, known):
+			t.Errorf("%s has %d lines; its budget is %d", name, lines, max(budget, known))
+		case listed && lines <= budget:
+			t.Errorf("%s is within its budget: remove it from overBudget", name)
+		case listed && lines < known-50:
+			t.Errorf("%s has %d lines: lower its number in overBudget", name, lines)
+		}
+	}
+	for name := range overBudget {
+		if sizes[name] == 0 {
+			t.Errorf("%s does not exist: remove it from overBudget", name)
+		}
+	}
+	if m.long > longLines {
+		t.Errorf("%d lines are wider than %d columns; at most %d may be", m.long, columns, longLines)
+	}
+	if m.long < longLines-100 {
+		t.Errorf("%d lines are wider than %d columns: lower longLines", m.long, columns)
+	}
+}
+
+// TestFigures prints the figures of docs/architecture.md: go test ./internal/arch -run Figures -v
+func TestFigures(t *testing.T) {
+	m := measure(t)
+	lines, below := 0, 0
+	for name, n := range m.packages {
+		lines += n
+		if in("internal")(name) {
+			below += n
+		}
+	}
+	count := func(sizes map[string]int, budget int) (n int) {
+		for _, size := range sizes {
+			if size > budget {
+				n++
+			}
+		}
+		return n
+	}
+	t.Logf("lines without tests: %d", lines)
+	t.Logf("packages over %d lines: %d of %d", linesOfPackage, count(m.packages, linesOfPackage), len(m.packages))
+	t.Logf("files over %d lines: %d of %d", linesOfFile, count(m.files, linesOfFile), len(m.files))
+	t.Logf("functions over %d lines: %d of %d", linesOfFunction, count(m.functions, linesOfFunction), len(m.functions))
+	t.Logf("interfaces over %d methods: %d of %d", methodsOfType, count(m.interfaces, methodsOfType), len(m.interfaces))
+	t.Logf("lines over %d columns, with tests: %d", columns, m.long)
+	t.Logf("lines below internal/: %d", below)
+	for _, name := range []string{"tasks.Project", "engine.Step", "engine.Node", "engine.run"} {
+		t.Logf("fields and methods of %s: %d + %d", name, m.fields[name], m.methods[name])
+	}
+	var failures []string
+	for name := range m.fields {
+		if strings.HasSuffix(name, ".Failure") {
+			failures = append(failures, name)
+		}
+	}
+	slices.Sort(failures)
+	t.Logf("types called Failure: %d (%s)", len(failures), strings.Join(failures, " "))
+	glossary, err := os.ReadFile("../../docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("terms of the glossary: %d", bytes.Count(glossary, []byte("\n\n**")))
+	decisions, err := filepath.Glob("../../docs/adr/0*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("decisions: %d", len(decisions))
+}

@@ -1,0 +1,116 @@
+package fix
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// Shell is a shell that fixes may be applied in, and from whose failures fixes are learnt.
+type Shell struct {
+	*shell.Shell
+	env     *engine.Env
+	dir     string // working directory
+	project string // directory that files of fixes come from
+	allowed []*hclspec.Fix
+	applied []Due
+}
+
+// Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes put in
+// place comes from the project's directory.
+func Open(c shell.Config, env *engine.Env, r shell.Refs, at shell.Place, project string, allowed []*hclspec.Fix, applied []Due) (*Shell, error) {
+	sh, err := c.Open(env, r, at)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, allowed: allowed, applied: applied}
+	sh.Cures = func() []metrics.Rule { return Detectors(s.allowed, s.applied) }
+	return s, nil
+}
+
+// Apply applies the fixes to the working directory, each followed by its verify.
+func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
+	for _, f := range fixes {
+		s.Say("fix %s: %s\n", f.Fix.Address.Name, f.Fix.Description)
+		if len(f.Pip) > 0 {
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image", Stage: "build",
+				Message: f.Fix.Address.String() + " pins Python packages, which needs an image: the host's packages are never changed"}}
+		}
+		s.SetEnv(f.Env)
+		for i, file := range f.Files {
+			if err := s.place(file, f.Digests[i]); err != nil {
+				return f.Misplaced(err)
+			}
+		}
+		for _, run := range f.Run {
+			if err := s.Run(ctx, "build", hclspec.Command{Shell: run}, 0, nil); err != nil {
+				return err
+			}
+		}
+		if f.Verify.Shell != nil || f.Verify.Argv != nil {
+			if err := s.Run(ctx, "verify", f.Verify, 0, nil); err != nil {
+				return err
+			}
+		}
+		s.applied = append(s.applied, f)
+		s.env.Emit(f.Applied())
+	}
+	return nil
+}
+
+// place puts a fix's file into the working directory, and nowhere else.
+func (s *Shell) place(file hclspec.FixFile, digest string) error {
+	to := s.OnHost(file.To)
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(s.dir, to)
+	}
+	rel, err := filepath.Rel(s.dir, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("file %s: outside the working directory", to)
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	content := []byte(file.Content)
+	if file.From != nil {
+		from := s.OnHost(file.From)
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(s.project, from)
+		}
+		if content, err = os.ReadFile(from); err != nil {
+			return err
+		}
+		if name := Source(file); name != "" && digest != fmt.Sprintf("%x", sha256.Sum256(content)) {
+			return workdir.InputChanged(name)
+		}
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(rel, content, 0o644)
+}
+
+// Excused is the failure of a command that succeeded without doing what it should: what its output says of a fix, of
+// something transient or of this machine goes before that.
+func (s *Shell) Excused(missing error) error {
+	var f *engine.Failure
+	if err := s.Failure("run", s.Last(), "succeeded without its metric"); !errors.As(err, &f) {
+		return err
+	}
+	if _, fixable := Wanted(f.Rule); fixable || f.Class.Retried() {
+		return f
+	}
+	return missing
+}

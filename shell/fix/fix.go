@@ -1,0 +1,108 @@
+// Package fix says what a fix does: to keys, to a working directory, to what a failure means. Which fixes are due is decided
+// elsewhere.
+package fix
+
+import (
+	"errors"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell"
+)
+
+// Due is a fix that is to be applied, as evaluated for one candidate.
+type Due struct {
+	Fix *hclspec.Fix
+	hclspec.FixCase
+	Digests []string // of the project's files that Files come from; empty: not one, or not there
+}
+
+// Merge appends the fixes that are not there yet.
+func Merge(list, more []Due) []Due {
+	for _, f := range more {
+		if !slices.ContainsFunc(list, f.is) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Without are the fixes of a list that are not in the other one.
+func Without(list, other []Due) []Due {
+	return slices.DeleteFunc(list, func(f Due) bool { return slices.ContainsFunc(other, f.is) })
+}
+
+func (f Due) is(other Due) bool { return f.Fix == other.Fix }
+
+// Refer adds what the recipes refer to.
+func Refer(r *shell.Refs, fixes []Due) {
+	for _, f := range fixes {
+		r.AddText(f.Run...)
+		r.AddCommand(f.Verify)
+		r.AddEnv(f.Env)
+		for _, file := range f.Files {
+			r.AddText(file.From, file.To)
+		}
+	}
+}
+
+// Describe writes the recipes, not their names or reasons, into a key.
+func Describe(d *cache.Description, r shell.Refs, fixes []Due) {
+	for _, f := range fixes {
+		d.Add("fix", f.Fix.Effect)
+		for _, run := range f.Run {
+			d.Add("fix.run", run.Expand(r.Label))
+		}
+		for i, file := range f.Files {
+			d.Add("fix.file", file.From.Expand(r.Label), f.Digests[i], file.Content, file.To.Expand(r.Label))
+		}
+		r.DescribeEnv(d, f.Env)
+		d.Add("fix.pip", f.Pip...)
+		r.DescribeCommand(d, "fix.verify", f.Verify)
+	}
+}
+
+// Source is the project's file that a fix puts in place; empty when it comes from somewhere else.
+func Source(file hclspec.FixFile) string {
+	if len(file.From) != 1 || strings.Contains(file.From[0].Literal, "$") || !filepath.IsLocal(file.From[0].Literal) {
+		return ""
+	}
+	return path.Clean(file.From[0].Literal)
+}
+
+// Misplaced is the failure of a fix whose file cannot be put in place.
+func (f Due) Misplaced(err error) error {
+	if _, known := errors.AsType[*engine.Failure](err); known {
+		return err
+	}
+	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_file", Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
+}
+
+// Applied is the event of a fix that was applied.
+func (f Due) Applied() engine.Event {
+	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description, Data: map[string]any{"fix": f.Fix.Address.Name, "effect": f.Fix.Effect}}
+}
+
+// rulePrefix is how a rule is named that is a fix's detect.
+const rulePrefix = "fix."
+
+// Detectors are rules for the fixes that may still be learnt: those that are allowed and not applied.
+func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
+	var rules []metrics.Rule
+	for _, f := range allowed {
+		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
+			rules = append(rules, metrics.Rule{Name: rulePrefix + f.Address.Name, Match: regexp.MustCompile(f.Detect), Class: string(cache.Fixable)})
+		}
+	}
+	return rules
+}
+
+// Wanted is the name of the fix that a failure's rule asks for.
+func Wanted(rule string) (string, bool) { return strings.CutPrefix(rule, rulePrefix) }

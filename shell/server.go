@@ -1,0 +1,257 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// Server is the process that a benchmark's command talks to.
+type Server struct {
+	sh      *Shell
+	spec    *hclspec.Server
+	process executor.Process
+	output  *Output
+	log     *os.File
+	watch   *logWatch
+}
+
+// Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the server dies
+// instead.
+func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
+	sh := s.with(spec.Env)
+	log, err := workdir.Create(logFile)
+	if err != nil {
+		return nil, err
+	}
+	srv := &Server{sh: sh, spec: spec, log: log, output: sh.Capture()}
+	out := io.MultiWriter(log, srv.output)
+	if spec.Log != "" {
+		srv.watch = &logWatch{pattern: regexp.MustCompile(spec.Log), found: make(chan struct{})}
+		out = io.MultiWriter(out, srv.watch)
+	}
+	argv := sh.expand(spec.Command)
+	sh.Say("$ %s &\n", told(argv))
+	cmd := sh.command(argv, out, out)
+	if cmd.Container != nil {
+		cmd.Container.Shm, cmd.Container.Ulimits = spec.ShmSize, spec.Ulimits
+	}
+	srv.process, err = sh.runner().Start(ctx, cmd)
+	if err != nil {
+		srv.close()
+		return nil, sh.notRun(err, "start")
+	}
+	wait := srv.waitReady
+	if sh.box != nil {
+		wait = srv.waitInside
+	}
+	if err := wait(ctx); err != nil {
+		return nil, errors.Join(err, srv.Stop())
+	}
+	return srv, nil
+}
+
+// waitReady polls until the server answers, its log says so, it dies, or time is up.
+func (s *Server) waitReady(ctx context.Context) error {
+	deadline := time.NewTimer(s.spec.Timeout)
+	defer deadline.Stop()
+	pause := 10 * time.Millisecond
+	for {
+		if s.answers(ctx) {
+			if s.dead() { // somebody else answered on its port
+				return s.died("start")
+			}
+			return nil
+		}
+		poll := time.NewTimer(pause)
+		select {
+		case <-s.process.Done():
+			poll.Stop()
+			return s.died("start")
+		case <-ctx.Done():
+			poll.Stop()
+			return context.Cause(ctx)
+		case <-deadline.C:
+			poll.Stop()
+			return s.late()
+		case <-s.watch.seen():
+			poll.Stop()
+		case <-poll.C:
+		}
+		pause = min(2*pause, 250*time.Millisecond)
+	}
+}
+
+// answers asks the server once, in the way that the file says.
+func (s *Server) answers(ctx context.Context) bool {
+	address := net.JoinHostPort("127.0.0.1", s.sh.vars["PORT"])
+	switch {
+	case s.spec.Log != "":
+		return s.watch.hit()
+	case s.spec.HTTP != "":
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+s.spec.HTTP, nil)
+		if err != nil {
+			return false
+		}
+		resp, err := s.client().Do(req)
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	default:
+		conn, err := s.dial(ctx, s.sh.vars["PORT"])
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+}
+
+func (s *Server) dead() bool {
+	select {
+	case <-s.process.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did, is fine.
+func (s *Server) crashed(ctx context.Context) bool {
+	if s.runs(ctx) || !s.dies() {
+		return false
+	}
+	status, err := s.process.Stop()
+	return err == nil && !status.OK()
+}
+
+// runs says whether the server still runs, where its end may not have been told yet.
+func (s *Server) runs(ctx context.Context) bool {
+	if s.dead() {
+		return false
+	}
+	if c, ok := s.process.(executor.Contained); ok {
+		info, err := s.sh.config.Engine.Inspect(ctx, c.Container())
+		return err != nil || info.State != nil && info.State.Running // an engine that does not answer is told of soon enough
+	}
+	select {
+	case <-s.process.Done():
+		return false
+	case <-time.After(20 * time.Millisecond):
+		return true
+	}
+}
+
+// Client runs the measured command, in the place of sh, which talks to the server. It ends at once when the server dies. What it
+// says of a server that crashed meanwhile is no sample, however well it ended itself: many a client counts the requests that
+// failed and goes on.
+func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
+	if sh.box != nil {
+		sh.box.Beside = s.process
+	}
+	if sh.cell != nil {
+		sh.cell.Beside = s.process
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.process.Done():
+			cancel(errServerDied)
+		case <-ctx.Done():
+		}
+	}()
+	err := sh.Run(ctx, "run", command, timeout, stdout)
+	if err != nil && s.dead() || err == nil && s.crashed(ctx) {
+		return s.died("run")
+	}
+	return err
+}
+
+var errServerDied = errors.New("the server died")
+
+// died is the failure of a server that ended by itself.
+func (s *Server) died(stage string) error {
+	status, err := s.process.Stop()
+	if err != nil {
+		return s.sh.notRun(err, stage)
+	}
+	if status.OOM {
+		return s.sh.outOfMemory(stage, s.output)
+	}
+	return s.sh.Failure(stage, s.output, "the server died: "+Ended(status))
+}
+
+// Stop ends the server and all that it started.
+func (s *Server) Stop() error {
+	_, err := s.process.Stop()
+	s.close()
+	if err != nil {
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_stopped", Stage: "stop", Message: "the server could not be ended: " + err.Error()}}
+	}
+	return nil
+}
+
+func (s *Server) close() {
+	s.log.Close()
+	s.output.Close()
+}
+
+// logWatch looks for a pattern in each line that a server prints.
+type logWatch struct {
+	pattern *regexp.Regexp
+	line    []byte // what the last line holds so far, up to longestLine
+	found   chan struct{}
+	done    bool
+}
+
+const longestLine = 64 << 10
+
+// Write takes the next piece of output. Only the server's output is written here, by one goroutine.
+func (w *logWatch) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0 && !w.done; {
+		piece, after, ended := bytes.Cut(rest, []byte("\n"))
+		w.line = append(w.line, piece[:min(len(piece), longestLine-len(w.line))]...)
+		if w.pattern.Match(w.line) {
+			w.done = true
+			close(w.found)
+		}
+		if ended {
+			w.line = w.line[:0]
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+// seen is closed once the pattern was there; without a watch it never is.
+func (w *logWatch) seen() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.found
+}
+
+func (w *logWatch) hit() bool {
+	select {
+	case <-w.found:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,226 @@
+package shell_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell"
+)
+
+// journal is the log of an attempt.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// world is a machine that plays its commands, and an attempt at a node with the result of another one as its input.
+func world(t *testing.T, fake *executor.Fake) (c shell.Config, env *engine.Env, log *journal, at shell.Place) {
+	dir := t.TempDir()
+	input := filepath.Join(dir, "input")
+	if err := os.MkdirAll(input, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(input, "a.txt"), []byte("a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log = &journal{}
+	c = shell.Config{
+		Host: fake, Containers: fake, Environ: []string{"PATH=/bin", "HOME=/home/me"},
+		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" },
+		Rules: func() (shell.Rules, error) {
+			return shell.NewRules([]hclspec.Failure{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure", Name: "flaky"}}, Match: "flaky", Class: "transient", Attempts: 5}})
+		},
+	}
+	env = &engine.Env{
+		Work: dir, Scratch: dir, Log: log, Lease: &device.Lease{Ports: []int{4711}}, Inputs: []engine.Input{{Entry: cache.Entry{Dir: input}}},
+	}
+	return c, env, log, shell.Place{Dir: filepath.Join(dir, "work"), Out: filepath.Join(dir, "out")}
+}
+
+var tool = hclspec.Address{Kind: "task", Name: "tool"}
+
+func words(words ...string) hclspec.Command {
+	var c hclspec.Command
+	for _, w := range words {
+		c.Argv = append(c.Argv, hclspec.Text{{Literal: w}})
+	}
+	return c
+}
+
+// What a command sees is its place, and nothing else of the machine. In a container, nothing of the host's layout.
+func TestCommandsSeeTheirPlace(t *testing.T) {
+	fake := executor.NewFake().On("run", func(executor.Command) executor.FakeRun { return executor.FakeRun{Stdout: "with s3cr3t\n"} })
+	c, env, log, host := world(t, fake)
+	host.Tree, host.Secrets = tool, []string{"TOKEN"}
+	host.Env = map[string]hclspec.Text{"TOOL": {{Ref: tool}}}
+	inside := host
+	inside.Tree, inside.Image = hclspec.Address{}, &shell.Image{ID: "sha256:1", Site: "/site", Env: []string{"PATH=/opt/bin"}}
+	apart, build := inside, inside
+	apart.InOut, build.InTree = true, true
+	for name, tt := range map[string]struct {
+		at   shell.Place
+		dir  string
+		argv string
+		env  []string
+	}{
+		"on the host": {host, host.Dir, "run " + host.Out + " 4711 $TOKEN /home/me " + host.Dir,
+			[]string{"PATH=/bin", "TOKEN=s3cr3t", "TOOL=" + env.Inputs[0].Dir, "SITE=" + host.Dir, "CUDA_VISIBLE_DEVICES="}},
+		"in a container": {inside, "/benchgraph/work", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /site",
+			[]string{"PATH=/opt/bin", "TOKEN=s3cr3t", "TOOL=/benchgraph/in/0", "SITE=/site"}},
+		"in a container, apart":  {apart, "/benchgraph/out", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /site", nil},
+		"a build in a container": {build, "/benchgraph/work", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /benchgraph/work", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sh, err := c.Open(env, shell.Refs{tool}, tt.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sh.Run(t.Context(), "run", words("run", "$OUT", "${PORT}", "$TOKEN", "$HOME", "$SITE"), 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			calls := fake.Calls()
+			cmd := calls[len(calls)-1]
+			if got := strings.Join(cmd.Argv, " "); got != tt.argv || cmd.Dir != tt.dir {
+				t.Errorf("%s runs in %s", got, cmd.Dir)
+			}
+			for _, want := range tt.env {
+				if !slices.Contains(cmd.Env, want) {
+					t.Errorf("%s is not in %q", want, cmd.Env)
+				}
+			}
+			if (cmd.Container != nil) != (tt.at.Image != nil) || !slices.Equal(cmd.Secrets, []string{"s3cr3t"}) {
+				t.Errorf("%+v", cmd)
+			}
+			_, err = os.Stat(filepath.Join(tt.at.Dir, "a.txt"))
+			if laid := err == nil; laid != (tt.at.Tree == tool) && tt.at.Image == nil {
+				t.Errorf("the tree is laid out: %t", laid)
+			}
+		})
+	}
+	if text := log.String(); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "with ***") {
+		t.Errorf("%q", log)
+	}
+	inside.Secrets = []string{"UNSET"}
+	_, err := c.Open(env, shell.Refs{tool}, inside)
+	if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != "secret_missing" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A failure is what may be cured, then what the first rule says, then what it said last.
+func TestAFailureIsWhatItsOutputSays(t *testing.T) {
+	says := func(text string, code int) executor.FakeRun {
+		return executor.FakeRun{Stdout: text, Status: executor.Status{Code: code}}
+	}
+	for name, tt := range map[string]struct {
+		run      executor.FakeRun
+		class    cache.Class
+		rule     string
+		message  string
+		evidence string
+		attempts int
+	}{
+		"what a fix cures":            {says("flaky\nno header\n", 1), cache.Fixable, "fix.header", "run: exit status 1", "no header", 0},
+		"what a rule knows":           {says("first\nit is flaky here\nlast\n", 3), cache.Transient, "flaky", "run: exit status 3", "it is flaky here", 5},
+		"what nobody knows":           {says("first\nlast\n", 1), cache.Permanent, "", "run: exit status 1", "last", 0},
+		"what takes too long":         {executor.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent, "out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
+		"what this machine has not":   {executor.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}}, cache.Infra, "not_started", "", "", 1},
+		"what a signal has ended":     {executor.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}}, cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
+		"what has not failed, at all": {says("no header, and flaky\n", 0), "", "", "", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, env, _, at := world(t, executor.NewFake().On("run", func(executor.Command) executor.FakeRun { return tt.run }))
+				sh, err := c.Open(env, nil, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sh.Cures = func() []metrics.Rule {
+					return []metrics.Rule{{Name: "fix.header", Match: regexp.MustCompile("no header"), Class: "fixable"}}
+				}
+				err = sh.Run(t.Context(), "run", words("run"), time.Minute, nil)
+				var f *engine.Failure
+				if !errors.As(err, &f) {
+					if tt.class != "" || err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+				attempts := 0
+				if f.Retry != nil {
+					attempts = f.Retry.Attempts
+				}
+				if f.Class != tt.class || f.Rule != tt.rule || tt.message != "" && f.Message != tt.message || f.Evidence != tt.evidence || attempts != tt.attempts {
+					t.Errorf("%+v, tried %d times", f.Failure, attempts)
+				}
+			})
+		})
+	}
+}
+
+// A server is ready when its log says so; one that says nothing, or ends, is a failure.
+func TestAServerIsReadyOrHasFailed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		run     executor.FakeRun
+		message string
+	}{
+		"it says so":      {executor.FakeRun{Stdout: "loading\nlistening on 4711\n", Serves: true}, ""},
+		"it says nothing": {executor.FakeRun{Stdout: "loading\n", Serves: true}, "start: the server was not ready after 30s"},
+		"it ends":         {executor.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2}, Takes: time.Second}, "start: the server died: exit status 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := executor.NewFake().On("serve", func(executor.Command) executor.FakeRun { return tt.run }).
+					On("client", func(executor.Command) executor.FakeRun { return executor.FakeRun{Stdout: "7 items/s\n"} })
+				c, env, _, at := world(t, fake)
+				sh, err := c.Open(env, nil, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening", Timeout: 30 * time.Second}, filepath.Join(at.Out, "log"))
+				if tt.message != "" {
+					if err == nil || !strings.HasPrefix(err.Error(), tt.message) {
+						t.Errorf("%v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var stdout strings.Builder
+				if err := server.Client(t.Context(), sh, words("client"), 0, &stdout); err != nil || stdout.String() != "7 items/s\n" {
+					t.Errorf("%q, %v", stdout.String(), err)
+				}
+				if err := server.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

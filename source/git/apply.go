@@ -1,0 +1,258 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/patch"
+	"github.com/benchgraph/benchgraph/source/git/tree"
+)
+
+// PatchError says why a patch was refused. A refused patch leaves nothing behind.
+type PatchError = patch.Error
+
+// TouchedPaths lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
+// where no patch may is a *PatchError.
+func TouchedPaths(text []byte) ([]string, error) { return patch.Touched(text) }
+
+const scratchPrefix = "benchgraph-scratch-"
+
+// Apply lays out the tree of a commit (40 digits) with a patch on top in dir, as Checkout does, and returns the hash of
+// the patched tree. The patch applies whole, with all its context (lines may have moved), or is refused with a
+// *PatchError; then dir is as it was.
+func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir string) (id string, err error) {
+	readings, err := patch.Readings(text)
+	if err != nil {
+		return "", err
+	}
+	err = m.patched(ctx, baseCommit, readings, func(patchedID string, env []string) error {
+		if err := m.export(ctx, patchedID, env, dir); err != nil {
+			return fmt.Errorf("checkout of %s with a patch: %w", baseCommit[:12], err)
+		}
+		id = patchedID
+		return nil
+	})
+	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
+		return "", &PatchError{File: out.Path, Reason: out.Error()}
+	}
+	return id, err
+}
+
+// patched makes the tree of a commit with a patch, by the first of its readings that applies, and hands it to use together with the
+// environment in which git finds it. When none applies, the error is that of the first reading. What the patch makes stays out of the
+// mirror: an agent's objects are worth nothing to anybody else.
+func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading, use func(id string, env []string) error) error {
+	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(m.dir, scratchPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	objects := filepath.Join(scratch, "objects")
+	if err := os.Mkdir(objects, 0o755); err != nil {
+		return err
+	}
+	env := []string{
+		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
+		"GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(filepath.Join(m.dir, "objects")),
+	}
+	var first error
+	for _, r := range readings {
+		id, err := m.patchedTree(ctx, commit, r, env)
+		if err == nil {
+			return use(id, env)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// quoteAlternate writes a path so that git takes a colon in it for a part of it.
+func quoteAlternate(path string) string {
+	if !strings.ContainsAny(path, `:"\`) {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
+}
+
+// patchedTree applies a patch to a commit in a scratch index and writes the tree.
+func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading, env []string) (string, error) {
+	if err := m.haveTouched(ctx, commit, r.Parts); err != nil {
+		return "", err
+	}
+	if _, err := m.git.Output(ctx, command.Call{Args: []string{"read-tree", commit}, Env: env}); err != nil {
+		return "", err
+	}
+	_, err := m.git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"}, Stdin: string(r.Text), Env: env})
+	if exit, ok := errors.AsType[*command.ExitError](err); ok && exit.Status.Signal == "" {
+		return "", m.refusal(ctx, commit, r.Parts, exit.Stderr)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := m.checkChanges(ctx, commit, r.Parts, env); err != nil {
+		return "", err
+	}
+	id, err := m.git.Output(ctx, command.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env})
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(id), nil
+}
+
+// haveTouched fetches, in one go, what the patch changes and a partial mirror lacks.
+func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.Part) error {
+	if m.kind != remote {
+		return nil
+	}
+	trees, err := m.treesOf(ctx, []string{commit})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, p := range parts {
+		wanted[p.File.OldName], wanted[p.File.NewName] = true, true
+	}
+	var entries []entry
+	err = m.list(ctx, trees, nil, func(_ int, e entry) error {
+		if wanted[e.path] && e.mode != modeSubmodule {
+			entries = append(entries, e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.read(ctx, entries, nil, func(entry, int64, io.Reader) error { return nil })
+}
+
+// checkChanges compares what git did with what was read from the patch: the two parsers must agree, or what was decided
+// from the one does not hold for the other.
+func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.Part, env []string) error {
+	touched := map[string]bool{}
+	for _, p := range parts {
+		for _, path := range p.Touches() {
+			touched[path] = true
+		}
+	}
+	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=40", "--ignore-submodules=none", commit}
+	var refused error
+	err := m.git.Stream(ctx, command.Call{Args: args, Env: env}, func(r *bufio.Reader) error {
+		for {
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
+				return nil
+			}
+			c, err := readChange(r)
+			if err != nil {
+				return err
+			}
+			switch {
+			case refused != nil:
+			case !touched[c.path]:
+				refused = &PatchError{File: c.path, Reason: "changed by an ambiguous header"}
+			case c.mode == modeSubmodule || c.oldMode == modeSubmodule:
+				refused = &PatchError{File: c.path, Reason: "changes a submodule"}
+			case !tree.Inside(c.path):
+				refused = &PatchError{File: c.path, Reason: "leads out of the tree, or into .git"}
+			}
+		}
+	})
+	return errors.Join(err, refused)
+}
+
+var (
+	patchFailed = regexp.MustCompile(`(?m)^error: patch failed: (.*):(\d+)$`)
+	patchReason = regexp.MustCompile(`(?m)^error: (.*?): (does not exist in index|already exists in index|patch does not apply|wrong type|does not match index|No such file or directory)$`)
+)
+
+// refusal tells from git's words which hunk failed, and from the file why.
+func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part, stderr string) error {
+	e := &PatchError{Reason: strings.TrimPrefix(command.FirstLine(stderr), "error: ")}
+	failed := patchFailed.FindStringSubmatch(stderr)
+	if failed == nil {
+		if r := patchReason.FindStringSubmatch(stderr); r != nil {
+			e.File, e.Reason = r[1], r[2]
+			if e.Reason == "does not exist in index" {
+				e.Reason = "no such file in commit " + commit[:12]
+			} else if e.Reason == "already exists in index" {
+				e.Reason = "to be made, but there already in commit " + commit[:12]
+			}
+			for _, p := range parts {
+				if slices.Contains(p.Touches(), e.File) {
+					e.Line = p.Line
+				}
+			}
+		}
+		return e
+	}
+	e.File, e.Reason = failed[1], "does not apply"
+	at, _ := strconv.ParseInt(failed[2], 10, 64)
+	for _, p := range parts {
+		if p.File.OldName != e.File && p.File.NewName != e.File {
+			continue
+		}
+		for i, h := range p.File.TextFragments {
+			if h.OldPosition != at {
+				continue
+			}
+			e.Hunk = i + 1
+			if i < len(p.Hunks) {
+				e.Line = p.Hunks[i]
+			}
+			if why, err := m.differs(ctx, commit, p.File.OldName, h); err == nil {
+				e.Reason += ": " + why
+			}
+			return e
+		}
+	}
+	return e
+}
+
+// differs says where a file first is not what a hunk expects.
+func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.TextFragment) (string, error) {
+	text, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "blob", commit + ":" + path}})
+	if err != nil {
+		return "", err
+	}
+	lines := strings.SplitAfter(text, "\n")
+	n := int(h.OldPosition)
+	for _, want := range h.Lines {
+		if want.Op == gitdiff.OpAdd {
+			continue
+		}
+		if n < 1 || n > len(lines) || lines[n-1] == "" {
+			return fmt.Sprintf("the file has only %d lines, the hunk expects line %d", strings.Count(text, "\n"), n), nil
+		}
+		if have := lines[n-1]; have != want.Line {
+			return fmt.Sprintf("line %d is %s, the hunk expects %s", n, short(have), short(want.Line)), nil
+		}
+		n++
+	}
+	return "its lines are there, but not where the hunks before it leave them", nil
+}
+
+// short is a line as it is quoted in an error.
+func short(line string) string {
+	const most = 80
+	if len(line) > most {
+		return strconv.Quote(line[:most]) + "…"
+	}
+	return strconv.Quote(line)
+}

@@ -1,0 +1,144 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"runtime"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/benchgraph/benchgraph/source/git/patch"
+	"github.com/benchgraph/benchgraph/source/git/tree"
+)
+
+// largestPatched bounds a file that a patch is tried on in memory. Git itself decides about larger ones.
+const largestPatched = 16 << 20
+
+// Patching is a patch and the commit (40 digits) that it is to be applied to.
+type Patching struct {
+	Commit string
+	Text   []byte
+}
+
+// CheckPatches reports, for each of them, why a patch does not apply, as a *PatchError, without laying out a file; nil for one
+// that applies. The answers are those that Apply gives: what does not plainly apply in memory is decided by git.
+func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, error) {
+	answers := make([]error, len(all))
+	tries := make([]try, len(all))
+	var places []Place
+	for i, p := range all {
+		readings, err := patch.Readings(p.Text)
+		if err != nil {
+			answers[i] = err
+			continue
+		}
+		tries[i] = try{readings: readings, plain: plain(readings[0].Parts)}
+		for _, part := range readings[0].Parts {
+			places = append(places, Place{p.Commit, parent(part.Name())})
+		}
+	}
+	dirs, err := m.Dirs(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []string
+	for i := range tries {
+		wanted = append(wanted, tries[i].find(all[i].Commit, dirs)...)
+	}
+	contents, err := m.Blobs(ctx, wanted, largestPatched)
+	if err != nil {
+		return nil, err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range tries {
+		if answers[i] != nil || tries[i].applies(contents) {
+			continue
+		}
+		g.Go(func() error {
+			err := m.patched(ctx, all[i].Commit, tries[i].readings, func(string, []string) error { return nil })
+			if _, refused := errors.AsType[*PatchError](err); refused {
+				answers[i] = err
+				return nil
+			}
+			return err
+		})
+	}
+	return answers, g.Wait()
+}
+
+// try is a patch that is tried in memory.
+type try struct {
+	readings []patch.Reading
+	plain    bool     // it may apply plainly; false means only that git decides
+	ids      []string // of the files that it changes, by part; empty: there is none
+}
+
+// plain reports whether a patch does nothing but change, make and remove files of text, each once.
+func plain(parts []patch.Part) bool {
+	seen := map[string]bool{}
+	for _, p := range parts {
+		name := p.Name()
+		if p.File.IsRename || p.File.IsCopy || p.File.IsBinary || p.File.NewMode != 0 && !p.File.IsNew || seen[name] || !tree.Inside(name) ||
+			len(p.File.TextFragments) == 0 {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+// find notes which files the patch changes, and returns their IDs.
+func (t *try) find(commit string, dirs map[Place][]Entry) []string {
+	if !t.plain {
+		return nil
+	}
+	var wanted []string
+	for _, p := range t.readings[0].Parts {
+		entries, id := dirs[Place{commit, parent(p.Name())}], ""
+		for _, e := range entries {
+			if e.Name != path.Base(p.Name()) {
+				continue
+			}
+			if id = e.ID; e.Mode != modeFile && e.Mode != modeExec {
+				t.plain = false
+			}
+		}
+		// A new file in a directory of its own may lie below another file.
+		if (id == "") != p.File.IsNew || p.File.IsNew && len(entries) == 0 {
+			t.plain = false
+		}
+		if t.ids = append(t.ids, id); id != "" {
+			wanted = append(wanted, id)
+		}
+	}
+	if !t.plain {
+		return nil
+	}
+	return wanted
+}
+
+// applies reports whether each hunk fits exactly where it says.
+func (t *try) applies(contents map[string][]byte) bool {
+	if !t.plain {
+		return false
+	}
+	for i, p := range t.readings[0].Parts {
+		content := contents[t.ids[i]]
+		if t.ids[i] != "" && content == nil || gitdiff.Apply(io.Discard, bytes.NewReader(content), p.File) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// parent is the directory of a path, empty for the root of the tree.
+func parent(name string) string {
+	dir, _ := path.Split(name)
+	return strings.TrimSuffix(dir, "/")
+}

@@ -1,0 +1,222 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
+)
+
+// Step is a commit and the one that it is held against: its first parent when From is empty. Both have 40 digits.
+type Step struct{ From, To string }
+
+// maxChanged bounds how many paths a step may change: a commit that changes more is no change that somebody wrote.
+const maxChanged = 100_000
+
+// Changed lists, for each step, the paths that differ, in git's order. A moved file is its old path and its new one. A commit
+// without a parent differs from nothing. One process answers for all of them.
+func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) {
+	var revs []string
+	for _, s := range steps {
+		revs = append(revs, s.To)
+		if s.From != "" {
+			revs = append(revs, s.From)
+		} else {
+			revs = append(revs, s.To+"^")
+		}
+	}
+	found, err := m.Resolve(ctx, revs)
+	if err := m.onlyRoots(err, found); err != nil {
+		return nil, err
+	}
+	pairs := make([][2]string, len(steps))
+	for i, s := range steps {
+		from := found[s.From].Tree
+		if s.From == "" {
+			from = found[s.To+"^"].Tree
+		}
+		if from == "" {
+			from = emptyTree
+		}
+		pairs[i] = [2]string{from, found[s.To].Tree}
+	}
+	all := make([][]string, len(steps))
+	err = m.differences(ctx, pairs, nil, func(i int, c change) error {
+		if len(all[i]) == maxChanged {
+			return fmt.Errorf("commit %s changes more than %d paths", steps[i].To, maxChanged)
+		}
+		all[i] = append(all[i], c.path)
+		return nil
+	})
+	return all, err
+}
+
+// onlyRoots is the error, unless all that it says is that commits that are there have no parent.
+func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
+	for _, e := range joined(err) {
+		var unknown *UnknownRev
+		if !errors.As(e, &unknown) {
+			return err
+		}
+		commit, parent := strings.CutSuffix(unknown.Rev, "^")
+		if _, there := found[commit]; !parent || !there || unknown.Shallow {
+			return err
+		}
+	}
+	return nil
+}
+
+func joined(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
+type Place struct{ Commit, Path string }
+
+// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry where there is nothing. Only
+// trees are read, so that no content is fetched.
+func (m *Mirror) Find(ctx context.Context, places []Place) ([]Entry, error) {
+	commits := make([]string, len(places))
+	var dirs []Place
+	asked := map[Place]bool{}
+	for i, p := range places {
+		commits[i] = p.Commit
+		if dir := p.dir(); !asked[dir] {
+			asked[dir] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	if _, err := m.treesOf(ctx, commits); err != nil {
+		return nil, err
+	}
+	listed, err := m.Dirs(ctx, dirs)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Entry, len(places))
+	for i, p := range places {
+		entries := listed[p.dir()]
+		name := path.Base(p.Path)
+		if k := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name }); k >= 0 {
+			found[i] = entries[k]
+		}
+	}
+	return found, nil
+}
+
+// dir is the directory that holds a place.
+func (p Place) dir() Place {
+	dir := path.Dir(p.Path)
+	if dir == "." {
+		dir = ""
+	}
+	return Place{p.Commit, dir}
+}
+
+// maxTree bounds the bytes of one directory's list.
+const maxTree = 64 << 20
+
+// readTree reads one answer of cat-file: the bytes of a tree, or nil for what is no tree or not there.
+func readTree(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Fields(line)
+	if len(fields) < 3 || strings.HasSuffix(line, " missing\n") {
+		return nil, nil
+	}
+	size, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
+	if err != nil || size < 0 {
+		return nil, fmt.Errorf("answer %q is not understood", strings.TrimSpace(line))
+	}
+	if fields[1] != "tree" || size > maxTree {
+		_, err = io.CopyN(io.Discard, r, size+1)
+		return nil, err
+	}
+	text := make([]byte, size+1) // and the line end after it
+	_, err = io.ReadFull(r, text)
+	return text[:size], err
+}
+
+// Contents hands the bytes of each file that was found to each, by its index and at most limit+1 of them. What is no regular
+// file is handed over as the error. What the mirror lacks is fetched in one go.
+func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64, each func(i int, text []byte, err error)) error {
+	index := map[string][]int{}
+	var files []entry
+	for i, f := range found {
+		switch {
+		case !f.Exists():
+			each(i, nil, errors.New("there is no such file"))
+		case f.Mode != modeFile && f.Mode != modeExec:
+			each(i, nil, errors.New("it is no regular file"))
+		default:
+			if index[f.ID] == nil {
+				files = append(files, entry{mode: f.Mode, id: f.ID})
+			}
+			index[f.ID] = append(index[f.ID], i)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return m.read(ctx, files, nil, func(e entry, _ int64, r io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(r, limit+1))
+		if err != nil {
+			return err
+		}
+		for _, i := range index[e.id] {
+			each(i, text, nil)
+		}
+		return nil
+	})
+}
+
+// Describe says for each commit what git describe --tags --long does, by the tags that have a digit: TAG-NUMBER-gHASH. Commits that
+// no tag leads to are not in the answer.
+func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]string, error) {
+	if _, err := m.treesOf(ctx, commits); err != nil {
+		return nil, err
+	}
+	if err := m.fetchNamed(ctx, nil, false); err != nil && !m.offline { // tags are refs, and a commit can be there without them
+		return nil, err
+	}
+	return m.DescribeHeld(ctx, commits)
+}
+
+// DescribeHeld is Describe by the tags that the mirror has: it reaches no network.
+func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string]string, error) {
+	all := map[string]string{}
+	for len(commits) > 0 {
+		batch := commits[:min(len(commits), 500)]
+		commits = commits[len(batch):]
+		args := append([]string{"describe", "--tags", "--long", "--always", "--match", "*[0-9]*"}, batch...)
+		out, err := m.git.Output(ctx, command.Call{Args: args})
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if len(lines) != len(batch) {
+			return nil, fmt.Errorf("git describe: %d answers to %d questions", len(lines), len(batch))
+		}
+		for i, line := range lines {
+			if strings.Contains(line, "-g") { // else it is a hash alone
+				all[batch[i]] = line
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,138 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
+)
+
+// Ancestor is a commit on the line of first parents of another one.
+type Ancestor struct {
+	Commit string
+	Back   int // number of commits back; 1: the parent
+}
+
+// Nearest finds, for each commit (40 digits), its ancestors whose trees are the same outside what the overlay patterns match. It
+// looks up to most commits back along first parents, and lists the nearest first. Two processes serve all commits.
+func (m *Mirror) Nearest(ctx context.Context, commits, overlay []string, most int) (map[string][]Ancestor, error) {
+	in, err := matcher(overlay)
+	if err != nil {
+		return nil, err
+	}
+	commits = slices.Compact(slices.Sorted(slices.Values(commits)))
+	if _, err := m.treesOf(ctx, commits); err != nil { // which fetches them
+		return nil, err
+	}
+	lines, err := m.lines(ctx, commits, most)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := m.steps(ctx, lines, in)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]Ancestor{}
+	for _, line := range lines {
+		found[line[0].Commit] = alike(line, steps)
+	}
+	return found, nil
+}
+
+// lines lists, for each commit, itself and its ancestors along first parents, as far as the mirror has them.
+func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Resolved, error) {
+	var in strings.Builder
+	for _, c := range commits {
+		for back := range most + 1 {
+			fmt.Fprintf(&in, "%s~%d^{commit}\n%s~%d^{tree}\n", c, back, c, back)
+		}
+	}
+	lines := make([][]Resolved, len(commits))
+	err := m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"}, Stdin: in.String()}, func(r *bufio.Reader) error {
+		for i := range commits {
+			whole := true
+			for range most + 1 {
+				var ids [2]string
+				for k := range ids {
+					line, err := r.ReadString('\n')
+					if err != nil {
+						return err
+					}
+					ids[k] = strings.TrimSuffix(line, "\n")
+				}
+				whole = whole && fullHash.MatchString(ids[0]) && fullHash.MatchString(ids[1]) // else "… missing"
+				if whole {
+					lines[i] = append(lines[i], Resolved{Commit: ids[0], Tree: ids[1]})
+				}
+			}
+			if len(lines[i]) == 0 {
+				return errors.New("a commit is missing")
+			}
+		}
+		return nil
+	})
+	return lines, err
+}
+
+// step is a commit's tree and that of its first parent.
+type step = [2]string
+
+// outside is what a path outside the overlay was, and what it is after a step: mode and object each.
+type outside struct{ path, was, is string }
+
+// steps reads what differs in each step of the lines.
+func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) bool) (map[step][]outside, error) {
+	var ordered []step
+	all := map[step][]outside{}
+	for _, line := range lines {
+		for i := range line[1:] {
+			s := step{line[i].Tree, line[i+1].Tree}
+			if _, known := all[s]; known || s[0] == s[1] {
+				continue
+			}
+			all[s] = nil
+			ordered = append(ordered, s)
+		}
+	}
+	if len(ordered) == 0 {
+		return all, nil
+	}
+	known := map[string]bool{} // neighbouring commits touch the same files
+	err := m.differences(ctx, ordered, nil, func(i int, c change) error {
+		matched, ok := known[c.path]
+		if !ok {
+			matched = in(c.path)
+			known[c.path] = matched
+		}
+		if !matched {
+			all[ordered[i]] = append(all[ordered[i]], outside{c.path, c.oldMode + " " + c.oldID, c.mode + " " + c.id})
+		}
+		return nil
+	})
+	return all, err
+}
+
+// alike are the ancestors of a line that have what its first commit has. A change that was taken back is no difference.
+func alike(line []Resolved, steps map[step][]outside) []Ancestor {
+	var found []Ancestor
+	first, now := map[string]string{}, map[string]string{} // by path: what the first commit has, what an ancestor has instead
+	for i := range line[1:] {
+		for _, o := range steps[step{line[i].Tree, line[i+1].Tree}] {
+			if _, differs := now[o.path]; !differs {
+				first[o.path] = o.was
+			}
+			now[o.path] = o.is
+			if o.is == first[o.path] {
+				delete(now, o.path)
+			}
+		}
+		if len(now) == 0 {
+			found = append(found, Ancestor{Commit: line[i+1].Commit, Back: i + 1})
+		}
+	}
+	return found
+}

@@ -1,0 +1,208 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
+)
+
+// The modes that git stores.
+const (
+	modeFile      = "100644"
+	modeExec      = "100755"
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// emptyTree is the tree without entries; every git knows it without storing it.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// entry is one file, link or submodule of a tree.
+type entry struct {
+	mode string
+	id   string
+	path string
+}
+
+// list names everything in the trees, in git's order, by one process: it is what differs from nothing.
+func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e entry) error) error {
+	pairs := make([][2]string, len(trees))
+	for i, tree := range trees {
+		pairs[i] = [2]string{emptyTree, tree}
+	}
+	return m.differences(ctx, pairs, env, func(i int, c change) error {
+		return each(i, entry{mode: c.mode, id: c.id, path: c.path})
+	})
+}
+
+// differences names everything in which the second tree of each pair differs from the first, in git's order, by one process.
+func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []string, each func(pair int, c change) error) error {
+	var in strings.Builder
+	for _, pair := range pairs {
+		fmt.Fprintf(&in, "%s %s\n", pair[0], pair[1])
+	}
+	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
+	return m.git.Stream(ctx, command.Call{Args: args, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
+		tree := -1
+		for {
+			first, err := r.Peek(1)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if first[0] != ':' {
+				if _, err := r.ReadString('\n'); err != nil {
+					return err
+				}
+				tree++
+				continue
+			}
+			change, err := readChange(r)
+			if err != nil {
+				return err
+			}
+			if tree < 0 || tree >= len(pairs) {
+				return errors.New("diff-tree: an entry of no tree")
+			}
+			if err := each(tree, change); err != nil {
+				return err
+			}
+		}
+		if tree != len(pairs)-1 {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	})
+}
+
+// change is one line of git's raw difference: what a path was and what it is now.
+type change struct {
+	entry
+	oldMode string
+	oldID   string
+}
+
+// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". The lists of a campaign's commits have hundreds
+// of thousands of lines, so this one spares the general tools.
+func readChange(r *bufio.Reader) (change, error) {
+	meta, err := r.ReadSlice(0)
+	if err != nil {
+		return change{}, err
+	}
+	const length = len(":000000 000000 ") + 2*len(emptyTree+" ") + len("A\x00")
+	if len(meta) != length || meta[0] != ':' || meta[7] != ' ' || meta[14] != ' ' || meta[55] != ' ' || meta[96] != ' ' {
+		return change{}, fmt.Errorf("raw difference %q: not understood", meta)
+	}
+	c := change{oldMode: string(meta[1:7]), oldID: string(meta[15:55]), entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
+	path, err := r.ReadString(0)
+	c.path = strings.TrimSuffix(path, "\x00")
+	return c, err
+}
+
+// read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are fetched
+// in one go and handed over after the others.
+func (m *Mirror) read(ctx context.Context, entries []entry, env []string, each func(e entry, size int64, r io.Reader) error) error {
+	missing, err := m.readPresent(ctx, entries, env, each)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if err := m.fetchMissing(ctx, missing); err != nil {
+		return err
+	}
+	missing, err = m.readPresent(ctx, missing, env, each)
+	if err == nil && len(missing) > 0 {
+		err = &MissingObjects{Location: m.shown, Object: missing[0].id, Count: len(missing), Remedy: "the server did not send them"}
+	}
+	return err
+}
+
+// fetchMissing fetches the content of entries in one go.
+func (m *Mirror) fetchMissing(ctx context.Context, missing []entry) error {
+	seen := map[string]bool{}
+	var ids []string
+	for _, e := range missing {
+		if !seen[e.id] {
+			seen[e.id] = true
+			ids = append(ids, e.id)
+		}
+	}
+	return m.fetchObjects(ctx, ids)
+}
+
+// readPresent is read for what the mirror holds; it returns the rest.
+func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string, each func(entry, int64, io.Reader) error) (missing []entry, err error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	var in strings.Builder
+	for _, e := range entries {
+		in.WriteString(e.id)
+		in.WriteByte('\n')
+	}
+	err = m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
+		for _, e := range entries {
+			size, err := readHeader(r, e.id)
+			if err != nil {
+				return err
+			}
+			if size < 0 {
+				missing = append(missing, e)
+				continue
+			}
+			content := &io.LimitedReader{R: r, N: size}
+			if err := each(e, size, content); err != nil {
+				return err
+			}
+			// The content and the line end after it.
+			if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return missing, err
+}
+
+// readHeader reads "<id> blob <size>", or "<id> missing" as size -1.
+func readHeader(r *bufio.Reader, id string) (int64, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 2 && f[0] == id && f[1] == "missing":
+		return -1, nil
+	case len(f) == 3 && f[0] == id && f[1] == "blob":
+		if size, err := strconv.ParseInt(f[2], 10, 64); err == nil && size >= 0 {
+			return size, nil
+		}
+	}
+	return 0, fmt.Errorf("object %s: answer %q is not understood", id, strings.TrimSpace(line))
+}
+
+// treesOf gives the tree of each commit. A commit that is not in the mirror is fetched.
+func (m *Mirror) treesOf(ctx context.Context, commits []string) ([]string, error) {
+	for _, c := range commits {
+		if !fullHash.MatchString(c) {
+			return nil, fmt.Errorf("commit %q: not 40 hexadecimal digits", c)
+		}
+	}
+	found, err := m.Resolve(ctx, commits)
+	if err != nil {
+		return nil, err
+	}
+	trees := make([]string, len(commits))
+	for i, c := range commits {
+		trees[i] = found[c].Tree
+	}
+	return trees, nil
+}

@@ -1,0 +1,113 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/benchgraph/benchgraph/source/git/patch"
+)
+
+// Outside is the digest of the part of a commit's tree that no overlay pattern matches: equal digests are equal files
+// in equal places. It is the SHA-256, in 64 digits, of "mode SP type SP object TAB path NUL" for each, in git's order.
+func (m *Mirror) Outside(ctx context.Context, commit string, overlay []string) (string, error) {
+	all, err := m.OutsideAll(ctx, []string{commit}, overlay)
+	return all[commit], err
+}
+
+// OutsideAll is Outside for many commits, read by one process: a hundred of them take about as long as ten.
+func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map[string]string, error) {
+	in, err := matcher(overlay)
+	if err != nil {
+		return nil, err
+	}
+	commits = slices.Compact(slices.Sorted(slices.Values(commits)))
+	trees, err := m.treesOf(ctx, commits)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]hash.Hash, len(commits))
+	for i := range sums {
+		sums[i] = sha256.New()
+	}
+	// The trees of neighbouring commits have most paths in common.
+	known := map[string]bool{}
+	err = m.list(ctx, trees, nil, func(i int, e entry) error {
+		matched, ok := known[e.path]
+		if !ok {
+			matched = in(e.path)
+			known[e.path] = matched
+		}
+		if !matched {
+			typ := "blob"
+			if e.mode == modeSubmodule {
+				typ = "commit"
+			}
+			io.WriteString(sums[i], e.mode+" "+typ+" "+e.id+"\t"+e.path+"\x00")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	digests := map[string]string{}
+	for i, c := range commits {
+		digests[c] = hex.EncodeToString(sums[i].Sum(nil))
+	}
+	return digests, nil
+}
+
+// OutsidePatched is what Outside would tell of a commit with a patch on top, as far as it can be known without the
+// tree: the commit's own digest when the patch touches only what the overlay matches, else a digest of that and the
+// parts of the patch that reach outside. Commit is needed when the patch moves a file from inside the overlay to
+// outside: then what it brings is known only by where it comes from. A patch that cannot be read is a *PatchError.
+func OutsidePatched(base, commit string, text []byte, overlay []string) (string, error) {
+	in, err := matcher(overlay)
+	if err != nil {
+		return "", err
+	}
+	parts, err := patch.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00", base)
+	reaches := false
+	for _, p := range parts {
+		if !slices.ContainsFunc(p.Touches(), func(path string) bool { return !in(path) }) {
+			continue
+		}
+		reaches = true
+		if (p.File.IsRename || p.File.IsCopy) && in(p.File.OldName) {
+			fmt.Fprintf(sum, "from %s\x00", commit)
+		}
+		fmt.Fprintf(sum, "%s\x00", p.Canonical())
+	}
+	if !reaches {
+		return base, nil
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// matcher says of a path whether one of the patterns matches it.
+func matcher(patterns []string) (func(path string) bool, error) {
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			return nil, fmt.Errorf("overlay pattern %q: malformed", p)
+		}
+	}
+	clean := make([]string, len(patterns))
+	for i, p := range patterns {
+		clean[i] = strings.TrimPrefix(p, "./")
+	}
+	return func(path string) bool {
+		return slices.ContainsFunc(clean, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+	}, nil
+}

@@ -1,0 +1,70 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
+)
+
+// A mirror is partial, without the content of files, only where the server says that it can leave that out. A server of plain
+// files cannot. With a configuration that promises missing objects, git's program for such servers would have each of them
+// fetched by another git, which begins in the same way, without end.
+
+// filterOffered is a line of git's trace of packets in which the server offers to leave objects out: among the features of the
+// command fetch, or, in the older protocol, behind the first reference.
+var filterOffered = regexp.MustCompile(`(?m)packet: .*< (fetch=(.* )?filter\b|.*\\0(.* )?filter\b)`)
+
+// traced is a line of that trace.
+var traced = regexp.MustCompile(`(?m)^.* packet: .*\n`)
+
+// filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end, which
+// says so itself.
+func (m *Mirror) filters(ctx context.Context) (bool, error) {
+	if !strings.HasPrefix(m.location, "http://") && !strings.HasPrefix(m.location, "https://") {
+		return true, nil
+	}
+	if m.offers != nil {
+		return *m.offers, nil
+	}
+	trace := &head{}
+	_, err := m.git.Output(ctx, command.Call{
+		Args: []string{"ls-remote", "--quiet", "origin", "HEAD"}, Env: append(m.remoteEnv(), "GIT_TRACE_PACKET=1"), Stderr: trace,
+	})
+	if exit, ok := errors.AsType[*command.ExitError](err); ok {
+		exit.Stderr = traced.ReplaceAllString(exit.Stderr, "")
+	}
+	if err != nil {
+		return false, err
+	}
+	offered := filterOffered.Match(trace.text)
+	m.offers = &offered
+	return offered, nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ text []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	h.text = append(h.text, p[:min(len(p), most-len(h.text))]...)
+	return len(p), nil
+}
+
+// startOver empties a mirror that is partial: from here on all is fetched, and git would take what it has there as complete.
+// The caller holds the mirror's lock.
+func (m *Mirror) startOver(ctx context.Context) error {
+	promised, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.promisor"))
+	if err != nil || len(promised) == 0 {
+		return err
+	}
+	if err := os.Remove(filepath.Join(m.dir, readyName)); err != nil {
+		return err
+	}
+	clear(m.fetched)
+	return m.fill(ctx)
+}

@@ -1,0 +1,79 @@
+package wheel
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// row is one line of a wheel's RECORD: a file, its hash and its size. The row of RECORD itself has neither.
+type row struct{ name, hash, size string }
+
+// readRecord finds and reads the wheel's RECORD.
+func (a *archive) readRecord() error {
+	for _, name := range a.names {
+		dir, file, _ := strings.Cut(name, "/")
+		if !strings.HasSuffix(dir, ".dist-info") {
+			continue
+		}
+		switch file {
+		case "RECORD":
+			if a.record != "" {
+				return fmt.Errorf("two RECORDs: %s and %s", a.record, name)
+			}
+			a.record = name
+		case "RECORD.jws", "RECORD.p7s":
+			a.signed = name
+		}
+	}
+	if a.record == "" && a.signed != "" {
+		return fmt.Errorf("entry %q: a signed wheel without a RECORD", a.signed)
+	}
+	if a.record == "" {
+		return errors.New("no RECORD in a .dist-info directory: not a wheel")
+	}
+	f := a.files[a.record]
+	if f.UncompressedSize64 > maxRecord {
+		return fmt.Errorf("entry %q: over %d MiB", a.record, maxRecord>>20)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("entry %q: %w", a.record, err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
+	if err != nil {
+		return fmt.Errorf("entry %q: %w", a.record, err)
+	}
+	rows := csv.NewReader(bytes.NewReader(text))
+	rows.FieldsPerRecord = 3
+	for {
+		fields, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("entry %q: %w", a.record, err)
+		}
+		a.listing = append(a.listing, row{fields[0], fields[1], fields[2]})
+	}
+}
+
+// formatRecord writes a RECORD: sorted, its own row last.
+func formatRecord(rows []row, own string) ([]byte, error) {
+	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(x.name, y.name) })
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	for _, r := range append(rows, row{name: own}) {
+		if err := w.Write([]string{r.name, r.hash, r.size}); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
