@@ -185,16 +185,28 @@ func (c *contained) report() error {
 	if c.status.OK() && c.cmd.Container.Memory == 0 {
 		return nil
 	}
-	info, err := c.docker.engine.Inspect(c.ctx, c.name)
-	switch {
-	case container.IsNotFound(err):
-		return c.robbed()
-	case err != nil:
-		return err
+	for tries := 0; ; tries++ {
+		info, err := c.docker.engine.Inspect(c.ctx, c.name)
+		switch {
+		case container.IsNotFound(err):
+			return c.robbed()
+		case err != nil:
+			return err
+		}
+		c.status.OOM = info.State.OOMKilled
+		// A busy engine hears of the kernel's kill after the end of the container.
+		if c.status.OOM || c.status.OK() || c.cmd.Container.Memory == 0 || tries == oomTries {
+			return nil
+		}
+		time.Sleep(oomPause)
 	}
-	c.status.OOM = info.State.OOMKilled
-	return nil
 }
+
+// A failure under a limit of memory is reported after at most a second.
+const (
+	oomTries = 10
+	oomPause = 100 * time.Millisecond
+)
 
 // exitStatus undoes what shells and the init of a container do: a program that a signal ended exits with 128 and its number.
 func exitStatus(code int) Status {
