@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // openDisk opens a store and has it closed at the end of the test.

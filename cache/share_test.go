@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // putTree stores a result of these files under a key of that name.

@@ -13,10 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // attempt is one try at a step.

@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // node describes one node of a story. Graphs are built from such values anew for each plan, as they are from a file.

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/source/git"
 )
 

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // inRegistry is a story with an image in a registry that has busybox, what plays a Python, and a file that no other has.

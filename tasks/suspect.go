@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
 )
 

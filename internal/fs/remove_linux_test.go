@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
