@@ -123,13 +123,13 @@ type access struct {
 	sandbox string                                                               // for blocks that do not say; empty: what the file says
 }
 
-// recall says whether a command can work with what the last plan remembers instead of evaluating the files.
+// recall says when a command can work with the remembered plan instead of evaluating the files.
 type recall int
 
 const (
-	recallNothing recall = iota // it needs all that the files declare
-	recallNodes                 // it needs the nodes, but nothing of compares and reports
-	recallAll
+	recallNothing recall = iota // never: the command needs everything that the files declare
+	recallNodes                 // if the project has no compare and no report, which the remembered plan does not hold
+	recallAll                   // always: the command needs nothing of compares and reports
 )
 
 // open reads the project and opens its state. What it returns is to be closed.

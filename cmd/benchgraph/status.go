@@ -99,7 +99,7 @@ func nodeStates() []string {
 }
 
 func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
-	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	s, err := a.open(ctx, access{offline: true, allow: o.allow, recall: recallNodes})
 	if err != nil {
 		return err
 	}
