@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -57,20 +56,6 @@ func BenchmarkSandbox(b *testing.B) {
 	b.ReportMetric(float64(median(more))/1e6, "ms/more")
 	b.ReportMetric(float64(median(beside))/1e6, "ms/more-beside")
 	b.ReportMetric(0, "ns/op")
-}
-
-func BenchmarkMasker(b *testing.B) {
-	text := make([]byte, 32<<10)
-	for i := range text {
-		text[i] = byte('a' + i%26)
-	}
-	m := executor.NewMasker(io.Discard, []string{"hf_0123456789abcdef0123456789abcdef", "a-very-secret-one", "zabc"})
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, err := m.Write(text); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // BenchmarkContainer compares a command in a container with the least that an engine can be asked for to run it: create,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
 // FakeRun says what one run of a program in a Fake does.
@@ -115,7 +117,7 @@ func writeMasked(w io.Writer, text string, secrets []string) error {
 	if w == nil || text == "" {
 		return nil
 	}
-	m := NewMasker(w, secrets)
+	m := mask.New(w, secrets)
 	_, err := io.WriteString(m, text)
 	return errors.Join(err, m.Close())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
 // output is where a program in a container writes to.
@@ -22,7 +23,7 @@ type output struct {
 
 func newOutput(cmd Command) *output {
 	o := &output{stdout: io.Discard, stderr: io.Discard}
-	// Each has a Masker of its own even for the same writer: a secret may be in pieces, with a piece of the other between.
+	// Each has a mask.Writer of its own even for the same writer: a secret may be in pieces, with a piece of the other between.
 	if cmd.Stdout != nil {
 		o.stdout = steady{o.sinks.open(cmd.Stdout, cmd.Secrets)}
 	}
@@ -58,14 +59,14 @@ func (o *output) close() error {
 	return o.sinks.close()
 }
 
-// sink is a Masker that remembers the first error of writing.
+// sink is a mask.Writer that remembers the first error of writing.
 type sink struct {
-	*Masker
+	*mask.Writer
 	err error
 }
 
 func (s *sink) Write(b []byte) (int, error) {
-	n, err := s.Masker.Write(b)
+	n, err := s.Writer.Write(b)
 	if err != nil && s.err == nil {
 		s.err = err
 	}
@@ -76,7 +77,7 @@ func (s *sink) Write(b []byte) (int, error) {
 type sinks []*sink
 
 func (all *sinks) open(w io.Writer, secrets []string) *sink {
-	s := &sink{Masker: NewMasker(w, secrets)}
+	s := &sink{Writer: mask.New(w, secrets)}
 	*all = append(*all, s)
 	return s
 }
@@ -84,7 +85,7 @@ func (all *sinks) open(w io.Writer, secrets []string) *sink {
 // close passes on what is held back, and returns the first error of writing.
 func (all sinks) close() (first error) {
 	for _, s := range all {
-		first = cmp.Or(first, s.err, s.Masker.Close())
+		first = cmp.Or(first, s.err, s.Writer.Close())
 	}
 	return first
 }

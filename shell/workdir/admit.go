@@ -14,7 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/mask"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -310,7 +310,7 @@ func (s Secrets) Mask(text string) string {
 		return text
 	}
 	var b strings.Builder
-	m := executor.NewMasker(&b, s.Values())
+	m := mask.New(&b, s.Values())
 	// A strings.Builder takes everything.
 	_, _ = io.WriteString(m, text)
 	_ = m.Close()

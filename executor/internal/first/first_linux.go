@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,8 +50,7 @@ type process struct {
 // first is the life of the first process. It ends with all that is in its namespaces.
 func first() int {
 	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
-	// Those of the program are the default ones again. Who is inside can end this process by none.
-	signal.Notify(make(chan os.Signal, 1))
+	unhandled()
 	unix.CloseOnExec(controlFD)
 	if err := p.read(); err != nil {
 		return p.fail("read what is to be done", err)
@@ -73,6 +72,17 @@ func first() int {
 	go p.finish()
 	p.reap()
 	return 0
+}
+
+// unhandled undoes what Go's runtime does about signals: the kernel lets a first process be ended by none that it does not handle.
+// os/signal needs a millisecond or more for the same, as it changes threads for each signal.
+func unhandled() {
+	var standard [8]uint64 // SIG_DFL, without flags; no system has a larger sigaction
+	for s := uintptr(1); s <= 64; s++ {
+		if syscall.Signal(s) != syscall.SIGURG { // the runtime sends it to itself, and nothing comes of it
+			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0) // SIGKILL cannot be set
+		}
+	}
 }
 
 func (p *process) read() error {

@@ -1,4 +1,5 @@
-package executor
+// Package mask replaces secrets in a stream of text.
+package mask
 
 import (
 	"bytes"
@@ -10,11 +11,11 @@ import (
 // maskText stands for a secret. Its length is fixed, so that it does not tell the length of what it hides.
 const maskText = "***"
 
-// Masker is a writer that passes everything on, with each secret replaced by ***. Secrets that overlap are replaced
+// Writer is a writer that passes everything on, with each secret replaced by ***. Secrets that overlap are replaced
 // together, so that no part of any of them remains. It holds back only what may be the beginning of a secret; Close
 // passes that on, too, but does not close the writer below. Space around a secret is not part of it, as programs tend
 // to trim it; empty secrets are ignored.
-type Masker struct {
+type Writer struct {
 	w       io.Writer
 	secrets [][]byte
 	longest int
@@ -27,9 +28,9 @@ type Masker struct {
 // span is where a secret lies.
 type span struct{ start, end int }
 
-// NewMasker returns a Masker that writes to w.
-func NewMasker(w io.Writer, secrets []string) *Masker {
-	m := &Masker{w: w}
+// New returns a Writer that writes to w.
+func New(w io.Writer, secrets []string) *Writer {
+	m := &Writer{w: w}
 	for _, text := range secrets {
 		s := bytes.TrimSpace([]byte(text))
 		if len(s) > 0 && !slices.ContainsFunc(m.secrets, func(o []byte) bool { return bytes.Equal(o, s) }) {
@@ -41,7 +42,7 @@ func NewMasker(w io.Writer, secrets []string) *Masker {
 }
 
 // Write passes on all of b that can be decided.
-func (m *Masker) Write(b []byte) (int, error) {
+func (m *Writer) Write(b []byte) (int, error) {
 	if len(m.secrets) == 0 {
 		return m.w.Write(b)
 	}
@@ -57,12 +58,12 @@ func (m *Masker) Write(b []byte) (int, error) {
 }
 
 // Close passes on what was held back.
-func (m *Masker) Close() error {
+func (m *Writer) Close() error {
 	return m.flush(m.buf, len(m.buf))
 }
 
 // decided returns where in data the first secret may start that has not come to its end.
-func (m *Masker) decided(data []byte) int {
+func (m *Writer) decided(data []byte) int {
 	for i := max(0, len(data)-m.longest+1); i < len(data); i++ {
 		for _, s := range m.secrets {
 			if rest := data[i:]; len(rest) < len(s) && bytes.HasPrefix(s, rest) {
@@ -74,7 +75,7 @@ func (m *Masker) decided(data []byte) int {
 }
 
 // flush passes on the first n bytes of data and keeps the others.
-func (m *Masker) flush(data []byte, n int) error {
+func (m *Writer) flush(data []byte, n int) error {
 	var err error
 	if out := m.replace(data, n); len(out) > 0 {
 		_, err = m.w.Write(out)
@@ -84,7 +85,7 @@ func (m *Masker) flush(data []byte, n int) error {
 }
 
 // replace returns the first n bytes of data without the secrets that start there.
-func (m *Masker) replace(data []byte, n int) []byte {
+func (m *Writer) replace(data []byte, n int) []byte {
 	spans := m.find(data, n)
 	if len(spans) == 0 && m.done == 0 {
 		return data[:n]
@@ -106,7 +107,7 @@ func (m *Masker) replace(data []byte, n int) []byte {
 }
 
 // find returns all secrets that start in the first n bytes of data, in order.
-func (m *Masker) find(data []byte, n int) []span {
+func (m *Writer) find(data []byte, n int) []span {
 	m.spans = m.spans[:0]
 	for _, s := range m.secrets {
 		for at := 0; ; at++ {

@@ -1,7 +1,8 @@
-package executor
+package mask
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// masked is the plain meaning of a Masker: all occurrences are found in the whole text, those that overlap are one.
+// masked is the plain meaning of a Writer: all occurrences are found in the whole text, those that overlap are one.
 func masked(text string, secrets []string) string {
 	var out strings.Builder
 	covered := 0
@@ -34,10 +35,10 @@ func masked(text string, secrets []string) string {
 	return out.String()
 }
 
-// writeSplit writes text to a Masker in pieces that end at the cuts.
+// writeSplit writes text to a Writer in pieces that end at the cuts.
 func writeSplit(t rapid.TB, text string, secrets []string, cuts []int) string {
 	var out bytes.Buffer
-	m := NewMasker(&out, secrets)
+	m := New(&out, secrets)
 	for _, cut := range append(cuts, len(text)) {
 		cut = min(cut, len(text))
 		n, err := m.Write([]byte(text[:cut]))
@@ -52,7 +53,7 @@ func writeSplit(t rapid.TB, text string, secrets []string, cuts []int) string {
 	return out.String()
 }
 
-func TestMasker(t *testing.T) {
+func TestWriter(t *testing.T) {
 	for _, test := range []struct {
 		name, text, want string
 		secrets          []string
@@ -84,7 +85,7 @@ func TestMasker(t *testing.T) {
 	}
 }
 
-func TestMaskerIsTheSameHoweverTheTextIsSplit(t *testing.T) {
+func TestWriterIsTheSameHoweverTheTextIsSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,6}`), 1, 4).Draw(t, "secrets")
 		text := rapid.StringMatching(`[abc]{0,60}`).Draw(t, "text")
@@ -95,9 +96,9 @@ func TestMaskerIsTheSameHoweverTheTextIsSplit(t *testing.T) {
 	})
 }
 
-func TestMaskerHoldsBackNoMoreThanItMust(t *testing.T) {
+func TestWriterHoldsBackNoMoreThanItMust(t *testing.T) {
 	var out bytes.Buffer
-	m := NewMasker(&out, []string{"secret"})
+	m := New(&out, []string{"secret"})
 	if _, err := m.Write([]byte("ready\nsec")); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestMaskerHoldsBackNoMoreThanItMust(t *testing.T) {
 	}
 }
 
-func FuzzMasker(f *testing.F) {
+func FuzzWriter(f *testing.F) {
 	f.Add("token abc and more", "abc", "more", uint8(3))
 	f.Add("aaaaaa", "aa", "aaa", uint8(1))
 	f.Add("\xff\x00\xff", "\x00", "", uint8(2))
@@ -127,4 +128,18 @@ func FuzzMasker(f *testing.F) {
 			}
 		})
 	})
+}
+
+func BenchmarkWriter(b *testing.B) {
+	text := make([]byte, 32<<10)
+	for i := range text {
+		text[i] = byte('a' + i%26)
+	}
+	m := New(io.Discard, []string{"hf_0123456789abcdef0123456789abcdef", "a-very-secret-one", "zabc"})
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := m.Write(text); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
