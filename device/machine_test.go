@@ -194,6 +194,30 @@ func TestNvidiaSMI(t *testing.T) {
 			}
 		})
 	}
+	for name, test := range map[string]struct {
+		script string
+		gone   bool
+		want   string
+	}{
+		"an answer of another version": {"echo '4, 0, 30'", false, `nvidia-smi answers "4, 0, 30\n", which is not understood`},
+		"another failure":              {"echo 'Failed to initialize NVML' && exit 9", false, "Failed to initialize NVML"},
+		"off the bus":                  {"echo 'Unable to determine the device handle: GPU is lost.' && exit 15", true, "GPU is lost"},
+		"no longer there":              {"echo 'No devices were found' && exit 6", true, "No devices were found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("PATH", dir+":/usr/bin:/bin")
+			script := "#!/bin/sh\ncase $* in *version*) echo 550.1;; *--id*) " + test.script + ";; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac\n"
+			if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
+			defer d.Close()
+			if _, err := d.Read(d.Devices()[0]); err == nil || Gone(err) != test.gone || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
 	t.Run("closed while it hangs", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("PATH", dir+":/usr/bin:/bin")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,9 @@ func openSMI(ctx context.Context) (answer, error) {
 	return d, nil
 }
 
+// lostStatus are the exit statuses of nvidia-smi for a device that is not there, and for one that fell off the bus (its manual page).
+var lostStatus = []int{6, 15}
+
 // ask runs one query and returns its lines of comma-separated values.
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	s.running.RLock()
@@ -59,8 +63,12 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
+		var ended *exec.ExitError
+		switch {
+		case ctx.Err() != nil:
 			err = context.Cause(ctx)
+		case errors.As(err, &ended) && slices.Contains(lostStatus, ended.ExitCode()):
+			err = errGone
 		}
 		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(out.String()+problem.String()))
 	}
@@ -93,7 +101,7 @@ func (s *smiSource) read(d Device) (Reading, error) {
 	}
 	f := strings.Split(strings.TrimSpace(out), ", ")
 	if len(f) != 5 {
-		return r, fmt.Errorf("%w: nvidia-smi says %.200q", errGone, out)
+		return r, fmt.Errorf("nvidia-smi answers %.200q, which is not understood", out)
 	}
 	r.Used, _ = mebibytes(f[0]) // what is not told stays empty
 	r.Utilization, r.Temperature, r.SMClock = whole(f[1]), whole(f[2]), whole(f[4])

@@ -134,10 +134,13 @@ func (d *Docker) config(cmd Command) *api.Config {
 		config.Env = append(slices.Clip(config.Env), markName+"="+newMark("").next())
 	}
 	if c.Beside == nil {
-		config.Hostname = "benchgraph" // the engine's own would be in the environment, another one each time
+		config.Hostname = hostname // the engine's own would be in the environment, another one each time
 	}
 	return config
 }
+
+// hostname is the name of the machine in a container.
+const hostname = "benchgraph"
 
 // hostConfig says what it runs in.
 func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
@@ -171,6 +174,10 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
+	}
+	if network == "none" {
+		// The engine names the host only where there is a network. torch.distributed and ray ask for the name.
+		h.ExtraHosts = []string{hostname + ":127.0.0.1"}
 	}
 	if len(c.GPUs) > 0 {
 		h.DeviceRequests = []api.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}

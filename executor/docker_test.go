@@ -123,13 +123,14 @@ func TestAContainerIsConfined(t *testing.T) {
 		cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null || :
 		cat /proc/1/comm
 		id -u
-		hostname`)
+		hostname
+		grep -w benchgraph /etc/hosts`)
 	cmd.Container.Mounts = []executor.Mount{{Host: in, Inside: "/in"}, {Host: out, Inside: "/out", Writable: true}}
 	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.User = "0", 256<<20, me()
 	_, got := w.run(t, cmd)
 	for _, want := range []string{
 		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "\nlo\n1\n", " 131072 ",
-		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n", os.Getuid()),
+		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n127.0.0.1\tbenchgraph\n", os.Getuid()),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
