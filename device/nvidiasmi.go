@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,9 +48,6 @@ func openSMI(ctx context.Context) (answer, error) {
 	return d, nil
 }
 
-// lostStatus are the exit statuses of nvidia-smi for a device that is not there, and for one that fell off the bus (its manual page).
-var lostStatus = []int{6, 15}
-
 // ask runs one query and returns its lines of comma-separated values.
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	s.running.RLock()
@@ -63,11 +59,9 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		var ended *exec.ExitError
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			err = context.Cause(ctx)
-		case errors.As(err, &ended) && slices.Contains(lostStatus, ended.ExitCode()):
+		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 { // it is not there, or off the bus: see nvidia-smi(1)
 			err = errGone
 		}
 		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(out.String()+problem.String()))
@@ -167,10 +161,7 @@ func parseSMI(text string) ([]Device, error) {
 		if err := errors.Join(err, err2); err != nil || index < 0 || f[1] == "" {
 			return nil, fmt.Errorf("%.200q is not index, UUID, name, total and used memory", line)
 		}
-		used, err := mebibytes(f[n-1])
-		if err != nil {
-			used = 0 // [N/A] where the driver does not tell
-		}
+		used, _ := mebibytes(f[n-1]) // [N/A] where the driver does not tell
 		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total, Used: used})
 	}
 	return all, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
@@ -40,7 +41,7 @@ func (j *journal) String() string {
 }
 
 // world is a machine that plays its commands, and an attempt at a node with the result of another one as its input.
-func world(t *testing.T, fake *executor.Fake) (c shell.Config, env *engine.Env, log *journal, at shell.Place) {
+func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.Env, log *journal, at shell.Place) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "input")
 	if err := os.MkdirAll(input, 0o755); err != nil {
@@ -75,7 +76,7 @@ func words(words ...string) hclspec.Command {
 
 // What a command sees is its place, and nothing else of the machine. In a container, nothing of the host's layout.
 func TestCommandsSeeTheirPlace(t *testing.T) {
-	fake := executor.NewFake().On("run", func(executor.Command) executor.FakeRun { return executor.FakeRun{Stdout: "with s3cr3t\n"} })
+	fake := executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Stdout: "with s3cr3t\n"} })
 	c, env, log, host := world(t, fake)
 	host.Tree, host.Secrets = tool, []string{"TOKEN"}
 	host.Env = map[string]hclspec.Text{"TOOL": {{Ref: tool}}}
@@ -135,11 +136,11 @@ func TestCommandsSeeTheirPlace(t *testing.T) {
 
 // A failure is what may be cured, then what the first rule says, then what it said last.
 func TestAFailureIsWhatItsOutputSays(t *testing.T) {
-	says := func(text string, code int) executor.FakeRun {
-		return executor.FakeRun{Stdout: text, Status: executor.Status{Code: code}}
+	says := func(text string, code int) executortest.FakeRun {
+		return executortest.FakeRun{Stdout: text, Status: executor.Status{Code: code}}
 	}
 	for name, tt := range map[string]struct {
-		run      executor.FakeRun
+		run      executortest.FakeRun
 		class    cache.Class
 		rule     string
 		message  string
@@ -149,14 +150,14 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 		"what a fix cures":            {says("flaky\nno header\n", 1), cache.Fixable, "fix.header", "run: exit status 1", "no header", 0},
 		"what a rule knows":           {says("first\nit is flaky here\nlast\n", 3), cache.Transient, "flaky", "run: exit status 3", "it is flaky here", 5},
 		"what nobody knows":           {says("first\nlast\n", 1), cache.Permanent, "", "run: exit status 1", "last", 0},
-		"what takes too long":         {executor.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent, "out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
-		"what this machine has not":   {executor.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}}, cache.Infra, "not_started", "", "", 1},
-		"what a signal has ended":     {executor.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}}, cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
+		"what takes too long":         {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent, "out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
+		"what this machine has not":   {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}}, cache.Infra, "not_started", "", "", 1},
+		"what a signal has ended":     {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}}, cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
 		"what has not failed, at all": {says("no header, and flaky\n", 0), "", "", "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, env, _, at := world(t, executor.NewFake().On("run", func(executor.Command) executor.FakeRun { return tt.run }))
+				c, env, _, at := world(t, executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun { return tt.run }))
 				sh, err := c.Open(env, nil, at)
 				if err != nil {
 					t.Fatal(err)
@@ -187,17 +188,17 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 // A server is ready when its log says so; one that says nothing, or ends, is a failure.
 func TestAServerIsReadyOrHasFailed(t *testing.T) {
 	for name, tt := range map[string]struct {
-		run     executor.FakeRun
+		run     executortest.FakeRun
 		message string
 	}{
-		"it says so":      {executor.FakeRun{Stdout: "loading\nlistening on 4711\n", Serves: true}, ""},
-		"it says nothing": {executor.FakeRun{Stdout: "loading\n", Serves: true}, "start: the server was not ready after 30s"},
-		"it ends":         {executor.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2}, Takes: time.Second}, "start: the server died: exit status 2"},
+		"it says so":      {executortest.FakeRun{Stdout: "loading\nlistening on 4711\n", Serves: true}, ""},
+		"it says nothing": {executortest.FakeRun{Stdout: "loading\n", Serves: true}, "start: the server was not ready after 30s"},
+		"it ends":         {executortest.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2}, Takes: time.Second}, "start: the server died: exit status 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fake := executor.NewFake().On("serve", func(executor.Command) executor.FakeRun { return tt.run }).
-					On("client", func(executor.Command) executor.FakeRun { return executor.FakeRun{Stdout: "7 items/s\n"} })
+				fake := executortest.NewFake().On("serve", func(executor.Command) executortest.FakeRun { return tt.run }).
+					On("client", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Stdout: "7 items/s\n"} })
 				c, env, _, at := world(t, fake)
 				sh, err := c.Open(env, nil, at)
 				if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -172,9 +172,9 @@ func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
 func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 	t.Parallel()
 	// Now as fast, now faster: nothing can be said yet, however often one looks.
-	swings := func(run int) executor.FakeRun { return speed([]float64{1000, 1080}[run%2])(run) }
+	swings := func(run int) executortest.FakeRun { return speed([]float64{1000, 1080}[run%2])(run) }
 	adaptive := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design {\n samples = 4\n max = 8\n }", 1)
-	s, m := onMachine(t, adaptive, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
+	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Tie})
 	if m.ran("one") != 8 {
@@ -188,9 +188,9 @@ func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 // Now much faster, now much slower: eight blocks will say nothing, so the four of the first look are all that is measured.
 func TestAHopelessVerdictGetsNoMoreBlocks(t *testing.T) {
 	t.Parallel()
-	swings := func(run int) executor.FakeRun { return speed([]float64{700, 1400}[run%2])(run) }
+	swings := func(run int) executortest.FakeRun { return speed([]float64{700, 1400}[run%2])(run) }
 	adaptive := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design { looks = [4, 6, 8] }", 1)
-	s, m := onMachine(t, adaptive, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
+	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Tie})
 	if row := s.ledger()[0]; m.ran("one") != 4 || !strings.Contains(row.Reason, "stopped after 4 of at most 8 blocks") {

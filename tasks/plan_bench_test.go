@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -123,7 +124,7 @@ report "all" { of = [compare.all] }
 	s.write("commits.csv", rows.String())
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(1, 2))
-	s.host = executor.NewFake().On("./prog", func(cmd executor.Command) executor.FakeRun {
+	s.host = executortest.NewFake().On("./prog", func(cmd executor.Command) executortest.FakeRun {
 		speed := 0.0
 		for _, v := range cmd.Env {
 			fmt.Sscanf(v, "SPEED=%f", &speed)
@@ -132,7 +133,7 @@ report "all" { of = [compare.all] }
 		defer mu.Unlock()
 		speed *= map[string]float64{"baseline": 1, "human": 1.03, "agent": 1.01}[filepath.Base(cmd.Dir)]
 		speed *= 1 + 0.01*random.NormFloat64()
-		return executor.FakeRun{Stdout: strings.Repeat("[INFO] a line of a log that says nothing\n", 200) +
+		return executortest.FakeRun{Stdout: strings.Repeat("[INFO] a line of a log that says nothing\n", 200) +
 			fmt.Sprintf("work done: %f items/s\nlag: %f ms\n", speed, 1e6/speed)}
 	})
 	if applied := s.apply(); applied.Result.Failed > 0 || applied.Result.Done < 30*7 {

@@ -10,21 +10,22 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // machine is an executor whose program ./prog prints what a test says for each candidate.
 type machine struct {
-	*executor.Fake
+	*executortest.Fake
 	mu   sync.Mutex
-	says map[string]func(run int) executor.FakeRun // by member
+	says map[string]func(run int) executortest.FakeRun // by member
 	runs map[string]int
 }
 
-func newMachine(says map[string]func(run int) executor.FakeRun) *machine {
-	m := &machine{Fake: executor.NewFake(), says: says, runs: map[string]int{}}
-	m.On("./prog", func(cmd executor.Command) executor.FakeRun {
+func newMachine(says map[string]func(run int) executortest.FakeRun) *machine {
+	m := &machine{Fake: executortest.NewFake(), says: says, runs: map[string]int{}}
+	m.On("./prog", func(cmd executor.Command) executortest.FakeRun {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		who := filepath.Base(cmd.Dir) // each member of a block has a directory of that name
@@ -41,15 +42,15 @@ func (m *machine) ran(who string) int {
 }
 
 // speed is a run that tells a speed.
-func speed(items float64) func(int) executor.FakeRun {
-	return func(run int) executor.FakeRun {
-		return executor.FakeRun{Stdout: fmt.Sprintf("work done: %f items/s\n", items*(1+0.001*float64(run%3)))}
+func speed(items float64) func(int) executortest.FakeRun {
+	return func(run int) executortest.FakeRun {
+		return executortest.FakeRun{Stdout: fmt.Sprintf("work done: %f items/s\n", items*(1+0.001*float64(run%3)))}
 	}
 }
 
-func breaks(text string, code int) func(int) executor.FakeRun {
-	return func(int) executor.FakeRun {
-		return executor.FakeRun{Stderr: text + "\n", Status: executor.Status{Code: code}}
+func breaks(text string, code int) func(int) executortest.FakeRun {
+	return func(int) executortest.FakeRun {
+		return executortest.FakeRun{Stderr: text + "\n", Status: executor.Status{Code: code}}
 	}
 }
 
@@ -82,7 +83,7 @@ failure "flaky" {
 }
 `
 
-func onMachine(t *testing.T, text string, says map[string]func(int) executor.FakeRun) (*story, *machine) {
+func onMachine(t *testing.T, text string, says map[string]func(int) executortest.FakeRun) (*story, *machine) {
 	t.Helper()
 	s := tell(t, map[string]string{"benchmarks.hcl": text})
 	m := newMachine(says)
@@ -93,7 +94,7 @@ func onMachine(t *testing.T, text string, says map[string]func(int) executor.Fak
 func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 	t.Parallel()
 	wrong := strings.Replace(threeOnAMachine, "work done:", "work was done:", 1)
-	s, m := onMachine(t, wrong, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, m := onMachine(t, wrong, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
 	applied := s.apply()
 	if applied.Result.Failed == 0 || len(applied.Result.Failures) == 0 || applied.Result.Failures[0].Failure.Rule != "metric_missing" {
 		t.Errorf("%+v", applied.Result)
@@ -116,7 +117,7 @@ func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 
 func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executor.FakeRun{"base": speed(1000), "one": breaks("broken", 1), "two": speed(900)}
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1), "two": speed(900)}
 	s, m := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Loss})
@@ -142,9 +143,9 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 
 func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executor.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executor.FakeRun {
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executortest.FakeRun {
 		if run == 3 {
-			return executor.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
+			return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
 		}
 		return speed(1100)(run)
 	}}
@@ -163,9 +164,9 @@ func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
 
 func TestABaselineThatFailsInALaterBlock(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executor.FakeRun{"one": speed(1100), "two": speed(900), "base": func(run int) executor.FakeRun {
+	says := map[string]func(int) executortest.FakeRun{"one": speed(1100), "two": speed(900), "base": func(run int) executortest.FakeRun {
 		if run == 3 {
-			return executor.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
+			return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
 		}
 		return speed(1000)(run)
 	}}
@@ -176,7 +177,7 @@ func TestABaselineThatFailsInALaterBlock(t *testing.T) {
 
 func TestOneThatIsAlwaysFlakyVoidsNobodyElse(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executor.FakeRun{"base": speed(1000), "one": breaks("flaky", 1), "two": speed(900)}
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("flaky", 1), "two": speed(900)}
 	s, _ := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Infra, "c/two": stats.Loss})
@@ -184,7 +185,7 @@ func TestOneThatIsAlwaysFlakyVoidsNobodyElse(t *testing.T) {
 
 func TestABaselineThatIsAlwaysFlaky(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executor.FakeRun{"base": breaks("flaky", 1), "one": speed(1100), "two": speed(900)}
+	says := map[string]func(int) executortest.FakeRun{"base": breaks("flaky", 1), "one": speed(1100), "two": speed(900)}
 	s, _ := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
@@ -204,7 +205,7 @@ skip "why" {
   for_each = `+keys+`
   reason   = "not today"
 }
-`, map[string]func(int) executor.FakeRun{"base": speed(1), "one": speed(1), "two": speed(1)})
+`, map[string]func(int) executortest.FakeRun{"base": speed(1), "one": speed(1), "two": speed(1)})
 		s.apply()
 		s.wantOutcomes(want)
 		if m.ran("one")+m.ran("two")+m.ran("base") > 0 {
@@ -227,7 +228,7 @@ benchmark "alone" {
   }
 }
 report "r" { of = [compare.all] }
-`, map[string]func(int) executor.FakeRun{"run": speed(1000), "base": speed(1), "one": speed(1), "two": speed(1)})
+`, map[string]func(int) executortest.FakeRun{"run": speed(1000), "base": speed(1), "one": speed(1), "two": speed(1)})
 	if applied := s.apply(); applied.Result.Failed > 0 {
 		t.Errorf("%+v", applied.Result)
 	}
@@ -252,7 +253,7 @@ func TestTwoBenchmarksInOneCompareAndSomeInstances(t *testing.T) {
 	text := strings.Replace(threeOnAMachine, "[benchmark.speed]", "[benchmark.speed, benchmark.again]", 1) + second + `
 compare "some" { of = [benchmark.speed["c/base"], benchmark.speed["c/one"]] }
 `
-	s, _ := onMachine(t, text, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
 	s.apply()
 	var got []string
 	for _, row := range s.ledger() {
@@ -282,7 +283,7 @@ fix "fast" {
   effect = "perf"
 }
 `
-	s, _ := onMachine(t, text, map[string]func(int) executor.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NotComparable, "c/two": stats.Loss})
 	s.allow = []string{"fix fast"}
@@ -299,14 +300,14 @@ fix "fast" {
 func TestVariantsThatSayLessAreNotFaster(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(threeOnAMachine, "  metrics {\n", "  metrics {\n    primary = \"items\"\n    metric \"total_output_tokens\" { match = \"tokens: ([0-9]+)\" }\n", 1)
-	tokens := func(items float64, n int) func(int) executor.FakeRun {
-		return func(run int) executor.FakeRun {
+	tokens := func(items float64, n int) func(int) executortest.FakeRun {
+		return func(run int) executortest.FakeRun {
 			r := speed(items)(run)
 			r.Stdout += fmt.Sprintf("tokens: %d\n", n)
 			return r
 		}
 	}
-	says := map[string]func(int) executor.FakeRun{"base": tokens(1000, 10000), "one": tokens(1100, 9900), "two": tokens(1100, 9990)}
+	says := map[string]func(int) executortest.FakeRun{"base": tokens(1000, 10000), "one": tokens(1100, 9900), "two": tokens(1100, 9990)}
 	s, _ := onMachine(t, text, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NotComparable, "c/two": stats.Win})
@@ -341,7 +342,7 @@ task "fine" { command = "true" }
 func TestAnInterruptedBlockIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	stop := func() {}
-	says := map[string]func(int) executor.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executor.FakeRun {
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executortest.FakeRun {
 		if run == 2 {
 			stop()
 		}

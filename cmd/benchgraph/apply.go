@@ -121,7 +121,9 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 	} else if n > 0 {
 		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)
 	}
-	a.reapContainers(ctx, p)
+	if fileExists(p.containerMark()) {
+		a.reapContainers(ctx, p)
+	}
 	o.access.allow = o.allow
 	if o.everything() {
 		o.access.recall = recallNodes
@@ -217,6 +219,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
 			return err
 		}
+	}
+	if p.Counts()[engine.Run] > 0 && len(s.project.Spec.Images) > 0 && !fileExists(s.containerMark()) {
+		s.reapContainers(ctx, s.place) // the state may have been removed after an apply was killed
 	}
 	s.note("%s", view.Sum(p, forecast))
 	runs, err := s.createRunLog(ao.RunID)

@@ -22,7 +22,7 @@ func (a *app) engine(p place) *container.Engine {
 	return container.Open(container.Options{Environ: a.env, State: p.state})
 }
 
-// containerMark is there once the state has had containers: only then has an apply to ask the engine what a killed one left.
+// containerMark is there once the state has had containers. Each later apply asks the engine what a killed one left.
 func (p place) containerMark() string { return filepath.Join(p.state, "containers") }
 
 // containers runs commands in containers. Nothing is looked for before the first of them.
@@ -70,19 +70,14 @@ func (c *containers) Labels() map[string]string {
 
 // reapContainers removes the containers and networks that an earlier, killed apply left.
 func (a *app) reapContainers(ctx context.Context, p place) {
-	if !fileExists(p.containerMark()) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n, err := executor.ReapContainers(ctx, a.engine(p))
-	var gone *container.Unavailable
-	switch {
-	case errors.As(err, &gone): // whatever needs the engine says so
-	case err != nil:
+	_, away := errors.AsType[*container.Unavailable](err) // whatever needs the engine says so
+	if err != nil && !away {
 		a.note("Warning: %v", err)
-	case n > 0:
-		a.note("Removed %d containers that an earlier, killed apply had left behind.", n)
+	} else if n > 0 {
+		a.note("Removed %s that an earlier, killed apply had left behind.", view.Count(n, "container"))
 	}
 }
 

@@ -102,7 +102,8 @@ func (x Traits) status(t *testing.T, e executor.Executor) {
 			t.Errorf("exit %d used nothing: %+v", code, s)
 		}
 	}
-	if s, _ := run(t, e, Shell(t, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")); s.User+s.System <= 0 && !x.NoUsage {
+	if s, _ := run(t, e, Shell(t, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")); s.User+s.System <= 0 &&
+		!x.NoUsage {
 		t.Errorf("a loop took no processor time: %+v", s)
 	}
 }
@@ -241,7 +242,10 @@ func muchOutput(t *testing.T, e executor.Executor) {
 }
 
 func (x Traits) secrets(t *testing.T, e executor.Executor) {
-	cmd := Shell(t, `echo "token $TOKEN"; printf 'split hf_se'; sleep 0.05; printf 'cret'; echo " $TOKEN" >&2; printf 'hf_'`)
+	cmd := Shell(
+		t,
+		`echo "token $TOKEN"; printf 'split hf_se'; sleep 0.05; printf 'cret'; echo " $TOKEN" >&2; printf 'hf_'`,
+	)
 	cmd.Env = append(cmd.Env, "TOKEN=hf_secret")
 	cmd.Secrets = []string{"", "hf_secret"}
 	if !x.Unordered {
@@ -251,7 +255,8 @@ func (x Traits) secrets(t *testing.T, e executor.Executor) {
 	}
 	var out, err bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &err
-	if s, e := executor.Run(t.Context(), e, cmd); e != nil || !s.OK() || out.String() != "token ***\nsplit ***hf_" || err.String() != " ***\n" {
+	if s, e := executor.Run(t.Context(), e, cmd); e != nil || !s.OK() || out.String() != "token ***\nsplit ***hf_" ||
+		err.String() != " ***\n" {
 		t.Errorf("%+v, %v, %q, %q", s, e, &out, &err)
 	}
 }

@@ -31,7 +31,7 @@ var overBudget = map[string]int{
 	"container":                    2960,
 	"device":                       4141,
 	"engine":                       2977,
-	"executor":                     3137,
+	"executor":                     3022,
 	"findings":                     2260,
 	"hclspec":                      5660,
 	"hclspec/dataset":              1779,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -25,11 +26,11 @@ func text(s string) hclspec.Text { return hclspec.Text{{Literal: s}} }
 
 // bench is a shell in an empty directory whose commands print what their last word says, and fail.
 func bench(t *testing.T, project string, allowed ...*hclspec.Fix) (s *fix.Shell, work string, told func() string) {
-	fake := executor.NewFake().
-		On("fails", func(cmd executor.Command) executor.FakeRun {
-			return executor.FakeRun{Stdout: cmd.Argv[len(cmd.Argv)-1], Status: executor.Status{Code: 1}}
+	fake := executortest.NewFake().
+		On("fails", func(cmd executor.Command) executortest.FakeRun {
+			return executortest.FakeRun{Stdout: cmd.Argv[len(cmd.Argv)-1], Status: executor.Status{Code: 1}}
 		}).
-		On("sh", func(executor.Command) executor.FakeRun { return executor.FakeRun{} })
+		On("sh", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{} })
 	work = filepath.Join(t.TempDir(), "work")
 	var log bytes.Buffer
 	env := &engine.Env{Scratch: t.TempDir(), Log: &log, Emit: func(e engine.Event) { fmt.Fprintln(&log, e.Type, e.Data["fix"]) }}

@@ -1,4 +1,4 @@
-package executor_test
+package executortest_test
 
 import (
 	"bytes"
@@ -10,19 +10,34 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/executortest"
 )
 
 func TestFakePlaysItsRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("no memory")
-		f := executor.NewFake().
-			On("pip wheel", func(cmd executor.Command) executor.FakeRun {
-				return executor.FakeRun{Stdout: "token abc\n", Stderr: "warning\n", Takes: time.Hour, Status: executor.Status{Code: 2}}
+		f := executortest.NewFake().
+			On("pip wheel", func(cmd executor.Command) executortest.FakeRun {
+				return executortest.FakeRun{
+					Stdout: "token abc\n",
+					Stderr: "warning\n",
+					Takes:  time.Hour,
+					Status: executor.Status{Code: 2},
+				}
 			}).
-			On("server", func(executor.Command) executor.FakeRun { return executor.FakeRun{Serves: true} }).
-			On("refused", func(executor.Command) executor.FakeRun { return executor.FakeRun{Err: refused} })
+			On("server", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Serves: true} }).
+			On("refused", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Err: refused} })
 		var out bytes.Buffer
-		s, err := executor.Run(t.Context(), f, executor.Command{Argv: []string{"sh", "-c", "pip wheel ."}, Stdout: &out, Stderr: &out, Secrets: []string{"abc"}})
+		s, err := executor.Run(
+			t.Context(),
+			f,
+			executor.Command{
+				Argv:    []string{"sh", "-c", "pip wheel ."},
+				Stdout:  &out,
+				Stderr:  &out,
+				Secrets: []string{"abc"},
+			},
+		)
 		if err != nil || s.Code != 2 || s.Wall != time.Hour || out.String() != "token ***\nwarning\n" {
 			t.Errorf("%+v, %v, %q", s, err, &out)
 		}
@@ -43,16 +58,25 @@ func TestFakePlaysItsRules(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := executor.Run(ctx, f, executor.Command{Argv: []string{"server"}}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := executor.Run(ctx, f, executor.Command{Argv: []string{"server"}}); !errors.Is(
+			err,
+			context.DeadlineExceeded,
+		) {
 			t.Errorf("after its time: %v", err)
 		}
-		if _, err := f.Start(ctx, executor.Command{Argv: []string{"server"}}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := f.Start(ctx, executor.Command{Argv: []string{"server"}}); !errors.Is(
+			err,
+			context.DeadlineExceeded,
+		) {
 			t.Errorf("started after its time: %v", err)
 		}
 		if _, err := f.Start(t.Context(), executor.Command{Argv: []string{"refused"}}); !errors.Is(err, refused) {
 			t.Error(err)
 		}
-		if _, err := f.Start(t.Context(), executor.Command{Argv: []string{"unknown"}}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := f.Start(t.Context(), executor.Command{Argv: []string{"unknown"}}); !errors.Is(
+			err,
+			fs.ErrNotExist,
+		) {
 			t.Error(err)
 		}
 		if n := len(f.Calls()); n != 5 {

@@ -1,6 +1,7 @@
-package executor
+package executortest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
@@ -17,10 +19,10 @@ import (
 type FakeRun struct {
 	Stdout string
 	Stderr string
-	Status Status        // Wall is filled in
-	Takes  time.Duration // how long it runs after it has written its output
-	Serves bool          // runs until it is stopped
-	Err    error         // it cannot be started
+	Status executor.Status // Wall is filled in
+	Takes  time.Duration   // how long it runs after it has written its output
+	Serves bool            // runs until it is stopped
+	Err    error           // it cannot be started
 }
 
 // Fake is an Executor that starts nothing: each command does what the first rule that matches it says. Time passes by
@@ -28,12 +30,12 @@ type FakeRun struct {
 type Fake struct {
 	mu    sync.Mutex
 	rules []fakeRule
-	calls []Command
+	calls []executor.Command
 }
 
 type fakeRule struct {
 	match string
-	run   func(Command) FakeRun
+	run   func(executor.Command) FakeRun
 }
 
 // NewFake returns a Fake without rules: every command is an unknown program.
@@ -41,7 +43,7 @@ func NewFake() *Fake { return &Fake{} }
 
 // On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules come first. run may do what
 // the program would: write files below cmd.Dir, answer a port.
-func (f *Fake) On(match string, run func(cmd Command) FakeRun) *Fake {
+func (f *Fake) On(match string, run func(cmd executor.Command) FakeRun) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rules = append(f.rules, fakeRule{match, run})
@@ -49,14 +51,14 @@ func (f *Fake) On(match string, run func(cmd Command) FakeRun) *Fake {
 }
 
 // Calls returns the commands that were started, in that order.
-func (f *Fake) Calls() []Command {
+func (f *Fake) Calls() []executor.Command {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.calls)
 }
 
 // Start runs the rule of cmd.
-func (f *Fake) Start(ctx context.Context, cmd Command) (Process, error) {
+func (f *Fake) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -68,14 +70,13 @@ func (f *Fake) Start(ctx context.Context, cmd Command) (Process, error) {
 	if run.Err != nil {
 		return nil, run.Err
 	}
-	p := &fakeProcess{life: life{status: run.Status}}
-	p.begin()
-	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
+	p := &playing{gone: make(chan struct{}), status: run.Status}
+	p.run, p.end = context.WithCancelCause(ctx)
 	go p.play(cmd, run)
 	return p, nil
 }
 
-func (f *Fake) find(cmd Command) (fakeRule, error) {
+func (f *Fake) find(cmd executor.Command) (fakeRule, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, cmd)
@@ -85,20 +86,48 @@ func (f *Fake) find(cmd Command) (fakeRule, error) {
 			return r, nil
 		}
 	}
-	return fakeRule{}, &StartError{Program: line, Reason: "the fake has no rule for it", Err: fs.ErrNotExist}
+	return fakeRule{}, &executor.StartError{Program: line, Reason: "the fake has no rule for it", Err: fs.ErrNotExist}
 }
 
-type fakeProcess struct {
-	unwatch func() bool
-	life
+// playing is a run that has begun.
+type playing struct {
+	run    context.Context // its end ends the program
+	end    context.CancelCauseFunc
+	gone   chan struct{} // closed: the program has ended
+	status executor.Status
+	cause  error // why it was stopped
+	err    error
 }
 
-func (p *fakeProcess) play(cmd Command, run FakeRun) {
+// errStopped is the cause of the end after Stop.
+var errStopped = errors.New("stopped")
+
+func (p *playing) Done() <-chan struct{} { return p.gone }
+
+func (p *playing) Wait(ctx context.Context) (executor.Status, error) {
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+		p.end(context.Cause(ctx))
+		<-p.gone
+	}
+	return p.status, cmp.Or(p.cause, p.err)
+}
+
+func (p *playing) Stop() (executor.Status, error) {
+	p.end(errStopped)
+	<-p.gone
+	return p.status, p.err
+}
+
+func (p *playing) play(cmd executor.Command, run FakeRun) {
 	defer close(p.gone)
-	defer close(p.done)
-	defer p.unwatch()
+	defer p.end(nil)
 	begun := time.Now()
-	p.err = errors.Join(writeMasked(cmd.Stdout, run.Stdout, cmd.Secrets), writeMasked(cmd.Stderr, run.Stderr, cmd.Secrets))
+	p.err = errors.Join(
+		writeMasked(cmd.Stdout, run.Stdout, cmd.Secrets),
+		writeMasked(cmd.Stderr, run.Stderr, cmd.Secrets),
+	)
 	var over <-chan time.Time
 	if !run.Serves {
 		timer := time.NewTimer(run.Takes)
@@ -107,8 +136,11 @@ func (p *fakeProcess) play(cmd Command, run FakeRun) {
 	}
 	select {
 	case <-over:
-	case <-p.stop:
+	case <-p.run.Done():
 		p.status.Code, p.status.Signal = -1, "SIGTERM"
+		if cause := context.Cause(p.run); cause != errStopped {
+			p.cause = cause
+		}
 	}
 	p.status.Wall = time.Since(begun)
 }
