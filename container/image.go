@@ -28,16 +28,15 @@ type Image struct {
 	Created time.Time
 
 	// Images leaves these empty.
-	Layers     []string // "sha256:..." of each, unpacked
-	Env        []string // NAME=value
-	User       string
-	Dir        string // in which commands run
-	Entrypoint []string
-	Command    []string
-	Volumes    []string // directories that are not part of the image in a container; sorted
-	Shell      []string // of its Dockerfile's commands
-	Health     *container.HealthConfig
-	OS, Arch   string // as Go names them
+	Parent              string   // ID of the image that it was committed from, as far as the engine knows
+	Layers              []string // "sha256:..." of each, unpacked
+	Env                 []string // NAME=value
+	User, Dir           string   // as whom and where commands run
+	Entrypoint, Command []string
+	Volumes             []string // directories that are not part of the image in a container; sorted
+	Shell               []string // of its Dockerfile's commands
+	Health              *container.HealthConfig
+	OS, Arch            string // as Go names them
 }
 
 // NoImage says that the engine does not have an image.
@@ -77,7 +76,8 @@ func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair
 	}
 	images := make([]Image, 0, len(list))
 	for _, s := range list {
-		img := Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)}
+		img := Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size}
+		img.Created = time.Unix(s.Created, 0)
 		images = append(images, unmarked(img))
 	}
 	return images, nil
@@ -94,11 +94,11 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	case err != nil:
 		return Image{}, err
 	}
-	created, _ := time.Parse(time.RFC3339Nano, r.Created) // an image need not say
 	out := Image{
-		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size, Created: created,
-		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
+		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size,
+		Parent: r.Parent, Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
 	}
+	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // an image need not say
 	if c := r.Config; c != nil {
 		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir, c.Entrypoint, c.Cmd
 		out.Volumes, out.Shell, out.Health = slices.Sorted(maps.Keys(c.Volumes)), c.Shell, c.Healthcheck

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/image/inventory"
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -30,9 +31,9 @@ type Maker struct {
 	Room    *room.Room
 	Offline bool // reach no network
 
-	made  list     // what the engine has of ours
-	steps locks    // that are at work
-	sites sync.Map // by image ID: where its Python finds packages
+	made  inventory.List // what the engine has of ours
+	steps locks          // that are at work
+	sites sync.Map       // by image ID: where its Python finds packages
 }
 
 // Task makes a container image.
@@ -99,7 +100,7 @@ func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
 	case err != nil:
 		return "the engine does not say whether it has its image", nil
 	}
-	t.made.found(e.Key, rec.ID)
+	t.made.Found(e.Key, rec.ID)
 	if !has {
 		return "its image is no longer in the engine", nil
 	}
@@ -163,3 +164,17 @@ func (m *making) packages() (all []shell.Package, err error) {
 	}
 	return all, nil
 }
+
+// Forget makes the next question about what the engine has go to it: a plan is made.
+func (m *Maker) Forget() { m.made.Forget() }
+
+// Has says whether the engine has an image of ours. It is asked once for a plan.
+func (m *Maker) Has(ctx context.Context, id string) (bool, error) {
+	if err := m.made.Ask(ctx, m.Shells.Engine); err != nil {
+		return false, err
+	}
+	return m.made.Has(id), nil
+}
+
+// IDOf is the image that a result stands for; empty: nobody asked whether it is kept, or the engine did not say.
+func (m *Maker) IDOf(result cache.Key) string { return m.made.IDOf(result) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -156,13 +157,13 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 		return err
 	}
 	defer leave()
-	if err := m.t.made.ask(ctx, m.engine); err != nil {
-		m.t.made.forget() // that was when the plan was made
-		if err := m.t.made.ask(ctx, m.engine); err != nil {
+	if err := m.t.made.Ask(ctx, m.engine); err != nil {
+		m.t.made.Forget() // that was when the plan was made
+		if err := m.t.made.Ask(ctx, m.engine); err != nil {
 			return shell.EngineFailure("start", err)
 		}
 	}
-	img, found, err := m.t.made.with(ctx, m.engine, key)
+	img, found, err := m.t.made.With(ctx, m.engine, key, m.at)
 	if err != nil {
 		return shell.EngineFailure("start", err)
 	}
@@ -178,7 +179,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 		if err != nil {
 			return shell.EngineFailure("build", err)
 		}
-		m.t.made.add(img)
+		m.t.made.Add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
 	}
 	m.at, m.chain = img, key
@@ -238,4 +239,10 @@ func (m *making) say(format string, args ...any) { m.sh.Say(format, args...) }
 
 func (m *making) progress(phase string) {
 	m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase})
+}
+
+// shortID is an image's ID as people write it.
+func shortID(id string) string {
+	hex := strings.TrimPrefix(id, "sha256:")
+	return hex[:min(len(hex), 12)]
 }

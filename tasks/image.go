@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/image/inventory"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/source/download"
@@ -147,7 +148,7 @@ type unknownImage struct {
 // resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
 func (p *Project) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
 	if p.Engine == nil {
-		return container.Pin{}, true, image.ErrNoEngine
+		return container.Pin{}, true, inventory.ErrNoEngine
 	}
 	if _, err := p.Engine.Image(ctx, name); !container.IsNoImage(err) {
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
