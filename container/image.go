@@ -28,7 +28,6 @@ type Image struct {
 	Created time.Time
 
 	// Images leaves these empty.
-	Parent              string   // ID of the image that it was committed from, as far as the engine knows
 	Layers              []string // "sha256:..." of each, unpacked
 	Env                 []string // NAME=value
 	User, Dir           string   // as whom and where commands run
@@ -96,7 +95,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	}
 	out := Image{
 		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size,
-		Parent: r.Parent, Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
+		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
 	}
 	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // an image need not say
 	if c := r.Config; c != nil {

@@ -122,7 +122,7 @@ func follows(img, before container.Image) bool {
 	if before.ID == "" {
 		return true
 	}
-	return len(img.Layers) == n+1 && slices.Equal(img.Layers[:n], before.Layers) && (img.Parent == "" || img.Parent == before.ID)
+	return len(img.Layers) == n+1 && slices.Equal(img.Layers[:n], before.Layers)
 }
 
 // ErrNoEngine is the error of asking an engine that is not there.
