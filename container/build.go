@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/container/dockerfile"
 	"github.com/docker/docker/api/types/build"
 )
 
@@ -57,12 +59,12 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	d, err := parseDockerfile(text, s.Args)
+	d, err := dockerfile.Parse(text, s.Args)
 	if err != nil {
 		return Image{}, err
 	}
-	if d.outward != "" && !s.Network {
-		return Image{}, fmt.Errorf("%s: %s is fetched by the builder, which has no network here (network = true lets it)", s.Dockerfile, d.outward)
+	if d.Outward != "" && !s.Network {
+		return Image{}, fmt.Errorf("%s: %s is fetched by the builder, which has no network here (network = true lets it)", s.Dockerfile, d.Outward)
 	}
 	names := map[string]string{}
 	for ref, id := range s.Pins {
@@ -70,7 +72,7 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 			return Image{}, err
 		}
 	}
-	if text, err = d.pinned(names); err != nil {
+	if text, err = d.Pinned(names); err != nil {
 		return Image{}, err
 	}
 	b := &building{log: s.Log, names: map[string]string{}}
@@ -96,7 +98,7 @@ func (s *BuildSpec) dockerfile() ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	text, err := readIn(root, s.Dockerfile, maxDockerfile)
+	text, err := readIn(root, s.Dockerfile, dockerfile.MaxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -280,4 +282,13 @@ func fields(message []byte) func(func(number uint64, value []byte) bool) {
 			message = message[size:]
 		}
 	}
+}
+
+// argsOf is what the builder wants of args.
+func argsOf(args map[string]string) map[string]*string {
+	out := make(map[string]*string, len(args))
+	for name, value := range maps.All(args) {
+		out[name] = &value
+	}
+	return out
 }

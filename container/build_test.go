@@ -17,6 +17,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/container/dockerfile"
 )
 
 // project writes files; one that ends in a slash is a directory, and "-> x" is the content of a link.
@@ -95,7 +96,7 @@ ENTRYPOINT ["/busybox"]
 	}
 	word := rand.Text() // nothing that the builder has done before
 	args := map[string]string{"BASE": "busybox", "WORD": word}
-	refs, err := container.BaseImages(text, args)
+	refs, err := dockerfile.BaseImages(text, args)
 	if d := cmp.Diff([]string{"busybox"}, refs); err != nil || d != "" {
 		t.Fatal(err, d)
 	}

@@ -36,7 +36,6 @@ const (
 	maxContextFiles = 200_000
 	maxContextSize  = 64 << 30
 	maxIgnoreFile   = 1 << 20
-	maxDockerfile   = 1 << 20
 )
 
 // Context lists what a builder gets of dir, in the order of the paths: all that .dockerignore lets through, or the

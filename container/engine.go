@@ -7,6 +7,7 @@ package container
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -37,6 +38,8 @@ type Options struct {
 	State   string            // directory of the caller's state; goes into labels
 
 	Patience time.Duration // for what takes an engine (0: 2 min) or a registry (0: 30 s) a moment to answer
+	Wait     time.Duration // of AwaitBack, at most
+	Away     func(error)   // told why when AwaitBack begins to wait, once for all who wait; may be nil
 	Pause    time.Duration // before the second attempt to bring an image, doubled before each further one; 0: 1 s
 }
 
@@ -44,6 +47,7 @@ type Options struct {
 type Engine struct {
 	options Options
 	connect func() (*api, error)
+	away    atomic.Bool            // while Options.Away was told
 	root    atomic.Pointer[string] // directory in which it keeps images, once it was asked
 }
 
@@ -127,6 +131,33 @@ func (e *Engine) Ping(ctx context.Context) error {
 	})
 	return err
 }
+
+// AwaitBack waits while the engine is away, for Options.Wait at most, and returns when the engine answers. AwaitBack reports no
+// error: the request that follows does.
+func (e *Engine) AwaitBack(ctx context.Context) {
+	if e == nil || e.options.Wait == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.options.Wait)
+	defer cancel()
+	for ctx.Err() == nil {
+		err := e.Ping(ctx)
+		_, away := errors.AsType[*Unavailable](err)
+		if ctx.Err() == nil && e.away.CompareAndSwap(!away, away) && away && e.options.Away != nil {
+			e.options.Away(err)
+		}
+		if !away {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(awayPause):
+		}
+	}
+}
+
+// awayPause is how often an engine that is away is asked again.
+const awayPause = time.Second
 
 // connectionFailed says whether the request did not reach the engine, or its answer did not reach us.
 func connectionFailed(err error) bool { return client.IsErrConnectionFailed(err) }

@@ -70,10 +70,10 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	if cmd.Container.Within != nil {
 		return d.startWithin(ctx, cmd)
 	}
+	d.engine.AwaitBack(ctx)
 	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd, output: newOutput(cmd)}}
 	c.begin()
-	// What is asked of the engine while the program runs outlives ctx, whose end is what has it stopped.
-	c.ctx = context.WithoutCancel(ctx)
+	c.ctx = context.WithoutCancel(ctx) // the end of ctx has the program stopped, for which the engine is asked
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.discard())
 	}
@@ -176,7 +176,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
 	}
 	if network == "none" {
-		// The engine names the host only where there is a network. torch.distributed and ray ask for the name.
+		// torch.distributed and ray ask for the host's name, which the engine tells only where there is a network.
 		h.ExtraHosts = []string{hostname + ":127.0.0.1"}
 	}
 	if len(c.GPUs) > 0 {

@@ -2,7 +2,9 @@ package executor_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +31,49 @@ func ownWorld(t *testing.T, patience time.Duration, o containertest.DaemonOption
 	d := containertest.NewDaemon(t, o)
 	e := patient(d, patience)
 	return world{newDocker(e), e, containertest.Busybox(t, e)}, d
+}
+
+func TestAStartWaitsForAnEngineThatIsAway(t *testing.T) {
+	w, d := ownWorld(t, 0, containertest.DaemonOptions{})
+	told := make(chan error, 10)
+	e := container.Open(container.Options{
+		Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State,
+		Wait: time.Minute, Away: func(err error) { told <- err },
+	})
+	d.Stop()
+	w.Docker = newDocker(e)
+	ended := make(chan error)
+	for range 2 {
+		go func() {
+			s, err := executor.Run(t.Context(), w, w.shell("exit 3"))
+			if err == nil && s.Code != 3 {
+				err = fmt.Errorf("%+v", s)
+			}
+			ended <- err
+		}()
+	}
+	if err := <-told; !strings.Contains(err.Error(), "no container engine at "+d.Host()) {
+		t.Error(err)
+	}
+	d.Start()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(told) > 0 {
+		t.Errorf("told again: %v", <-told)
+	}
+	d.Stop()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-told
+		cancel(errors.New("interrupted"))
+	}()
+	if _, err := executor.Run(ctx, w, w.shell("exit 3")); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("interrupted while it waits: %v", err)
+	}
+	d.Start()
 }
 
 func TestTheEngineGoesAwayAndComesBack(t *testing.T) {

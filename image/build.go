@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/dockerfile"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -57,7 +58,7 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 	if err != nil {
 		return b, err
 	}
-	if b.Bases, err = container.BaseImages(text, s.Args); err != nil {
+	if b.Bases, err = dockerfile.BaseImages(text, s.Args); err != nil {
 		return b, fmt.Errorf("%s: %w", path.Join(s.Context, s.Dockerfile), err)
 	}
 	return b, nil

@@ -31,7 +31,7 @@ type Maker struct {
 	Room    *room.Room
 	Offline bool // reach no network
 
-	made  inventory.List // what the engine has of ours
+	Made  inventory.List // what the engine has of ours
 	steps locks          // that are at work
 	sites sync.Map       // by image ID: where its Python finds packages
 }
@@ -100,7 +100,7 @@ func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
 	case err != nil:
 		return "the engine does not say whether it has its image", nil
 	}
-	t.made.Found(e.Key, rec.ID)
+	t.Made.Found(e.Key, rec.ID)
 	if !has {
 		return "its image is no longer in the engine", nil
 	}
@@ -109,6 +109,7 @@ func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
 }
 
 func (t *Task) Run(ctx context.Context, env *engine.Env) error {
+	t.Shells.Engine.AwaitBack(ctx)
 	m, err := t.begin(ctx, env)
 	if err != nil {
 		return err
@@ -165,16 +166,10 @@ func (m *making) packages() (all []shell.Package, err error) {
 	return all, nil
 }
 
-// Forget makes the next question about what the engine has go to it: a plan is made.
-func (m *Maker) Forget() { m.made.Forget() }
-
 // Has says whether the engine has an image of ours. It is asked once for a plan.
 func (m *Maker) Has(ctx context.Context, id string) (bool, error) {
-	if err := m.made.Ask(ctx, m.Shells.Engine); err != nil {
+	if err := m.Made.Ask(ctx, m.Shells.Engine); err != nil {
 		return false, err
 	}
-	return m.made.Has(id), nil
+	return m.Made.Has(id), nil
 }
-
-// IDOf is the image that a result stands for; empty: nobody asked whether it is kept, or the engine did not say.
-func (m *Maker) IDOf(result cache.Key) string { return m.made.IDOf(result) }

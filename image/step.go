@@ -157,13 +157,13 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 		return err
 	}
 	defer leave()
-	if err := m.t.made.Ask(ctx, m.engine); err != nil {
-		m.t.made.Forget() // that was when the plan was made
-		if err := m.t.made.Ask(ctx, m.engine); err != nil {
+	if err := m.t.Made.Ask(ctx, m.engine); err != nil {
+		m.t.Made.Forget() // that was when the plan was made
+		if err := m.t.Made.Ask(ctx, m.engine); err != nil {
 			return shell.EngineFailure("start", err)
 		}
 	}
-	img, found, err := m.t.made.With(ctx, m.engine, key, m.at)
+	img, found, err := m.t.Made.With(ctx, m.engine, key, m.at)
 	if err != nil {
 		return shell.EngineFailure("start", err)
 	}
@@ -179,7 +179,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 		if err != nil {
 			return shell.EngineFailure("build", err)
 		}
-		m.t.made.Add(img)
+		m.t.Made.Add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)
 	}
 	m.at, m.chain = img, key

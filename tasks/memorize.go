@@ -225,7 +225,7 @@ func (p *Project) found(n *memo.Node, s *engine.Step) {
 		return
 	}
 	if _, elsewhere := s.Node.Task.(engine.Keeper); elsewhere {
-		if n.Outside = p.maker.IDOf(meta.Key); n.Outside == "" {
+		if n.Outside = p.maker.Made.IDOf(meta.Key); n.Outside == "" {
 			return // nobody knows yet which image it is
 		}
 	}

@@ -248,7 +248,7 @@ func (p *Project) Unlike() error { return p.unlike }
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
-	p.maker.Forget()
+	p.maker.Made.Forget()
 	p.missed, p.alone = nil, nil
 	for {
 		graph, err := p.graph(ctx)

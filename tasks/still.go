@@ -87,7 +87,7 @@ func (p *Project) take(still *memo.Still, s *engine.Step) bool {
 	still.Keys = append(still.Keys, asked.Keys...)
 	still.Contents = append(still.Contents, asked.Contents...)
 	for i := range asked.Gone {
-		g := memo.Gone{Entry: p.Store.Outline(&asked.Gone[i]), Outside: p.maker.IDOf(asked.Gone[i].Key)}
+		g := memo.Gone{Entry: p.Store.Outline(&asked.Gone[i]), Outside: p.maker.Made.IDOf(asked.Gone[i].Key)}
 		if g.Entry.Key.IsZero() || g.Outside == "" {
 			return false
 		}

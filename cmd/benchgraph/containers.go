@@ -19,7 +19,8 @@ import (
 
 // engine is the container engine that the environment names. It is not reached before something is asked of it.
 func (a *app) engine(p place) *container.Engine {
-	return container.Open(container.Options{Environ: a.env, State: p.state})
+	away := func(err error) { a.note("Nodes in containers wait, for 15 minutes at most: %v", err) }
+	return container.Open(container.Options{Environ: a.env, State: p.state, Wait: 15 * time.Minute, Away: away})
 }
 
 // containerMark is there once the state has had containers. Each later apply asks the engine what a killed one left.
@@ -31,12 +32,12 @@ type containers struct {
 	used atomic.Bool
 }
 
-func (s *session) newContainers() *containers {
+func (s *session) newContainers(e *container.Engine) *containers {
 	return &containers{open: sync.OnceValues(func() (*executor.Docker, error) {
 		if err := os.WriteFile(s.containerMark(), nil, 0o644); err != nil {
 			return nil, err
 		}
-		return executor.NewDocker(s.engine(s.place), s.host), nil
+		return executor.NewDocker(e, s.host), nil
 	})}
 }
 
@@ -73,8 +74,7 @@ func (a *app) reapContainers(ctx context.Context, p place) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n, err := executor.ReapContainers(ctx, a.engine(p))
-	_, away := errors.AsType[*container.Unavailable](err) // whatever needs the engine says so
-	if err != nil && !away {
+	if _, away := errors.AsType[*container.Unavailable](err); err != nil && !away { // whatever needs the engine says so
 		a.note("Warning: %v", err)
 	} else if n > 0 {
 		a.note("Removed %s that an earlier, killed apply had left behind.", view.Count(n, "container"))

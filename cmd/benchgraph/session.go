@@ -359,16 +359,16 @@ func (a *app) sharedLocks() string {
 
 // config is what the project works with.
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
+	engine := s.engine(s.place)
 	return tasks.Config{
 		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus, Clocks: s.newClocks(),
-		Host: s.host, Containers: s.newContainers(), Engine: s.engine(s.place), ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
+		Host: s.host, Containers: s.newContainers(engine), Engine: engine, ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, MaxIdleConnsPerHost: download.PerHost,
 			ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		}},
 		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
-		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		Load:   load, History: s.past,
+		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok }, Load: load, History: s.past,
 		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
 		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}

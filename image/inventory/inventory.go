@@ -73,7 +73,7 @@ func (l *List) Found(result cache.Key, id string) {
 	l.of[result] = id
 }
 
-// IDOf is the image that a result stands for; empty: nobody asked.
+// IDOf is the image that a result stands for; empty: nobody asked whether it is kept, or the engine did not say.
 func (l *List) IDOf(result cache.Key) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

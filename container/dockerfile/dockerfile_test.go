@@ -1,8 +1,7 @@
-package container
+package dockerfile
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
@@ -55,7 +54,7 @@ func TestBaseImages(t *testing.T) {
 }
 
 // What is pinned differs from what was there in nothing but the names of images.
-func FuzzDockerfile(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"# syntax=a\nARG X=b\nFROM $X AS c\nCOPY --from=d / /\nRUN --mount=from=e,type=bind <<EOF\nFROM f\nEOF\n", "FROM a \\\n# b\nAS c\n", "\ufeffFROM \"a\"",
 	} {
@@ -63,7 +62,7 @@ func FuzzDockerfile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Frugal(t, len(text), func() {
-			d, err := parseDockerfile(text, map[string]string{"GIVEN": "g"})
+			d, err := Parse(text, map[string]string{"GIVEN": "g"})
 			if err != nil {
 				return
 			}
@@ -74,12 +73,12 @@ func FuzzDockerfile(f *testing.F) {
 				}
 				pins[m.ref] = "pinned.example/image:1"
 			}
-			out, err := d.pinned(pins)
+			out, err := d.Pinned(pins)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := parseDockerfile(out, nil)
-			if err != nil && len(out) <= maxDockerfile && !bytes.Contains(text, []byte("$")) {
+			again, err := Parse(out, nil)
+			if err != nil && len(out) <= MaxSize && !bytes.Contains(text, []byte("$")) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			if err == nil {
@@ -91,52 +90,4 @@ func FuzzDockerfile(f *testing.F) {
 			}
 		})
 	})
-}
-
-// What an engine tells is read to its end or to its first mistake, however it looks.
-func FuzzMessages(f *testing.F) {
-	f.Add([]byte(`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":2}}` + "\r\n" + `{"stream":"Step 1/2 : RUN x\n"}` + "\n" + `{"errorDetail":{"code":3,"message":"m"},"error":"m"}`))
-	f.Add([]byte(`{"id":"moby.buildkit.trace","aux":"CnkKR3NoYTI1NjplOGM2MTNlMDdiMGI3ZmYzMzg5M2I2OTRmNzc1OWExMGQ0MmUxODBmMmI0ZGMzNDlmYjU3ZGM2YjcxZGNhYjAwGhJleHBvcnRpbmcgdG8gaW1hZ2UqDAjOqYfYBhDXtID7ATIMCM6ph9gGEI/2vZsCEsoBClV3cml0aW5nIGltYWdlIA=="}`))
-	f.Add([]byte(`{"id":"moby.image.id","aux":{"ID":"sha256:5"}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		fuzzing.Frugal(t, len(text), func() {
-			var log bytes.Buffer
-			b := &building{log: &log, names: map[string]string{}}
-			w := &pulling{report: func(Progress) {}, has: map[string]int64{}, seen: map[string]bool{}}
-			_ = messages(bytes.NewReader(text), func(m message) {
-				b.hear(m)
-				w.hear(m)
-			})
-			if log.Len() > 2*len(text) {
-				t.Fatalf("%d bytes of log from %d bytes", log.Len(), len(text))
-			}
-		})
-	})
-}
-
-// What stands in for an engine builds in another way, and tells it as engines did before BuildKit.
-func TestStepsOfOtherBuilders(t *testing.T) {
-	t.Parallel()
-	told := `{"stream":"Step 1/2 : FROM busybox\n"}
-{"stream":" ---> 87de3b7d16b0\n"}
-{"stream":"Step 2/2 : RUN exit 3\n"}
-{"errorDetail":{"code":3,"message":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"},"error":"The command '/bin/sh -c exit 3' returned a non-zero code: 3"}
-`
-	var log bytes.Buffer
-	b := &building{log: &log, names: map[string]string{}}
-	said, ok := errors.AsType[*EngineError](messages(strings.NewReader(told), b.hear))
-	if !ok {
-		t.Fatal("no error")
-	}
-	failed, ok := errors.AsType[*StepError](b.failure(said))
-	if !ok || failed.Step != "2/2 : RUN exit 3" || failed.Code != 3 {
-		t.Errorf("%+v", failed)
-	}
-	if want := "Step 1/2 : FROM busybox\n ---> 87de3b7d16b0\nStep 2/2 : RUN exit 3\n"; log.String() != want {
-		t.Error(log.String())
-	}
-	b = &building{log: &log, names: map[string]string{}}
-	if err := messages(strings.NewReader(`{"aux":{"ID":"sha256:12"}}`), b.hear); err != nil || b.id != "sha256:12" {
-		t.Error(err, b.id)
-	}
 }

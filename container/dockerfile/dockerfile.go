@@ -1,9 +1,9 @@
-package container
+// Package dockerfile reads which images a Dockerfile is built on, and names them anew.
+package dockerfile
 
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,18 +15,21 @@ type mention struct {
 	from, to int    // bytes of the Dockerfile that name it
 }
 
-// dockerfile is what is known of a Dockerfile without building it.
-type dockerfile struct {
+// MaxSize is the largest Dockerfile that is read, in bytes.
+const MaxSize = 1 << 20
+
+// File is what is known of a Dockerfile without building it.
+type File struct {
 	text     []byte
 	mentions []mention
-	outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
+	Outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
 }
 
 // BaseImages lists the images that a Dockerfile is built on, each once, in the order in which they are named: those of FROM,
 // of --from in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are none. args are
 // given to ARG before the first FROM.
 func BaseImages(text []byte, args map[string]string) ([]string, error) {
-	d, err := parseDockerfile(text, args)
+	d, err := Parse(text, args)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +42,8 @@ func BaseImages(text []byte, args map[string]string) ([]string, error) {
 	return refs, nil
 }
 
-// pinned is the text with other names for the images.
-func (d *dockerfile) pinned(pins map[string]string) ([]byte, error) {
+// Pinned is the text with other names for the images.
+func (d *File) Pinned(pins map[string]string) ([]byte, error) {
 	var out []byte
 	at := 0
 	for _, m := range d.mentions {
@@ -67,23 +70,23 @@ var (
 	outside   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
 )
 
-// parseDockerfile finds the images of a Dockerfile. What it cannot be sure about is an error that says where.
-func parseDockerfile(text []byte, args map[string]string) (*dockerfile, error) {
-	if len(text) > maxDockerfile {
-		return nil, fmt.Errorf("over %d bytes", maxDockerfile)
+// Parse finds the images of a Dockerfile. What it cannot be sure about is an error that says where.
+func Parse(text []byte, args map[string]string) (*File, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("over %d bytes", MaxSize)
 	}
-	p := &dockerfileParser{dockerfile: dockerfile{text: text}, args: args, values: map[string]string{}, escape: '\\', stages: map[string]bool{}}
+	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\', stages: map[string]bool{}}
 	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("line %d of the Dockerfile: %w", p.line, err)
 	}
 	if p.from == 0 {
 		return nil, errors.New("the Dockerfile has no FROM")
 	}
-	return &p.dockerfile, nil
+	return &p.File, nil
 }
 
-type dockerfileParser struct {
-	dockerfile
+type parser struct {
+	File
 	args   map[string]string // that were given
 	values map[string]string // of ARG before the first FROM
 	escape byte
@@ -95,7 +98,7 @@ type dockerfileParser struct {
 }
 
 // readLine takes the next physical line, without its end.
-func (p *dockerfileParser) readLine() (text string, from int, ok bool) {
+func (p *parser) readLine() (text string, from int, ok bool) {
 	if p.at >= len(p.text) {
 		return "", 0, false
 	}
@@ -111,7 +114,7 @@ func (p *dockerfileParser) readLine() (text string, from int, ok bool) {
 	return strings.TrimSuffix(string(rest[:end]), "\r"), from, true
 }
 
-func (p *dockerfileParser) parse() error {
+func (p *parser) parse() error {
 	if err := p.directives(); err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func (p *dockerfileParser) parse() error {
 }
 
 // directives reads the comments at the top that mean something.
-func (p *dockerfileParser) directives() error {
+func (p *parser) directives() error {
 	seen := map[string]bool{}
 	for {
 		before, line := p.at, p.next
@@ -165,7 +168,7 @@ func (p *dockerfileParser) directives() error {
 }
 
 // instruction takes the next one, with the lines that continue it, as words. None: a comment or an empty line.
-func (p *dockerfileParser) instruction() (words []word, ok bool) {
+func (p *parser) instruction() (words []word, ok bool) {
 	p.line = p.next + 1
 	for first := true; ; first = false {
 		text, from, more := p.readLine()
@@ -214,7 +217,7 @@ func split(text string, from int) (words []word) {
 	return words
 }
 
-func (p *dockerfileParser) understand(words []word) error {
+func (p *parser) understand(words []word) error {
 	name, rest := strings.ToUpper(words[0].text), words[1:]
 	switch name {
 	case "ARG":
@@ -231,7 +234,7 @@ func (p *dockerfileParser) understand(words []word) error {
 }
 
 // arg takes in ARG NAME[=VALUE]...
-func (p *dockerfileParser) arg(words []word) error {
+func (p *parser) arg(words []word) error {
 	for _, w := range words {
 		if strings.HasPrefix(w.text, "#") {
 			return nil
@@ -258,7 +261,7 @@ func (p *dockerfileParser) arg(words []word) error {
 }
 
 // expand fills in the arguments.
-func (p *dockerfileParser) expand(text string) (string, error) {
+func (p *parser) expand(text string) (string, error) {
 	missing := ""
 	out := variable.ReplaceAllStringFunc(text, func(v string) string {
 		m := variable.FindStringSubmatch(v)
@@ -285,7 +288,7 @@ func (p *dockerfileParser) expand(text string) (string, error) {
 }
 
 // base takes in FROM [--platform=P] IMAGE [AS STAGE].
-func (p *dockerfileParser) base(words []word) error {
+func (p *parser) base(words []word) error {
 	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
 		words = words[1:]
 	}
@@ -319,7 +322,7 @@ func unquoted(text string) string {
 }
 
 // sources takes in the flags of COPY, ADD and RUN, and what ADD fetches.
-func (p *dockerfileParser) sources(name string, words []word) error {
+func (p *parser) sources(name string, words []word) error {
 	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
 		w := words[0]
 		words = words[1:]
@@ -341,10 +344,10 @@ func (p *dockerfileParser) sources(name string, words []word) error {
 			}
 		}
 	}
-	if name == "ADD" && p.outward == "" {
+	if name == "ADD" && p.Outward == "" {
 		for _, w := range words {
 			if text := strings.Trim(w.text, `"',[]`); outside.MatchString(text) {
-				p.outward = fmt.Sprintf("line %d: ADD %s", p.line, text)
+				p.Outward = fmt.Sprintf("line %d: ADD %s", p.line, text)
 				break
 			}
 		}
@@ -353,7 +356,7 @@ func (p *dockerfileParser) sources(name string, words []word) error {
 }
 
 // source takes in what is copied from: a stage, by name or number, or an image.
-func (p *dockerfileParser) source(ref string, from int) error {
+func (p *parser) source(ref string, from int) error {
 	switch {
 	case ref == "" || ref == "scratch" || p.stages[strings.ToLower(ref)] || strings.Trim(ref, "0123456789") == "":
 		return nil
@@ -365,7 +368,7 @@ func (p *dockerfileParser) source(ref string, from int) error {
 }
 
 // skipHeredocs passes over the texts that follow an instruction. What nothing ends was no text, but looked like one.
-func (p *dockerfileParser) skipHeredocs(words []word) {
+func (p *parser) skipHeredocs(words []word) {
 	for _, w := range words {
 		m := heredoc.FindStringSubmatch(w.text)
 		if m == nil {
@@ -386,13 +389,4 @@ func (p *dockerfileParser) skipHeredocs(words []word) {
 			}
 		}
 	}
-}
-
-// argsOf is what the builder wants of args.
-func argsOf(args map[string]string) map[string]*string {
-	out := make(map[string]*string, len(args))
-	for name, value := range maps.All(args) {
-		out[name] = &value
-	}
-	return out
 }
