@@ -27,7 +27,7 @@ type logsFlags struct {
 func (a *app) logs() cli.Command {
 	o := &logsFlags{}
 	return cli.Command{
-		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "the complete output of any attempt of any node",
+		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "print the complete output of any attempt of a node",
 		Long: "Without -attempt, the last one, which may still be running. To read another file than benchmarks.hcl, write -f FILE\nbefore the command.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")

@@ -141,7 +141,7 @@ func variables(env []string) map[string]string {
 // globals defines the flags that every command has.
 func (a *app) globals(fs *flag.FlagSet) {
 	fs.StringVar(&a.chdir, "chdir", "", "work in `DIR`")
-	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; its directory is the project's")
+	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; the directory of FILE is the project")
 	fs.BoolVar(&a.noColor, "no-color", false, "write without colour")
 	fs.Var(&a.vars, "var", "set a variable: `NAME=VALUE`; may be repeated")
 	fs.Var(&a.varFiles, "var-file", "read variables from `FILE`; may be repeated")

@@ -36,12 +36,12 @@ type openFlags struct {
 func (a *app) openCommand() cli.Command {
 	o := &openFlags{}
 	return cli.Command{
-		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judges a bundle of report -bundle again, offline, from its raw outputs",
+		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judge a bundle of report -bundle again, offline, from its raw outputs",
 		Long: "Nothing of the bundle is run, and nothing of this project is read or changed. The table is that of the report in the bundle; where a\n" +
 			"figure, a file or a digest differs, open says which and ends with exit code 4.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle whose files have more than `SIZE` together")
+			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle of more than `SIZE`")
 		},
 		Run: func(_ context.Context, args []string) error { return a.runOpen(o, args[0]) },
 	}

@@ -26,10 +26,10 @@ type selection struct {
 }
 
 func (s *selection) flags(fs *flag.FlagSet) {
-	fs.Var(&s.Targets, "target", "only `ADDRESS` and what it needs; globs and repetition are allowed")
-	fs.Var(&s.Excludes, "exclude", "everything but `ADDRESS` and what needs it")
-	fs.Var(&s.Replaces, "replace", "run `ADDRESS` although it is up to date")
-	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+	fs.Var(&s.Targets, "target", "plan only `ADDRESS` and the nodes that it needs; globs and repetition are allowed")
+	fs.Var(&s.Excludes, "exclude", "leave out `ADDRESS` and the nodes that need it")
+	fs.Var(&s.Replaces, "replace", "run `ADDRESS` even if it is up to date")
+	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 }
 
 // everything says that nothing is picked out.

@@ -23,10 +23,10 @@ func (a *app) show() cli.Command {
 	asJSON, verbose := false, false
 	return cli.Command{
 		Name: "show", Args: "ADDR|PLANFILE", Min: 1, Max: 1,
-		Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from; or what a plan file holds",
+		Summary: "show the inputs, attempts, samples and devices of a node, or a plan file",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &asJSON)
-			fs.BoolVar(&verbose, "verbose", false, "of a plan file, a line for every node")
+			fs.BoolVar(&verbose, "verbose", false, "show a line for every node of a plan file")
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {

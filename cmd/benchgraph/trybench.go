@@ -31,12 +31,12 @@ type benchFlags struct {
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.command, "bench", "", "without a file: measure by `COMMAND`, run by sh where benchgraph is started")
-	fs.StringVar(&o.base, "base", "HEAD", "with -bench: the baseline is the revision `REV`")
-	fs.StringVar(&o.metric, "metric", "", "with -bench: the metric `NAME` decides; needed where the output has several")
-	fs.StringVar(&o.match, "match", "", "with -bench: the metric is the first group of `REGEXP`")
+	fs.StringVar(&o.command, "bench", "", "without a file: measure with `COMMAND`, run by sh in the tree, in the directory where benchgraph was started")
+	fs.StringVar(&o.base, "base", "HEAD", "with -bench: measure against the revision `REV`")
+	fs.StringVar(&o.metric, "metric", "", "with -bench: decide by the metric `NAME`; needed if the output has several")
+	fs.StringVar(&o.match, "match", "", "with -bench: read the metric from the first group of `REGEXP`")
 	fs.StringVar(&o.better, "better", "", "with -match: `higher` or lower")
-	fs.Var(&o.protect, "protect", "with -bench: files of this `GLOB` measure, and are those of the baseline; may be repeated")
+	fs.Var(&o.protect, "protect", "with -bench: take files that match `GLOB` from the baseline; may be repeated")
 }
 
 // check refuses what does not fit together.
