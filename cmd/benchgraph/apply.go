@@ -77,7 +77,8 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	if err := o.check(); err != nil {
 		return err
 	}
-	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
+	// A reader of the output may go away. The running work is worth more than its output; the error of the lost output
+	// is reported at the end.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var file *planFile
 	if len(args) == 1 {

@@ -52,7 +52,7 @@ func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify"})), Remedy: "name ls, gc or verify"}
 }
 
-// withStore opens the store alone: what is stored can be looked at whatever is wrong with the files.
+// withStore opens the store alone, so that mistakes of the project's files do not matter.
 func (a *app) withStore(f func(*cache.Disk) error) (err error) {
 	p, err := a.place()
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 	return s.project.PairRuns(ctx, a.candidate, a.run, b.run, by)
 }
 
-// side is one of two that are compared: a candidate as it stands, or as a run measured it.
+// side is one side of a comparison: a candidate as it stands, or as a run measured it.
 type side struct{ candidate, run string }
 
 func (s *session) side(ctx context.Context, text string) (side, error) {

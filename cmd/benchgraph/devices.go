@@ -212,7 +212,7 @@ func tellLinks(a *app, docs []deviceDoc) {
 	}
 }
 
-// amount writes a number that the driver may not have told, and what it is a part of.
+// amount formats a number with its total; the driver may not have reported either.
 func amount[N int | float64](n *N, of, unit string) string {
 	if n == nil {
 		return "?"

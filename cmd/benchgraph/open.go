@@ -100,7 +100,7 @@ func (o *opened) refusal(path string) error {
 	return hint("Do not rely on it. Ask whoever made it for another one.", "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
 
-// openBundle unpacks and judges a bundle. What it returns is to be closed.
+// openBundle unpacks and judges a bundle. The caller must close the result.
 func (a *app) openBundle(path string, maxBytes int64) (*opened, error) {
 	dir, err := os.MkdirTemp("", "benchgraph-open-")
 	if err != nil {
@@ -284,8 +284,8 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// hold holds the reports that were made anew against those in the bundle. Reports name the version that made them, so that those of
-// another one are held by their rows.
+// hold compares the new reports with the reports in the bundle. Reports name the version that wrote them, so reports of
+// another version are compared by their rows.
 func (o *opened) hold() error {
 	const most = 1 << 30
 	has, err := o.file(reportFile, most)

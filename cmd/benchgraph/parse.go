@@ -69,7 +69,7 @@ func (a *app) runParse(o *parseFlags, name string) error {
 	return nil
 }
 
-// rules are the failure rules: those of the project, if there is a valid one here, and then the built-in ones.
+// rules returns the failure rules: the rules of the project, if there is a valid one, and then the built-in rules.
 func (a *app) rules() ([]metrics.Rule, error) {
 	p, err := a.place()
 	if err != nil {

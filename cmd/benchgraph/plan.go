@@ -151,7 +151,7 @@ func (s *session) forecast(p *engine.Plan) view.Forecast {
 	return view.Predict(p, s.cpus, devices, s.project.Spec.GPUHour)
 }
 
-// unset warns of the secrets that what is to run needs and the environment does not have: hours later is too late.
+// unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.
 func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 	due := map[string]bool{} // blocks of which something is to run
 	waits := s.project.Waits(p)

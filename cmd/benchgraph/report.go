@@ -167,7 +167,7 @@ func of(found []findings.Findings, compares []hclspec.Address) []findings.Findin
 	return chosen
 }
 
-// rowsOf are the rows of findings, with what would settle those that are open.
+// rowsOf returns the rows of findings. Each open row has the blocks that would settle it.
 func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {

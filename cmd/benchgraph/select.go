@@ -109,7 +109,7 @@ func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
 	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
 }
 
-// measured is how everything stands on the class of machine that measured it, which is told where that is not this one's.
+// measured plans the project as on the class of machines that measured it, and notes a class other than this machine's.
 func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 	p, note, err := s.project.AsMeasured(ctx)
 	if note != "" {

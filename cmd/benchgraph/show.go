@@ -119,7 +119,8 @@ func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
 	return nil
 }
 
-// measuredAlone is how a benchmark stands that has no result of blocks of all variants, and one of blocks of its own; else the step as it is.
+// measuredAlone returns the step of a benchmark that has a result from blocks of its own, and none from blocks of all
+// variants; otherwise the step itself.
 func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool, error) {
 	address := st.Node.Address
 	at, err := hclspec.ParseAddress(address)

@@ -130,8 +130,8 @@ var preferred = []string{
 	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
 }
 
-// pilot measures one block and finds in the output of its baseline the metric that is to decide. Where there is no output to
-// be read, the try itself tells why.
+// pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
+// output, the try reports the reason.
 func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 	first := *o
 	first.Targets = cli.List{`trial.*["*#1"]`}
@@ -176,7 +176,7 @@ func (s *session) metricOf(ctx context.Context, applied *tasks.Applied) (string,
 	return undecided, nil
 }
 
-// deciding is the metric of an output that decides: a preferred one, or the only one of which it is known what is better.
+// deciding returns the metric that decides: a preferred one, or the only one with a known direction.
 func deciding(samples []metrics.Sample) (string, error) {
 	var names []string
 	for _, s := range samples {
