@@ -61,11 +61,9 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		ApplyOptions: o,
 		plan:         p,
 		steps:        slices.Clone(p.Steps),
+		jobs:         make([]job, len(p.Steps)),
 		ctx:          ctx,
 		interrupted:  ctx.Done(),
-		waits:        make([]int, len(p.Steps)),
-		ends:         make([]end, len(p.Steps)),
-		tries:        make([]int, len(p.Steps)),
 		twins:        map[*Node][]*Step{},
 		messages:     make(chan message),
 		idle:         make(chan func()),
@@ -78,6 +76,8 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		checked:      map[cache.Key]bool{},
 		checking:     map[cache.Key][]*Step{},
 	}
+	r.decider = decider{PlanOptions: p.options, steps: r.steps, applying: true, ignoreEvicted: true}
+	r.decider.Store = o.Store
 	var endChecks context.CancelFunc
 	r.checks, endChecks = context.WithCancel(ctx)
 	defer endChecks()
@@ -106,20 +106,21 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 	return &r.result, nil
 }
 
-// standing is the plan as it turned out, if nothing is left to be found out.
+// standing returns the plan as it turned out, if nothing is left to be found out.
 func (r *run) standing() *Plan {
-	for i := range r.ends {
-		if e := &r.ends[i]; e.state != excluded && (e.state != present || e.meta == nil) {
+	for i := range r.steps {
+		if s := &r.steps[i]; s.state != excluded && (s.state != present || s.found.entry == nil) {
 			return nil
 		}
 	}
 	for i := range r.steps {
-		s, e := &r.steps[i], &r.ends[i]
-		if e.state == excluded {
+		s := &r.steps[i]
+		if s.state == excluded {
 			continue
 		}
-		*s = Step{Node: s.Node, Action: Cached, Reason: upToDate, Key: s.Key, Text: s.Text, entry: e.meta}
-		if e.meta.Key != s.Key {
+		entry := s.found.entry
+		*s = Step{Node: s.Node, Action: Cached, Reason: upToDate, Key: s.Key, Text: s.Text, state: present}
+		if s.found.entry = entry; entry.Key != s.Key {
 			s.Reason = sameContent
 		}
 	}
@@ -130,11 +131,10 @@ func (r *run) standing() *Plan {
 type run struct {
 	ApplyOptions
 	plan     *Plan
-	steps    []Step // of the plan, with the keys and reasons as they turn out
+	steps    []Step // of the plan, with keys, states and reasons as they turn out
+	jobs     []job  // by node
+	decider  decider
 	ctx      context.Context
-	waits    []int // by node: how many of those it waits for have not ended
-	ends     []end
-	tries    []int // by node: attempts so far
 	ended    int
 	twins    map[*Node][]*Step // steps that share the result of a node of this plan
 	ready    readyQueue
@@ -145,7 +145,6 @@ type run struct {
 	checked  map[cache.Key]bool    // large inputs that were checked before devices were granted
 	checking map[cache.Key][]*Step // those that are being checked, with the steps that wait for that
 	checks   context.Context       // of these checks: it ends when nothing more is to be started
-	text     cache.Description     // of one node after the other
 	result   Result
 
 	messages    chan message
@@ -167,16 +166,11 @@ type run struct {
 	fatal       error
 }
 
-// end is how a node ended.
-type end struct {
-	known   bool
-	ready   time.Time // when it could have started; zero: it cannot yet
-	state   state
-	text    string // as it enters the keys of what comes after
-	failure *cache.Failure
-	attempt string      // with failure: the ID of the attempt
-	meta    *cache.Meta // with a result
-	key     cache.Key
+// job is the progress of a step.
+type job struct {
+	waits int       // how many of the nodes that it waits for have not ended
+	tries int       // attempts so far
+	ready time.Time // when it could have started; zero: it cannot yet
 }
 
 // message is what an attempt or a timer tells the loop.
@@ -206,12 +200,14 @@ func (r *run) begin() {
 	var free []*Step
 	for i := range r.steps {
 		s := &r.steps[i]
-		r.waits[i] = len(s.Node.Needs) + len(s.Node.Order) + len(s.Node.After)
-		if s.twin != nil {
-			r.waits[i]++
-			r.twins[s.twin] = append(r.twins[s.twin], s)
+		s.found.asked = nil // the plan keeps its own
+		j := &r.jobs[i]
+		j.waits = len(s.Node.Needs) + len(s.Node.Order) + len(s.Node.After)
+		if twin := s.found.twin; twin != nil {
+			j.waits++
+			r.twins[twin] = append(r.twins[twin], s)
 		}
-		if r.waits[i] == 0 {
+		if j.waits == 0 {
 			free = append(free, s)
 		}
 	}
@@ -224,8 +220,8 @@ func (r *run) settleAll(steps []*Step) {
 	for len(steps) > 0 {
 		s := steps[0]
 		steps = steps[1:]
-		if e := r.settle(s); e.known {
-			steps = append(steps, r.finish(s, e)...)
+		if r.settle(s) {
+			steps = append(steps, r.finish(s)...)
 		} else {
 			r.enqueue(s)
 		}
@@ -234,8 +230,8 @@ func (r *run) settleAll(steps []*Step) {
 
 // enqueue takes in a step that could start.
 func (r *run) enqueue(s *Step) {
-	if e := &r.ends[s.Node.id]; e.ready.IsZero() || !r.elsewhere[s] {
-		e.ready = time.Now()
+	if j := &r.jobs[s.Node.id]; j.ready.IsZero() || !r.elsewhere[s] {
+		j.ready = time.Now()
 	}
 	if !r.spans.park(s) {
 		r.queue(s)
@@ -245,15 +241,15 @@ func (r *run) enqueue(s *Step) {
 // startable is how many steps wait only for what is scarce.
 func (r *run) startable() int { return r.ready.length + len(r.spans.parked) }
 
-// finish records how a step ended and returns the steps that waited for it alone.
-func (r *run) finish(s *Step, e end) []*Step {
+// finish notes that a step has ended and returns the steps that waited for it alone.
+func (r *run) finish(s *Step) []*Step {
 	id := s.Node.id
-	r.ends[id] = e
 	r.ended++
 	r.spans.end(s.Node)
 	var free []*Step
 	release := func(u *Step) {
-		if r.waits[u.Node.id]--; r.waits[u.Node.id] == 0 {
+		j := &r.jobs[u.Node.id]
+		if j.waits--; j.waits == 0 {
 			free = append(free, u)
 		}
 	}
@@ -348,12 +344,18 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 		r.sleep(s, pollEvery)
 		return
 	}
-	if s.Action == Run && s.entry == nil && s.damage == "" && s.gone == "" && !s.forced && !s.follows {
-		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
+	if f := &s.found; f.entry == nil && f.damage == "" && f.gone == "" && (s.redo == keep || s.redo == retry) {
+		made, err := r.decider.take(r.ctx, s, madeByOther)
+		if made {
 			release()
 			lease.Release()
-			r.settleAll(r.finish(s, r.cached(s, &entry.Meta, "up to date: another apply has made it")))
+			s.state = present
+			r.cached(s)
+			r.settleAll(r.finish(s))
 			return
+		}
+		if err != nil {
+			r.abort(err)
 		}
 		if r.stopping() {
 			release()

@@ -35,9 +35,9 @@ type attempt struct {
 // newAttempt is the next attempt at a step, which begins now.
 func (r *run) newAttempt(s *Step) *attempt {
 	id := s.Node.id
-	r.tries[id]++
+	r.jobs[id].tries++
 	a := &attempt{}
-	a.Run, a.Address, a.Key, a.Start, a.Number = r.RunID, s.Node.Address, s.Key, time.Now(), r.tries[id]
+	a.Run, a.Address, a.Key, a.Start, a.Number = r.RunID, s.Node.Address, s.Key, time.Now(), r.jobs[id].tries
 	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), id, a.Number)
 	return a
 }
@@ -47,13 +47,13 @@ func (r *run) launch(s *Step, lease *device.Lease, unclaim func()) {
 	r.running++
 	n := s.Node
 	a := r.newAttempt(s)
-	a.unclaim, a.lease, a.estimate, a.content = unclaim, lease, s.Estimate, contentKey(&r.text, n, r)
+	a.unclaim, a.lease, a.estimate, a.content = unclaim, lease, s.Estimate, r.decider.contentKey(n)
 	r.active = append(r.active, a)
 	for _, dep := range n.Needs {
-		a.inputs = append(a.inputs, r.ends[dep.id].meta)
+		a.inputs = append(a.inputs, r.steps[dep.id].found.entry)
 	}
 	for _, dep := range n.After {
-		a.ends = append(a.ends, r.told(dep))
+		a.ends = append(a.ends, r.endFor(dep))
 	}
 	lease.Name(n.Address)
 	for _, d := range lease.GPUs {
@@ -63,7 +63,7 @@ func (r *run) launch(s *Step, lease *device.Lease, unclaim func()) {
 	if a.Number > 1 {
 		reason = fmt.Sprintf("attempt %d", a.Number)
 	}
-	r.emit(Event{Type: NodeStart, Address: n.Address, Key: s.Key, Attempt: a.Number, Reason: reason, Duration: a.Start.Sub(r.ends[n.id].ready), Log: r.logPath(a.ID)})
+	r.emit(Event{Type: NodeStart, Address: n.Address, Key: s.Key, Attempt: a.Number, Reason: reason, Duration: a.Start.Sub(r.jobs[n.id].ready), Log: r.logPath(a.ID)})
 	if len(a.Devices) > 0 || len(lease.Ports) > 0 {
 		r.emit(Event{Type: LeaseGranted, Address: n.Address, Attempt: a.Number, Data: map[string]any{"devices": a.Devices, "ports": lease.Ports, "cpus": lease.CPUs}})
 	}
@@ -139,7 +139,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	if s.forced || s.follows || s.gone != "" {
+	if s.redo == replace || s.redo == follow || s.found.gone != "" {
 		if err := r.makeWay(s); err != nil {
 			return entry, err
 		}
@@ -160,7 +160,7 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	if err := r.supply(env, s.Node, a); err != nil {
 		return err
 	}
-	if err := protect(r.ctx, s.Node.Task, env); err != nil {
+	if err := r.protect(s.Node.Task, env); err != nil {
 		return err
 	}
 	if r.ctx.Err() != nil {
@@ -169,7 +169,7 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	return nil
 }
 
-// remover is a store that can give an entry up. In one that cannot, the entry that is there outlives -replace.
+// remover is a store that can give an entry up. In one that cannot, the entry that is there stays when its node is run again.
 type remover interface{ Remove(cache.Key) error }
 
 // archive is a store that can keep an entry beside the one that takes its place.
@@ -250,17 +250,17 @@ func missingInput(address string, err error) error {
 }
 
 // protect runs a task. A panic is the failure of that task alone: what others have been at for hours is not lost by it.
-func protect(ctx context.Context, t Task, env *Env) (err error) {
+func (r *run) protect(t Task, env *Env) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(env.Log, "\npanic: %v\n\n%s", p, debug.Stack())
 			err = &Failure{Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
 				Class: cache.Infra, Rule: "panic", Stage: "run", Message: fmt.Sprintf("panic: %v", p),
-				Remedy: "this is a defect of benchgraph: report it with the log",
+				Remedy: "this is a defect of " + r.terms().Program + ": report it with the log",
 			}}
 		}
 	}()
-	return t.Run(ctx, env)
+	return t.Run(r.ctx, env)
 }
 
 // relay passes on what a task tells of its attempt.
@@ -281,7 +281,8 @@ func (r *run) conclude(s *Step, a *attempt) {
 		r.record(a)
 		r.result.Done++
 		r.emit(Event{Type: NodeDone, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration, Log: log})
-		r.settleAll(r.finish(s, end{known: true, state: present, text: string(NodeDone), meta: &a.entry.Meta, key: s.Key}))
+		s.state, s.found.entry = present, &a.entry.Meta
+		r.settleAll(r.finish(s))
 		return
 	}
 	if r.ctx.Err() != nil {
@@ -289,7 +290,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 			Failure: &cache.Failure{Class: cache.Transient, Message: Interrupted}})
 		return
 	}
-	failure := asFailure(a.err)
+	failure := r.asFailure(a.err)
 	retry := DefaultRetry(failure.Class)
 	if failure.Retry != nil {
 		retry = *failure.Retry
@@ -310,7 +311,8 @@ func (r *run) conclude(s *Step, a *attempt) {
 	r.failed = true
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *a.Failure, log})
-	r.settleAll(r.finish(s, end{known: true, state: afterFailure(a.Failure), text: endOfFailure(a.Failure), failure: a.Failure, attempt: a.ID, key: s.Key}))
+	s.state, s.Failure, s.found.entry = afterFailure(a.Failure), &a.Attempt, nil
+	r.settleAll(r.finish(s))
 }
 
 // maxDoublings keeps the pause between many attempts from growing without end.
@@ -335,7 +337,7 @@ func (r *run) kept(a *attempt) *cache.Failure {
 }
 
 // asFailure gives every error a class. An error of no class is this machine's or our own fault: infra.
-func asFailure(err error) *Failure {
+func (r *run) asFailure(err error) *Failure {
 	var f *Failure
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	if errors.As(err, &f) && !(full && f.Class == cache.Permanent) { // a full disk is nobody's fault, and passes
@@ -343,7 +345,7 @@ func asFailure(err error) *Failure {
 	}
 	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
 	if full {
-		f.Rule, f.Remedy, f.Retry = DiskFull, "free some space (benchgraph cache gc) and apply again", &Retry{Attempts: 1}
+		f.Rule, f.Remedy, f.Retry = DiskFull, "free some space ("+r.terms().FreeSpace+") and apply again", &Retry{Attempts: 1}
 	}
 	return f
 }

@@ -78,22 +78,20 @@ const (
 	DiskFull   = "disk_full"   // there is no room on the disk
 )
 
-// DeviceLostRemedy is what to do about [DeviceLost].
-const DeviceLostRemedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
-
 // giveUp ends all steps of a request that nothing can be granted to.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
+	terms := r.terms()
 	switch {
 	case why.Disk:
 		f.Rule, f.Message = DiskFull, fmt.Sprintf("the disk had no room for it for %s", r.patience.limit)
-		f.Remedy = "free some space (benchgraph cache gc), and apply again; apply -device-wait=DURATION waits longer"
+		f.Remedy = "free some space (" + terms.FreeSpace + "), and apply again; " + terms.DeviceWait + " waits longer"
 	case why.Lost:
 		f.Rule, f.Message = DeviceLost, "too few of the devices that it needs are left"
-		f.Remedy = DeviceLostRemedy
+		f.Remedy = terms.LostDevice
 	default:
 		f.Rule, f.Message = DeviceBusy, fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit)
-		f.Remedy = "end what uses them, or let them cool down, and apply again; apply -device-wait=DURATION waits longer"
+		f.Remedy = "end what uses them, or let them cool down, and apply again; " + terms.DeviceWait + " waits longer"
 	}
 	delete(r.patience.waits, q)
 	for _, s := range r.ready.take(q) {

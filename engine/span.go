@@ -76,7 +76,7 @@ func spansOf(p *Plan, room Room) spans {
 			}
 			s.left++
 			last[s] = i
-			if p.Steps[i].entry != nil {
+			if p.Steps[i].found.entry != nil {
 				begun[s]++
 			}
 		}

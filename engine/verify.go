@@ -27,7 +27,7 @@ func (r *run) asks(s *Step) device.Request {
 // unchecked are the large inputs of a step that were not checked before.
 func (r *run) unchecked(s *Step) (large []*cache.Meta) {
 	for _, dep := range s.Node.Needs {
-		if m := r.ends[dep.id].meta; m != nil && m.Bytes >= largeInput && !r.checked[m.Key] {
+		if m := r.steps[dep.id].found.entry; m != nil && m.Bytes >= largeInput && !r.checked[m.Key] {
 			large = append(large, m)
 		}
 	}
@@ -69,9 +69,9 @@ func (r *run) check(s *Step, lease *device.Lease) {
 		r.checking[m.Key] = nil
 	}
 	for _, dep := range s.Node.Needs {
-		fresh = fresh || r.tries[dep.id] > 0
+		fresh = fresh || r.jobs[dep.id].tries > 0
 	}
-	settled := r.ends[s.Node.id].ready.Add(cache.StampGrain)
+	settled := r.jobs[s.Node.id].ready.Add(cache.StampGrain)
 	lease.Name(s.Node.Address)
 	r.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "the check of its inputs, " + units.BytesSize(float64(bytes))})
 	go func() {
