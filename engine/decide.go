@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// decider decides whether nodes are up to date. It is the only place where that is decided: a plan asks it for every node in the order
-// of the graph, and an apply asks it again for a node when all that the node waits for has ended.
+// decider decides whether nodes are up to date. It is the only place where that is decided: a plan asks it for every
+// node in the order of the graph, and an apply asks it again for a node when all that the node waits for has ended.
 type decider struct {
 	PlanOptions
 	steps         []Step // of the plan, or of the apply
@@ -21,14 +21,15 @@ type decider struct {
 
 func (d *decider) step(n *Node) *Step { return &d.steps[n.id] }
 
-// decide sets the state of a step, whose dependencies have a state and whose outcome was looked up. There are four things it considers:
+// decide sets the state of a step, whose dependencies have a state and whose outcome was looked up. There are four
+// things it considers:
 //
 //  1. The file may exclude the node. Then it is skipped.
 //  2. The store may have a result of the node, or the journal a failure.
-//  3. That outcome may have to be made again: because the user asks for it, or because something that went into it is made anew.
-//     If not, the outcome stands.
-//  4. Something may keep the node from running: the file, this machine, or a dependency. Then an outcome stands all the same, and a
-//     node without one is blocked.
+//  3. That outcome may have to be made again: because the user asks for it, or because something that went into it is
+//     made anew. If not, the outcome stands.
+//  4. Something may keep the node from running: the file, this machine, or a dependency. Then an outcome stands all
+//     the same, and a node without one is blocked.
 //
 // If none of them settles the matter, the node is missing, and is run if it is wanted.
 func (d *decider) decide(s *Step) {
@@ -77,8 +78,9 @@ func (d *decider) asksRedo(s *Step) redo {
 	return keep
 }
 
-// inputsMadeAnew reports whether something that went into the node's result is made anew although it is up to date: its key stays, and
-// its result may become another one. An evicted result becomes what it was, which matters only to a node that reads what was measured.
+// inputsMadeAnew reports whether something that went into the node's result is made anew although it is up to date: its
+// key stays, and its result may become another one. An evicted result becomes what it was, which matters only to a node
+// that reads what was measured.
 func (d *decider) inputsMadeAnew(s *Step) bool {
 	anew := func(dep *Node) bool {
 		of := d.step(dep)
@@ -94,8 +96,8 @@ func (d *decider) rereads(s *Step) bool {
 		(slices.ContainsFunc(s.Node.Needs, runs) || slices.ContainsFunc(s.Node.After, runs))
 }
 
-// findObstacle returns what keeps a node from running: the node itself, this machine, or a dependency. An apply asks only for
-// dependencies: the plan has asked for the others.
+// findObstacle returns what keeps a node from running: the node itself, this machine, or a dependency. An apply asks
+// only for dependencies: the plan has asked for the others.
 func (d *decider) findObstacle(n *Node) obstacle {
 	if !d.applying {
 		if n.Exclude.Action == Blocked {
@@ -120,8 +122,8 @@ func (d *decider) findObstacle(n *Node) obstacle {
 	return obstacle{}
 }
 
-// hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run come before
-// those that failed, so that the reason does not depend on what has been tried so far.
+// hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run
+// come before those that failed, so that the reason does not depend on what has been tried so far.
 func (d *decider) hinderer(n *Node) (by *Step) {
 	for dep := range n.musts {
 		if s := d.step(dep); s.state.hinders() && (by == nil || s.state > by.state.user()) {
@@ -143,8 +145,8 @@ func needsWhat(dep *Step) string {
 	return "needs " + dep.Node.Address + ", which " + how
 }
 
-// lookUp finds the outcome of a node for a plan. A dependency whose result was evicted counts as done. If there is no outcome under
-// that key, lookUp looks again as if the dependency had never finished.
+// lookUp finds the outcome of a node for a plan. A dependency whose result was evicted counts as done. If there is no
+// outcome under that key, lookUp looks again as if the dependency had never finished.
 func (d *decider) lookUp(ctx context.Context, s *Step) error {
 	if !d.settled(s.Node) {
 		return nil
@@ -180,8 +182,8 @@ func (d *decider) settled(n *Node) bool {
 	return true
 }
 
-// lookUpKey looks for the outcome of a node in three places: the result under its key, the result under its content key, and the
-// remembered failure of its key.
+// lookUpKey looks for the outcome of a node in three places: the result under its key, the result under its content
+// key, and the remembered failure of its key.
 func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error) {
 	found, err = d.take(ctx, s, upToDate)
 	own := found
@@ -203,8 +205,8 @@ func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error
 	return found, nil
 }
 
-// lookUpAgain finds the outcome of a node for an apply that is about to run it: the ends and the contents of its dependencies are
-// known now. Moved says that the node has another key than in the plan.
+// lookUpAgain finds the outcome of a node for an apply that is about to run it: the ends and the contents of its
+// dependencies are known now. Moved says that the node has another key than in the plan.
 func (d *decider) lookUpAgain(ctx context.Context, s *Step, moved bool) (found bool, err error) {
 	if s.redo == replace {
 		return false, nil
@@ -235,7 +237,8 @@ func (d *decider) newContent(n *Node) bool {
 	return slices.ContainsFunc(n.Needs, made) || slices.ContainsFunc(n.After, made)
 }
 
-// The reasons of nodes that have a result: under their keys, under their content keys, and under keys that an apply found out.
+// The reasons of nodes that have a result: under their keys, under their content keys, and under keys that an apply
+// found out.
 const (
 	upToDate    = "up to date"
 	sameContent = "up to date: what it needs was made anew and came out the same"
@@ -243,8 +246,8 @@ const (
 	madeByOther = "up to date: another apply has made it"
 )
 
-// take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the entry if it is
-// whole and current, and notes what it found otherwise.
+// take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
+// entry if it is whole and current, and notes what it found otherwise.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
 	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return d.Store.Get(ctx, key, false) }
 	if reason == sameContent {
@@ -282,8 +285,8 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 	return false, nil
 }
 
-// outdated reports whether an entry of a node that only reads results was read from others than those that are stored now: the last
-// apply made these anew and ended before it read them.
+// outdated reports whether an entry of a node that only reads results was read from others than those that are stored
+// now: the last apply made these anew and ended before it read them.
 func (d *decider) outdated(n *Node, m *cache.Meta) bool {
 	if !n.Reads || m.Content.IsZero() {
 		return false
@@ -296,7 +299,8 @@ func (d *decider) outdated(n *Node, m *cache.Meta) bool {
 	return d.allStored(n) && !slices.ContainsFunc(n.After, evicted) && d.contentKey(n) != m.Content
 }
 
-// allStored reports whether a node has inputs, and the store has all of them. Without inputs, a content key says no more than the key.
+// allStored reports whether a node has inputs, and the store has all of them. Without inputs, a content key says no
+// more than the key.
 func (d *decider) allStored(n *Node) bool {
 	for _, dep := range n.Needs {
 		if d.step(dep).found.entry == nil {
@@ -306,7 +310,8 @@ func (d *decider) allStored(n *Node) bool {
 	return len(n.Needs)+len(n.After) > 0
 }
 
-// remember takes the failure of the node's key that keeps the node from running again. It reports false if there is none.
+// remember takes the failure of the node's key that keeps the node from running again. It reports false if there is
+// none.
 func (d *decider) remember(s *Step) bool {
 	attempt, gaveUp := d.GaveUp[s.Key]
 	if gaveUp {

@@ -7,8 +7,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// describe sets the key of a step and the description that the key is made from. An address is no part of them: a renamed block is the
-// same work.
+// describe sets the key of a step and the description that the key is made from. An address is no part of them: a
+// renamed block is the same work.
 func (d *decider) describe(s *Step) {
 	n := s.Node
 	d.text.Reset(n.Kind)
@@ -26,8 +26,8 @@ func (d *decider) describe(s *Step) {
 	s.Key, s.Text = d.text.Key(), d.text.Text()
 }
 
-// contentKey returns the key of a node's own description and the digests of its inputs, whatever made them. It is zero for a node
-// without inputs, for which it would say no more than the node's key.
+// contentKey returns the key of a node's own description and the digests of its inputs, whatever made them. It is zero
+// for a node without inputs, for which it would say no more than the node's key.
 func (d *decider) contentKey(n *Node) cache.Key {
 	if len(n.Needs)+len(n.After) == 0 {
 		return cache.Key{}
@@ -54,8 +54,8 @@ func (d *decider) digestOf(n *Node) string {
 // endUnknown stands in the keys of what comes after a node for as long as nobody knows how that node ends.
 const endUnknown = "to be run"
 
-// endOf returns how a node ended, as the keys of what comes after it hold it: all that a task can see of the end. A plan and an apply
-// must return the same for the same end: otherwise every plan would find another key.
+// endOf returns how a node ended, as the keys of what comes after it hold it: all that a task can see of the end. A
+// plan and an apply must return the same for the same end: otherwise every plan would find another key.
 func (d *decider) endOf(n *Node) string {
 	s := d.step(n)
 	switch {

@@ -9,7 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Plan says for every node of a graph what is to be done and why: plain data that printing, JSON, tests and Apply read.
+// Plan says for every node of a graph what is to be done and why. It is plain data that printing, JSON, tests and Apply
+// read.
 type Plan struct {
 	Graph *Graph
 	Steps []Step // in the order of Graph.Nodes
@@ -17,7 +18,7 @@ type Plan struct {
 	options PlanOptions
 }
 
-// Counts counts the steps by action.
+// Counts returns the number of steps by action.
 func (p *Plan) Counts() map[Action]int {
 	counts := map[Action]int{}
 	for i := range p.Steps {
@@ -26,7 +27,7 @@ func (p *Plan) Counts() map[Action]int {
 	return counts
 }
 
-// Step finds what the plan says of an address.
+// Step returns the step of the node with an address.
 func (p *Plan) Step(address string) (*Step, bool) {
 	n, ok := p.Graph.Node(address)
 	if !ok {
@@ -35,15 +36,15 @@ func (p *Plan) Step(address string) (*Step, bool) {
 	return &p.Steps[n.id], true
 }
 
-// PlanOptions are what a plan looks at.
+// PlanOptions configure a plan.
 type PlanOptions struct {
 	Store       cache.Store
 	Journal     *cache.Journal
 	Pool        device.Pool
-	Replace     func(address string) bool   // run these although they are up to date; nil: none
-	RetryFailed bool                        // run again what is remembered as failed
-	AsIs        bool                        // failures that would be tried again stand, too: for showing, not for applying
-	GaveUp      map[cache.Key]cache.Attempt // failures that are not remembered, but not to be tried again either
+	Replace     func(address string) bool   // selects nodes to run although they are up to date; nil: none
+	RetryFailed bool                        // run nodes with remembered failures again
+	AsIs        bool                        // keep failures that an apply would try again: for showing only
+	GaveUp      map[cache.Key]cache.Attempt // failures that the journal does not remember, and that stand all the same
 	Terms       Terms
 }
 
@@ -169,8 +170,8 @@ func (p *planner) selectRuns() {
 	}
 }
 
-// decideReaders decides again for the nodes that only read results, of which one was evicted and is made anew, and for all nodes that
-// this changes. It reports whether there are any.
+// decideReaders decides again for the nodes that only read results, of which one was evicted and is made anew, and for
+// all nodes that this changes. It reports whether there are any.
 func (p *planner) decideReaders() (found bool) {
 	var changed []bool
 	for i, n := range p.plan.Graph.nodes {
@@ -213,7 +214,8 @@ func (p *planner) conclude(ctx context.Context, s *Step) {
 	case s.refused():
 		s.Action, s.Never = Blocked, s.obstacle.never && s.state == present
 		if s.state == present {
-			s.Reason = "asked for by " + p.Terms.Replace + "; " + s.obstacle.reason + "; the result that is there stands"
+			s.Reason = "asked for by " + p.Terms.Replace + "; " + s.obstacle.reason +
+				"; the result that is there stands"
 		} else {
 			s.Reason = "failed before: " + s.Failure.Failure.Message +
 				"; it cannot be tried again here: " + s.obstacle.reason
@@ -253,7 +255,8 @@ func (s *Step) leaveOut(as Action) {
 	}
 }
 
-// whyMissing says in one sentence why a node has no result that stands: the difference between its last description and this one.
+// whyMissing says in one sentence why a node has no result that stands: the difference between its last description and
+// this one.
 func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 	if s.found.damage != "" || s.found.gone != "" {
 		return s.absence()

@@ -4,10 +4,11 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// settle ends a step that need not run, once all that it waits for has ended. It reports false if the step is to be run now.
+// settle ends a step that need not run, once all that it waits for has ended. It reports false if the step is to be run
+// now.
 //
-// The plan could not be sure of two kinds of steps: those to be run, and those that a dependency keeps from running. For them it is
-// decided again. All others end as the plan says.
+// The plan could not be sure of two kinds of steps: those to be run, and those that a dependency keeps from running.
+// For them it is decided again. All others end as the plan says.
 func (r *run) settle(s *Step) (ended bool) {
 	moved, refused := r.rekey(s), s.refused()
 	if s.found.twin != nil {
@@ -32,9 +33,9 @@ func (r *run) settle(s *Step) (ended bool) {
 	return true
 }
 
-// rekey gives a step the key that a plan made now would give it, and reports whether that is another one: the plan could
-// not know how what the step comes after, itself or through an input, would end. A step that is up to date waits for
-// nothing of that kind.
+// rekey gives a step the key that a plan made now would give it, and reports whether that is another one: the plan
+// could not know how what the step comes after, itself or through an input, would end. A step that is up to date waits
+// for nothing of that kind.
 func (r *run) rekey(s *Step) (moved bool) {
 	if s.Action != Run && (s.found.entry != nil || s.Failure != nil) {
 		return false
@@ -47,21 +48,22 @@ func (r *run) rekey(s *Step) (moved bool) {
 		return false
 	}
 	planned := s.Key
-	r.decider.describe(s)
+	r.describe(s)
 	return s.Key != planned
 }
 
-// decideAgain looks for the outcome of a step by what is known now of its dependencies, and decides its state. An outcome that was to
-// be made anew, and cannot be, stands. A store that cannot answer ends the apply: to run everything again would be no answer.
+// decideAgain looks for the outcome of a step by what is known now of its dependencies, and decides its state. An
+// outcome that was to be made anew, and cannot be, stands. A store that cannot answer ends the apply: to run everything
+// again would be no answer.
 func (r *run) decideAgain(s *Step, moved bool) {
 	found := false
 	if s.Action == Run {
 		var err error
-		if found, err = r.decider.lookUpAgain(r.ctx, s, moved); err != nil {
+		if found, err = r.lookUpAgain(r.ctx, s, moved); err != nil {
 			r.abort(err)
 		}
 	}
-	if r.decider.decide(s); s.state == present && !found {
+	if r.decide(s); s.state == present && !found {
 		s.Reason = upToDate
 	}
 }
@@ -73,8 +75,8 @@ func (r *run) abort(err error) {
 	}
 }
 
-// settleTwin gives a step the outcome of the node that did its work. If that node could not run, for a reason of its own, the step is
-// run itself.
+// settleTwin gives a step the outcome of the node that did its work. If that node could not run, for a reason of its
+// own, the step is run itself.
 func (r *run) settleTwin(s *Step) {
 	twin := &r.steps[s.found.twin.id]
 	switch {
@@ -146,5 +148,3 @@ func (r *run) endFor(n *Node) End {
 	}
 	return e
 }
-
-func (r *run) terms() *Terms { return &r.plan.options.Terms }

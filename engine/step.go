@@ -35,16 +35,33 @@ type Step struct {
 	obstacle obstacle // to a run
 }
 
-// state is the state of a node. A plan gives every node one of the states from missing on; an apply gives a node another one when the
-// node turns out to end in another way. In an apply a node passes through the states before missing until it has ended.
+// state is the state of a step. A plan gives every step one of the states missing and unneeded to excluded. In an
+// apply, a step that is missing passes through the states ready to storing, until it has ended as present, faltered or
+// failed; a step may also end in another way than planned, because its dependencies did.
 //
 // The order matters: of two dependencies that keep a node from running, the one with the greater state is named.
 type state uint8
 
 const (
-	// missing: the node has no outcome that stands, and nothing keeps it from running. It is run if it is wanted, unless another node
-	// of the plan has the same key.
+	// missing: the node has no outcome that stands, and nothing keeps it from running. The node is run if it is wanted,
+	// unless another node of the plan has the same key. In an apply, something that the node waits for has not ended.
 	missing state = iota
+
+	// ready: all that the node waits for has ended, and the ready queue has the step.
+	ready
+
+	// parked: all that the node waits for has ended, and none of the spans that the node runs in is held.
+	parked
+
+	// waiting: the step could be ready but for a pause before its next attempt, another apply that makes its result, or
+	// the check of an input for another step. The end of that brings the step back.
+	waiting
+
+	// running: the step holds a lease, for an attempt or for the check of its inputs.
+	running
+
+	// storing: the attempt is over but for the disk, and takes no slot.
+	storing
 
 	// unneeded: as missing or blocked, and every node that uses this one is up to date or cannot run.
 	unneeded
@@ -155,8 +172,8 @@ func (s *Step) absence() string {
 	return "not in the store"
 }
 
-// Stored returns the result that stands. It reports false when there is none: the result is to be made, is not needed, or is made by
-// another node with the same key.
+// Stored returns the result that stands. It reports false when there is none: the result is to be made, is not needed,
+// or is made by another node with the same key.
 func (s *Step) Stored() (cache.Meta, bool) {
 	if s.found.entry == nil || s.Action == Run {
 		return cache.Meta{}, false
