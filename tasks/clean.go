@@ -61,7 +61,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
 		if busy, ok := errors.AsType[*device.Busy](err); ok {
 			if busy.Gone {
-				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), engine.DeviceLostRemedy)
+				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), LostDeviceRemedy)
 			}
 			err = voided(engine.DeviceBusy, "start", "the devices are not idle", busy.Error())
 		}

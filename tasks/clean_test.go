@@ -77,7 +77,7 @@ func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 		t.Helper()
 		_, err := trial.watched(t.Context(), env, func(context.Context) error { t.Error("it ran"); return nil })
 		f, _ := errors.AsType[*engine.Failure](err)
-		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != engine.DeviceLostRemedy || !strings.Contains(f.Evidence, xid) {
+		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy || !strings.Contains(f.Evidence, xid) {
 			t.Errorf("%+v", err)
 		}
 	}

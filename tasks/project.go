@@ -248,6 +248,17 @@ func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	return engine.PlanOptions{
 		Store: p.Store, Journal: p.Journal, Pool: p.planningPool(),
-		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given, Terms: terms(),
+	}
+}
+
+// LostDeviceRemedy is the remedy for failures with the rule [engine.DeviceLost].
+const LostDeviceRemedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
+
+// terms returns the words of this program in the engine's messages.
+func terms() engine.Terms {
+	return engine.Terms{
+		Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
+		DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc", LostDevice: LostDeviceRemedy,
 	}
 }
