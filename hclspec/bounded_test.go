@@ -21,7 +21,7 @@ import (
 // What reading a hostile or mistaken project may take.
 const (
 	maxMemory  = 512 << 20
-	maxSeconds = 40 // of processor time, twice what an evaluation has
+	maxSeconds = 60 // of processor time, twice what an evaluation has
 )
 
 // TestMain reads one project instead of running the tests where a test has started this program as its child.

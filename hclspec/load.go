@@ -45,8 +45,8 @@ func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	return load(o, standardBounds())
 }
 
-// standardBounds are far above the need of the largest project that the other limits let through.
-func standardBounds() eval.Bounds { return eval.Bounds{Processor: 20 * time.Second, Memory: 1 << 30} }
+// standardBounds are above the need of the largest project that the other limits let through.
+func standardBounds() eval.Bounds { return eval.Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
 
 // Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program should
 // end soon.
