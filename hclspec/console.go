@@ -12,87 +12,94 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands as
 // its address. The diagnostics are those of the expression and of what it needs. A project without a root file is empty.
 func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
+	return evaluate(o, expr, standardBounds())
+}
+
+func evaluate(o Options, expr string, bounds eval.Bounds) (string, map[string]*hcl.File, hcl.Diagnostics) {
 	o.Strict = true
 	l, err := newLoader(o)
 	if err != nil {
 		return "", nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "No project", Detail: err.Error() + "."}}
 	}
-	defer l.dir.Close()
+	var value string
+	var diags hcl.Diagnostics
+	stopped := l.scope.Watch(bounds, func() {
+		defer l.dir.Close()
+		value, diags = l.evaluate(expr)
+	})
+	if stopped != nil {
+		return "", l.sources.all(), hcl.Diagnostics{stopped}
+	}
+	return value, l.sources.all(), diags
+}
+
+// evaluate reads the project and evaluates an expression; the value is empty where it is not known.
+func (l *loader) evaluate(expr string) (string, hcl.Diagnostics) {
 	l.read()
-	if len(l.names) == 0 && o.File == "" {
+	if len(l.names) == 0 && l.options.File == "" {
 		l.scope.Diags = &eval.Diagnostics{}
 	}
 	l.declare()
 	const name = "<expression>"
-	l.files[name] = &hcl.File{Bytes: []byte(expr)}
+	l.sources.add(name, &hcl.File{Bytes: []byte(expr)})
 	parsed, diags := l.scope.ParseExpression([]byte(expr), name)
 	l.scope.Diags.Add("", diags...)
 	if diags.HasErrors() {
-		return "", l.files, diags
+		return "", diags
 	}
 	v := l.scope.Static(parsed)
 	l.settle()
-	var value strings.Builder
-	whole := l.scope.Metered(parsed.Range(), func() { write(&value, l.scope.Meter, v, "\n") })
 	diags = l.scope.Diags.All(append(l.names, name))
-	if diags.HasErrors() && !(whole && v.IsWhollyKnown()) {
-		return "", l.files, diags
+	if diags.HasErrors() && !v.IsWhollyKnown() {
+		return "", diags
 	}
-	return value.String(), l.files, diags
+	var value strings.Builder
+	write(&value, v, "\n")
+	return value.String(), diags
 }
 
 // write writes a value as hclwrite would lay it out, but without a token for each of its words. newline is the end of a
 // line and the indentation of the next.
-func write(out *strings.Builder, meter *funcs.Meter, v cty.Value, newline string) {
-	raw := func(text string) {
-		meter.Bytes(len(text))
-		out.WriteString(text)
-	}
+func write(out *strings.Builder, v cty.Value, newline string) {
 	switch ty := v.Type(); {
 	case !v.IsKnown():
-		raw("(not known)")
+		out.WriteString("(not known)")
 	case v.IsNull():
-		raw("null")
+		out.WriteString("null")
 	case ty == cty.String:
 		text, _ := splitTokens(v.AsString())
 		if a, ok := text.single(); ok {
-			raw(a.String())
+			out.WriteString(a.String())
 		} else {
-			raw(literal(cty.StringVal(text.String())))
+			out.WriteString(literal(cty.StringVal(text.String())))
 		}
 	case ty.IsPrimitiveType():
-		meter.Written(v)
-		raw(literal(v))
+		out.WriteString(literal(v))
 	case ty.IsObjectType() || ty.IsMapType():
-		writeObject(out, meter, v.AsValueMap(), newline)
+		writeObject(out, v.AsValueMap(), newline)
 	case v.CanIterateElements():
-		raw("[")
+		out.WriteString("[")
 		separator := ""
 		for _, item := range v.Elements() {
-			raw(separator)
-			write(out, meter, item, newline)
+			out.WriteString(separator)
+			write(out, item, newline)
 			separator = ", "
 		}
-		raw("]")
+		out.WriteString("]")
 	default:
-		raw(v.Type().FriendlyName())
+		out.WriteString(v.Type().FriendlyName())
 	}
 }
 
 // writeObject writes a line for each attribute. The signs of neighbours that take one line each are aligned.
-func writeObject(out *strings.Builder, meter *funcs.Meter, all map[string]cty.Value, newline string) {
-	raw := func(text string) {
-		meter.Bytes(len(text))
-		out.WriteString(text)
-	}
+func writeObject(out *strings.Builder, all map[string]cty.Value, newline string) {
 	if len(all) == 0 {
-		raw("{}")
+		out.WriteString("{}")
 		return
 	}
 	type line struct{ name, value string }
@@ -103,27 +110,27 @@ func writeObject(out *strings.Builder, meter *funcs.Meter, all map[string]cty.Va
 			width = max(width, utf8.RuneCountInString(l.name))
 		}
 		for _, l := range neighbours {
-			raw(newline + "  " + l.name + strings.Repeat(" ", width-utf8.RuneCountInString(l.name)) + " = " + l.value)
+			out.WriteString(newline + "  " + l.name + strings.Repeat(" ", width-utf8.RuneCountInString(l.name)) + " = " + l.value)
 		}
 		neighbours = nil
 	}
-	raw("{")
+	out.WriteString("{")
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		name := key
 		if !hclsyntax.ValidIdentifier(key) {
 			name = literal(cty.StringVal(key))
 		}
 		var value strings.Builder
-		write(&value, meter, all[key], newline+"  ")
+		write(&value, all[key], newline+"  ")
 		if strings.Contains(value.String(), "\n") {
 			align()
-			raw(newline + "  " + name + " = " + value.String())
+			out.WriteString(newline + "  " + name + " = " + value.String())
 		} else {
 			neighbours = append(neighbours, line{name, value.String()})
 		}
 	}
 	align()
-	raw(newline + "}")
+	out.WriteString(newline + "}")
 }
 
 func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }

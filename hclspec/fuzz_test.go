@@ -68,7 +68,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		write(src)
 		fuzzing.Contained(t, func() {
-			spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Version: "0.1.0"})
+			spec, files, diags := hclspec.LoadSoon(hclspec.Options{Dir: dir, Version: "0.1.0"})
 			if (spec == nil) != diags.HasErrors() {
 				t.Fatalf("spec %v, diagnostics %v", spec, diags)
 			}
@@ -98,7 +98,7 @@ func FuzzEval(f *testing.F) {
 			return
 		}
 		fuzzing.Contained(t, func() {
-			_, files, diags := hclspec.Eval(hclspec.Options{Dir: dir}, expr)
+			_, files, diags := hclspec.EvalSoon(hclspec.Options{Dir: dir}, expr)
 			placed(t, files, diags)
 		})
 	})

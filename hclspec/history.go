@@ -116,7 +116,6 @@ func (l *loader) ask(q Question, result cty.Type) (cty.Value, error) {
 	case !utf8.Valid(a.Text) || strings.Contains(string(a.Text), funcs.Mark):
 		return cty.NilVal, fmt.Errorf("%s of commit %.12s is no text in UTF-8", q.Path, q.Commit)
 	}
-	l.scope.Meter.Bytes(len(a.Text))
 	return cty.StringVal(string(a.Text)), nil
 }
 

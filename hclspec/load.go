@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
@@ -39,21 +42,65 @@ type Options struct {
 // an error. A mistake of a single commit or candidate takes that out, with a warning, and is one of the Spec's
 // Mistakes. The files are those that diagnostics may refer to, by name; they are returned in any case.
 func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
+	return load(o, standardBounds())
+}
+
+// standardBounds are above the need of the largest project that the other limits let through.
+func standardBounds() eval.Bounds { return eval.Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
+
+// Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program should
+// end soon.
+func Abandoned(diags hcl.Diagnostics) bool {
+	return len(diags) == 1 && diags[0].Summary == eval.Stopped
+}
+
+func load(o Options, bounds eval.Bounds) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	l, err := newLoader(o)
 	if err != nil {
 		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "No project", Detail: err.Error() + "."}}
 	}
-	defer l.dir.Close()
-	l.read()
-	l.declare()
-	l.decode()
-	diags := l.scope.Diags.All(l.names)
-	if diags.HasErrors() {
-		return nil, l.files, diags
+	var diags hcl.Diagnostics
+	stopped := l.scope.Watch(bounds, func() {
+		defer l.dir.Close()
+		l.read()
+		l.declare()
+		l.decode()
+		diags = l.scope.Diags.All(l.names)
+		l.spec.Reads = l.dir.Reads()
+		l.spec.Names = l.lock.sorted()
+	})
+	switch {
+	case stopped != nil:
+		return nil, l.sources.all(), hcl.Diagnostics{stopped}
+	case diags.HasErrors():
+		return nil, l.sources.all(), diags
 	}
-	l.spec.Reads = l.dir.Reads()
-	l.spec.Names = l.lock.sorted()
-	return l.spec, l.files, diags
+	return l.spec, l.sources.all(), diags
+}
+
+// sources are the files that a diagnostic may point into, by name. They are written by the goroutine that reads the project,
+// and read by the one that waits for it.
+type sources struct {
+	mu     sync.Mutex
+	byName map[string]*hcl.File
+}
+
+func (s *sources) add(name string, f *hcl.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byName[name] = f
+}
+
+func (s *sources) get(name string) *hcl.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
+}
+
+func (s *sources) all() map[string]*hcl.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.byName)
 }
 
 // Format brings a file in native syntax into its canonical layout.
@@ -64,7 +111,7 @@ type loader struct {
 	options    Options
 	dir        *project.Dir
 	scope      *eval.Scope
-	files      map[string]*hcl.File
+	sources    sources
 	names      []string           // of the files, in the order in which they were read
 	eachFixes  map[Address]reader // of the fixes that use each
 	packFiles  map[string]bool    // the names that are those of files of packs
@@ -96,14 +143,13 @@ func newLoader(o Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	meter := &funcs.Meter{}
 	l := &loader{
-		options: o, dir: dir, files: map[string]*hcl.File{}, packFiles: map[string]bool{}, eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
+		options: o, dir: dir, sources: sources{byName: map[string]*hcl.File{}}, packFiles: map[string]bool{}, eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
 		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
-		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Meter: meter, Funcs: funcs.Table(dir, meter), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
+		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
 	}
 	for name, f := range l.historyFunctions() {
-		funcs.Add(l.scope.Funcs, meter, name, f)
+		funcs.Add(l.scope.Funcs, name, f)
 	}
 	l.schemas = settingsSchemas()
 	for _, k := range kinds() {
@@ -179,7 +225,7 @@ func (l *loader) parseFile(src []byte, name string) {
 	f, diags := l.scope.Parse(src, name)
 	l.scope.Diags.Add("", diags...)
 	l.names = append(l.names, name)
-	l.files[name] = f.Syntax
+	l.sources.add(name, f.Syntax)
 	blocks, diags := f.Blocks(l.schemas)
 	l.scope.Diags.Add("", diags...)
 	l.blocks = append(l.blocks, blocks...)
@@ -297,7 +343,7 @@ func (l *loader) settings() {
 // given are the values of variables from outside.
 func (l *loader) given() eval.Given {
 	g := eval.Given{Flags: l.options.Vars, Env: l.options.EnvVars, Keep: func(name string, src []byte) {
-		l.files[name] = &hcl.File{Bytes: src}
+		l.sources.add(name, &hcl.File{Bytes: src})
 	}}
 	for _, name := range l.options.VarFiles {
 		src, err := readVars(name)
@@ -309,7 +355,7 @@ func (l *loader) given() eval.Given {
 			continue
 		}
 		f, diags := l.scope.Parse(src, name)
-		l.files[name] = f.Syntax
+		l.sources.add(name, f.Syntax)
 		attrs, more := f.Attributes()
 		l.scope.Diags.Add("", append(diags, more...)...)
 		g.Files = append(g.Files, attrs)

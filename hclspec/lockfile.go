@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // lockSchemas are the blocks of a lock file.
@@ -33,7 +32,20 @@ func lockSchemas() []*eval.Schema {
 
 // ParseLock reads a lock file. The Lock is nil when there is an error among the diagnostics.
 func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Meter: &funcs.Meter{}, Roots: map[string]eval.Root{}}
+	return parseLock(src, filename, standardBounds())
+}
+
+func parseLock(src []byte, filename string, bounds eval.Bounds) (*Lock, hcl.Diagnostics) {
+	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Roots: map[string]eval.Root{}}
+	var lock *Lock
+	var diags hcl.Diagnostics
+	if stopped := scope.Watch(bounds, func() { lock, diags = readLock(scope, src, filename) }); stopped != nil {
+		return nil, hcl.Diagnostics{stopped}
+	}
+	return lock, diags
+}
+
+func readLock(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	f, diags := scope.Parse(src, filename)
 	for _, d := range diags {
 		if d.Summary == eval.Conflict {

@@ -68,7 +68,7 @@ func (l *loader) attempt(f fault, whole bool, read func()) *Out {
 	switch {
 	case len(f.diags) == 0:
 		return nil
-	case l.scope.Meter.Spent() || l.shadow:
+	case l.shadow:
 		l.scope.Diags.Add(f.instance, f.diags...) // of all rows together
 		return nil
 	}

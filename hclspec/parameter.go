@@ -92,7 +92,7 @@ func (m mentions) warn(l *loader, commits []Commit) {
 			continue
 		}
 		for _, use := range uses {
-			if use.of == "commit" && !inComment(l.files[use.at.Filename].Bytes, use.at.Filename, use.at.Start.Byte) {
+			if use.of == "commit" && !inComment(l.sources.get(use.at.Filename).Bytes, use.at.Filename, use.at.Start.Byte) {
 				at := l.placeOf(use.at)
 				l.scope.Diags.Warn("", at, "Parameter of no commit", fmt.Sprintf("No commit has the parameter %q, so it is always null.%s", name, hint))
 				break
@@ -103,7 +103,7 @@ func (m mentions) warn(l *loader, commits []Commit) {
 
 // placeOf completes a range of which only the bytes are known.
 func (l *loader) placeOf(r hcl.Range) hcl.Range {
-	src := l.files[r.Filename].Bytes
+	src := l.sources.get(r.Filename).Bytes
 	r.Start = position(src, r.Start.Byte)
 	r.End = position(src, r.End.Byte)
 	return r

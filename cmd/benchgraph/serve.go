@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -88,7 +89,15 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	}
 	liveLong()
 	stat := cache.OpenStatCache(filepath.Join(p.state, "stat"))
-	c.Read = func(ctx context.Context) (*livepage.Results, error) { return a.readResults(ctx, o, stat) }
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	c.Read = func(ctx context.Context) (*livepage.Results, error) {
+		results, err := a.readResults(ctx, o, stat)
+		if mistakes := (*diagError)(nil); errors.As(err, &mistakes) && hclspec.Abandoned(mistakes.diags) {
+			end(err) // the evaluation may go on, and take more
+		}
+		return results, err
+	}
 	fmt.Fprintln(a.stdout, page.String())
 	return livepage.Run(ctx, l, c)
 }

@@ -18,7 +18,7 @@ const maxTold = 100
 // once with their number.
 type Diagnostics struct {
 	list  hcl.Diagnostics
-	index map[place]*told
+	index map[position]*told
 	more  int // mistakes beyond maxTold
 	catch *catch
 }
@@ -43,7 +43,7 @@ func (c *Diagnostics) Catch(whole bool, f func()) hcl.Diagnostics {
 	return caught
 }
 
-type place struct {
+type position struct {
 	summary    string
 	file       string
 	start, end int
@@ -58,7 +58,7 @@ type told struct {
 // Add records diagnostics; instance names the key of the instance they came from and is empty where there is none.
 func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 	if c.index == nil {
-		c.index = map[place]*told{}
+		c.index = map[position]*told{}
 	}
 	for _, d := range diags {
 		if c.catch != nil && d.Severity == hcl.DiagError && (instance != "" || c.catch.whole) {
@@ -68,7 +68,7 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 			continue
 		}
 		r := rangeOf(d)
-		at := place{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
+		at := position{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
 		if instance == "" {
 			at.summary += "\n" + d.Detail
 		}

@@ -109,7 +109,7 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 		}
 		block, more := byKind[raw.Type].read(raw)
 		diags = append(diags, more...)
-		diags = append(diags, f.scope.meterBlock(block)...)
+		diags = append(diags, f.scope.adaptBlock(block)...)
 		blocks = append(blocks, block)
 	}
 	return blocks, diags
@@ -155,7 +155,7 @@ func rangeOf(d *hcl.Diagnostic) hcl.Range {
 func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
 	attrs, diags := f.Syntax.Body.JustAttributes()
 	for _, attr := range attrs {
-		diags = append(diags, f.scope.meterAttribute(attr)...)
+		diags = append(diags, f.scope.adaptAttribute(attr)...)
 	}
 	return attrs, diags
 }
@@ -169,5 +169,5 @@ func (s *Scope) ParseExpression(src []byte, name string) (hcl.Expression, hcl.Di
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return s.metering(expr), diags
+	return s.adapt(expr), diags
 }

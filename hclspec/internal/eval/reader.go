@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -124,19 +125,22 @@ func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	if !ok {
 		return v, false
 	}
-	converted, err := r.convert(name, v, ty)
+	converted, err := funcs.Convert(v, ty)
 	if err != nil || converted.IsNull() {
 		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
+		return v, false
+	}
+	if ty == cty.Number && converted.IsKnown() && huge(converted.AsBigFloat()) {
+		r.Fail(r.At(name), "Number out of range", "%s has a number of more than 1000 digits.", name)
 		return v, false
 	}
 	return converted, converted.IsKnown()
 }
 
-// convert is the value in another type; unknown when it is too large.
-func (r Reader) convert(name string, v cty.Value, want cty.Type) (out cty.Value, err error) {
-	out = cty.UnknownVal(want)
-	r.Scope.Metered(r.At(name), func() { out, err = r.Scope.Meter.Convert(v, want) })
-	return out, err
+// huge reports whether a number is infinite, or has so many digits that nobody can write them.
+func huge(f *big.Float) bool {
+	exponent := f.MantExp(nil)
+	return f.IsInf() || exponent > 3322 || exponent < -3322 // binary digits, for 1000 decimal ones
 }
 
 // Describe says for a diagnostic what a value is.
@@ -213,7 +217,7 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	if v.Type().IsPrimitiveType() {
 		v = cty.TupleVal([]cty.Value{v})
 	}
-	list, err := r.convert(name, v, cty.List(each))
+	list, err := funcs.Convert(v, cty.List(each))
 	if err != nil {
 		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
 		return nil
@@ -230,10 +234,8 @@ func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty
 	if !ok {
 		return nil
 	}
-	if converted, err := r.convert(name, v, cty.Map(each)); err == nil && converted.IsKnown() {
+	if converted, err := funcs.Convert(v, cty.Map(each)); err == nil {
 		return converted.AsValueMap()
-	} else if err == nil {
-		return nil // too large
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
 		r.Fail(r.At(name), "Wrong type", "%s must be %s, not %s.", name, want, Describe(v))
@@ -242,7 +244,7 @@ func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty
 	var wrong []string
 	all := v.AsValueMap()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if _, err := r.convert(name, all[key], each); err != nil {
+		if _, err := funcs.Convert(all[key], each); err != nil {
 			wrong = append(wrong, fmt.Sprintf("%q is %s", key, Describe(all[key])))
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
-
-	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // Root is what one first part of a reference stands for.
@@ -25,7 +25,6 @@ type Root struct {
 // Scope evaluates expressions.
 type Scope struct {
 	Diags   *Diagnostics
-	Meter   *funcs.Meter
 	Funcs   map[string]function.Function
 	Roots   map[string]Root
 	Partial bool            // a file could not be read whole: a name that is not known may stand in it
@@ -37,7 +36,10 @@ type Scope struct {
 	source  int             // bytes of the files so far
 	tokens  int             // and about how many words and signs they have
 	chained bool            // a chain of names was too long
-	place   *hcl.Range      // where the meter stopped the evaluation
+
+	stopped atomic.Bool // the evaluation takes too much
+	mu      sync.Mutex
+	at      place // what is evaluated now
 }
 
 // maxChained bounds how many names can be under evaluation, each for the sake of the one before: every one takes some
@@ -185,42 +187,15 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	return true
 }
 
-// Value evaluates an expression. A mistake is recorded and gives an unknown value, and so does, once for all, more than
-// the meter allows.
+// Value evaluates an expression. A mistake is recorded and gives an unknown value.
 func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string) cty.Value {
-	v := cty.DynamicVal
-	var diags hcl.Diagnostics
-	if !s.Metered(expr.Range(), func() {
-		s.Meter.Work(10)
-		v, diags = expr.Value(ctx)
-		if _, counted := expr.(*metered); !counted {
-			s.Meter.Walk(v)
-		}
-	}) {
-		return cty.DynamicVal
-	}
+	s.evaluating(expr, instance)
+	v, diags := expr.Value(ctx)
 	s.Diags.Add(instance, diags...)
 	if diags.HasErrors() {
 		return cty.DynamicVal
 	}
 	return v
-}
-
-// Metered calls f, which evaluates what stands at the place, and says whether it came to its end. When the meter stopped
-// it, that is told, and once nothing more can be evaluated nothing more is.
-func (s *Scope) Metered(at hcl.Range, f func()) bool {
-	if s.Meter.Spent() {
-		return false
-	}
-	why := s.Meter.Guard(f)
-	if why == "" {
-		return true
-	}
-	if s.place != nil {
-		at, s.place = *s.place, nil
-	}
-	s.Diags.Error("", at, "Too much to evaluate", why+".")
-	return false
 }
 
 // Static evaluates an expression that belongs to no instance. When the name that is being evaluated turns out to need

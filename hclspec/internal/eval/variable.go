@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
 // VariableSchema is what a variable block may hold.
@@ -68,8 +70,7 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 func (s *Scope) variable(b *Block, given Given) cty.Value {
 	want, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
 	if attr := b.Attrs["type"]; attr != nil {
-		ty, d, diags := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil), hcl.Diagnostics(nil)
-		s.Metered(attr.Expr.Range(), func() { ty, d, diags = typeexpr.TypeConstraintWithDefaults(attr.Expr) })
+		ty, d, diags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
 		s.Diags.Add("", diags...)
 		if diags.HasErrors() {
 			return cty.DynamicVal
@@ -85,8 +86,7 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 	if defaults != nil && !v.IsNull() && v.IsKnown() {
 		v = defaults.Apply(v)
 	}
-	converted, err := cty.DynamicVal, error(nil)
-	s.Metered(at, func() { converted, err = s.Meter.Convert(v, want) })
+	converted, err := funcs.Convert(v, want)
 	if err != nil {
 		s.Diags.Error("", at, "Wrong type", fmt.Sprintf("The value of variable %q must be %s: %s.", b.Name, want.FriendlyNameForConstraint(), err))
 		return cty.DynamicVal

@@ -247,7 +247,7 @@ var one = function.New(&function.Spec{
 	},
 })
 
-// sequence is range without the standard one's limit of 1024 elements; the meter has a higher one.
+// sequence is range without the standard one's limit of 1024 elements; amounts has a higher one.
 var sequence = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "limits", Type: cty.Number},
 	Type:     function.StaticReturnType(cty.List(cty.Number)),

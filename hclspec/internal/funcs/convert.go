@@ -12,7 +12,7 @@ import (
 const small = 64
 
 // Convert is convert.Convert, in a time that grows with the size of v.
-func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	ty := v.Type()
 	if want == cty.DynamicPseudoType {
 		return v, nil
@@ -20,27 +20,16 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if v.Type().Equals(want) {
 		return v, nil
 	}
-	m.Walk(v)
-	if want != cty.Number {
-		m.Written(v) // where texts are wanted, numbers become some
-	}
-	if v.Type() == cty.String && want == cty.Number && v.IsKnown() && !v.IsNull() {
-		m.Work(len(v.AsString()))
-	}
 	few := !v.IsKnown() || v.IsNull() || extent(v, small) <= small
 	if want.IsObjectType() && ty.IsObjectType() && !few {
 		var err error
-		if v, err = m.attributes(v, want); err != nil {
+		if v, err = attributes(v, want); err != nil {
 			return cty.NilVal, err
 		}
 	}
 	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || ty.IsObjectType() != want.IsMapType() ||
 		few && !(uniform(ty, want) && v.LengthInt() > 0) {
-		out, err := convert.Convert(v, want)
-		if err == nil && out.Type() == cty.Number {
-			m.Number(out)
-		}
-		return out, err
+		return convert.Convert(v, want)
 	}
 	element := want.ElementType()
 	if element.HasDynamicTypes() {
@@ -49,7 +38,7 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 			parts := make([]cty.Value, 0, v.LengthInt())
 			keyed := make(map[string]cty.Value)
 			for key, part := range v.Elements() {
-				converted, err := m.Convert(part, element)
+				converted, err := Convert(part, element)
 				if err != nil {
 					return cty.NilVal, err
 				}
@@ -62,15 +51,14 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 			}
 		}
 		var err error
-		if element, err = m.common(v); err != nil {
+		if element, err = unified(v); err != nil {
 			return cty.NilVal, err
 		}
 	}
-	m.Elements(fresh(v))
 	if want.IsMapType() {
 		parts := make(map[string]cty.Value, v.LengthInt())
 		for key, part := range v.Elements() {
-			converted, err := m.Convert(part, element)
+			converted, err := Convert(part, element)
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -80,7 +68,7 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	parts := make([]cty.Value, 0, v.LengthInt())
 	for _, part := range v.Elements() {
-		converted, err := m.Convert(part, element)
+		converted, err := Convert(part, element)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -89,16 +77,15 @@ func (m *Meter) Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if want.IsListType() {
 		return cty.ListVal(parts), nil
 	}
-	m.hashes(parts)
 	return cty.SetVal(parts), nil
 }
 
 // attributes converts those attributes of an object that the wanted type has.
-func (m *Meter) attributes(v cty.Value, want cty.Type) (cty.Value, error) {
+func attributes(v cty.Value, want cty.Type) (cty.Value, error) {
 	all := v.AsValueMap()
 	for name, ty := range want.AttributeTypes() {
 		if part, ok := all[name]; ok {
-			converted, err := m.Convert(part, ty)
+			converted, err := Convert(part, ty)
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -147,8 +134,8 @@ func uniform(ty, want cty.Type) bool {
 	return true
 }
 
-// common is the type that all elements of a tuple or an object can be converted to.
-func (m *Meter) common(v cty.Value) (cty.Type, error) {
+// unified is the type that all elements of a tuple or an object can be converted to.
+func unified(v cty.Value) (cty.Type, error) {
 	var distinct []cty.Type
 	last := 0
 elements:
@@ -158,7 +145,6 @@ elements:
 			continue
 		}
 		for i, known := range distinct {
-			m.Work(8)
 			if known.Equals(ty) {
 				last = i
 				continue elements
@@ -170,26 +156,9 @@ elements:
 	if len(distinct) == 1 {
 		return distinct[0], nil
 	}
-	m.Work(len(distinct) * len(distinct) * 16)
 	ty, _ := convert.UnifyUnsafe(distinct)
 	if ty == cty.NilType || ty.HasDynamicTypes() {
 		return ty, errors.New("all elements must have the same type")
 	}
 	return ty, nil
-}
-
-// hashes counts what it takes to make a set: values whose hashes are equal are compared with each other.
-func (m *Meter) hashes(parts []cty.Value) {
-	m.Work(20 * len(parts))
-	met := make(map[int]int, len(parts))
-	for _, part := range parts {
-		if !part.IsWhollyKnown() {
-			continue
-		}
-		digits := m.digits(part)
-		m.Work(digits)
-		hash := part.Hash()
-		m.Work((2 + digits) * met[hash])
-		met[hash]++
-	}
 }

@@ -19,42 +19,35 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-func files(dir *project.Dir, meter *Meter) map[string]function.Function {
-	read := func(name string) ([]byte, error) {
-		raw, err := dir.Read(name)
-		meter.Work(len(raw) / 8)
-		return raw, err
-	}
+func files(dir *project.Dir) map[string]function.Function {
 	return map[string]function.Function{
 		"abspath": ofString("path", func(name string) (string, error) {
 			return dir.Absolute(name), nil
 		}),
 		"file": ofString("path", func(name string) (string, error) {
-			raw, err := read(name)
+			raw, err := dir.Read(name)
 			if err != nil {
 				return "", err
 			}
-			meter.Bytes(len(raw))
 			return text(raw)
 		}),
 		"filebase64": ofString("path", func(name string) (string, error) {
-			raw, err := read(name)
-			meter.Bytes(2 * len(raw))
+			raw, err := dir.Read(name)
 			return base64.StdEncoding.EncodeToString(raw), err
 		}),
-		"filemd5":    hashOf(read, md5.New),
-		"filesha1":   hashOf(read, sha1.New),
-		"filesha256": hashOf(read, sha256.New),
-		"filesha512": hashOf(read, sha512.New),
+		"filemd5":    hashOf(dir, md5.New),
+		"filesha1":   hashOf(dir, sha1.New),
+		"filesha256": hashOf(dir, sha256.New),
+		"filesha512": hashOf(dir, sha512.New),
 		"fileexists": fileExists(dir),
 		"fileset":    fileSet(dir),
 	}
 }
 
 // hashOf makes the function that hashes a file's content, which need not be text.
-func hashOf(read func(string) ([]byte, error), algorithm func() hash.Hash) function.Function {
+func hashOf(dir *project.Dir, algorithm func() hash.Hash) function.Function {
 	return ofString("path", func(name string) (string, error) {
-		raw, err := read(name)
+		raw, err := dir.Read(name)
 		h := algorithm()
 		h.Write(raw)
 		return hex.EncodeToString(h.Sum(nil)), err

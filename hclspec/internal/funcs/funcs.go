@@ -5,6 +5,7 @@
 package funcs
 
 import (
+	"maps"
 	"strings"
 	"sync"
 
@@ -20,40 +21,35 @@ import (
 // Mark frames a reference inside a string. No text of a user can contain it: it is refused wherever text comes in.
 const Mark = "\x00"
 
-// Table is every function by its name. The file functions read below dir, and all count what they do with meter.
-func Table(dir *project.Dir, meter *Meter) map[string]function.Function {
-	shared := common()
-	table := make(map[string]function.Function, len(shared)+16)
-	for i := range shared {
-		table[shared[i].name] = meter.metered(&shared[i])
+// Table is every function by its name. The file functions read below dir.
+func Table(dir *project.Dir) map[string]function.Function {
+	table := maps.Clone(common())
+	for name, f := range files(dir) {
+		table[name] = callable(name, f, true)
 	}
-	for name, f := range files(dir, meter) {
-		d := newDesign(name, f, true)
-		table[name] = meter.metered(&d)
-	}
-	// These evaluate expressions, which are counted themselves, or look up one part of what they are given.
-	table["can"], table["try"] = tryfunc.CanFunc, tryfunc.TryFunc
-	table["lookup"], table["length"], table["one"] = lookup, length, one
 	return table
 }
 
 // Add adds a function of the caller's to the table. It may take references and must look into none.
-func Add(table map[string]function.Function, meter *Meter, name string, f function.Function) {
-	d := newDesign(name, f, false)
-	table[name] = meter.metered(&d)
+func Add(table map[string]function.Function, name string, f function.Function) {
+	table[name] = callable(name, f, false)
 }
 
 // common are the functions that are the same for every project.
-var common = sync.OnceValue(func() (all []design) {
+var common = sync.OnceValue(func() map[string]function.Function {
+	table := map[string]function.Function{
+		// These evaluate expressions, or look up one part of their argument.
+		"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "lookup": lookup, "length": length, "one": one,
+	}
 	for name, f := range structural() {
-		all = append(all, newDesign(name, f, false))
+		table[name] = callable(name, f, false)
 	}
 	for _, group := range []map[string]function.Function{numeric(), textual(), encoding()} {
 		for name, f := range group {
-			all = append(all, newDesign(name, f, true))
+			table[name] = callable(name, f, true)
 		}
 	}
-	return all
+	return table
 })
 
 // structural are the functions through which references may pass: they move values and do not look into text.

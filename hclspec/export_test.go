@@ -1,0 +1,25 @@
+package hclspec
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+// soon are the bounds of tests, which have many evaluations that reach them.
+func soon() eval.Bounds { return eval.Bounds{Processor: 300 * time.Millisecond, Memory: 160 << 20} }
+
+// LoadSoon is Load within the bounds of tests.
+func LoadSoon(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) { return load(o, soon()) }
+
+// EvalSoon is Eval within the bounds of tests.
+func EvalSoon(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
+	return evaluate(o, expr, soon())
+}
+
+// ParseLockSoon is ParseLock within the bounds of tests.
+func ParseLockSoon(src []byte, filename string) (*Lock, hcl.Diagnostics) {
+	return parseLock(src, filename, soon())
+}

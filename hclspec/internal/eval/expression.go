@@ -1,0 +1,113 @@
+package eval
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// divisor is the right side of a division. HCL computes infinity where it is 0; here that is a mistake, which try and can
+// catch, and which does not matter in the result of a condition that is not chosen.
+type divisor struct{ hclsyntax.ParenthesesExpr }
+
+// UnwrapExpression leads HCL's static analysis to the source text's own expression.
+func (e *divisor) UnwrapExpression() hcl.Expression { return e.Expression }
+
+// Value evaluates the divisor.
+func (e *divisor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.Expression.Value(ctx)
+	n, err := convert.Convert(v, cty.Number)
+	if diags.HasErrors() || err != nil || !n.IsKnown() || n.IsNull() || n.AsBigFloat().Sign() != 0 {
+		return v, diags
+	}
+	return cty.UnknownVal(cty.Number), append(diags, &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Division by zero", Detail: "The divisor here is 0.", Subject: &e.SrcRange, Expression: e, EvalContext: ctx,
+	})
+}
+
+// iterated is what a loop evaluates for each element. It ends the goroutine of an evaluation that was stopped.
+type iterated struct {
+	hclsyntax.ParenthesesExpr
+	scope *Scope
+}
+
+// UnwrapExpression leads HCL's static analysis to the source text's own expression.
+func (e *iterated) UnwrapExpression() hcl.Expression { return e.Expression }
+
+// Value evaluates the expression.
+func (e *iterated) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	e.scope.checkpoint()
+	return e.Expression.Value(ctx)
+}
+
+// adapt makes an expression one of this language: it may divide, and it can be stopped. HCL lets others add nothing but
+// parentheses to its tree.
+func (s *Scope) adapt(expr hclsyntax.Expression) hclsyntax.Expression {
+	// The callback returns no diagnostics, so neither does VisitAll.
+	_ = hclsyntax.VisitAll(expr, func(node hclsyntax.Node) hcl.Diagnostics {
+		switch e := node.(type) {
+		case *hclsyntax.BinaryOpExpr:
+			if e.Op == hclsyntax.OpDivide || e.Op == hclsyntax.OpModulo {
+				e.RHS = &divisor{hclsyntax.ParenthesesExpr{Expression: e.RHS, SrcRange: e.RHS.Range()}}
+			}
+		case *hclsyntax.ForExpr:
+			e.ValExpr = &iterated{hclsyntax.ParenthesesExpr{Expression: e.ValExpr, SrcRange: e.ValExpr.Range()}, s}
+			if e.CondExpr != nil {
+				e.CondExpr = &iterated{hclsyntax.ParenthesesExpr{Expression: e.CondExpr, SrcRange: e.CondExpr.Range()}, s}
+			}
+		case *hclsyntax.SplatExpr:
+			e.Each = &iterated{hclsyntax.ParenthesesExpr{Expression: e.Each, SrcRange: e.Each.Range()}, s}
+		}
+		return nil
+	})
+	return expr
+}
+
+// adaptBlock adapts every attribute of a block.
+func (s *Scope) adaptBlock(b *Block) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, attr := range b.Attrs {
+		if b.Schema.Kind == "variable" && attr.Name == "type" {
+			diags = append(diags, s.adaptType(attr)...)
+			continue
+		}
+		diags = append(diags, s.adaptAttribute(attr)...)
+	}
+	for _, nested := range b.blocks {
+		diags = append(diags, s.adaptBlock(nested)...)
+	}
+	return diags
+}
+
+func (s *Scope) adaptAttribute(attr *hcl.Attribute) (diags hcl.Diagnostics) {
+	expr, ok := attr.Expr.(hclsyntax.Expression)
+	if !ok {
+		expr, diags = native(attr.Expr)
+	}
+	attr.Expr = s.adapt(expr)
+	return diags
+}
+
+// adaptType is adaptAttribute for a type, which JSON holds as a string with an expression.
+func (s *Scope) adaptType(attr *hcl.Attribute) hcl.Diagnostics {
+	if _, ok := attr.Expr.(hclsyntax.Expression); ok {
+		return s.adaptAttribute(attr)
+	}
+	v, _ := attr.Expr.Value(nil) // without a context a string of JSON is not yet a template
+	if v.Type() != cty.String || v.IsNull() {
+		return s.adaptAttribute(attr)
+	}
+	at := attr.Expr.Range()
+	tokens, _ := hclsyntax.LexExpression([]byte(v.AsString()), at.Filename, at.Start)
+	diags := guardTokens(tokens)
+	var expr hclsyntax.Expression
+	if diags == nil {
+		expr, diags = hclsyntax.ParseExpression([]byte(v.AsString()), at.Filename, at.Start)
+	}
+	if diags.HasErrors() {
+		expr = &hclsyntax.LiteralValueExpr{Val: cty.DynamicVal, SrcRange: at}
+	}
+	attr.Expr = s.adapt(expr)
+	return diags
+}

@@ -1,0 +1,157 @@
+package funcs
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// callable is a function of the table: its parameters take any value, and convert it with Convert. HCL would convert the
+// arguments itself, in a time that grows with the square of their length.
+//
+// A plain function takes no references, since it would look into them or write them down: a reference stands for a path that
+// is known only when the graph runs.
+func callable(name string, f function.Function, plain bool) function.Function {
+	var want []cty.Type
+	collection, conversion := collections[name]
+	open := func(p function.Parameter) function.Parameter {
+		if conversion {
+			p.Type = collection
+		}
+		want = append(want, p.Type)
+		return function.Parameter{
+			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
+		}
+	}
+	spec := &function.Spec{Type: function.StaticReturnType(cty.DynamicPseudoType)}
+	for _, p := range f.Params() {
+		spec.Params = append(spec.Params, open(p))
+	}
+	if p := f.VarParam(); p != nil {
+		more := open(*p)
+		spec.VarParam = &more
+	}
+	spec.Impl = func(given []cty.Value, _ cty.Type) (cty.Value, error) {
+		args := make([]cty.Value, len(given))
+		for i, arg := range given {
+			converted, err := Convert(arg, want[min(i, len(want)-1)])
+			if err != nil {
+				return cty.NilVal, function.NewArgError(i, err)
+			}
+			if plain && Contains(converted) {
+				return cty.NilVal, function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
+			}
+			args[i] = converted
+		}
+		if conversion && args[0].IsKnown() && !args[0].IsNull() {
+			return args[0], nil
+		}
+		if err := checkAmount(name, args); err != nil {
+			return cty.NilVal, err
+		}
+		return f.Call(args)
+	}
+	return function.New(spec)
+}
+
+// collections are the functions that do nothing but convert their argument, which costs enough to be done once.
+var collections = map[string]cty.Type{
+	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType), "tomap": cty.Map(cty.DynamicPseudoType),
+}
+
+// One call makes no more than this. The functions of amounts make much of little in one step, which nobody can end.
+const (
+	maxElements = 1_000_000
+	maxBytes    = 64 << 20
+)
+
+// checkAmount refuses a call that would make too much.
+func checkAmount(name string, args []cty.Value) error {
+	amount := amounts[name]
+	if amount == nil {
+		return nil
+	}
+	for _, arg := range args {
+		if !arg.IsWhollyKnown() || arg.IsNull() {
+			return nil
+		}
+	}
+	elements, bytes := amount(args)
+	switch {
+	case elements > maxElements:
+		return fmt.Errorf("the result would have %.0f elements; one call can make %d", elements, maxElements)
+	case bytes > maxBytes:
+		return fmt.Errorf("the result would have %.0f MiB of text; one call can make %d MiB", bytes/(1<<20), maxBytes>>20)
+	}
+	return nil
+}
+
+// amounts says how many elements and bytes of text a call makes. The arguments are converted and known.
+var amounts = map[string]func(args []cty.Value) (elements, bytes float64){
+	"range": func(args []cty.Value) (float64, float64) {
+		var limits []float64
+		for _, arg := range args {
+			limit, _ := arg.AsBigFloat().Float64()
+			limits = append(limits, limit)
+		}
+		switch {
+		case len(limits) == 1:
+			return math.Abs(limits[0]), 0
+		case len(limits) == 2:
+			return math.Abs(limits[1] - limits[0]), 0
+		case len(limits) == 3 && limits[2] != 0:
+			return math.Abs((limits[1] - limits[0]) / limits[2]), 0
+		}
+		return 0, 0 // a mistake that the function itself tells
+	},
+	"setproduct": func(args []cty.Value) (float64, float64) {
+		total := 1.0
+		for _, arg := range args {
+			total *= float64(arg.LengthInt())
+		}
+		return total, 0
+	},
+	"join": func(args []cty.Value) (_, bytes float64) {
+		for _, list := range args[1:] {
+			bytes += textOf(list) + float64(list.LengthInt())*textOf(args[0])
+		}
+		return 0, bytes
+	},
+	"indent": func(args []cty.Value) (float64, float64) {
+		spaces, _ := args[0].AsBigFloat().Float64()
+		text := args[1].AsString()
+		return 0, float64(len(text)) + spaces*float64(strings.Count(text, "\n"))
+	},
+	"replace": func(args []cty.Value) (float64, float64) {
+		text, old := args[0].AsString(), args[1].AsString()
+		return 0, float64(len(text)) + float64(strings.Count(text, old))*textOf(args[2])
+	},
+	"formatlist": func(args []cty.Value) (float64, float64) {
+		lists, texts := 1, textOf(args[0])
+		for _, arg := range args[1:] {
+			if arg.CanIterateElements() {
+				lists = max(lists, arg.LengthInt())
+			} else {
+				texts += textOf(arg)
+			}
+		}
+		return 0, texts * float64(lists)
+	},
+}
+
+// textOf is the number of bytes in the texts of a value that is a text or a list of texts.
+func textOf(v cty.Value) (bytes float64) {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+	case v.Type() == cty.String:
+		return float64(len(v.AsString()))
+	case v.CanIterateElements():
+		for _, part := range v.Elements() {
+			bytes += textOf(part)
+		}
+	}
+	return bytes
+}
