@@ -22,7 +22,7 @@ import (
 	"github.com/docker/docker/api/types/build"
 )
 
-// BuildSpec is what an image is built from.
+// BuildSpec is the input of a build.
 type BuildSpec struct {
 	Dir        string            // of the context
 	Files      []ContextFile     // of the context, as Context lists them
@@ -51,9 +51,9 @@ func (e *StepError) Error() string {
 	return text + e.Detail
 }
 
-// Build builds an image with BuildKit, which engines have had since 2018; what stands in for an engine builds in its own way.
-// The images that it is built on are those of Pins and no others. What the builder keeps for next time is the engine's, which
-// bounds it. Errors are *StepError, *ContextChanged, those of the engine, or ctx's cause.
+// Build builds an image with BuildKit, which Docker has had since 2018; other engines build in their own way. Its base
+// images are those of Pins and no others. The builder's cache belongs to the engine, which bounds it. Errors are
+// *StepError, *ContextChanged, errors of the engine, or the cause of ctx.
 func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	text, err := s.dockerfile()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Create makes a container and returns its ID. Its name is given by the caller, so that it can be removed also when the
-// answer is lost.
+// Create creates a container and returns its ID. The caller chooses the name, so that it can remove the container even
+// if the answer is lost.
 func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string, err error) {
 	made, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
 		return a.ContainerCreate(ctx, c, h, nil, nil, name)
@@ -67,7 +67,7 @@ func (e *Engine) Signal(ctx context.Context, name, signal string) error {
 	})
 }
 
-// Remove ends a container, if it runs, and removes it with its unnamed volumes. One that is not there is left alone.
+// Remove stops a container and removes it with its unnamed volumes. A missing container is no error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
 	_, err := e.RemoveIfThere(ctx, name)
 	return err
@@ -84,9 +84,8 @@ func (e *Engine) RemoveIfThere(ctx context.Context, name string) (bool, error) {
 	})
 }
 
-// Await starts to wait for the next end of a container, which may be started afterwards. The function that it returns waits
-// for it and returns the exit status. An engine that goes away or hangs meanwhile makes that an error for which IsGone is
-// true.
+// Await begins to wait for the next end of a container, which may be started later. The returned function waits for the
+// end and returns the exit status. If the engine goes away or hangs meanwhile, IsGone is true for its error.
 func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, error), err error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	type channels struct {
@@ -170,7 +169,7 @@ func (e *Engine) stream(ctx context.Context, doing string, f func(context.Contex
 	})
 }
 
-// Copy writes what comes until the end of the stream. The order of what comes on both is not known.
+// Copy copies both streams until they end. Their relative order is not known.
 func (s *Stream) Copy(stdout, stderr io.Writer) error {
 	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
 	return err
@@ -199,7 +198,7 @@ func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions)
 	return r.ID, s, err
 }
 
-// InspectExec returns what the engine knows of a program that was started by Exec.
+// InspectExec returns the state of a program that Exec started.
 func (e *Engine) InspectExec(ctx context.Context, id string) (container.ExecInspect, error) {
 	return call(ctx, e, "inspect a program in container", func(ctx context.Context, a *api) (container.ExecInspect, error) {
 		return a.ContainerExecInspect(ctx, id)
@@ -247,7 +246,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Changes lists what a container has changed of its image's files.
+// Changes lists the files of its image that a container has changed.
 func (e *Engine) Changes(ctx context.Context, name string) ([]container.FilesystemChange, error) {
 	return long(ctx, e, "list changes of container", func(ctx context.Context, a *api) ([]container.FilesystemChange, error) {
 		return a.ContainerDiff(ctx, name)

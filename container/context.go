@@ -185,7 +185,7 @@ func (w *contextWalk) add(name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// ContextChanged says that a file is no longer what it was when the context was listed.
+// ContextChanged reports that a file has changed since the context was listed.
 type ContextChanged struct{ Path string }
 
 func (e *ContextChanged) Error() string { return e.Path + " was changed after it was looked at" }

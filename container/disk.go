@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broughtMark is the name under which images stand that benchgraph brought from a registry, since those cannot be
-// labelled. It says who brought one, never which one it is.
+// broughtMark is the repository of the names that mark pulled images, since images from a registry cannot be labelled.
+// A name tells that benchgraph pulled the image, never which image it is.
 const broughtMark = "benchgraph/brought"
 
 // markOf is the mark of an image.
 func markOf(id string) string { return broughtMark + ":" + strings.TrimPrefix(id, "sha256:") }
 
-// mark notes that benchgraph brought an image, so that it may go when its room is needed.
+// mark notes that benchgraph pulled an image, so that it may be removed when its space is needed.
 func (e *Engine) mark(ctx context.Context, id string) error {
 	return e.do(ctx, "mark image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, markOf(id)) })
 }
@@ -33,7 +33,7 @@ func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, false, filters.Arg("reference", broughtMark))
 }
 
-// unmarked takes the mark for what it is, and no name; neither is a name that we gave so that there is one.
+// unmarked removes the mark, and the names that benchgraph gave, from the names of an image.
 func unmarked(img Image) Image {
 	mark, kept := markOf(img.ID), keptName(img.ID)
 	img.Brought = slices.Contains(img.Tags, mark)
@@ -41,8 +41,8 @@ func unmarked(img Image) Image {
 	return img
 }
 
-// RemoveImage removes an image that benchgraph made or brought, and nothing of what it was made from. One that something needs
-// is *InUse, and so is one that somebody has given a name; one that is gone is *NoImage.
+// RemoveImage removes an image that benchgraph made or pulled, and none of its bases. The error is *InUse if something
+// needs the image or somebody has named it, and *NoImage if it does not exist.
 func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	img, err := e.Image(ctx, id)
 	if err != nil {
@@ -61,7 +61,8 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 		return err
 	}
 	if img.Brought {
-		// Without its mark it has one name, that under which it came, and is removed as a whole or not at all.
+		// Without the mark, the image has only the name under which it was pulled, and is removed as a whole or not at
+		// all.
 		if err := remove(markOf(img.ID)); err != nil && !errdefs.IsNotFound(err) {
 			return err
 		}
@@ -99,7 +100,7 @@ func inUse(id string, err error) error {
 	return err
 }
 
-// Layer is what an image adds to the one that it was made from.
+// Layer is the part that an image adds to its base.
 type Layer struct {
 	ID   string // equal for images that share it
 	Size int64  // bytes, unpacked

@@ -1,7 +1,8 @@
-// Package container speaks to a container engine through the Docker Engine API; Podman's compatible socket works, too.
+// Package container is a client of a container engine through the Docker Engine API; Podman's compatible socket works,
+// too.
 //
-// It knows images, containers and networks, and nothing of nodes. Everything that it makes carries labels, by which it is
-// found again, and by which what a dead benchgraph left is told from what belongs to somebody else.
+// It knows images, containers and networks, and nothing of nodes. Everything that it creates has labels. The labels
+// tell the leftovers of a dead benchgraph from the property of others.
 package container
 
 import (
@@ -55,7 +56,8 @@ type Engine struct {
 func Open(o Options) *Engine {
 	e := &Engine{options: o}
 	e.connect = sync.OnceValues(func() (*api, error) {
-		// Each request has a connection of its own, as one that was left open to an engine that is ending still answers.
+		// Each request uses a connection of its own: a connection that was left open to a stopping engine still
+		// answers.
 		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: client.CheckRedirect}
 		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
 		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
@@ -96,7 +98,7 @@ func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Co
 	return v, e.explain(ctx, doing, err)
 }
 
-// long is call for what may take any time: while it does, the engine is asked every now and then whether it is there.
+// long is call for requests that may take any time. Meanwhile, the engine is pinged now and then.
 func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
 	a, err := e.connect()
 	if err != nil {
@@ -124,7 +126,7 @@ func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, prob
 	}
 }
 
-// Ping asks the engine whether it is there. One that does not answer is *Unavailable.
+// Ping reports whether the engine answers. The error is *Unavailable if it does not.
 func (e *Engine) Ping(ctx context.Context) error {
 	_, err := call(ctx, e, "ask the container engine whether it is there", func(ctx context.Context, a *api) (types.Ping, error) {
 		return a.Ping(ctx)

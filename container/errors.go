@@ -27,7 +27,7 @@ func (e *Unavailable) Error() string {
 	return fmt.Sprintf("no container engine at %s: %s; %s", e.Host, e.Reason, e.Remedy)
 }
 
-// Error is what an engine says against a request, or what became of a request that it did not answer.
+// Error is the error of an engine about a request, or of a request without an answer.
 type Error struct {
 	Doing  string // "start container"
 	Reason string
@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Class says what can be done about an error of an Engine. What no engine said is permanent.
+// Class returns the class of an error of an Engine. Errors that no engine sent are permanent.
 func Class(err error) cache.Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
@@ -123,7 +123,7 @@ func says(text, words string) bool { return containsAny(text, strings.Split(word
 // noSpace is how engines say that their disk is full.
 const noSpace = "no space left on device|disk quota exceeded"
 
-// meanings are what engines say that has a meaning of its own. Their status codes tell little: most is 500.
+// meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},

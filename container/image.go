@@ -60,7 +60,7 @@ type InUse struct {
 
 func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.ID, e.Detail) }
 
-// Images lists the images that carry LabelKey, those included that others were made from. It is one question to the engine.
+// Images lists the images with LabelKey, including bases of others, with one request to the engine.
 func (e *Engine) Images(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, true, filters.Arg("label", LabelKey))
 }
@@ -116,8 +116,8 @@ type Pin struct {
 	Size   int64  // bytes that are to be fetched, compressed; 0: the engine has it
 }
 
-// Resolve finds the image that a reference names: one of the engine's if it has one of that name, else the registry's.
-// Errors are *RegistryError, those of the engine, or ctx's cause.
+// Resolve returns the image of a reference: the engine's image of that name, or else the registry's. Errors are
+// *RegistryError, errors of the engine, or the cause of ctx.
 func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	parsed, err := reference.ParseAnyReference(ref)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// keptName is the name of an image that has none of its own: neither builders nor registries take nameless images, and an
-// engine removes one with the last of its names. Nothing is ever found by it, and no registry can have that host.
+// keptName returns a name for an image without one: builders and registries take no nameless images, and an engine
+// removes an image with its last name. Images are never looked up by this name, and no registry can have its host.
 func keptName(id string) string {
 	return "benchgraph.invalid/image:" + strings.TrimPrefix(id, "sha256:")
 }
@@ -19,7 +19,7 @@ func (e *Engine) tag(ctx context.Context, id, name string) error {
 	return e.do(ctx, "name image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, name) })
 }
 
-// nameOf returns a name of an image for the engine's builder: that by which a registry knows it, else one that it is given.
+// nameOf returns a name of an image for the builder: the name in its registry, or else keptName.
 func (e *Engine) nameOf(ctx context.Context, id string) (string, error) {
 	img, err := e.Image(ctx, id)
 	if err != nil {

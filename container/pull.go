@@ -28,11 +28,10 @@ type Progress struct {
 	Cause error  // of waiting
 }
 
-// Pull brings an image by its digest and proves that it has it. ref says from which repository; its tag is not looked at.
-// What breaks off, and what the registry refuses for now, is tried again. The engine continues a layer that broke off, and
-// fetches none that it has; but of a pull that it gives up it may keep nothing. Nothing is fetched when it has the image;
-// one that is fetched is marked as brought. Errors are *RegistryError, those of the engine, or ctx's cause. progress may
-// be nil.
+// Pull pulls an image by its digest and verifies that the engine has it. ref names the repository; its tag is ignored.
+// Broken connections and temporary refusals are tried again. The engine resumes a broken layer and fetches no layer
+// that it has, but may keep nothing of a pull that it gives up. If the engine has the image, nothing is fetched; a
+// pulled image is marked. Errors are *RegistryError, errors of the engine, or the cause of ctx. progress may be nil.
 func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
 	repository, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

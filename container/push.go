@@ -52,7 +52,8 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 	return dgst, err
 }
 
-// verify asks the registry whether it has what was pushed. Where there is no way to it from here, the engine's word stands.
+// verify checks that the registry has the pushed image. If the registry cannot be reached from here, the engine's
+// answer stands.
 func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string) error {
 	d, err := digest.Parse(dgst)
 	if err != nil {
@@ -73,7 +74,7 @@ func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string
 	return err
 }
 
-// lend gives an image a name for a while. The function that it returns gives that back to who had it.
+// lend names an image for a while. The returned function gives the name back to its former image.
 func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, err error) {
 	before, err := e.Image(ctx, name)
 	if err == nil && before.ID == id {

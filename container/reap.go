@@ -9,8 +9,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// Reap ends and removes the containers, then the networks, that carry LabelOwner and of which abandoned says from their
-// labels that nobody answers for them any more. It returns how many containers that were.
+// Reap stops and removes the containers, then the networks, with LabelOwner whose labels abandoned accepts. It returns
+// the number of containers.
 func (e *Engine) Reap(ctx context.Context, abandoned func(labels map[string]string) bool) (int, error) {
 	ours := filters.NewArgs(filters.Arg("label", LabelOwner))
 	containers, err := call(ctx, e, "list containers", func(ctx context.Context, a *api) ([]container.Summary, error) {

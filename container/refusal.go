@@ -93,7 +93,7 @@ func registryError(ctx context.Context, ref reference.Named, l login, d *door, e
 	case strings.Contains(text, "no child with platform"):
 		out.Reason, text = Missing, "not for this platform"
 	case reached:
-		// It speaks, but what it says cannot be read: an answer that is broken off or no manifest at all.
+		// The answer is not readable: cut off, or no manifest.
 		out.Reason = Failing
 	default:
 		out.Reason, text = Unreachable, innermost(err)
@@ -148,7 +148,7 @@ func shown(text string) string {
 	return printable.Line(text)
 }
 
-// remedy is what the user can do.
+// remedy returns the remedy for the user.
 func remedy(e *RegistryError, l login) string {
 	switch {
 	case e.Reason == Denied && l.helper != "":
@@ -167,7 +167,7 @@ func remedy(e *RegistryError, l login) string {
 	return ""
 }
 
-// plainError says that a registry that must prove who it is was to be spoken to without.
+// plainError reports an attempt to use plain HTTP with a registry that must use TLS.
 type plainError struct{ host string }
 
 func (e *plainError) Error() string {

@@ -100,7 +100,7 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 	return out, nil
 }
 
-// door is the one way to registries. It bounds what they send and refuses what would give credentials away.
+// door is the HTTP transport for registries. It bounds answers and refuses redirects that would leak credentials.
 type door struct {
 	insecure  func(host string) bool // plain HTTP will do
 	transport *http.Transport

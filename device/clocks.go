@@ -18,10 +18,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can do that, a lock outlives the process
-// that made it, and the driver does not tell that there is one. So what is locked stands in a record, a file with a UUID a
-// line, from before it is locked until it is reset; by that it can be reset by whoever finds that the one who locked it is gone.
-// A record is not synced: no lock outlives the machine.
+// The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can lock it, the lock outlives the
+// process, and the driver does not report it. So the locked devices stand in a record, a file with one UUID a line,
+// from before the lock until the reset. Whoever finds that the owner is gone resets the devices of the record. A record
+// is not synced: no lock outlives a reboot.
 
 // locker is a source that can lock SM clocks.
 type locker interface {
@@ -33,7 +33,7 @@ type locker interface {
 // errNoLock is why a device's clock was neither locked nor reset: there is no such thing.
 var errNoLock = errors.New("its clocks cannot be locked")
 
-// clockStep is by how many MHz a clock may differ from what it was locked at: drivers choose the nearest that a device has.
+// clockStep is the tolerance in MHz: drivers choose the nearest clock that a device has.
 const clockStep = 20
 
 // CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it; empty:
@@ -114,7 +114,7 @@ func newRecord(dir string, devices []Device) (string, error) {
 	return record, writeRecord(record, devices)
 }
 
-// writeRecord makes a record one of these devices: it is always whole, and without any there is none.
+// writeRecord replaces the record by one of these devices, atomically; without devices, it removes the record.
 func writeRecord(record string, devices []Device) error {
 	if len(devices) == 0 {
 		return os.Remove(record)
@@ -135,7 +135,7 @@ const guardPatience = 10 * time.Second
 func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
 	for i, d := range l.devices {
 		if err := l.driver.source.(locker).lock(d, mhz); err != nil {
-			// What refuses the lock refuses its reset as well: only what was locked is there to be reset.
+			// A device that refuses the lock refuses the reset, too: only the locked devices stay in the record.
 			return errors.Join(fmt.Errorf("device %d: %w", d.Index, err), writeRecord(l.record, l.devices[:i]))
 		}
 	}
@@ -171,8 +171,8 @@ func (l *LockedClocks) Reset() (err error) {
 	return err
 }
 
-// resetRecord resets the clocks of a record and removes it. One that is not there any more is done. Devices that are still
-// locked are left out from now on: they would be measured as if they were not.
+// resetRecord resets the clocks of a record and removes it. A missing device is done. A device that is still locked is
+// quarantined: it would be measured as if its clock were free.
 func resetRecord(d *Driver, record string) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, os.ErrNotExist) {
@@ -210,8 +210,8 @@ func (d *Driver) stillLocked(uuids []string, why error) error {
 	return fmt.Errorf("left out from now on, with a clock that is still locked: %s: %w", strings.Join(uuids, ", "), why)
 }
 
-// GuardClocks waits until alive ends, which is when the process that locked the clocks of a record is gone or done, and
-// resets what that has left.
+// GuardClocks waits for the end of alive, which is the end of the process that locked the clocks of a record, and
+// resets the clocks that remain locked.
 func GuardClocks(ctx context.Context, alive io.Reader, record, library string) error {
 	_, _ = io.Copy(io.Discard, alive) // a pipe that breaks has ended, too
 	if _, err := os.Stat(record); errors.Is(err, os.ErrNotExist) {
@@ -279,8 +279,8 @@ func (h *hostLock) await(d Device, patience time.Duration) (*fileLock, error) {
 	}
 }
 
-// OffClock says what the clocks of devices were, while something ran, that they cannot have been when they were locked at mhz. One
-// that never came up to it, for the power that it may draw, say, is flagged.
+// OffClock reports clocks that contradict a lock at mhz while something ran. A device that never reached mhz, such as
+// at its power limit, is flagged.
 func OffClock(sums []Summary, mhz int) string {
 	var odd []string
 	for i := range sums {

@@ -1,4 +1,4 @@
-// Package device grants amounts of what a machine has few of: cores, memory, disk, GPUs, ports, and the quiet of the host.
+// Package device grants the scarce amounts of a machine: cores, memory, disk, GPUs, ports, and the quiet of the host.
 package device
 
 import (
@@ -68,15 +68,15 @@ type Lease struct {
 	name    func(node string) // nil likewise
 }
 
-// Name notes what the lease is for, where those see it who ask who holds its devices.
+// Name notes the node of the lease, for messages about the holder of a device.
 func (l *Lease) Name(node string) {
 	if l != nil && l.name != nil {
 		l.name(node)
 	}
 }
 
-// Yield gives the cores, the memory and the room on the disk back, while the holder waits for the disk. It is still
-// there: what must have the host for itself does not start beside it, nor anything beside it when that is itself.
+// Yield returns the cores, the memory and the disk space while the holder waits for the disk. The lease still counts
+// for quiet: a quiet node does not start beside it, nor any node beside a quiet holder.
 func (l *Lease) Yield() {
 	if l != nil && l.yield != nil {
 		l.yield()
@@ -116,7 +116,7 @@ func (a Amounts) Minus(r Request) Amounts {
 	return Amounts{a.CPUs - r.Takes(), a.Memory - r.Memory, a.Disk - r.Disk, a.GPUs - r.GPUs.Count}
 }
 
-// Amounts are what the lease holds. Of its devices, those count that fit a condition.
+// Amounts returns the amounts of the lease. Of its devices, it counts those that suit like.
 func (l *Lease) Amounts(like GPUs) Amounts {
 	a := Amounts{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}
 	for _, d := range l.GPUs {
@@ -127,12 +127,12 @@ func (l *Lease) Amounts(like GPUs) Amounts {
 	return a
 }
 
-// Pool grants leases, and never waits.
+// Pool grants leases and never waits.
 //
-// Fits says why a request can never be granted here, however long one waits; nil when it can.
-// TryAcquire grants all of the request now, or nothing; then it says why.
-// Free says what is free now for a request: of the devices, those that fit it, and plenty if it asks for none, as of the disk.
-// More cores than the machine has count as all, and memory that is not known as plenty.
+// Fits reports why a request can never be granted here, or nil. TryAcquire grants the whole request now, or nothing,
+// with the reason. Free returns the amounts that are free now for a request: of the devices, those that suit it, and
+// plenty if it asks for none; likewise of the disk. More cores than the machine has count as all of them, and unknown
+// memory counts as plenty.
 type Pool interface {
 	Fits(Request) error
 	TryAcquire(Request) (*Lease, *Refusal)

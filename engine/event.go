@@ -25,21 +25,23 @@ const (
 	Note          EventType = "diagnostic"
 )
 
-// Waiting begins the reason of a Note about a wait: of the node at its address or, without one, of nodes that could start.
+// Waiting is the prefix of the reason of a Note about a wait: of the node at its address or, without an address, of
+// all ready nodes.
 const Waiting = "waiting: "
 
-// Event is one thing that happened: the engine's only output. Fields that do not belong to its type are zero.
+// Event is one thing that happened. Events are the engine's only output. Fields that do not belong to the type of an
+// event are zero.
 type Event struct {
 	Type     EventType
 	Time     time.Time
 	Address  string
 	Key      cache.Key
 	Attempt  int            // number of the try, from 1
-	Phase    string         // NodeProgress: what the task is at
+	Phase    string         // NodeProgress: the current phase of the task
 	Reason   string         // why: of a start, a skip, a retry
-	Duration time.Duration  // NodeDone, NodeFailed: of the attempt; NodeStart: since it could have started
+	Duration time.Duration  // NodeDone, NodeFailed: of the attempt; NodeStart: of the wait since the node was ready
 	Failure  *cache.Failure // NodeFailed, SampleInvalid
-	Log      string         // NodeDone, NodeFailed: path of the attempt's log
+	Log      string         // NodeStart, NodeDone, NodeFailed: path of the attempt's log
 	Retrying bool           // NodeFailed: another attempt follows
-	Data     map[string]any // what the task adds: metric, value, unit, block, …
+	Data     map[string]any // from the task: metric, value, unit, block, …
 }

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Graph is a set of nodes in an order in which every node comes after all that it waits for.
+// Graph is a set of nodes, ordered so that every node comes after its dependencies.
 type Graph struct {
 	nodes  []*Node
 	byName map[string]*Node
-	users  [][]int32 // for each node the nodes that need it or come after it
-	wanted []bool    // for its own sake: by default the nodes that nothing else waits for
+	users  [][]int32 // by node: the nodes that depend on it
+	wanted []bool    // by node: wanted for its own sake; by default the nodes without users
 }
 
-// DuplicateError says that two nodes have one address.
+// DuplicateError reports two nodes with the same address.
 type DuplicateError struct{ First, Second *Node }
 
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("%s is declared twice: %s and %s", e.First.Address, e.First.Place, e.Second.Place)
 }
 
-// CycleError names the nodes that wait for each other; the last one waits for the first.
+// CycleError reports nodes that depend on each other in a circle: the last one depends on the first.
 type CycleError struct{ Nodes []*Node }
 
 func (e *CycleError) Error() string {
@@ -33,8 +33,8 @@ func (e *CycleError) Error() string {
 	return "cycle: " + strings.Join(names, " needs ")
 }
 
-// NewGraph orders the nodes. Nodes that do not wait for each other keep the order in which they are given. It is the
-// only place where duplicates and cycles are errors (*DuplicateError, *CycleError).
+// NewGraph orders the nodes. Nodes that do not depend on each other keep their order. NewGraph is the only place that
+// reports duplicates and cycles (*DuplicateError, *CycleError).
 func NewGraph(nodes []*Node) (*Graph, error) {
 	g := &Graph{
 		nodes:  make([]*Node, 0, len(nodes)),
@@ -61,7 +61,7 @@ func NewGraph(nodes []*Node) (*Graph, error) {
 	return g, nil
 }
 
-// listUsers fills users. All lists lie in one array, since most are short.
+// listUsers fills g.users. All lists share one array, since most are short.
 func (g *Graph) listUsers() {
 	counts := make([]int32, len(g.nodes))
 	sum := 0
@@ -85,21 +85,22 @@ func (g *Graph) listUsers() {
 	}
 }
 
-// ordering is a graph in the making. The id of a node that has no place yet is the complement of its index in given.
+// ordering is a graph under construction. A node that is not placed yet has the complement of its index in given as
+// its id.
 type ordering struct {
 	*Graph
 	given []*Node
-	open  []bool // by index in given: on the path from the node that is being placed
+	open  []bool // by index in given: the node is on the current path
 }
 
-// frame is one node on the path from a root, and how many of its dependencies have been placed.
+// frame is a node on the current path, and the number of its dependencies that have been placed.
 type frame struct {
 	node  *Node
 	index int // in given
 	next  int
 }
 
-// place appends n after all that it waits for. It keeps its own stack: a chain of 100,000 nodes is a legal graph.
+// place appends n after its dependencies. It keeps its own stack, since a chain of 100,000 nodes is a legal graph.
 func (o *ordering) place(n *Node) error {
 	if n.id >= 0 {
 		return nil
@@ -143,7 +144,7 @@ func cycle(path []frame, again *Node) error {
 	return &CycleError{Nodes: nodes}
 }
 
-// wait is the i-th of the nodes that n waits for; nil after the last.
+// wait returns the i-th dependency of n, or nil after the last one.
 func (n *Node) wait(i int) *Node {
 	for _, list := range [...][]*Node{n.Needs, n.Order, n.After} {
 		if i < len(list) {
@@ -154,7 +155,7 @@ func (n *Node) wait(i int) *Node {
 	return nil
 }
 
-// waits goes through all that the node waits for.
+// waits iterates over all dependencies of a node.
 func (n *Node) waits(yield func(*Node) bool) {
 	for _, list := range [...][]*Node{n.Needs, n.Order, n.After} {
 		for _, dep := range list {
@@ -165,7 +166,7 @@ func (n *Node) waits(yield func(*Node) bool) {
 	}
 }
 
-// musts goes through all that must succeed before the node can run.
+// musts iterates over the dependencies that must succeed before the node can run.
 func (n *Node) musts(yield func(*Node) bool) {
 	for _, list := range [...][]*Node{n.Needs, n.Order} {
 		for _, dep := range list {
@@ -176,16 +177,16 @@ func (n *Node) musts(yield func(*Node) bool) {
 	}
 }
 
-// Nodes lists the nodes, each after all that it waits for. The caller does not change it.
+// Nodes returns the nodes, each after its dependencies. The caller must not change the slice.
 func (g *Graph) Nodes() []*Node { return g.nodes }
 
-// Node finds a node by its address.
+// Node returns the node with an address.
 func (g *Graph) Node(address string) (*Node, bool) {
 	n, ok := g.byName[address]
 	return n, ok
 }
 
-// Users lists the nodes that wait for n.
+// Users returns the nodes that depend on n.
 func (g *Graph) Users(n *Node) []*Node {
 	users := make([]*Node, 0, len(g.users[n.id]))
 	for _, id := range g.users[n.id] {
@@ -194,8 +195,9 @@ func (g *Graph) Users(n *Node) []*Node {
 	return users
 }
 
-// Subset is the graph of the nodes that target selects and all that they wait for, without the nodes that exclude
-// selects and all that needs those. A nil target selects all nodes. The selected nodes become the wanted ones.
+// Subset returns the graph of the nodes that target selects and of their dependencies. It leaves out the nodes that
+// exclude selects and all nodes that need them. A nil target selects all nodes. The selected nodes become the wanted
+// ones.
 func (g *Graph) Subset(target, exclude func(address string) bool) (*Graph, error) {
 	out := make([]bool, len(g.nodes))
 	for i, n := range g.nodes {
@@ -222,7 +224,7 @@ func (g *Graph) Subset(target, exclude func(address string) bool) (*Graph, error
 	return g.restrict(in, out, picked)
 }
 
-// restrict copies the nodes that stay, since a node is not changed once its graph is built.
+// restrict copies the nodes that stay: a node must not change once its graph is built.
 func (g *Graph) restrict(in, out, picked []bool) (*Graph, error) {
 	copies := make([]*Node, len(g.nodes))
 	var kept []*Node
@@ -247,7 +249,7 @@ func (g *Graph) restrict(in, out, picked []bool) (*Graph, error) {
 	return sub, nil
 }
 
-// among maps nodes to their copies; those that stayed out are left out.
+// among returns the copies of nodes, without nodes that have none.
 func among(copies []*Node, nodes []*Node) []*Node {
 	var kept []*Node
 	for _, n := range nodes {

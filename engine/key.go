@@ -1,113 +1,80 @@
 package engine
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// known is what is known of the nodes that a node waits for. A plan and an apply know it from different sources, but
-// must say the same of the same end: else what comes after it would get another key with every plan.
-type known interface {
-	keyOf(*Node) cache.Key
-	endOf(*Node) string    // how it ended, with all that a task can see of that
-	digestOf(*Node) string // of its result; empty: none
-}
-
-func digestOf(m *cache.Meta) string {
-	if m == nil {
-		return ""
-	}
-	return m.Digest
-}
-
-// describe writes the whole description of a node into d. An address is no part of it: a renamed block is the same work.
-func describe(d *cache.Description, n *Node, k known) {
-	d.Reset(n.Kind)
-	n.Task.Describe(d)
+// describe sets the key of a step and the description that the key is made from. An address is no part of them: a
+// renamed block is the same work.
+func (d *decider) describe(s *Step) {
+	n := s.Node
+	d.text.Reset(n.Kind)
+	n.Task.Describe(&d.text)
 	for _, dep := range n.Needs {
-		d.Add("input", dep.Kind, k.keyOf(dep).String())
+		d.text.Add("input", dep.Kind, d.step(dep).Key.String())
 	}
 	for _, dep := range n.After {
-		key, end := "", k.endOf(dep)
+		key, end := "", d.endOf(dep)
 		if end == string(NodeDone) || end == endUnknown {
-			key = k.keyOf(dep).String() // without a result there is nothing for it to stand for
+			key = d.step(dep).Key.String() // a node without a result has nothing for its key to stand for
 		}
-		d.Add("after", dep.Kind, key, end)
+		d.text.Add("after", dep.Kind, key, end)
 	}
+	s.Key, s.Text = d.text.Key(), d.text.Text()
 }
 
-// contentKey is the key of a node's own description and what its inputs came out as, whatever made them. It is
-// written into d. It is zero for a node without inputs, of which it would say no more than its key.
-func contentKey(d *cache.Description, n *Node, k known) cache.Key {
+// contentKey returns the key of a node's own description and the digests of its inputs, whatever made them. It is zero
+// for a node without inputs, for which it would say no more than the node's key.
+func (d *decider) contentKey(n *Node) cache.Key {
 	if len(n.Needs)+len(n.After) == 0 {
 		return cache.Key{}
 	}
-	d.Reset(n.Kind)
-	n.Task.Describe(d)
+	d.text.Reset(n.Kind)
+	n.Task.Describe(&d.text)
 	for _, dep := range n.Needs {
-		d.Add("content", dep.Kind, k.digestOf(dep))
+		d.text.Add("content", dep.Kind, d.digestOf(dep))
 	}
 	for _, dep := range n.After {
-		d.Add("after", dep.Kind, k.digestOf(dep), k.endOf(dep))
+		d.text.Add("after", dep.Kind, d.digestOf(dep), d.endOf(dep))
 	}
-	return d.Key()
+	return d.text.Key()
 }
 
-// endUnknown stands in the keys of what comes after a node as long as nobody knows how that will end.
+// digestOf returns the digest of a node's result; "" without a result.
+func (d *decider) digestOf(n *Node) string {
+	if entry := d.step(n).found.entry; entry != nil {
+		return entry.Digest
+	}
+	return ""
+}
+
+// endUnknown stands in the keys of what comes after a node for as long as nobody knows how that node ends.
 const endUnknown = "to be run"
 
-// endOfFailure is how a failed node enters the keys of what comes after it.
-func endOfFailure(f *cache.Failure) string {
-	return strings.Join([]string{string(f.Class), f.Rule, f.Stage, f.Subject, f.Message, f.Evidence, f.Remedy}, "; ")
+// endOf returns how a node ended, as the keys of what comes after it hold it: all that a task can see of the end. A
+// plan and an apply must return the same for the same end: otherwise every plan would find another key.
+func (d *decider) endOf(n *Node) string {
+	s := d.step(n)
+	switch {
+	case s.state == excluded:
+		return endOfHindered(Skip, s)
+	case s.Failure != nil:
+		f := s.Failure.Failure
+		return strings.Join([]string{
+			string(f.Class), f.Rule, f.Stage, f.Subject, f.Message, f.Evidence, f.Remedy,
+		}, "; ")
+	case s.found.entry != nil, s.found.succeeded && !d.ignoreEvicted:
+		return string(NodeDone)
+	case s.state > present:
+		return endOfHindered(Blocked, s)
+	}
+	return endUnknown
 }
 
-// endOfHindered is how a node that is skipped or blocked enters the keys of what comes after it.
-func endOfHindered(as Action, reason string, never bool) string {
-	return string(as) + "; " + reason + "; " + strconv.FormatBool(never)
-}
-
-// needsWhat is the reason of a node that cannot run because of one that it needs.
-func needsWhat(dep *Node, as state) string {
-	how := "is blocked"
-	switch as {
-	case faltered, failed:
-		how = "failed"
-	case excluded:
-		how = "is skipped"
-	}
-	return "needs " + dep.Address + ", which " + how
-}
-
-// why says in one sentence what makes a node stale: the difference between the texts of its last key and of this one.
-func (p *planner) why(ctx context.Context, s *Step) string {
-	if s.damage != "" || s.gone != "" {
-		return s.absence()
-	}
-	for _, dep := range s.Node.Needs {
-		if p.plan.Steps[dep.id].Action == Run {
-			return "needs " + dep.Address + ", which is to be run"
-		}
-	}
-	for _, dep := range s.Node.After {
-		if p.plan.Steps[dep.id].Action == Run {
-			return "comes after " + dep.Address + ", which is to be run"
-		}
-	}
-	attempts := p.Journal.Attempts(s.Node.Address)
-	for i := len(attempts) - 1; i >= 0; i-- {
-		last := attempts[i]
-		if last.Failure != nil && last.Key == s.Key {
-			return "its last attempt failed: " + last.Failure.Message
-		}
-		if last.Key == s.Key {
-			return "its result is no longer in the store"
-		}
-		if old, err := p.Store.Get(ctx, last.Key, false); err == nil {
-			return cache.Explain(old.Text, s.Text)
-		}
-	}
-	return "no result yet"
+// endOfHindered returns how a node ended that is skipped or blocked.
+func endOfHindered(as Action, s *Step) string {
+	return string(as) + "; " + s.Reason + "; " + strconv.FormatBool(s.Never)
 }

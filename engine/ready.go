@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// readyQueue holds the nodes that could start, by what they ask for: when a request cannot be granted, no other node
-// with the same request is worth a try, however many there are.
+// readyQueue holds the ready steps by their requests: if the pool refuses a request, no other step with the same
+// request is tried, however many there are.
 type readyQueue struct {
 	buckets map[device.Request]*bucket
 	order   []*bucket // those that hold something, by their first nodes
@@ -60,9 +60,9 @@ func (q *readyQueue) push(s *Step, request device.Request, remains []float64) {
 // lookahead is how many nodes of one kind of request are looked at to find one that may go now.
 const lookahead = 256
 
-// next takes the node with the longest remaining path that may go and whose request grant accepts; nil when there is none.
-// Quiet nodes come after all others: the host gets quiet by itself once the rest is done, and no build waits for a
-// measurement.
+// next takes the node with the longest remaining path that may go and whose request grant accepts; nil when there is
+// none. Quiet nodes come after all others: the host gets quiet by itself once the rest is done, and no build waits for
+// a measurement.
 func (q *readyQueue) next(may func(*Step) bool, grant func(device.Request) *device.Lease) (*Step, *device.Lease) {
 	for _, b := range q.order {
 		i := b.first(may)
@@ -132,4 +132,25 @@ func (q *readyQueue) place(b *bucket) (int, bool) {
 		}
 		return a.compare(a.steps[0], b.steps[0])
 	})
+}
+
+// remaining returns the priority of each node. It is the length in seconds of the longest path from the start of the
+// node to the end of the plan; a path with a node that needs more devices comes before all paths with fewer. Such a
+// node is hard to place among others, and starts at once at the beginning.
+func remaining(p *Plan) []float64 {
+	const wider = 1e9 // seconds: no path is as long
+	seconds, width := make([]float64, len(p.Steps)), make([]int, len(p.Steps))
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		for _, user := range p.Graph.users[i] {
+			seconds[i], width[i] = max(seconds[i], seconds[user]), max(width[i], width[user])
+		}
+		if s := &p.Steps[i]; s.Action == Run {
+			seconds[i] += max(s.Estimate.Seconds(), 1)
+			width[i] = max(width[i], s.Node.Resources.GPUs.Count)
+		}
+	}
+	for i, n := range width {
+		seconds[i] += wider * float64(max(n-1, 0))
+	}
+	return seconds
 }

@@ -136,20 +136,24 @@ func BenchmarkSpans(b *testing.B) {
 		remains[i] = float64(i * 7919 % waiting)
 	}
 	q := spansOf(p, freely{})
+	park := func(s *Step) { _, s.state = q.admit(s) }
 	for i := range p.Steps {
-		q.park(&p.Steps[i])
+		park(&p.Steps[i])
 	}
-	var ready readyQueue
+	var queue readyQueue
+	var free []*Step
+	q.queue = func(s *Step) {
+		s.state, free = ready, append(free, s)
+		queue.push(s, s.Node.Resources, remains)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		free, _ := q.open()
-		for _, s := range free {
-			ready.push(s, s.Node.Resources, remains)
-		}
+		free = free[:0]
+		q.open()
 		q.release(q.of[free[0].Node.Spans[0]])
 		for range free {
-			s, _ := ready.next(anybody, func(device.Request) *device.Lease { return &device.Lease{} })
-			q.park(s)
+			s, _ := queue.next(anybody, func(device.Request) *device.Lease { return &device.Lease{} })
+			park(s)
 		}
 	}
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// reservation keeps the place of the first node that could not be granted: others may go before it only when they are over
-// by the time at which it can start, or leave enough for it. Without it, small nodes that come one after the other would
-// keep a large one waiting for ever.
+// reservation keeps the place of the first node that could not be granted: others may go before it only when they are
+// over by the time at which it can start, or leave enough for it. Without it, small nodes that come one after the other
+// would keep a large one waiting for ever.
 type reservation struct {
 	at    time.Time      // when it can start, by what is known of what runs
 	spare device.Amounts // what is then left over beside it
 }
 
-// settles says whether a request can be foreseen to be granted although others seem to keep its devices: they only cool down.
-// Who needs one device takes the first that is ready.
+// settles says whether a request can be foreseen to be granted although others seem to keep its devices: they only cool
+// down. Who needs one device takes the first that is ready.
 func settles(q device.Request, why *device.Refusal) bool { return why.Settles && q.GPUs.Count > 1 }
 
-// reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody else
-// holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices are looked at
-// or settle, the pool counts them as free, and all of them may be needed.
+// reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody
+// else holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices
+// are looked at or settle, the pool counts them as free, and all of them may be needed.
 func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 	now := time.Now()
-	lastSlot := r.Parallelism > 0 && r.running-r.waiting == r.Parallelism-1
+	lastSlot := r.Parallelism > 0 && r.counts[running] == r.Parallelism-1
 	if why.Looking && (q.Quiet || lastSlot) {
 		return &reservation{at: now} // else whatever starts first takes its turn, each time
 	}
@@ -71,9 +71,9 @@ func (a *attempt) expected(now time.Time) time.Time {
 	return end
 }
 
-// lets says whether a step may go before what the reservation is for. It may keep that waiting a little longer, by a tenth:
-// else devices would be idle for an hour because something ends a minute too late. As there is less left to wait each time,
-// the delays add up to a ninth at most.
+// lets says whether a step may go before what the reservation is for. It may keep that waiting a little longer, by a
+// tenth: else devices would be idle for an hour because something ends a minute too late. As there is less left to wait
+// each time, the delays add up to a ninth at most.
 func (v *reservation) lets(s *Step, asks device.Request) bool {
 	if v == nil || v.spare.Covers(asks) {
 		return true

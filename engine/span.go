@@ -5,34 +5,35 @@ import (
 	"container/heap"
 	"maps"
 	"slices"
+
+	"github.com/benchgraph/benchgraph/device"
 )
 
-// Span stands for something large outside of the store that nodes share, such as the images that the blocks of one commit
-// run in. It is held from the start of the first of its nodes until the last of them has ended, so that what it stands for
-// is made once, used by all, and only then makes room.
+// Span stands for something large outside of the store that nodes share, such as the images that the blocks of one
+// commit run in. A span is held from the start of its first node until its last node has ended. So the images are made
+// once, are used by all nodes, and are removed only then.
 type Span struct {
-	Name string // for people
+	Name string // for messages
 }
 
 // Room is where spans are held.
 //
-// TryHold holds a span now, whole, or returns what it waits for. When it refuses while nothing is held, the apply waits
-// for something outside of it. Release ends a hold. Only the goroutine that applies calls them.
+// TryHold holds a span as a whole, or returns what the span waits for. If TryHold refuses while no span is held, the
+// apply waits for other processes. Release ends a hold. Only the goroutine of the apply calls the methods.
 type Room interface {
 	TryHold(*Span) (waitsFor string)
 	Release(*Span)
 }
 
-// spans are the spans of an apply: which are held, and what is ready and waits for the others.
+// spans is the gate to the spans of an apply. It keeps a step parked while none of the step's spans is held.
 //
-// The order among them is fixed beforehand, and only the first that something is ready for may be next, so that a large
-// one has its turn. Each is held whole, and a held one never waits for another to be able to go on, unless the graph says
-// so: one that cannot go on is given up when nothing else can.
+// The order of the spans is fixed, and only the first span with a parked step may be held next, so that a large span
+// gets its turn. A held span waits for another one only if the graph says so; the last one is then given up.
 type spans struct {
 	room   Room
 	of     map[*Span]*spanState
-	closed spanHeap       // not held, with something parked; also others, until they come to the top
-	parked map[*Step]bool // ready, and none of their spans is held
+	closed spanHeap    // not held and with parked steps; others may remain in it until they come to the top
+	queue  func(*Step) // puts a step whose span is held now into the ready queue
 }
 
 type spanState struct {
@@ -41,7 +42,7 @@ type spanState struct {
 	left   int // nodes that have not ended
 	held   bool
 	queued bool    // in closed
-	parked []*Step // also others, which are not parked any more
+	parked []*Step // steps in another state may remain in it
 }
 
 type spanHeap []*spanState
@@ -56,10 +57,10 @@ func (h *spanHeap) Pop() any {
 	return last
 }
 
-// spansOf gathers the spans of a plan. What is begun is ended first: the larger the part of its nodes that has a result,
-// the earlier a span is held; else they keep the order of the graph.
-func spansOf(p *Plan, room Room) spans {
-	q := spans{room: room}
+// spansOf returns the spans of a plan. A span that has begun is ended first: the larger the share of its nodes that
+// have a result, the earlier it is held. Otherwise spans keep the order of the graph.
+func spansOf(p *Plan, room Room) *spans {
+	q := &spans{room: room}
 	if room == nil {
 		return q
 	}
@@ -69,20 +70,22 @@ func spansOf(p *Plan, room Room) spans {
 			s := q.of[span]
 			if s == nil {
 				if q.of == nil {
-					q.of, q.parked = map[*Span]*spanState{}, map[*Step]bool{}
+					q.of = map[*Span]*spanState{}
 				}
 				s = &spanState{Span: span}
 				q.of[span] = s
 			}
 			s.left++
 			last[s] = i
-			if p.Steps[i].entry != nil {
+			if p.Steps[i].found.entry != nil {
 				begun[s]++
 			}
 		}
 	}
 	order := slices.SortedFunc(maps.Values(q.of), func(a, b *spanState) int {
-		return cmp.Or(cmp.Compare(begun[b]*a.left, begun[a]*b.left), cmp.Compare(last[a], last[b]), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(begun[b]*a.left, begun[a]*b.left), cmp.Compare(last[a], last[b]), cmp.Compare(a.Name, b.Name),
+		)
 	})
 	for rank, s := range order {
 		s.rank = rank
@@ -90,37 +93,35 @@ func spansOf(p *Plan, room Room) spans {
 	return q
 }
 
-// park keeps a step back while none of its spans is held. It returns false for one that need not wait.
-func (q *spans) park(s *Step) bool {
+// admit keeps a step parked while none of its spans is held.
+func (q *spans) admit(s *Step) (device.Request, state) {
 	if q.of == nil || len(s.Node.Spans) == 0 {
-		return false
+		return device.Request{}, ready
 	}
 	for _, span := range s.Node.Spans {
 		if q.of[span].held {
-			return false
+			return device.Request{}, ready
 		}
 	}
-	q.parked[s] = true
 	for _, span := range s.Node.Spans {
 		state := q.of[span]
 		state.parked = append(state.parked, s)
-		q.queue(state)
+		if !state.queued {
+			state.queued = true
+			heap.Push(&q.closed, state)
+		}
 	}
-	return true
+	return device.Request{}, parked
 }
 
-func (q *spans) queue(s *spanState) {
-	if !s.queued {
-		s.queued = true
-		heap.Push(&q.closed, s)
-	}
-}
+// pass lets every step pass: a span is held until its last node has ended.
+func (q *spans) pass(*Step, *device.Lease) (leave func(), ok bool) { return nil, true }
 
-// first is the span that is to be held next; nil when nothing is parked.
+// first returns the span that is to be held next; nil when no step is parked.
 func (q *spans) first() *spanState {
 	for len(q.closed) > 0 {
 		s := q.closed[0]
-		for len(s.parked) > 0 && !q.parked[s.parked[0]] {
+		for len(s.parked) > 0 && s.parked[0].state != parked {
 			s.parked = s.parked[1:]
 		}
 		if len(s.parked) > 0 {
@@ -132,28 +133,29 @@ func (q *spans) first() *spanState {
 	return nil
 }
 
-// open holds the next span and returns what was parked for it; nothing when there is none or it has to wait.
-func (q *spans) open() (free []*Step, waitsFor string) {
+// open holds the next span and queues the steps that were parked for it. It reports false if there is no span to hold
+// or the room refuses.
+func (q *spans) open() (opened bool, waitsFor string) {
 	s := q.first()
 	if s == nil {
-		return nil, ""
+		return false, ""
 	}
 	if why := q.room.TryHold(s.Span); why != "" {
-		return nil, why
+		return false, why
 	}
 	s.held, s.queued = true, false
 	heap.Pop(&q.closed)
-	for _, step := range s.parked {
-		if q.parked[step] {
-			delete(q.parked, step)
-			free = append(free, step)
+	steps := s.parked
+	s.parked = nil
+	for _, step := range steps {
+		if step.state == parked {
+			q.queue(step)
 		}
 	}
-	s.parked = nil
-	return free, ""
+	return true, ""
 }
 
-// end notes that a node has ended, and with it perhaps its spans.
+// end notes that a node has ended, and releases spans of which it was the last node.
 func (q *spans) end(n *Node) {
 	if q.of == nil {
 		return
@@ -166,7 +168,7 @@ func (q *spans) end(n *Node) {
 	}
 }
 
-// giveUp releases the last of the held spans; false when none is held.
+// giveUp releases the last of the held spans. It reports false if none is held.
 func (q *spans) giveUp() bool {
 	var last *spanState
 	for _, s := range q.of {
@@ -187,7 +189,7 @@ func (q *spans) release(s *spanState) {
 	}
 }
 
-// releaseAll gives back what an apply that ends early still holds.
+// releaseAll releases the spans that an interrupted apply still holds.
 func (q *spans) releaseAll() {
 	for _, s := range q.of {
 		q.release(s)

@@ -65,8 +65,8 @@ const (
 	mostLost    = 0.1  // share of attempts that one side may lose while the other loses none
 )
 
-// survivorship says why the samples that are left do not stand for all that were tried: one side lost more of its lifecycles
-// than the other. failed: it is the candidate, by a significant number.
+// survivorship reports why the remaining samples do not represent all attempts: one side lost more of its lifecycles
+// than the other. failed reports that the candidate lost them, by a significant number.
 func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed bool) {
 	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
 	if s.candidate() == "" || own == theirs {
@@ -107,7 +107,8 @@ func (c *Case) history(a *stats.Attempts, rule []stats.Field, s, base *standing)
 	return append(list, c.ruleChanged(rule, s, base)...)
 }
 
-// machineChanged says what of the machine was not the same for all blocks; empty: nothing that is known.
+// machineChanged names the properties of the machine that differed between blocks. It returns "" if none is known to
+// differ.
 func machineChanged(s, base *standing) string {
 	seen := map[string]map[string]map[int]bool{} // name → value → blocks
 	for _, e := range slices.Concat(s.evidence, base.evidence) {

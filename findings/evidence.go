@@ -164,8 +164,8 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// requestsDiffer says in which block numbers of requests differ between the sides. What a side has in one block only is held
-// against the other side's mean.
+// requestsDiffer lists the blocks in which the sides sent different numbers of requests. A block that only one side has
+// is compared with the mean of the other side.
 func requestsDiffer(metric string, own, theirs map[int]float64) string {
 	for _, block := range slices.Sorted(maps.Keys(own)) {
 		other, ok := theirs[block]

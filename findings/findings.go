@@ -1,5 +1,6 @@
-// Package findings turns samples into findings: it holds the members of groups against each other by what their blocks left,
-// and gives every candidate exactly one outcome. It is told what was declared and how the blocks ended, and runs nothing.
+// Package findings turns samples into findings: it compares the members of groups by the results of their blocks and
+// gives every candidate exactly one outcome. Its input is plain data, the declarations and the ends of the blocks; it
+// runs nothing.
 package findings
 
 import (
@@ -22,7 +23,7 @@ type Group struct {
 	Rule    []stats.Field // how the file judges now; parts of one compare begin with its address
 }
 
-// Block is one block of a group, by the address of its trial, and the names of the members that are in it.
+// A Block is one block of a group: the address of its trial and the names of its members.
 type Block struct {
 	At      hclspec.Address
 	Members []string
@@ -43,7 +44,7 @@ type Member struct {
 
 func (m *Member) candidate() string { return m.Bench.Candidate }
 
-// Case is what is to be judged: a compare, and all that must be known of what it is about.
+// A Case is the input of a judgment: a compare with all that is known of its groups.
 type Case struct {
 	Compare   *hclspec.Compare
 	Of        map[hclspec.Address]bool // the benchmark instances that it names
@@ -94,8 +95,8 @@ func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 	return found, ledger.Check()
 }
 
-// order is that of rows: by commit, benchmark and candidate as the file has them. What a candidate has several rows of keeps
-// its order, in which the primary metric is the first.
+// order compares rows by commit, benchmark and candidate, in the order of the file. Rows of one candidate keep their
+// order, with the primary metric first.
 func (c *Case) order() func(a, b stats.Comparison) int {
 	place := map[string]int{"": len(c.Groups)} // of each benchmark; that of a candidate that none measures comes last
 	for i := range c.Groups {
@@ -120,8 +121,8 @@ func (c *Case) More(g *Group, all Standings) int {
 	return more
 }
 
-// judges says whether the case is to give a member an outcome: the compare names the benchmark that measures the
-// candidate. The baseline is what the others are held against, named or not.
+// judges reports whether the case must give a member an outcome: whether the compare names the benchmark of the
+// candidate. The baseline is the reference of the others, named or not.
 func (c *Case) judges(m *Member) bool {
 	return m.candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
 }
@@ -173,7 +174,7 @@ func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bo
 	var decided bool
 	row.Outcome, row.Reason, decided = outcome(s, base)
 	if decided && row.Outcome == stats.NotRun && base != nil {
-		// What the file measures in another way is not comparable, whether it has been measured or not.
+		// Members that the file measures in different ways are not comparable, measured or not.
 		if diff, _ := stats.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
 			row.Outcome, row.Reason = stats.NotComparable, stats.Refuse(s.name(), base.name(), diff).Error()
 		}
@@ -216,7 +217,7 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 	return "", "", false
 }
 
-// Explain is a failure in one line: the rule that diagnosed it, or that none did, and its evidence.
+// Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence.
 func Explain(f *cache.Failure) string {
 	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
 	if f.Evidence != "" {

@@ -18,8 +18,9 @@ type Run struct {
 	Blocks []cache.Entry
 }
 
-// Runs holds what one run measured of a member against what another one did. Both are read anew in one way; whether they
-// were measured in one way is what their blocks recorded. They share no block, so that there are numbers and no verdict.
+// Runs compares the blocks of a member from one run with those from another. Both are parsed again by the same code;
+// whether both were measured in the same way is in the records of the blocks. The runs share no block, so the rows have
+// numbers and no verdict.
 func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, error) {
 	s, err := m.in(one, g.Design.BurnIn)
 	if err != nil {

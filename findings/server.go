@@ -13,9 +13,10 @@ import (
 // hitsApart is how far the hit rates of two prefix caches may be from each other.
 const hitsApart = 0.01
 
-// servers doubts a row by what the servers counted of themselves: a prefix cache that had more of the prompts on one side, and requests that
-// a client reports and its server did not finish. A client may send requests that it does not report, such as one to try the server, so a
-// surplus is told only where it differs between the sides. What a server does not count is not told.
+// servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
+// the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests
+// that it does not report, such as a probe, so a surplus counts only if it differs between the sides. A counter that a
+// server lacks gives no caveat.
 func servers(s, base *standing) []stats.Caveat {
 	var list []stats.Caveat
 	tell := func(format string, args ...any) {

@@ -6,9 +6,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Settled are the rows and pairs of findings with an estimate of what would settle those that are open: the blocks that are missing, each
-// as long as the mean of those that were measured of the same benchmark and commit. price is what an hour of a device costs, by the
-// classes of the machines that measured; 0: not known.
+// Settled returns the rows and pairs of findings. Each open one has an estimate of the blocks that would settle it,
+// each block as long as the mean of the measured ones of the same benchmark and commit. price returns the cost of an
+// hour of a device by the classes of the machines that measured; 0: unknown.
 func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs []stats.Comparison) {
 	type group struct{ benchmark, commit string }
 	took, gpus, blocks := map[group]time.Duration{}, map[group]time.Duration{}, map[group]int{}

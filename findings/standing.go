@@ -104,8 +104,8 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 	return all, nil
 }
 
-// line finds out who ran first in each block. Members that were left out of a block or failed there do not count: the first one
-// whose numbers are judged found the machine as the others left it, or as it was after another block.
+// line determines which member ran first in each block. Members that were left out of a block or failed in it do not
+// count: the first member whose numbers are judged found the machine in the same state as without them.
 func (all Standings) line() {
 	places := map[int]int{} // by block
 	for _, s := range all {
@@ -149,7 +149,7 @@ func (all Standings) read(e cache.Entry, names []string) error {
 	return nil
 }
 
-// read reads what one block has of the member.
+// read adds the record of one block to the standing of the member.
 func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 	own, ok := rec.Members[s.Name]
 	switch {

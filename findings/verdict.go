@@ -69,8 +69,8 @@ func sides(metric string, fit []contender, base *standing) (judged []contender, 
 	return judged, refused
 }
 
-// qualify holds a verdict against how its samples came about: what was lost on one side alone or is the same on both
-// decides it, and what else must be known stands beside it.
+// qualify adjusts a verdict by the evidence of its samples: losses on one side alone, or identical artefacts, decide
+// the row; other evidence becomes a caveat.
 func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int, base *standing) stats.Comparison {
 	s := judged[i].standing
 	if unit := s.units[row.Metric]; unit != row.Unit {
@@ -131,8 +131,9 @@ func oneSided(s, base *standing) []stats.Caveat {
 	return []stats.Caveat{{Kind: stats.CaveatMissing, Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.name(), base.name(), some(alone))}}
 }
 
-// metricsOf are the metrics to judge: the primary first, then those that the compare names or, when it names none, all
-// that the baseline has, each once: a mean over one benchmark is that benchmark's number under another name.
+// metricsOf returns the metrics to judge: the primary first, then the metrics that the compare names or, if it names
+// none, all metrics of the baseline, each once. A mean over one benchmark is the number of that benchmark under another
+// name.
 func metricsOf(c *hclspec.Compare, fit []contender, base *standing) []string {
 	names := []string{base.Bench.Metrics.Primary}
 	for _, metric := range slices.Sorted(maps.Keys(base.series)) {

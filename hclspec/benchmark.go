@@ -293,7 +293,7 @@ func (r reader) looks(d *Design) {
 	d.Samples, d.Max, d.Looks = first, last, looks
 }
 
-// maxBlocks is far beyond what a verdict can use: each block is a node of the graph.
+// maxBlocks is far above the number that a verdict can use: each block is a node of the graph.
 const maxBlocks = 10_000
 
 // blocks is a number of blocks.

@@ -48,7 +48,7 @@ func kinds() []kind {
 	}
 }
 
-// AttributeInfo says of one attribute whether it is part of the key of what its block makes.
+// AttributeInfo tells of one attribute whether it is part of the key of its block's nodes.
 type AttributeInfo struct {
 	Block     string // kind, with the kinds of nested blocks after dots: benchmark.server.ready
 	Attribute string

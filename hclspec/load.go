@@ -35,9 +35,9 @@ type Options struct {
 	Try      *Try              // one candidate more; nil: those of the files
 }
 
-// Load reads a project. The diagnostics are all that is wrong with it, in the order of the files; the Spec is nil when
-// there is an error among them. A mistake that belongs to one commit or candidate alone takes that out, with a warning; it is
-// among the Spec's Mistakes. The files are those that a diagnostic may point into, by name, and are given even then.
+// Load reads a project. The diagnostics are all mistakes, in the order of the files; the Spec is nil if one of them is
+// an error. A mistake of a single commit or candidate takes that out, with a warning, and is one of the Spec's
+// Mistakes. The files are those that diagnostics may refer to, by name; they are returned in any case.
 func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	l, err := newLoader(o)
 	if err != nil {

@@ -132,8 +132,8 @@ type Candidate struct {
 	Out                  *Out      // the mistake of the commit or of the candidate that takes it out; nil: none
 }
 
-// Source is one tree: a revision, perhaps with a patch on top. There is one for every candidate, and one for every
-// client revision, whose key is the revision's first 12 characters.
+// Source is one tree: a revision, perhaps with a patch. There is one for every candidate, and one for every client
+// revision, with the first 12 characters of the revision as key.
 type Source struct {
 	Block
 	Repo                 Address
@@ -222,8 +222,8 @@ type Fix struct {
 	DetectRange hcl.Range
 }
 
-// Case is the fix as evaluated for a block: for its candidate, or for its address where it has none. It is false when the
-// fix depends on each and was not evaluated there.
+// Case returns the fix as evaluated for a block: for its candidate, or for its address if it has none. It is false if
+// the fix depends on each and was not evaluated there.
 func (f *Fix) Case(block Address, candidate string) (FixCase, bool) {
 	for _, key := range [...]string{candidate, block.String(), ""} {
 		if c, ok := f.Cases[key]; ok {
@@ -285,7 +285,7 @@ type Fetch struct {
 	URLRange hcl.Range
 }
 
-// Benchmark is what is run and what is read from it.
+// Benchmark is one instance of a benchmark block: the commands to run and the metrics to read.
 type Benchmark struct {
 	Block
 	Image   Address // zero: on the host
@@ -349,8 +349,8 @@ type Server struct {
 	Ulimits map[string]int64 // of its container, by name; -1: none
 }
 
-// Canary is a workload of known speed that runs before each member of a block and after the last one: when its speed changes, it is the
-// machine that has changed.
+// Canary is a workload of known speed. It runs before each member of a block and after the last one: a change of its
+// speed is a change of the machine.
 type Canary struct {
 	Command   Command
 	Metric    Metric        // where its number is
@@ -439,7 +439,7 @@ type Task struct {
 	Limits
 }
 
-// Model is what is known of a model as its author publishes it. It adds to the built-in table, or corrects it.
+// Model is the published properties of a model. It extends or corrects the built-in table.
 type Model struct {
 	Block
 	Missing      bool    // there is no model of this name

@@ -19,15 +19,15 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Context is what a build is made from.
+// Context is the input of an image build.
 type Context struct {
 	Bases []string // names of the images that the Dockerfile mentions
 	dir   string   // absolute
 	files []container.ContextFile
 }
 
-// ReadContext takes in what a build is made from, as it is now; dir is the project's. What benchgraph itself writes into the
-// project, own, is no part of it: it would be another one after every apply.
+// ReadContext reads the input of a build; dir is the project's directory. The files own, which benchgraph writes into
+// the project, are left out: they change with every apply.
 func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context, error) {
 	b := Context{dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
 	all, err := container.Context(b.dir, filepath.FromSlash(s.Dockerfile))
@@ -77,7 +77,7 @@ func (b Context) describe(d *cache.Description) {
 	}
 }
 
-// describeBuild writes what a build is made from.
+// describeBuild writes the input of a build into a description.
 func (t *Task) describeBuild(d *cache.Description) {
 	b := t.Spec.Build
 	d.Add("dockerfile", b.Dockerfile, b.Target)

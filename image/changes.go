@@ -38,7 +38,7 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 	return m.differ(ctx, box, edited)
 }
 
-// patched notes which files beside the installed packages were changed: what runs later is held against their RECORDs.
+// patched notes the changed files outside of installed packages. Later checks compare the packages with their RECORDs.
 func (m *making) patched(changes []api.FilesystemChange, labels map[string]string) error {
 	packages, err := m.packages()
 	if err != nil || len(packages) == 0 {
@@ -105,7 +105,8 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 	return false, nil
 }
 
-// lost is the failure of a step that puts something where it does not become part of the image: below one of its volumes.
+// lost returns the failure of a step that writes below a volume of the image: such files do not become part of the
+// image.
 func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if below(path.Clean(volume), at) {

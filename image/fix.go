@@ -30,7 +30,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// How a command of a fix says that it changed nothing: with a status that programs do not use, and a line before it.
+// A command of a fix that changed nothing exits with a status that programs do not use, after a line that says so.
 const (
 	exitNoEffect = 97
 	noEffect     = "benchgraph: changed nothing: "
@@ -93,7 +93,7 @@ func about(f fix.Due, err error) error {
 	return err
 }
 
-// pin installs what a fix pins. It is the one step that always reaches the network.
+// pin installs the pinned packages of a fix. It is the only step that always uses the network.
 func (m *making) pin(ctx context.Context, f fix.Due) error {
 	var versions []string
 	err := m.step(ctx, "pins of "+f.Fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
@@ -130,8 +130,8 @@ func distributions(changes []api.FilesystemChange) []string {
 	return all
 }
 
-// patch lays the files of a fix into the image and runs its commands. A fix that was learnt from another variant may have
-// nothing to do in this one; that its verify passes without it shows that. Any other fix that changes nothing has failed.
+// patch copies the files of a fix into the image and runs its commands. A fix that was learnt from another variant may
+// have nothing to change in this one; its verify then passes without it. Any other fix that changes nothing has failed.
 func (m *making) patch(ctx context.Context, f fix.Due) error {
 	files, err := m.files(ctx, f)
 	if err != nil {
@@ -188,9 +188,8 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 	return about(f, err)
 }
 
-// nextSecond waits until what is written has another time than all that is in the image. Engines tell that a file was
-// changed by its size and its time, which images have in whole seconds. An image that is from the future, by this clock, is not
-// waited for.
+// nextSecond waits until new files get another time than all files of the image. Engines detect a changed file by its
+// size and its time, which images store in whole seconds. It does not wait for an image from the future.
 func (m *making) nextSecond(ctx context.Context) error {
 	next := m.at.Created.Truncate(time.Second).Add(time.Second)
 	select {

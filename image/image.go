@@ -1,7 +1,6 @@
-// Package image makes container images. An image is made in steps: what it begins with, what is installed, one for each fix.
-// Every changing step makes one image in the engine, which carries the digest of all that it was made from as a label: its chain
-// key. A step whose image is there is not done again, whoever made it and for which node. The finished image is what the last
-// step left; the node's result says which one it is.
+// Package image makes container images in steps: the base, the installed packages, and one step for each fix. Every
+// changing step makes one image in the engine. Its label is the chain key, the digest of all its inputs. A step whose
+// image exists is not repeated, for whichever node. The node's result names the image of the last step.
 package image
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// Maker is what all image nodes have in common: in which engine they are made, and what is known of it.
+// Maker is the state that all image nodes share: the engine, and the known images in it.
 type Maker struct {
 	Shells  shell.Config
 	Room    *room.Room
@@ -57,7 +56,7 @@ type Base struct {
 	Size         int64  // bytes that a registry sends; 0: not known
 }
 
-// Ref is what an engine knows the image by; one that is in no registry is pinned by its ID.
+// Ref returns the name of the image for an engine; an image without a registry is named by its ID.
 func (b Base) Ref() string {
 	if named, err := reference.ParseNormalizedNamed(b.Name); err == nil {
 		if pinned, err := reference.WithDigest(reference.TrimNamed(named), digest.Digest(b.Digest)); err == nil {
@@ -154,7 +153,7 @@ func (m *making) write() error {
 	return os.WriteFile(filepath.Join(m.env.Out, File), append(text, '\n'), 0o644)
 }
 
-// packages are what benchgraph installed in the image as it is so far.
+// packages lists the packages that benchgraph has installed in the image so far.
 func (m *making) packages() (all []shell.Package, err error) {
 	text := m.at.Labels[labelPackages]
 	if text == "" {

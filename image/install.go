@@ -136,7 +136,7 @@ func (m *making) install(ctx context.Context) error {
 // pip is how pip is called: for the image's own Python, whose packages are meant to be changed.
 const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 exec python3 -m pip "
 
-// proveAll holds what a container has against the wheels, read from outside, and notes what is installed.
+// proveAll compares the files of a container, read from outside, with the wheels, and notes the installed packages.
 func (m *making) proveAll(ctx context.Context, name string, wheels []*wheel.Wheel, py python.Layout, labels map[string]string) error {
 	packages, err := m.packages()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// Push brings a finished image to a registry. It is a node of its own: nothing that runs in the image waits for it, and
-// to push elsewhere makes nothing anew.
+// Push pushes a finished image to a registry. It is a node of its own: no node that uses the image waits for it, and
+// another registry makes nothing stale.
 type Push struct {
 	*Maker
 	To string // name in the registry

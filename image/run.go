@@ -74,7 +74,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	return m.commit(ctx, box.Container(), c, labels)
 }
 
-// owner says by which labels what it makes is known as this process's.
+// owner returns the labels of the containers that this process makes.
 type owner interface{ Labels() map[string]string }
 
 // blank makes an image of files, in which nothing is run.
@@ -244,7 +244,7 @@ func exports(vars map[string]string) string {
 // quoted makes one word of a shell of a text.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// digest stands for a reference in what a step is made from.
+// digest returns the digest of a referenced result for the description of a step.
 func (m *making) digest(a hclspec.Address) string {
 	return "${" + m.t.Refs.Input(m.env, a).Digest + "}"
 }

@@ -148,8 +148,8 @@ func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
 	return d.Key()
 }
 
-// step makes sure that the engine has the image that a step leads to: one that carries the chain key, or else what do makes.
-// What do returns has the labels.
+// step ensures that the engine has the image of a step: an image with the chain key, or else the image that do makes
+// with the labels.
 func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (container.Image, error)) error {
 	key := chainKey(m.chain, m.t.Rev, describe).String()
 	leave, err := m.t.steps.enter(ctx, key)
@@ -211,7 +211,7 @@ func (m *making) labels(key string) map[string]string {
 	return all
 }
 
-// own makes sure that the finished image is one of benchgraph's: what nothing was done to gets at least the labels.
+// own ensures that the finished image is one of benchgraph's: an image without changing steps gets at least the labels.
 func (m *making) own(ctx context.Context) error {
 	if m.at.Labels[container.LabelKey] == m.chain {
 		return nil
@@ -221,7 +221,7 @@ func (m *making) own(ctx context.Context) error {
 	})
 }
 
-// locks lets one at a time work at a step: whoever comes second finds what the first has made.
+// locks serialises the work at a step. The second caller finds the image of the first.
 type locks struct{ held sync.Map } // by chain key: a channel that is full while somebody works
 
 func (l *locks) enter(ctx context.Context, key string) (leave func(), err error) {

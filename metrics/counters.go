@@ -86,8 +86,8 @@ func counterLine(line string) (name, rest string) {
 	return "", ""
 }
 
-// Since is what was counted from an earlier page to this one. A rate is that of the later page. What became less was counted anew in
-// between, and is left out.
+// Since returns the difference of two pages. A rate is the rate of the later page. A counter that became smaller was
+// reset in between, and is left out.
 func (c Counters) Since(earlier Counters) Counters {
 	between := Counters{}
 	for name, v := range c {

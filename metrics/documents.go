@@ -202,7 +202,7 @@ func (r *toolReading) stats(name, part, unit string, values []float64) {
 	}
 }
 
-// named is the metric of one benchmark among several; without a name it is that of the only one.
+// named returns the name of a metric of one benchmark among several; without a name, of the only benchmark.
 func named(name, part string) string {
 	return strings.TrimSpace(string(scrub([]byte(clip(name, 500)), 0)) + " " + part)
 }

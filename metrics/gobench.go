@@ -36,8 +36,8 @@ func (gobench) Parse(out Output) (Result, error) {
 	return c.finish(), nil
 }
 
-// benchLines hands benchfmt one cleaned line at a time, only those that may be its own, so that noise is neither an
-// error nor a limit. Since no Read spans two lines, the current line is the one that the record came from.
+// benchLines passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an
+// error nor a limit. No Read spans two lines, so the current line is the source of the current record.
 type benchLines struct {
 	lines     *lines
 	collector *collector

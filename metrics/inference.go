@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// inference reads the outputs and the JSON files of the benchmarks of vLLM and SGLang. Both projects print the same
-// labels, so there is one parser for both. tool is the declared one of the two; the output may name the other one.
+// inference reads the outputs and JSON files of the benchmarks of vLLM and SGLang. Both print the same labels, so one
+// parser serves both. tool is the declared one; the output may name the other.
 type inference struct{ tool string }
 
 func (p inference) Format() string { return p.tool }
@@ -142,7 +142,7 @@ func newInferenceReading(tool string) *inferenceReading {
 	return r
 }
 
-// line reads one line and reports whether it is one that only these benchmarks print.
+// line reads one line and reports whether only these benchmarks print such a line.
 func (r *inferenceReading) line(b []byte, n int) bool {
 	if len(b) == 0 {
 		return false

@@ -132,7 +132,7 @@ func (r *inferenceReading) pair(text string, n int) bool {
 	return true
 }
 
-// fragment reads the lines of a document whose brackets are not there. One that has its first bracket ends too early.
+// fragment reads the lines of a document without its brackets. A document with the first bracket ends too early.
 func (r *inferenceReading) fragment() {
 	tool, mode := inferenceDocument(r.pairs)
 	if mode == "" {

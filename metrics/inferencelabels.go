@@ -131,8 +131,8 @@ func leadingNumber(text string) (digits, behind string) {
 	return digits, text[len(digits):]
 }
 
-// progress finds the last progress bar in a line: where it ends, and its total, if it is the kind that serving benchmarks
-// show, which has no description.
+// progress returns the end of the last progress bar in a line, and its total if the bar has no description, as in
+// serving benchmarks.
 func progress(text string) (end, total int, ok bool) {
 	if !strings.Contains(text, "%|") {
 		return 0, 0, false

@@ -40,8 +40,8 @@ type Sample struct {
 	Printed string  `json:"-"`      // the digits as they stand in the output; empty: a mean of several
 	Line    int     `json:"-"`      // 1-based line of the output; 0 when it came from a document, or is a mean
 
-	// Over are the names of the samples that this one is the mean of, in the order of the output; empty: it is no mean. A mean
-	// over one sample has that one. NAME ×3 stands for three results of one name.
+	// Over lists the samples whose mean this sample is, in the order of the output; empty: the sample is no mean. A
+	// mean over one sample lists that sample. NAME ×3 stands for three results of one name.
 	Over []string `json:"over,omitempty"`
 }
 
@@ -74,7 +74,8 @@ type Result struct {
 type Output struct {
 	Stdout io.Reader                                // the command's standard output (or a whole log)
 	Open   func(name string) (io.ReadCloser, error) // a file below $OUT; nil: there are none
-	// Command is the command line that left it, where the caller knows it; it may say how many requests were asked for.
+	// Command is the command line that printed the output, if the caller knows it; it may contain the number of
+	// requests.
 	Command string
 }
 

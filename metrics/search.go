@@ -135,9 +135,8 @@ func ending(text []byte, n int) []byte {
 	return text
 }
 
-// singular reports whether an expression says of all that it matches what it is: one that lets any text stand between
-// two words would find them in lines that have nothing to do with each other. Neither does it ask for the beginning
-// or the end of a line.
+// singular reports whether an expression fixes every character class between its words. An expression with arbitrary
+// text between two words would match them in unrelated lines. The anchors of a line are not allowed either.
 func singular(expression string) bool {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	return err == nil && plainly(re)

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Stated is what an output says of its own run, whatever its metrics are: how much was done, and with which settings. Both
-// sides of a comparison must agree in it.
+// Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
+// must agree in them.
 type Stated struct {
 	Counts map[string]float64 // by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
 	// Complaints are the first different lines of errors and warnings, with # for digits.
@@ -339,7 +339,7 @@ func scalar(v any) string {
 	return ""
 }
 
-// set notes one value of a setting. What a program says of a setting that nobody has set is no value.
+// set notes one value of a setting. The word for an unset setting is no value.
 func (s *statedReading) set(setting, value string) {
 	value = strings.TrimSpace(clip(string(scrub([]byte(value), 0)), maxSetting))
 	if v, err := strconv.ParseFloat(value, 64); err == nil {

@@ -47,8 +47,8 @@ const (
 	ofWhole              // a whole number, or inf: another one is rather a measurement
 )
 
-// Amount says whether a setting is an amount of work: a program that chooses by itself how much it does states what it did, which is
-// another number each time and no setting.
+// Amount reports whether a setting is an amount of work. A program that chooses the amount by itself states another
+// number in each run; such a number is no setting.
 func Amount(setting string) bool {
 	return setting == "iterations" || setting == "repetitions" || setting == "steps"
 }

@@ -28,7 +28,7 @@ func partial(line []byte, from, to int) bool {
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// multiple returns the letter of a number such as 1.1k that multiplies it; empty: there is none.
+// multiple returns the letter that multiplies a number such as 1.1k, or 0 if there is none.
 func multiple(rest []byte) string {
 	if len(rest) == 0 || !strings.ContainsRune("kKMGT", rune(rest[0])) {
 		return ""

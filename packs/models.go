@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsimple"
 )
 
-// Model is one model block: what is known of a model as its author publishes it.
+// Model is one model block: the published properties of a model.
 type Model struct {
 	Name         string  `hcl:"name,label"`
 	Exists       *bool   `hcl:"exists,optional"`       // false: there is no model of this name; nil: there is

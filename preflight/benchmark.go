@@ -104,7 +104,7 @@ func (c *checker) placeholders(b *Benchmark, t Text, list []program) {
 	}
 }
 
-// script finds the file that a program begins with, and its parser. nil: there is none to be read.
+// script returns the argument parser of the file that a program starts with; nil if there is no readable file.
 func (c *checker) script(b *Benchmark, p *program) *argParser {
 	switch {
 	case p.module != "":

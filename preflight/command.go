@@ -16,7 +16,7 @@ const (
 	offline side = "offline" // the command of one without
 )
 
-// program is one start of a program: what can be said of it before it runs.
+// program is one invocation of a program, as far as it is known before the program runs.
 type program struct {
 	simple
 	side   side
@@ -199,7 +199,7 @@ func (p *program) subcommands() {
 
 func isPlain(w word) bool { return !w.partial && !strings.HasPrefix(w.text, "-") }
 
-// title is what the program is called in findings.
+// title returns the name of the program in findings.
 func (p *program) title() string {
 	switch {
 	case p.module != "":

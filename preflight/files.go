@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// files remembers what was read of revisions. What is not known yet is noted, and read for the next round together with
-// everything else that this round missed.
+// files caches the files of revisions. A missing one is noted and read for the next round, with all others that this
+// round missed.
 type files struct {
 	r         Reader
 	dirs      map[Place]map[string]Entry // nil: there is no such directory

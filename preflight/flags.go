@@ -109,7 +109,7 @@ func (c *checker) flags(p *program, a, other *argParser) {
 	}
 }
 
-// value checks what an option was given.
+// value checks the value of an option.
 func (c *checker) value(p *program, f *flag, options []*option, a *argParser, doubt func(evidence, remedy string, certain bool)) {
 	all := func(is func(*option) bool) bool {
 		return !slices.ContainsFunc(options, func(o *option) bool { return !is(o) })

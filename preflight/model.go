@@ -205,7 +205,8 @@ var published = []struct {
 	{"T4", 16, 16}, {"RTX 5090", 32, 32}, {"RTX 4090", 24, 48}, {"RTX 3090", 24, 24},
 }
 
-// deviceMemory is what one device of a benchmark has, in bytes, usually and at most, and what it is called; 0: not known.
+// deviceMemory returns the usual and the greatest memory of one device of a benchmark, in bytes, and the name of the
+// device; 0: unknown.
 func (c *checker) deviceMemory(b *Benchmark) (usual, most float64, name string) {
 	like, err := regexp.Compile(b.Model)
 	if err != nil {

@@ -260,7 +260,7 @@ func (m *module) classNamed(name string) bool {
 	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
 }
 
-// call reads one call: the tokens up to its name, and those between its brackets.
+// call reads one call: the tokens before its name, and the tokens between its brackets.
 func (m *module) call(before, args []token, around int) {
 	name := before[len(before)-1].text
 	method := len(before) > 2 && before[len(before)-2].is(".")

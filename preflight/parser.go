@@ -161,7 +161,7 @@ func (r *resolver) method(m *module, at source, class, method string, depth int)
 	return false
 }
 
-// follow takes what an imported name does with a parser.
+// follow applies the effect that an imported name has on a parser.
 func (r *resolver) follow(m *module, at source, name, method string) {
 	all := m.imports[name]
 	if len(all) == 0 {
@@ -191,8 +191,8 @@ func (r *resolver) follow(m *module, at source, name, method string) {
 	}
 }
 
-// object takes a method of an object that a package offers under a name, such as the platform that it runs on: that of its
-// interface, and that for the devices that are planned for.
+// object resolves a method of an object that a package exports under a name, such as the current platform: the method
+// of its interface, and the method for the planned devices.
 func (r *resolver) object(all []imported, at source, method string) bool {
 	found := false
 	for _, i := range all {

@@ -2,8 +2,8 @@ package preflight
 
 import "strings"
 
-// A Python file is read as far as argument parsers need: words, texts and brackets, in logical lines with their
-// indentation. What is not understood is passed over; nothing here can fail.
+// A Python file is read as far as argument parsers need: words, strings and brackets, in logical lines with their
+// indentation. Other syntax is skipped; nothing here fails.
 
 type kind uint8
 

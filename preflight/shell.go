@@ -37,7 +37,7 @@ var runtimeVars = map[string]bool{
 	"SHLVL": true, "_": true,
 }
 
-// shellParser reads a text for sh. What it does not understand makes it give up: nothing is concluded from half a command.
+// shellParser parses a text for sh. At syntax that it does not know, it gives up: half a command proves nothing.
 type shellParser struct {
 	in       string
 	at       int
@@ -71,7 +71,7 @@ func parseShell(text string, vars map[string]word) ([]simple, bool) {
 	return p.list, !p.gaveUp && p.nested == 0
 }
 
-// parseArgv takes a command that is a list: one simple command, in which benchgraph replaces its own variables.
+// parseArgv parses a command in list form: one simple command, in which benchgraph replaces its own variables.
 func parseArgv(argv []string, vars map[string]word) []simple {
 	s := simple{assigns: map[string]word{}}
 	for _, a := range argv {
@@ -204,7 +204,7 @@ func (p *shellParser) takeWord() {
 	p.cur.words = append(p.cur.words, w)
 }
 
-// keyword takes the words that structure a text. It returns whether it was one.
+// keyword consumes a keyword of the shell and reports whether there was one.
 func (p *shellParser) keyword(text string) bool {
 	switch text {
 	case "if", "while", "until", "for":

@@ -121,7 +121,7 @@ func (c *checker) patches() {
 // NotTried begins what is said of a patch that could not be tried.
 const NotTried = "not tried: "
 
-// Ancestor begins what is said of a wheel that was made from another revision.
+// Ancestor is the beginning of the evidence for a wheel that was made from another revision.
 const Ancestor = "served by the ancestor"
 
 // supplies tells where wheels and images come from.
@@ -175,7 +175,7 @@ func commitOf(candidate string) string {
 	return commit
 }
 
-// uncovered tells of commits that no benchmark measures, also of those that are declared to be skipped for it.
+// uncovered reports the commits that no benchmark measures, including those that are skipped for that reason.
 func (c *checker) uncovered() {
 	measured, reasons := map[string]bool{}, map[string]string{}
 	for _, b := range c.in.Benchmarks {

@@ -14,7 +14,7 @@ func clean(s string) string { return printable.Line(s) }
 
 const mostEvidence = 400 // runes of a log line that a table shows
 
-// shorten cuts evidence, and nothing else, to what a table can hold, and says how much is missing.
+// shorten cuts evidence, and only evidence, to the width of a table and states the number of missing bytes.
 func shorten(s string) string {
 	runes := []rune(s)
 	if len(runes) <= mostEvidence {

@@ -13,7 +13,7 @@ const (
 	// mostComment bounds the bytes of github.md: GitHub refuses comments of more than 65,536 characters.
 	mostComment = 64_000
 
-	// mostFolded bounds the bytes of each folded table, so that what must be looked at has room.
+	// mostFolded bounds the bytes of each folded table, so that the open part has room.
 	mostFolded = 16_000
 )
 
@@ -21,9 +21,9 @@ const (
 var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.BuildFailed, stats.NotComparable, stats.NoBaseline, stats.Infra,
 	stats.Win, stats.Inconclusive}
 
-// renderGitHub writes github.md: a comment on a pull request. Its first line is a marker that is the same for all reports of the same
-// compares, by which a script finds the comment that it wrote before. All text that is not the program's own stands in code, where a name
-// behind an @ notifies nobody.
+// renderGitHub writes github.md, a comment for a pull request. Its first line is a marker that all reports of the same
+// compares share; a script finds its earlier comment by the marker. Foreign text stands in code spans, where a name
+// after an @ notifies nobody.
 func renderGitHub(p *prepared) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	var names []string

@@ -120,7 +120,7 @@ func recordedTables(b *recorded.Book) []pageTable {
 	return []pageTable{states, sides, refused, records}
 }
 
-// scale is what the values have in common that are drawn beside each other.
+// scale is the key of values that share an axis.
 type scale struct{ commit, metric, unit string }
 
 func scaleOf(e recorded.Entry) scale { return scale{e.Commit, e.Metric, e.Unit} }

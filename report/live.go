@@ -66,7 +66,7 @@ type LiveGroup struct {
 	Samples           []Measurement
 }
 
-// LogView is the end of a log with what it is of.
+// LogView is the end of a log, with the node and attempt of the log.
 type LogView struct {
 	Address  string
 	Attempt  string
@@ -88,7 +88,7 @@ type LivePage struct {
 	Policy        string // content security policy, for the header
 }
 
-// livePart is what a live page has beside what the report has.
+// livePart is the part of a live page that a report does not have.
 type livePart struct {
 	Mark   template.HTML
 	Script template.JS
@@ -145,7 +145,7 @@ func livePolicy(style string, scripts ...string) string {
 		digest(style), strings.Join(sources, " "))
 }
 
-// unframed is what only a header can say: nobody may show the page in a page of their own.
+// unframed is the directive that only a header can carry: no other page may frame this one.
 const unframed = "; frame-ancestors 'none'"
 
 // pageLog is a link to a log.
@@ -195,7 +195,7 @@ func dots(blocks int) string {
 
 const mostDots = 20
 
-// livePages is the templates of what the live page has beside the report.
+// livePages parses the templates of the live page that a report does not have.
 var livePages = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("live").Funcs(template.FuncMap{
 		"clock": func(t time.Time) string { return t.Format(time.DateTime) },

@@ -9,7 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// renderMarkdown writes report.md. Its first screen answers who won, by how much, how sure that is, and what is missing.
+// renderMarkdown writes report.md. Its first screen answers who won, by how much, with which certainty, and which rows
+// are missing.
 func renderMarkdown(p *prepared) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "# %s\n\n", cmp.Or(prose(p.Title), "Benchmark report"))
@@ -292,7 +293,7 @@ func cost(out *strings.Builder, p *prepared) {
 	if aside > 0 {
 		fmt.Fprintf(out, "- %d values of burn-in blocks, which no verdict rests on\n", aside)
 	}
-	// Unknown is not zero: what was not recorded is not told.
+	// Unknown is not zero: a cost that was not recorded is left out.
 	if p.Cost.Attempts == 0 {
 		return
 	}

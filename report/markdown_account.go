@@ -88,7 +88,7 @@ func (p *prepared) title(name string) string {
 	return ""
 }
 
-// availabilitySection says what was measured of what was declared.
+// availabilitySection writes how many of the declared measurements exist.
 func availabilitySection(out *strings.Builder, p *prepared) {
 	counts := availability(p.States)
 	if len(counts) == 0 {

@@ -1,8 +1,8 @@
-// Package report writes what was found: verdicts, and everything else that was declared with the reason for which it has
-// none.
+// Package report renders findings: the verdicts, and every other declared candidate with the reason for the missing
+// figure.
 //
 // It computes nothing but counts, and refuses a document whose counts do not add up. The same document gives the same
-// bytes. All text of a document may come from hostile logs and patches, so each format escapes it in its own way.
+// bytes. All text of a document may come from hostile logs and patches, so each format escapes text in its own way.
 package report
 
 import (

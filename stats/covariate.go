@@ -17,22 +17,24 @@ const (
 	mostOfOne          = 0.5   // largest share of one block in the spread of the canary's ratios, for the same reason
 )
 
-// covariate is what is known of each block beside its difference, and what that does to it.
+// covariate is a known property of each block, and its estimated effect on the difference.
 type covariate struct {
 	values []float64
 	slope  float64 // of the difference on the values, on the log scale; 0: it was not removed
 	p      float64 // of the t test of the slope
 }
 
-// withoutCovariates removes from differences, oriented so that positive is better, the effect of running first in a block, and that of
-// the machine's speed as the canary before each sample told it. They are returned with their slopes; it changes the differences.
+// withoutCovariates removes from differences, oriented so that positive is better, the effect of running first in a
+// block and the effect of the machine's speed, as measured by the canary before each sample. It modifies the
+// differences and returns both slopes.
 //
-// Least squares fit difference = effect + a*lead + b*speed, where lead is 1 where the candidate ran first, -1 where the other side did, and 0
-// where neither did, and speed is the ln ratio of the canary's numbers before both samples. Each of the two takes a degree of freedom.
-// Orders are balanced over blocks, so that the effect stays where it was, and the interval loses the width that the two gave it.
-// The less certain covariate is left out until the t test of each that stays has p < 0.002; a test at a common level would let a machine
-// without such an effect pass it often enough to narrow intervals that are right. The error rates with this threshold are those without
-// any adjustment.
+// Least squares fit difference = effect + a*lead + b*speed, where lead is 1 if the candidate ran first, -1 if the other
+// side did, and 0 if neither did, and speed is the ln ratio of the canary's numbers before both samples. Each covariate
+// takes a degree of freedom. Orders are balanced over blocks, so the effect stays the same and the interval becomes
+// narrower.
+// The less certain covariate is left out until the t test of each remaining one has p < 0.002. A test at a common level
+// would often pass on a machine without such an effect and narrow correct intervals. With this threshold, the error
+// rates are those without any adjustment.
 func withoutCovariates(differences []float64, pairs []Pair) (effect estimate, position, canary covariate) {
 	position, canary = covariate{values: make([]float64, len(pairs))}, covariate{values: make([]float64, len(pairs))}
 	var own, other int

@@ -24,9 +24,8 @@ const (
 // FewestBlocks is the number of blocks below which no verdict is given.
 const FewestBlocks = 4
 
-// Pair is one block of a contrast: the sample of the candidate and the sample of what it is held against, in the
-// metric's unit. Both are above zero. In an independent design Block and First mean nothing, and NaN stands for a sample that
-// the side does not have.
+// Pair is one block of a contrast: the sample of the candidate and the sample of the reference, in the metric's unit,
+// both above zero. In an independent design, Block and First have no meaning, and NaN stands for a missing sample.
 type Pair struct {
 	Block     int
 	Candidate float64

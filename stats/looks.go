@@ -79,9 +79,10 @@ func overall(p float64, looks int) float64 {
 // nodes of the quadrature: the densities are smooth, so 32 give ten digits.
 const nodes = 32
 
-// crosses is the chance that a random walk S with normal steps of variance 1 has |S_k| >= boundary*sqrt(k) at any k from 1 to
-// looks. It carries the density of the walks still inside from look to look (Armitage, McPherson and Rowe 1969), and sums what
-// leaves at each: one minus what stays would have no digits left where the chance is small.
+// crosses returns the probability that a random walk S with normal steps of variance 1 has |S_k| >= boundary*sqrt(k) at
+// any k from 1 to looks. It carries the density of the walks inside from look to look (Armitage, McPherson and Rowe
+// 1969) and sums the probability that leaves at each look: one minus the remainder would lose all digits if the
+// probability is small.
 func crosses(boundary float64, looks int) float64 {
 	leaves := func(from, edge float64) float64 {
 		return distuv.UnitNormal.CDF(from-edge) + distuv.UnitNormal.CDF(-from-edge)

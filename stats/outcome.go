@@ -3,7 +3,7 @@ package stats
 
 import "cmp"
 
-// Outcome is what became of one candidate in one comparison. Each has exactly one.
+// Outcome is the result of one candidate in one comparison. Each candidate has exactly one.
 type Outcome string
 
 // The outcomes, in the order in which they are decided: the first that holds is the candidate's.
@@ -24,8 +24,8 @@ const (
 	Inconclusive  Outcome = "inconclusive"   //
 )
 
-// Comparison is one row of a compare's ledger: one metric of one candidate against one other. Effect, Low, High and P
-// are meaningful only when Blocks is at least 2.
+// Comparison is one row of a compare's ledger: one metric of one candidate against one reference. Effect, Low, High and
+// P are meaningful only if Blocks is at least 2.
 type Comparison struct {
 	Compare       string   `json:"compare"`   // name of the compare block
 	Benchmark     string   `json:"benchmark"` // name of the benchmark block
@@ -58,8 +58,8 @@ type Comparison struct {
 	Caveats       []Caveat `json:"caveats"`
 	// Attempts counts the attempts at the blocks; nil: not known.
 	Attempts *Attempts `json:"attempts"`
-	// Detectable is the smallest relative effect that the blocks could have told from none in four of five cases, which is
-	// above zero; 0: not known.
+	// Detectable is the smallest relative effect that the blocks could have distinguished from zero in four of five
+	// cases. It is above zero; 0: unknown.
 	Detectable float64 `json:"detectable"`
 	// Needed is how many blocks would settle an inconclusive row, by the noise that was seen; 0: not known.
 	Needed int `json:"needed,omitempty"`

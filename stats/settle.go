@@ -78,8 +78,8 @@ func timeText(d time.Duration) string {
 	return fmt.Sprintf("%.0f h", d.Hours())
 }
 
-// OpenText says of an inconclusive row how small an effect its blocks could have shown, and what would settle it. It is empty for any
-// other row, and where neither is known.
+// OpenText describes an inconclusive row: the smallest effect that its blocks could have shown, and the blocks that
+// would settle the row. It is empty for other rows, and if neither is known.
 func (c Comparison) OpenText() string {
 	if c.Outcome != Inconclusive || c.Detectable <= 0 {
 		return ""
@@ -94,7 +94,8 @@ func (c Comparison) OpenText() string {
 	return text + fmt.Sprintf("not even %d blocks would settle an effect that is as large as the margin", farthest)
 }
 
-// Why is the reason of a row for people. For an inconclusive one it says what would settle it, in time and money, too.
+// Why returns the reason of a row for people. For an inconclusive row, it includes the time and money that would settle
+// the row.
 func (c Comparison) Why() string {
 	switch open := c.OpenText(); {
 	case open == "" || c.Settle != nil && c.Settle.Took == 0:

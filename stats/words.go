@@ -68,7 +68,7 @@ func factor(effect float64) string {
 	return fmt.Sprintf("×%.2f", 1+effect)
 }
 
-// quantity is what the metric is an amount of.
+// quantity returns the kind of amount that the metric measures.
 func (c *Comparison) quantity() string {
 	amount, per, rate := strings.Cut(c.Unit, "/")
 	switch amount[strings.LastIndexByte(amount, '-')+1:] {

@@ -23,7 +23,7 @@ type cause struct {
 }
 
 // causeBehind finds the failed node behind the absence of a member; false when nothing failed.
-func (p *Project) causeBehind(plan *engine.Plan, g *group, m member) (cause, bool) {
+func (p *drawing) causeBehind(plan *engine.Plan, g *group, m member) (cause, bool) {
 	seen := map[string]bool{}
 	var follow func(step *engine.Step) (cause, bool)
 	follow = func(step *engine.Step) (cause, bool) {
@@ -64,8 +64,8 @@ func (p *Project) causeBehind(plan *engine.Plan, g *group, m member) (cause, boo
 }
 
 // account adds to findings the failures behind them and what the attempts took. ends tells how blocks ended.
-func (p *Project) account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {
-	a := accountant{Project: p, found: found, seen: map[string]bool{}}
+func (p *drawing) account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {
+	a := accountant{drawing: p, found: found, seen: map[string]bool{}}
 	for _, g := range p.groups {
 		if !p.isAbout(c, g) {
 			continue
@@ -78,7 +78,7 @@ func (p *Project) account(c *hclspec.Compare, ends map[string]engine.End, found 
 }
 
 type accountant struct {
-	*Project
+	*drawing
 	found *findings.Findings
 	seen  map[string]bool // IDs of attempts, and causes, that are in the account
 }
@@ -176,7 +176,7 @@ func (a *accountant) spend(g *group, nodes shell.Refs) {
 }
 
 // reported are the commits as reports show them; none where there is no report.
-func (p *Project) reported() []hclspec.Commit {
+func (p *facts) reported() []hclspec.Commit {
 	if len(p.Spec.Reports) == 0 {
 		return nil
 	}

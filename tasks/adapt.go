@@ -20,7 +20,7 @@ import (
 func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 	changed := p.findMisfits(plan)
 	for _, g := range p.groups {
-		if _, apart := p.alone[g.name]; apart && g.complete(plan) {
+		if _, apart := p.next.alone[g.name]; apart && g.complete(plan) {
 			continue // nothing is judged
 		} else if g.complete(plan) {
 			changed = p.findIssues(plan, g) || changed
@@ -29,20 +29,20 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 				return false, err
 			}
 			if more > 0 {
-				p.blocks[g.name] = g.count() + more
+				p.next.blocks[g.name] = g.count() + more
 				changed = true
 			}
 			continue
 		}
-		if _, apart := p.alone[g.name]; !apart {
+		if _, apart := p.next.alone[g.name]; !apart {
 			same := p.identicals(plan, g)
-			maps.Copy(p.dropped, same)
+			maps.Copy(p.next.dropped, same)
 			changed = changed || len(same) > 0
 		}
 		wait := func() {} // once it is known which of the others cannot be measured at all
 		for _, m := range g.members {
 			address := m.bench.Address.String()
-			if _, known := p.dropped[address]; known {
+			if _, known := p.next.dropped[address]; known {
 				continue
 			}
 			gap, lacks := p.cannot(plan, m)
@@ -51,9 +51,9 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 				gap, breaks = p.breaks(plan, g, m)
 			}
 			if lacks || breaks {
-				p.dropped[address] = gap
+				p.next.dropped[address] = gap
 				if c, failed := p.causeBehind(plan, g, m); failed {
-					p.causes[address] = c
+					p.next.causes[address] = c
 					if lacks && gap.outcome == stats.Infra && !m.baseline {
 						wait = func() { p.wait(g, m, c) }
 					}
@@ -74,7 +74,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 	for _, m := range g.members {
 		address := m.bench.Address.String()
-		if _, known := p.issues[address]; known || p.excluded[m.candidate].outcome != "" {
+		if _, known := p.next.issues[address]; known || p.excluded[m.candidate].outcome != "" {
 			continue
 		}
 		for _, probe := range p.probes[m.candidate] {
@@ -82,7 +82,7 @@ func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) && !protectedFailure(step.Failure.Failure) {
 				continue
 			}
-			p.issues[address], _ = p.causeOf(plan, step)
+			p.next.issues[address], _ = p.causeOf(plan, step)
 			found = true
 		}
 	}
@@ -108,7 +108,7 @@ func (g *group) complete(plan *engine.Plan) bool {
 
 // failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store, for
 // the samples of the others are good; so they are to be replaced.
-func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOptions) (map[string]bool, error) {
+func (p *drawing) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOptions) (map[string]bool, error) {
 	if !o.RetryFailed {
 		return nil, nil
 	}
@@ -138,7 +138,7 @@ func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOpt
 }
 
 // more is how many further blocks the verdicts on the group ask for.
-func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, error) {
+func (p *drawing) more(ctx context.Context, g *group, plan *engine.Plan) (int, error) {
 	most := g.design.BurnIn + g.design.Max - g.count() // further blocks that may be measured
 	if most <= 0 {
 		return 0, nil
@@ -160,20 +160,20 @@ func (p *Project) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 // wait keeps the others of a member's group from being measured in blocks without it, when only this time something is missing for it:
 // all of them would be measured again with it.
 func (p *Project) wait(g *group, m member, c cause) {
-	if _, apart := p.alone[g.name]; apart || g.design.Pairing == "independent" {
+	if _, apart := p.next.alone[g.name]; apart || g.design.Pairing == "independent" {
 		return
 	}
 	for _, other := range g.members {
 		address := other.bench.Address.String()
-		if _, known := p.dropped[address]; !known && other.name != m.name {
-			p.dropped[address] = absence{stats.NotRun, fmt.Sprintf("it is measured in the same blocks as %s, for which %s is missing this time: "+
+		if _, known := p.next.dropped[address]; !known && other.name != m.name {
+			p.next.dropped[address] = absence{stats.NotRun, fmt.Sprintf("it is measured in the same blocks as %s, for which %s is missing this time: "+
 				"the next apply tries again, and with a skip block for %[1]s the others are measured without it", m.candidate, c.address)}
 		}
 	}
 }
 
 // cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
-func (p *Project) cannot(plan *engine.Plan, m member) (absence, bool) {
+func (p *drawing) cannot(plan *engine.Plan, m member) (absence, bool) {
 	for _, a := range waitsOf(m, p.probes[m.candidate]) {
 		step, ok := plan.Step(a.String())
 		if !ok || a == m.fill && step.Failure == nil { // what hinders a fill hinders the blocks
@@ -190,7 +190,7 @@ func (p *Project) cannot(plan *engine.Plan, m member) (absence, bool) {
 }
 
 // breaks says why a member cannot be measured: it made its blocks fail again and again.
-func (p *Project) breaks(plan *engine.Plan, g *group, m member) (absence, bool) {
+func (p *services) breaks(plan *engine.Plan, g *group, m member) (absence, bool) {
 	for _, t := range g.trials {
 		step, ok := plan.Step(t.At.String())
 		if !ok || step.Failure == nil || m.baseline || m.candidate == "" {
@@ -220,7 +220,7 @@ func waitsOf(m member, probes []hclspec.Address) shell.Refs {
 
 // causeOf follows what hinders a step to where it begins. What has a result hinders nobody, though it may be that another one
 // was asked for.
-func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
+func (p *services) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
 		if KnownIssue(f) {
@@ -253,7 +253,7 @@ func (p *Project) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) 
 }
 
 // pin takes over what downloads turned out to be into the lock. It returns whether anything was new.
-func (p *Project) pin(plan *engine.Plan) bool {
+func (p *facts) pin(plan *engine.Plan) bool {
 	changed := false
 	for i := range plan.Steps {
 		var t *downloadTask

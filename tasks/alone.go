@@ -12,7 +12,7 @@ import (
 // targetedAlone are the groups of which the target selects some of the members and nothing else: neither a block, nor a compare or a
 // report of the group. The members that are selected are returned by name; nil means that there is no such group. What is stored already
 // of blocks of all members is enough.
-func (p *Project) targetedAlone(plan *engine.Plan, target func(address string) bool) map[string]map[string]bool {
+func (p *drawing) targetedAlone(plan *engine.Plan, target func(address string) bool) map[string]map[string]bool {
 	var alone map[string]map[string]bool
 	for _, g := range p.groups {
 		names, lacking := map[string]bool{}, false
@@ -42,7 +42,7 @@ func (p *Project) targetedAlone(plan *engine.Plan, target func(address string) b
 func (g *group) taking() int { return len(g.members) - len(g.absent) }
 
 // asksForAll reports whether the target selects something that is about all members of a group.
-func (p *Project) asksForAll(g *group, target func(address string) bool) bool {
+func (p *drawing) asksForAll(g *group, target func(address string) bool) bool {
 	for _, t := range g.trials {
 		if target(t.At.String()) {
 			return true
@@ -67,7 +67,7 @@ func (p *Project) asksForAll(g *group, target func(address string) bool) bool {
 }
 
 // MeasuredAlone reports whether a plan shows a benchmark from blocks of its own.
-func (p *Project) MeasuredAlone(plan *engine.Plan, address string) bool {
+func (p *drawing) MeasuredAlone(plan *engine.Plan, address string) bool {
 	step, ok := plan.Step(address)
 	if !ok || p.alone == nil {
 		return false

@@ -258,7 +258,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	for i := 1; i <= max(b.blocks[g.name], g.design.BurnIn+g.design.Samples); i++ {
 		first := members[0].bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
-		t := &trialTask{p: b.Project, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}
+		t := &trialTask{p: b.drawing, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
 			t.refs.Add(m.client, m.fill)

@@ -13,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// builder makes the graph of a project: first all nodes, then their edges.
+// builder makes a graph: first all nodes, then their edges.
 type builder struct {
-	*Project
+	*drawing
 	nodes   map[hclspec.Address]*engine.Node
 	stands  map[string]*engine.Node // by address: nodes as an earlier plan left them
 	list    []*engine.Node
@@ -50,10 +50,15 @@ func (a absence) exclude() engine.Exclude {
 	return engine.Exclude{Action: action, Reason: a.why, Never: a.outcome == stats.Infeasible}
 }
 
-// graph builds the graph as the project stands.
-func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
+// Graph makes the graph of the facts with a choice. The same facts and choice make the same graph; neither is changed.
+func Graph(ctx context.Context, f *facts, c choice) (*drawing, *engine.Graph, error) {
+	d := &drawing{
+		facts: f, choice: c.clone(),
+		candidates: map[string]*hclspec.Candidate{}, rank: map[string]int{}, excluded: map[string]absence{},
+		probes: map[string][]hclspec.Address{}, copies: map[string][]string{},
+	}
 	b := &builder{
-		Project: p,
+		drawing: d,
 		nodes:   map[hclspec.Address]*engine.Node{},
 		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
@@ -62,8 +67,11 @@ func (p *Project) graph(ctx context.Context) (*engine.Graph, error) {
 		clocks:  map[clockRequest]func() string{},
 		commits: map[string]*hclspec.Commit{},
 	}
-	p.candidates, p.rank = map[string]*hclspec.Candidate{}, map[string]int{}
-	p.excluded, p.probes, p.copies = map[string]absence{}, map[string][]hclspec.Address{}, map[string][]string{}
+	graph, err := b.build(ctx)
+	return d, graph, err
+}
+
+func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
 	if err := b.readFixFiles(ctx); err != nil {
 		return nil, err
 	}
@@ -182,7 +190,7 @@ func (b *builder) addAll(ctx context.Context) error {
 			b.addOut(f.Block)
 			continue
 		}
-		t := &downloadTask{p: b.Project, url: f.URL, expected: f.SHA256, most: f.MaxSize}
+		t := &downloadTask{p: b.drawing, url: f.URL, expected: f.SHA256, most: f.MaxSize}
 		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
 			t.declared = f.SHA256
 		}
@@ -295,7 +303,7 @@ func (b *builder) addRepo(r *hclspec.Repo) {
 			commits[s.Rev] = true
 		}
 	}
-	b.add(r.Block, &repoTask{p: b.Project, repo: r, commits: sortedKeys(commits)}, nil)
+	b.add(r.Block, &repoTask{p: b.drawing, repo: r, commits: sortedKeys(commits)}, nil)
 }
 
 func (b *builder) addSource(s *hclspec.Source) error {

@@ -264,7 +264,7 @@ func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64
 
 // recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be another
 // one by now, so the raw output is read.
-func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
+func (p *drawing) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 	for _, g := range p.groups {
 		if g.members[0].bench.Canary == nil {
 			continue
@@ -288,7 +288,7 @@ func (p *Project) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 	return nil
 }
 
-func (p *Project) recallCanary(g *group, trial hclspec.Address, e cache.Entry) error {
+func (p *services) recallCanary(g *group, trial hclspec.Address, e cache.Entry) error {
 	rec, err := sample.ReadRecord(e)
 	if err != nil || rec.Canary == nil {
 		return err

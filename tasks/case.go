@@ -13,7 +13,7 @@ import (
 )
 
 // Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
-func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]findings.Findings, error) {
+func (p *drawing) Findings(ctx context.Context, plan *engine.Plan) ([]findings.Findings, error) {
 	ends, err := p.ends(ctx, plan, p.groups...)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]findings.F
 }
 
 // Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
-func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Measurement, error) {
+func (p *drawing) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Measurement, error) {
 	var rows []sample.Measurement
 	for _, g := range p.groups {
 		_, all, err := p.stand(ctx, g, plan)
@@ -51,7 +51,7 @@ func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Meas
 }
 
 // caseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
-func (p *Project) caseOf(c *hclspec.Compare) *findings.Case {
+func (p *drawing) caseOf(c *hclspec.Compare) *findings.Case {
 	k := &findings.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank, Allow: p.Allow}
 	for _, g := range p.groups {
 		if p.isAbout(c, g) {
@@ -62,7 +62,7 @@ func (p *Project) caseOf(c *hclspec.Compare) *findings.Case {
 }
 
 // told is what a judge is told of a group.
-func (p *Project) told(g *group) *findings.Group {
+func (p *drawing) told(g *group) *findings.Group {
 	t := &findings.Group{Commit: g.commit, Design: g.design, Members: make([]findings.Member, len(g.members)), Blocks: g.trials, Rule: p.rule(g)}
 	for i, m := range g.members {
 		gap := g.absent[m.name]
@@ -78,7 +78,7 @@ func (p *Project) told(g *group) *findings.Group {
 }
 
 // stand finds out how the members of a group stand by what is stored.
-func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (*findings.Group, findings.Standings, error) {
+func (p *drawing) stand(ctx context.Context, g *group, plan *engine.Plan) (*findings.Group, findings.Standings, error) {
 	ends, err := p.ends(ctx, plan, g)
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +90,7 @@ func (p *Project) stand(ctx context.Context, g *group, plan *engine.Plan) (*find
 
 // ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do, where
 // not all was gathered.
-func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
+func (p *facts) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
 	find := func(at hclspec.Address) (stored bool, err error) {
 		step, ok := plan.Step(at.String())
@@ -125,7 +125,7 @@ func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*group)
 }
 
 // groupsOf are the groups with members among the compare's benchmarks, by name: the order of the file is in no key.
-func (p *Project) groupsOf(c *hclspec.Compare) []*group {
+func (p *drawing) groupsOf(c *hclspec.Compare) []*group {
 	var groups []*group
 	for _, g := range p.groups {
 		if p.isAbout(c, g) {
@@ -137,14 +137,14 @@ func (p *Project) groupsOf(c *hclspec.Compare) []*group {
 }
 
 // isAbout says whether a compare names one of the group's benchmarks.
-func (p *Project) isAbout(c *hclspec.Compare, g *group) bool {
+func (p *drawing) isAbout(c *hclspec.Compare, g *group) bool {
 	of := p.of[c.Address]
 	return slices.ContainsFunc(g.members, func(m member) bool { return of[m.bench.Address] })
 }
 
 // uncovered gives the candidates that no benchmark of the compare measures their outcome: no candidate of the file is
 // ever dropped in silence.
-func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Comparison {
+func (p *drawing) uncovered(c *hclspec.Compare, groups []*group) []stats.Comparison {
 	covered := map[string]bool{}
 	for _, g := range groups {
 		for _, m := range g.members {
@@ -169,7 +169,7 @@ func (p *Project) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 }
 
 // copiesOf says of a member that it was measured with files of the baseline.
-func (p *Project) copiesOf(m member) []stats.Caveat {
+func (p *drawing) copiesOf(m member) []stats.Caveat {
 	patterns := p.copies[m.candidate]
 	if len(patterns) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func (c *machineClass) String() string {
 }
 
 // class is that of this machine, or of another one that is looked at as if it were this.
-func (p *Project) class() string {
+func (p *facts) class() string {
 	if p.as != nil {
 		return p.as.hardware
 	}
@@ -43,7 +43,7 @@ func (p *Project) class() string {
 
 // gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no kind can. What another
 // kind measures is another result.
-func (p *Project) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
+func (p *facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	if p.as != nil {
 		return p.as.gpus[gpuRequest(trial, g)]
 	}
@@ -59,7 +59,7 @@ func (p *Project) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 // process: each kind draws a number for the commit, and the highest counts. So a kind that comes or goes moves no commit between the
 // others. A device that is away, such as one that hangs, moves none unless too few of its kind are left; where too few are left of each
 // kind, the draw is as if they were there, so that what was measured is still found.
-func (p *Project) kindFor(commit string, want device.GPUs) (chosen string, n int) {
+func (p *facts) kindFor(commit string, want device.GPUs) (chosen string, n int) {
 	count := map[string]int{}
 	most := 0
 	for _, d := range p.devices() {
@@ -150,35 +150,31 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case some:
 		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " + classes[0].String(), nil
 	}
-	other, c, err := p.elsewhere(ctx, classes)
-	if err != nil {
-		return nil, "", err
+	other, there, err := p.elsewhere(ctx, classes)
+	if other == nil || err != nil {
+		return plan, "", err
 	}
-	if other != nil {
-		return other, "nothing is stored that machines of this class measured. What follows was measured by another one: " + c.String(), nil
-	}
-	p.lookAs(nil)
-	plan, err = p.Plan(ctx, PlanOptions{AsIs: true})
-	return plan, "", err
+	p.drawing, p.next = other.drawing, other.next
+	return there, "nothing is stored that machines of this class measured. What follows was measured by another one: " + p.as.String(), nil
 }
 
-// elsewhere plans as on a machine of the first of the classes for which something is stored of what is measured now; nil when there
-// is nothing for any.
-func (p *Project) elsewhere(ctx context.Context, classes []*machineClass) (*engine.Plan, *machineClass, error) {
+// elsewhere plans the project as on a machine of the first of the classes for which something is stored of what is measured now. It
+// returns nil if nothing is stored for any of them.
+func (p *Project) elsewhere(ctx context.Context, classes []*machineClass) (*Project, *engine.Plan, error) {
 	for _, c := range classes {
-		p.lookAs(c)
-		plan, err := p.Plan(ctx, PlanOptions{AsIs: true})
+		other := p.on(c)
+		plan, err := other.Plan(ctx, PlanOptions{AsIs: true})
 		if err != nil {
 			return nil, nil, err
 		}
 		if some, _ := measured(plan); some {
-			return plan, c, nil
+			return other, plan, nil
 		}
 	}
 	return nil, nil, nil
 }
 
-// knowsLess says whether reports of a plan for this machine's class know less than those for another one would: nothing of what is
+// knowsLess reports whether reports of a plan for this machine's class know less than those for another one would: nothing of what is
 // measured is stored for this one, and something for that.
 func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error) {
 	if some, _ := measured(plan); some {
@@ -188,19 +184,15 @@ func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error
 	if err != nil || len(classes) == 0 {
 		return false, err
 	}
-	blocks, dropped := p.blocks, p.dropped
 	other, _, err := p.elsewhere(ctx, classes)
-	p.lookAs(nil)
-	p.blocks, p.dropped = blocks, dropped
-	if err == nil {
-		_, err = p.graph(ctx) // groups are again those of the plan
-	}
 	return other != nil, err
 }
 
-// lookAs has the next plan made as on a machine of another class; nil: as on this.
-func (p *Project) lookAs(c *machineClass) {
-	p.as, p.blocks, p.dropped = c, map[string]int{}, map[string]absence{}
+// on returns the project as on a machine of another class, with nothing planned yet.
+func (p *Project) on(c *machineClass) *Project {
+	other := *p
+	other.drawing, other.next = &drawing{facts: p.facts.on(c)}, newChoice()
+	return &other
 }
 
 // measured says whether something of what is measured is stored, and whether all of it is.
@@ -218,7 +210,7 @@ func measured(plan *engine.Plan) (some, all bool) {
 
 // otherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever their keys were,
 // that with the most of them first.
-func (p *Project) otherClasses(ctx context.Context) ([]*machineClass, error) {
+func (p *facts) otherClasses(ctx context.Context) ([]*machineClass, error) {
 	ours := map[string]bool{}
 	for i := range p.Spec.Benchmarks {
 		ours["trial."+p.Spec.Benchmarks[i].Address.Name] = true
@@ -258,7 +250,7 @@ func (p *Project) otherClasses(ctx context.Context) ([]*machineClass, error) {
 }
 
 // isOurs says whether what a trial's key says of its machine is true of this one.
-func (p *Project) isOurs(trial hclspec.Address, c *machineClass) bool {
+func (p *facts) isOurs(trial hclspec.Address, c *machineClass) bool {
 	if c.hardware != p.hardware {
 		return false
 	}

@@ -27,7 +27,7 @@ const (
 var errContaminated = errors.New("something happened on the devices")
 
 // devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver, which may hang.
-func (p *Project) devices() []device.Device {
+func (p *facts) devices() []device.Device {
 	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (c Config) allDevices() []device.Device {
 }
 
 // severalKinds says whether the devices of the machine are of more than one kind.
-func (p *Project) severalKinds() bool {
+func (p *facts) severalKinds() bool {
 	return len(slices.Compact(device.Kinds(p.devices()))) > 1
 }
 
@@ -61,7 +61,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
 		if busy, ok := errors.AsType[*device.Busy](err); ok {
 			if busy.Gone {
-				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), engine.DeviceLostRemedy)
+				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), LostDeviceRemedy)
 			}
 			err = voided(engine.DeviceBusy, "start", "the devices are not idle", busy.Error())
 		}
@@ -80,7 +80,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 }
 
 // own says whether a process belongs to what this project runs.
-func (p *Project) own(pid int) bool {
+func (p *services) own(pid int) bool {
 	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
 		return c.Own(pid)
 	}

@@ -25,7 +25,7 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 	play(text)
 	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
 	t.Cleanup(driver.Close)
-	trial = &trialTask{p: &Project{Config: Config{GPUs: driver}}}
+	trial = &trialTask{p: &drawing{facts: &facts{services: &services{Config: Config{GPUs: driver}}}}}
 	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard, Emit: func(engine.Event) {}}, play
 }
 
@@ -77,7 +77,7 @@ func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 		t.Helper()
 		_, err := trial.watched(t.Context(), env, func(context.Context) error { t.Error("it ran"); return nil })
 		f, _ := errors.AsType[*engine.Failure](err)
-		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != engine.DeviceLostRemedy || !strings.Contains(f.Evidence, xid) {
+		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy || !strings.Contains(f.Evidence, xid) {
 			t.Errorf("%+v", err)
 		}
 	}

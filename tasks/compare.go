@@ -26,7 +26,7 @@ const findingsFile = "findings.json"
 
 // compareTask judges candidates once their blocks have ended, in whatever way. How they ended is in its key.
 type compareTask struct {
-	p    *Project
+	p    *drawing
 	spec *hclspec.Compare
 }
 
@@ -120,7 +120,7 @@ func numbers(list []int) []string {
 }
 
 func (b *builder) addCompare(c *hclspec.Compare) {
-	n := b.add(c.Block, &compareTask{p: b.Project, spec: c}, nil)
+	n := b.add(c.Block, &compareTask{p: b.drawing, spec: c}, nil)
 	n.Reads = true
 	for _, g := range b.groupsOf(c) {
 		for _, t := range g.trials {
@@ -137,7 +137,7 @@ func (b *builder) addCompare(c *hclspec.Compare) {
 
 // reportTask renders what compares found.
 type reportTask struct {
-	p    *Project
+	p    *drawing
 	spec *hclspec.Report
 }
 
@@ -187,7 +187,7 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Project, spec: r}, shell.Refs(r.Of)).Reads = true
+	b.add(r.Block, &reportTask{p: b.drawing, spec: r}, shell.Refs(r.Of)).Reads = true
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written, and those

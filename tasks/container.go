@@ -19,7 +19,7 @@ func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
 }
 
 // askEngine says why there is no container engine; empty: there is one.
-func (p *Project) askEngine() string {
+func (p *services) askEngine() string {
 	if p.Engine == nil {
 		return "needs a container engine, and none was looked for"
 	}

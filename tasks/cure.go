@@ -25,7 +25,7 @@ type cure struct {
 
 // cures are the fixes that failures of a block may teach. A failure of a patched candidate says something of its patch,
 // and not of the environment: it teaches only fixes that are declared for patches.
-func (p *Project) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []cure {
+func (p *drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []cure {
 	c := p.candidates[candidate]
 	patched := c != nil && c.Patch != ""
 	var all []cure
@@ -75,7 +75,7 @@ func curesOf(n *engine.Node, candidate string) (cures []cure, applied []fix.Due)
 }
 
 // learn takes over the fixes that failures ask for into the lock. It returns what was new.
-func (p *Project) learn(plan *engine.Plan) []string {
+func (p *facts) learn(plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
@@ -105,7 +105,7 @@ func subjectOf(n *engine.Node, f *cache.Failure) string {
 }
 
 // teach adds a fix to the lock, and says so; nothing when it is there.
-func (p *Project) teach(c cure, candidate, evidence string) []string {
+func (p *facts) teach(c cure, candidate, evidence string) []string {
 	name, commit := c.fix.Address.Name, commitOf(candidate)
 	known := func(l hclspec.LearntFix) bool { return l.Commit == commit && (l.At == "" || l.At == c.at) }
 	if slices.ContainsFunc(p.Lock.Fixes[name], known) {
@@ -159,7 +159,8 @@ func (p *Project) relearn(ctx context.Context, plan *engine.Plan) (bool, error) 
 	for _, text := range news {
 		fmt.Fprintf(p.Progress, "a remembered failure: %s\n", text)
 	}
-	p.blocks, p.dropped, p.unsaved = map[string]int{}, map[string]absence{}, true
+	p.unsaved = true
+	p.next.remeasure()
 	return true, nil
 }
 

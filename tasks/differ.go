@@ -16,7 +16,7 @@ import (
 
 // ownArtefact says whether a reference leads to what is measured: the candidate's own source, wheel or image, or the result
 // of a task that is declared to be an artefact. Only that may differ between variants.
-func (p *Project) ownArtefact(a hclspec.Address) bool {
+func (p *drawing) ownArtefact(a hclspec.Address) bool {
 	if !a.Keyed || p.candidates[a.Key] == nil {
 		return false
 	}
@@ -25,7 +25,7 @@ func (p *Project) ownArtefact(a hclspec.Address) bool {
 
 // noteWork notes the keys of tasks and downloads that each variant has for itself, where variants of one commit do not share
 // the same work.
-func (p *Project) noteWork(plan *engine.Plan) {
+func (p *drawing) noteWork(plan *engine.Plan) {
 	type data struct{ kind, name, commit string }
 	keys, work := map[data]map[cache.Key]bool{}, map[string]string{}
 	of := map[string]data{}
@@ -58,7 +58,7 @@ const mostReasons = 20
 
 // differ is the error for variants that the file measures in different ways: all that such blocks cost would be spent on
 // numbers that may not be compared. It is a *stats.RefusedError, or nil. Groups are left out for which measured is false.
-func (p *Project) differ(measured func(*group) bool) error {
+func (p *drawing) differ(measured func(*group) bool) error {
 	refused := &stats.RefusedError{What: "not comparable"}
 	for _, g := range p.groups {
 		base := g.trusted()
@@ -90,7 +90,7 @@ func (p *Project) differ(measured func(*group) bool) error {
 }
 
 // declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt later.
-func (p *Project) declared(m member) []stats.Field {
+func (p *drawing) declared(m member) []stats.Field {
 	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f stats.Field) bool { return strings.HasPrefix(f.Name, "fix ") })
 	b := m.bench
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
@@ -122,7 +122,7 @@ func (p *Project) declared(m member) []stats.Field {
 }
 
 // isJudged says whether a compare judges a member.
-func (p *Project) isJudged(m member) bool {
+func (p *drawing) isJudged(m member) bool {
 	for i := range p.Spec.Compares {
 		if p.of[p.Spec.Compares[i].Address][m.bench.Address] {
 			return true
@@ -132,7 +132,7 @@ func (p *Project) isJudged(m member) bool {
 }
 
 // placeOf names a member with the place of its variant.
-func (p *Project) placeOf(m member) string {
+func (p *facts) placeOf(m member) string {
 	for i := range p.Spec.Variants {
 		if v := &p.Spec.Variants[i]; v.Name == m.name {
 			return fmt.Sprintf("%s (%s, %s)", m.candidate, v.Address, placeText(v.Range))

@@ -17,7 +17,7 @@ type Elsewhere struct {
 }
 
 // planningPool is the pool that a plan asks what fits.
-func (p *Project) planningPool() device.Pool {
+func (p *services) planningPool() device.Pool {
 	if p.Elsewhere != nil {
 		return p.Elsewhere.Pool
 	}
@@ -25,7 +25,7 @@ func (p *Project) planningPool() device.Pool {
 }
 
 // platform is the platform that builds are for, as Go names it.
-func (p *Project) platform() (system, arch string) {
+func (p *services) platform() (system, arch string) {
 	if p.Elsewhere != nil {
 		return p.Elsewhere.Host.OS, p.Elsewhere.Host.Arch
 	}
@@ -48,7 +48,7 @@ func (b *builder) settleElsewhere() {
 }
 
 // machinesOfFile are the machines of the file that are described, in its order.
-func (p *Project) machinesOfFile() []Elsewhere {
+func (p *facts) machinesOfFile() []Elsewhere {
 	if p.machines != nil {
 		return p.machines
 	}
@@ -68,7 +68,7 @@ func (p *Project) machinesOfFile() []Elsewhere {
 
 // WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or this machine is not
 // too small.
-func (p *Project) WaitsFor(plan *engine.Plan, s *engine.Step) string {
+func (p *facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 	if s.Action != engine.Blocked || !s.Never {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (p *Project) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 }
 
 // noteWaits notes what of a plan waits for which machine of the file.
-func (p *Project) noteWaits(plan *engine.Plan) {
+func (p *drawing) noteWaits(plan *engine.Plan) {
 	p.machineOf = map[string]string{}
 	if len(p.Spec.Machines) == 0 {
 		return
@@ -108,7 +108,7 @@ func waitingEnd(end engine.End, machine string) engine.End {
 
 // postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there is nothing to
 // compare yet.
-func (p *Project) postponed(plan *engine.Plan) map[string]string {
+func (p *facts) postponed(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if p.Elsewhere != nil || len(p.machinesOfFile()) == 0 {
 		return waits
@@ -141,7 +141,7 @@ func (p *Project) postponed(plan *engine.Plan) map[string]string {
 
 // Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are measured, they are too
 // large, this machine lacks something, or they need a node that waits.
-func (p *Project) Waits(plan *engine.Plan) map[string]string {
+func (p *drawing) Waits(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if p.Elsewhere == nil {
 		return waits
@@ -158,7 +158,7 @@ func (p *Project) Waits(plan *engine.Plan) map[string]string {
 	return waits
 }
 
-func (p *Project) waitsFor(n *engine.Node, waits map[string]string) string {
+func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
 	if err := p.Pool.Fits(n.Resources); err != nil {
 		return err.Error()
 	}

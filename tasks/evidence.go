@@ -65,7 +65,7 @@ func voidedTry(a cache.Attempt) sample.Try {
 
 // triesAt are the attempts at blocks of a group that ended without a result for a member: those that it lost itself, and all
 // attempts at a block of which the last one failed. They are counted where no block tells of them.
-func (p *Project) triesAt(g *group, m member) map[int][]sample.Try {
+func (p *services) triesAt(g *group, m member) map[int][]sample.Try {
 	tries := map[int][]sample.Try{}
 	_, absent := g.absent[m.name]
 	for i, t := range g.trials {
@@ -110,7 +110,7 @@ func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
 
 // rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and each
 // block records it, so that a change after the first block can be told.
-func (p *Project) rule(g *group) []stats.Field {
+func (p *drawing) rule(g *group) []stats.Field {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	fields := []stats.Field{
 		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)},

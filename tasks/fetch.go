@@ -19,7 +19,7 @@ import (
 
 // downloadTask fetches one file. A declared digest is all of its identity; without one the address is.
 type downloadTask struct {
-	p        *Project
+	p        *drawing
 	url      string
 	declared string // SHA-256 from the file; empty: none
 	expected string // declared or pinned by the lock; empty: not known yet

@@ -62,7 +62,7 @@ func (b *builder) addFills(g *group, members []member, key string) {
 		bench.Canary, bench.Check = nil, nil        // they do not run
 		m.fill, m.bench = hclspec.Address{}, &bench // it begins with empty caches
 		trial := hclspec.TrialAddress(at.Name, key, 1)
-		t := &fillTask{trialTask{p: b.Project, at: trial, group: g.name, members: []member{m}}}
+		t := &fillTask{trialTask{p: b.drawing, at: trial, group: g.name, members: []member{m}}}
 		addMember(&t.refs, m)
 		t.refs.Add(m.client)
 		n := b.addAt(at, m.bench.Block, t, t.refs)
@@ -78,7 +78,7 @@ func (b *builder) addFills(g *group, members []member, key string) {
 }
 
 // cachesAt are the caches with these addresses, in their order.
-func (p *Project) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
+func (p *facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
 	var all []*hclspec.Cache
 	for _, a := range addresses {
 		for i := range p.Spec.Caches {

@@ -17,7 +17,7 @@ import (
 
 // eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that nothing
 // in the file lists.
-func (p *Project) eligible(listed ...[]hclspec.Address) []hclspec.Address {
+func (p *drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
 	}
@@ -25,7 +25,7 @@ func (p *Project) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 }
 
 // indexFixes finds the fixes by address, and those that no block lists.
-func (p *Project) indexFixes() {
+func (p *drawing) indexFixes() {
 	listed := map[hclspec.Address]bool{}
 	list := func(fixes []hclspec.Address) {
 		for _, a := range fixes {
@@ -60,7 +60,7 @@ func (p *Project) indexFixes() {
 }
 
 // onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
-func (p *Project) onHost(listed ...[]hclspec.Address) []hclspec.Address {
+func (p *drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
 	}
@@ -69,12 +69,12 @@ func (p *Project) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 
 // due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
 // was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
-func (p *Project) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
+func (p *drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
 	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.learnt(fix, block, candidate) })
 }
 
 // dueFor is due with a say in what counts as learnt.
-func (p *Project) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string, learnt func(fix string) bool) []fix.Due {
+func (p *drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string, learnt func(fix string) bool) []fix.Due {
 	var due []fix.Due
 	var visit func(a hclspec.Address)
 	seen := map[hclspec.Address]bool{}
@@ -91,7 +91,7 @@ func (p *Project) dueFor(eligible []hclspec.Address, block hclspec.Address, cand
 		if ok && (c.When || learnt(a.Name)) {
 			one := fix.Due{Fix: f, FixCase: c}
 			for _, file := range c.Files {
-				one.Digests = append(one.Digests, p.known[fix.Source(file)].SHA256)
+				one.Digests = append(one.Digests, p.seen.known[fix.Source(file)].SHA256)
 			}
 			due = append(due, one)
 		}
@@ -112,7 +112,7 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 				if name == "" {
 					continue
 				}
-				b.fixFiles[name] = true
+				b.seen.fixFiles[name] = true
 				if _, err := b.inputFile(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return fmt.Errorf("%s: file %s: %w", b.Spec.Fixes[i].Address, name, err)
 				}
@@ -122,7 +122,7 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 	return nil
 }
 
-func (p *Project) learnt(fix string, block hclspec.Address, candidate string) bool {
+func (p *facts) learnt(fix string, block hclspec.Address, candidate string) bool {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit && isAt(l, block) })
 }
@@ -142,7 +142,7 @@ func blockOf(a hclspec.Address) string {
 
 // enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those of the cures may
 // be learnt that are not applied yet.
-func (p *Project) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
+func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
 	if block != (hclspec.Address{}) {
 		rec, err := image.Read(r.Input(env, block).Entry)
 		if err != nil {

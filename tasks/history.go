@@ -19,7 +19,7 @@ const maxText = 1 << 20
 
 // resolveHistory answers what expressions ask of the histories of repos, all of one reading together, until nothing is asked any
 // more. It reports whether the lock has changed.
-func (p *Project) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
+func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
 	if p.History == nil {
 		return false, nil
 	}
@@ -70,13 +70,13 @@ func (p *Project) resolveHistory(ctx context.Context) (changed bool, diags hcl.D
 
 // aboutUnknown reports whether a question names a commit that its repo does not have. The question was asked before the commit
 // was looked up, and the expression that asks has a mistake of its own by now.
-func (p *Project) aboutUnknown(q hclspec.Question) bool {
+func (p *resolver) aboutUnknown(q hclspec.Question) bool {
 	revs := p.lockOf(q.Repo).Revs
 	return revs[q.Commit].Unknown != "" || q.Parent != "" && revs[q.Parent].Unknown != ""
 }
 
 // answer asks a repo's mirror, one process for each kind of question.
-func (p *Project) answer(ctx context.Context, repo *hclspec.Repo, questions []hclspec.Question) error {
+func (p *resolver) answer(ctx context.Context, repo *hclspec.Repo, questions []hclspec.Question) error {
 	mirror, err := p.mirror(ctx, repo.Address)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *Project) answer(ctx context.Context, repo *hclspec.Repo, questions []hc
 	return p.answerDescribed(ctx, mirror, repo, about[hclspec.Described])
 }
 
-func (p *Project) answerChanged(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
+func (p *resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Project) answerChanged(ctx context.Context, mirror *git.Mirror, questio
 }
 
 // answerPlaces answers what is at paths, and what is in the files there.
-func (p *Project) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
+func (p *resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (p *Project) answerPlaces(ctx context.Context, mirror *git.Mirror, question
 }
 
 // answerDescribed pins what tags say of commits: tags move.
-func (p *Project) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo, questions []hclspec.Question) error {
+func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 
 // identicals are the members of a group that a plan knows to be identical to the baseline, with why, by the address of their benchmark.
 // Blocks that were measured with them stay as they are.
-func (p *Project) identicals(plan *engine.Plan, g *group) map[string]absence {
+func (p *drawing) identicals(plan *engine.Plan, g *group) map[string]absence {
 	base := g.trusted()
 	if _, out := g.absent[base.name]; out || !base.baseline || g.design.Pairing == "independent" {
 		return nil
@@ -45,7 +45,7 @@ func (p *Project) identicals(plan *engine.Plan, g *group) map[string]absence {
 }
 
 // sameWay says whether two members are measured in exactly the same way, whatever may differ in the eyes of the user.
-func (p *Project) sameWay(m, base member) bool {
+func (p *drawing) sameWay(m, base member) bool {
 	own, theirs := stats.Methodology{Fields: p.declared(m)}, stats.Methodology{Fields: p.declared(base)}
 	diff, _ := stats.Compatible(own, theirs, nil)
 	return len(diff) == 0 && slices.Equal(fixNames(m), fixNames(base))

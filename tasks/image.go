@@ -23,7 +23,7 @@ import (
 )
 
 // digestOf is the digest that the name of an image means; empty: not known.
-func (p *Project) digestOf(name string) string {
+func (p *facts) digestOf(name string) string {
 	if ref, err := reference.ParseNormalizedNamed(name); err == nil {
 		if exact, ok := ref.(reference.Digested); ok {
 			return exact.Digest().String()
@@ -33,7 +33,7 @@ func (p *Project) digestOf(name string) string {
 }
 
 // base is what the name of an image means.
-func (p *Project) base(name string) image.Base {
+func (p *facts) base(name string) image.Base {
 	return image.Base{Name: name, Digest: p.digestOf(name), Size: p.Lock.Images[name].Size}
 }
 
@@ -44,7 +44,7 @@ type wantedImage struct {
 }
 
 // missingImages are the names of images that nothing pins, each once.
-func (p *Project) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnostics) {
+func (p *resolver) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnostics) {
 	var missing []wantedImage
 	var diags hcl.Diagnostics
 	seen := map[string]bool{}
@@ -74,7 +74,7 @@ func (p *Project) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnos
 
 // resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a registry
 // can tell, the image is blocked, and asked about again with the next plan.
-func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	p.unresolved = map[string]unknownImage{}
 	missing, diags := p.missingImages(ctx)
 	if len(missing) == 0 || diags.HasErrors() {
@@ -124,7 +124,7 @@ func (p *Project) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 }
 
 // unansweredImages is one warning for all images of which nobody could be asked.
-func (p *Project) unansweredImages(list []wantedImage) hcl.Diagnostics {
+func (p *resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
 	if len(list) == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ type unknownImage struct {
 }
 
 // resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
-func (p *Project) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
+func (p *resolver) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
 	if p.Engine == nil {
 		return container.Pin{}, true, inventory.ErrNoEngine
 	}
@@ -249,20 +249,20 @@ func buildID(s *hclspec.ImageBuild) string {
 }
 
 // readBuild takes in what a build is made from, as it was when it was first looked at.
-func (p *Project) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
+func (p *facts) readBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
 	id := buildID(s)
-	if known, ok := p.builds[id]; ok {
+	if known, ok := p.seen.builds[id]; ok {
 		return known, nil
 	}
 	b, err := image.ReadContext(ctx, p.Spec.Dir, s, own, p.Stat)
 	if err == nil {
-		p.builds[id] = b
+		p.seen.builds[id] = b
 	}
 	return b, err
 }
 
 // ownFiles are the files and directories that benchgraph writes.
-func (p *Project) ownFiles() []string {
+func (p *facts) ownFiles() []string {
 	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
 	for i := range p.Spec.Reports {
 		own = append(own, p.Spec.Path(p.Spec.Reports[i].Dir))

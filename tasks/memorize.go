@@ -45,7 +45,7 @@ func (p *Project) Memorize(ctx context.Context, plan *engine.Plan) error {
 }
 
 // pinned says that the plan rests on nothing that only the network knows, and on no directory that may come any time.
-func (p *Project) pinned() bool {
+func (p *facts) pinned() bool {
 	for i := range p.Spec.Wheels {
 		if w := &p.Spec.Wheels[i]; len(w.Prebuilt) > 0 && !p.servedBy(w).known() {
 			return false
@@ -60,18 +60,18 @@ func (p *Project) pinned() bool {
 }
 
 // world is all that the plan as a whole depends on; false when something of it has changed since it was looked at.
-func (p *Project) world(ctx context.Context) ([]memo.Thing, bool) {
-	w := &worldly{Project: p, ctx: ctx, seen: map[string]bool{}}
+func (p *facts) world(ctx context.Context) ([]memo.Thing, bool) {
+	w := &worldly{facts: p, ctx: ctx, seen: map[string]bool{}}
 	for name, sum := range p.Spec.Reads.Content {
 		w.content(name, hex.EncodeToString(sum[:]))
 	}
 	for i := range p.Spec.Sources {
 		if s := &p.Spec.Sources[i]; s.Patch != "" {
-			w.content(s.Patch, p.patches[s.Patch])
+			w.content(s.Patch, p.seen.patches[s.Patch])
 		}
 	}
-	for name := range p.fixFiles {
-		w.content(name, p.known[name].SHA256) // empty: it was not there
+	for name := range p.seen.fixFiles {
+		w.content(name, p.seen.known[name].SHA256) // empty: it was not there
 	}
 	if text := p.Lock.Bytes(); string(text) == string((&hclspec.Lock{}).Bytes()) {
 		w.presence(p.LockFile, false)
@@ -80,11 +80,11 @@ func (p *Project) world(ctx context.Context) ([]memo.Thing, bool) {
 		w.content(p.LockFile, hex.EncodeToString(sum[:]))
 	}
 	for name, regular := range p.Spec.Reads.Regular {
-		if _, read := p.known[name]; !read {
+		if _, read := p.seen.known[name]; !read {
 			w.presence(name, regular)
 		}
 	}
-	for name, regular := range p.words {
+	for name, regular := range p.seen.words {
 		if !regular {
 			w.presence(name, false)
 		}
@@ -104,7 +104,7 @@ func (p *Project) world(ctx context.Context) ([]memo.Thing, bool) {
 
 // worldly gathers things.
 type worldly struct {
-	*Project
+	*facts
 	ctx     context.Context
 	things  []memo.Thing
 	seen    map[string]bool
@@ -143,7 +143,7 @@ func (w *worldly) presence(name string, regular bool) {
 }
 
 // writeDown fills in the nodes of a plan and the files that they depend on.
-func (p *Project) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) error {
+func (p *facts) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) error {
 	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: device.Kinds(p.devices()), Own: p.ownFiles(), Spec: hclspec.Spec{
 		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour,
 		Commits: p.reported(),
@@ -155,7 +155,7 @@ func (p *Project) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan
 	if m.Common, err = json.Marshal(known); err != nil {
 		return err
 	}
-	w := writing{Memo: m, p: p, files: make(map[string]int32, len(p.known)), index: make(map[*engine.Node]int32, len(plan.Steps))}
+	w := writing{Memo: m, p: p, files: make(map[string]int32, len(p.seen.known)), index: make(map[*engine.Node]int32, len(plan.Steps))}
 	m.Nodes = make([]memo.Node, len(plan.Steps))
 	for i := range plan.Steps {
 		w.index[plan.Steps[i].Node] = int32(i)
@@ -169,7 +169,7 @@ func (p *Project) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan
 }
 
 // knownBuilds are the different builds of the project's images, as they were when they were first looked at.
-func (p *Project) knownBuilds(ctx context.Context) (all []knownBuild, err error) {
+func (p *facts) knownBuilds(ctx context.Context) (all []knownBuild, err error) {
 	told := map[string]bool{}
 	for i := range p.Spec.Images {
 		build := p.Spec.Images[i].Build
@@ -188,7 +188,7 @@ func (p *Project) knownBuilds(ctx context.Context) (all []knownBuild, err error)
 
 // updated is the memo with what was planned anew; nil when it is as it is in its file. What a node is made from is the same as
 // long as a memo holds, so that only what was found out of it is new.
-func (p *Project) updated(plan *engine.Plan) *memo.Memo {
+func (p *facts) updated(plan *engine.Plan) *memo.Memo {
 	r := p.recalled
 	anew := false
 	for i := range plan.Steps {
@@ -218,7 +218,7 @@ func (p *Project) updated(plan *engine.Plan) *memo.Memo {
 }
 
 // found notes what a plan found out of a node.
-func (p *Project) found(n *memo.Node, s *engine.Step) {
+func (p *services) found(n *memo.Node, s *engine.Step) {
 	n.Key, n.Reason, n.Digest, n.Outside, n.Entry = s.Key, s.Reason, "", "", cache.Outline{}
 	meta, ok := s.Stored()
 	if !ok || s.Action != engine.Cached {
@@ -237,7 +237,7 @@ func (p *Project) found(n *memo.Node, s *engine.Step) {
 // writing is a memo in the making.
 type writing struct {
 	*memo.Memo
-	p     *Project
+	p     *facts
 	files map[string]int32 // index by path
 	index map[*engine.Node]int32
 }

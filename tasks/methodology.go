@@ -14,7 +14,7 @@ import (
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
 // is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
-func (p *Project) methodology(m member) stats.Methodology {
+func (p *drawing) methodology(m member) stats.Methodology {
 	fields := p.procedure(m, p.tracesOf)
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	spec := m.bench.Metrics
@@ -30,7 +30,7 @@ func (p *Project) methodology(m member) stats.Methodology {
 
 // procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies what is
 // behind a reference.
-func (p *Project) procedure(m member, content func(hclspec.Address) string) []stats.Field {
+func (p *drawing) procedure(m member, content func(hclspec.Address) string) []stats.Field {
 	b := m.bench
 	var fields []stats.Field
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
@@ -118,7 +118,7 @@ func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string
 
 // tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else by
 // its address.
-func (p *Project) tracesOf(a hclspec.Address) string {
+func (p *facts) tracesOf(a hclspec.Address) string {
 	switch a.Kind {
 	case "fetch":
 		for _, f := range p.Spec.Fetches {
@@ -139,12 +139,12 @@ func (p *Project) tracesOf(a hclspec.Address) string {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
-func (p *Project) model(pattern string) *regexp.Regexp {
+func (p *facts) model(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}
-	if p.models[pattern] == nil {
-		p.models[pattern] = regexp.MustCompile(pattern)
+	if p.seen.models[pattern] == nil {
+		p.seen.models[pattern] = regexp.MustCompile(pattern)
 	}
-	return p.models[pattern]
+	return p.seen.models[pattern]
 }

@@ -13,11 +13,11 @@ func (p *Project) findMisfits(plan *engine.Plan) bool {
 	found := false
 	for i := range p.Spec.Tasks {
 		address := p.Spec.Tasks[i].Address.String()
-		if _, known := p.misfits[address]; known {
+		if _, known := p.next.misfits[address]; known {
 			continue
 		}
 		if why := misfit(plan, p.Spec.Tasks[i].Data); why != "" {
-			p.misfits[address] = why
+			p.next.misfits[address] = why
 			found = true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // mountsAt are the mounts with these addresses, in their order.
-func (p *Project) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
+func (p *facts) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
 	var all []*hclspec.Mount
 	for _, a := range addresses {
 		for i := range p.Spec.Mounts {
@@ -29,14 +29,14 @@ func (p *Project) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
 }
 
 // describeMounts writes into a key what commands find in mounts, by the identity that the file declares.
-func (p *Project) describeMounts(d *cache.Description, addresses []hclspec.Address) {
+func (p *facts) describeMounts(d *cache.Description, addresses []hclspec.Address) {
 	for _, m := range p.mountsAt(addresses) {
 		d.Add("mount", m.Target, m.Identity, strconv.FormatBool(m.Writable))
 	}
 }
 
 // mountSource is the directory of a mount on this machine.
-func (p *Project) mountSource(m *hclspec.Mount) string {
+func (p *facts) mountSource(m *hclspec.Mount) string {
 	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
 		for _, v := range p.Environ {
 			if home, ok := strings.CutPrefix(v, "HOME="); ok {
@@ -48,7 +48,7 @@ func (p *Project) mountSource(m *hclspec.Mount) string {
 }
 
 // lacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
-func (p *Project) lacksMount(m *hclspec.Mount, contained bool) string {
+func (p *facts) lacksMount(m *hclspec.Mount, contained bool) string {
 	if m.Out != nil {
 		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
 	}
@@ -97,7 +97,7 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 
 // openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not changed
 // since is not read again.
-func (p *Project) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
+func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
 	for _, m := range p.mountsAt(addresses) {
 		if why := p.lacksMount(m, contained); why != "" {
@@ -116,7 +116,7 @@ func (p *Project) openMounts(ctx context.Context, addresses []hclspec.Address, c
 }
 
 // verifyMount compares the files of a mount with the digests that are declared. One node at a time does: they would read the same.
-func (p *Project) verifyMount(ctx context.Context, m *hclspec.Mount) error {
+func (p *facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 	p.verifying.Lock()
 	defer p.verifying.Unlock()
 	source := p.mountSource(m)

@@ -14,7 +14,7 @@ type Move struct {
 }
 
 // Moved are the names in repos on this machine that have moved since they were pinned. Others would take the network to ask.
-func (p *Project) Moved(ctx context.Context) (moved []Move, err error) {
+func (p *facts) Moved(ctx context.Context) (moved []Move, err error) {
 	for i := range p.Spec.Repos {
 		repo := &p.Spec.Repos[i]
 		var names []hclspec.Name

@@ -22,8 +22,8 @@ type wheelLookup struct {
 }
 
 // sourceOf is a source of the file.
-func (p *Project) sourceOf(a hclspec.Address) *hclspec.Source {
-	l := &p.wheels
+func (p *facts) sourceOf(a hclspec.Address) *hclspec.Source {
+	l := p.wheels
 	if l.of != p.Spec {
 		l.of, l.sources = p.Spec, map[hclspec.Address]*hclspec.Source{}
 		for i := range p.Spec.Sources {
@@ -34,7 +34,7 @@ func (p *Project) sourceOf(a hclspec.Address) *hclspec.Source {
 }
 
 // sameOutside says whether a commit has the same tree as the wheel's revision outside the overlay, as the lock has it.
-func (p *Project) sameOutside(w *hclspec.Wheel, commit string) bool {
+func (p *facts) sameOutside(w *hclspec.Wheel, commit string) bool {
 	src := p.sourceOf(w.Source)
 	if src == nil {
 		return false
@@ -44,7 +44,7 @@ func (p *Project) sameOutside(w *hclspec.Wheel, commit string) bool {
 }
 
 // prebuiltOf are the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
-func (p *Project) prebuiltOf(w *hclspec.Wheel, rev string) []string {
+func (p *facts) prebuiltOf(w *hclspec.Wheel, rev string) []string {
 	if w.PrebuiltOf == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (p *Project) prebuiltOf(w *hclspec.Wheel, rev string) []string {
 
 // ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay, then by
 // revision.
-func (p *Project) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor, hcl.Diagnostics) {
+func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor, hcl.Diagnostics) {
 	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		src := p.sourceOf(w.Source)
@@ -83,7 +83,7 @@ func (p *Project) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[o
 
 // pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can then
 // tell that they still serve.
-func (p *Project) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
+func (p *resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
 	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		near := p.Lock.Nearest[w.Address.Name][w.Address.Key]
@@ -120,7 +120,7 @@ type asked struct {
 
 // serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources that
 // were refused are passed over.
-func (p *Project) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (served, error) {
+func (p *resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
 	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool { return refused[refusal(w, url)] != "" })
 	question := fmt.Sprintln(own, near, w.Nearest, w.Address.Name, w.Source.Name)
@@ -137,7 +137,7 @@ func (p *Project) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ance
 	return answer()
 }
 
-func (p *Project) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (served, error) {
+func (p *resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (served, error) {
 	url, err := p.firstOf(ctx, own)
 	if url != "" || err != nil {
 		return served{url: url}, err

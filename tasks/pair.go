@@ -22,7 +22,7 @@ type Paired struct {
 // Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored: the
 // rows of every benchmark that measures both in the same blocks. The rules are those of a compare that judges one of them;
 // by says of which, nil: of the first.
-func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, against string, by *hclspec.Compare) (Paired, error) {
+func (p *drawing) Pair(ctx context.Context, plan *engine.Plan, candidate, against string, by *hclspec.Compare) (Paired, error) {
 	var found Paired
 	measured := false
 	for _, g := range p.groups {
@@ -53,7 +53,7 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 
 // rulesFor is the compare by whose rules members of a benchmark are held against each other: that which is asked for, or the
 // first of those that judge most of them. nil: it judges none. Without any, the rules are the defaults.
-func (p *Project) rulesFor(by *hclspec.Compare, found *Paired, sides ...member) *hclspec.Compare {
+func (p *drawing) rulesFor(by *hclspec.Compare, found *Paired, sides ...member) *hclspec.Compare {
 	judges := func(c *hclspec.Compare) (n int) {
 		for _, m := range sides {
 			if p.of[c.Address][m.bench.Address] && !(m.baseline && len(sides) > 1) {

@@ -73,7 +73,7 @@ func refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address
 
 // passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source, or builds
 // them. It returns what it did, as lines.
-func (p *Project) passOver(ctx context.Context, plan *engine.Plan) []string {
+func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
@@ -112,7 +112,7 @@ func (p *Project) passOver(ctx context.Context, plan *engine.Plan) []string {
 }
 
 // unpin forgets what serves a wheel.
-func (p *Project) unpin(w *hclspec.Wheel) {
+func (p *resolver) unpin(w *hclspec.Wheel) {
 	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
 	delete(byKey, w.Address.Key)
 	p.Lock.Wheels[w.Address.Name] = byKey
@@ -128,7 +128,7 @@ type served struct {
 
 // servedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of another
 // revision. So does an ancestor whose tree is another one outside the overlay as it is now.
-func (p *Project) servedBy(w *hclspec.Wheel) served {
+func (p *facts) servedBy(w *hclspec.Wheel) served {
 	name, key := w.Address.Name, w.Address.Key
 	url, near := p.Lock.Wheels[name][key], p.Lock.Nearest[name][key]
 	switch {
@@ -161,7 +161,7 @@ func notServed(w *hclspec.Wheel) string {
 	return fmt.Sprintf("%s ~%d", builtHere, w.Nearest)
 }
 
-func (p *Project) pinWheel(w *hclspec.Wheel, s served) {
+func (p *resolver) pinWheel(w *hclspec.Wheel, s served) {
 	name, key := w.Address.Name, w.Address.Key
 	if p.Lock.Wheels == nil {
 		p.Lock.Wheels = map[string]map[string]string{}

@@ -20,11 +20,14 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Preflight is what was found out before anything is spent, the worst first.
-func (p *Project) Preflight() []preflight.Finding { return p.findings }
+// Preflight returns the findings of the preflight, the worst first.
+func (p *facts) Preflight() []preflight.Finding { return p.findings }
 
-// runPreflight makes the checks, or takes their findings over from the last time that the same was asked.
-func (p *Project) runPreflight(ctx context.Context) error {
+// survey is the preflight of a project: the checks of a plan that need no device and run nothing.
+type survey struct{ *facts }
+
+// run makes the checks, or takes the findings of the last preflight if nothing that they depend on has changed.
+func (p *survey) run(ctx context.Context) error {
 	p.findings, p.refused = p.mistakes(), refusals{}
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return nil
@@ -92,7 +95,7 @@ func writePreflight(file, digest string, findings []preflight.Finding) error {
 }
 
 // preflightDigest stands for all that the findings depend on. What git says of pinned revisions never changes.
-func (p *Project) preflightDigest(in *preflight.Input, patches map[string]git.Patching) (string, error) {
+func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Patching) (string, error) {
 	sums := map[string]string{}
 	for key, patch := range patches {
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
@@ -103,7 +106,7 @@ func (p *Project) preflightDigest(in *preflight.Input, patches map[string]git.Pa
 }
 
 // mistakes are the mistakes of single rows of the file, as findings. They took their rows out already.
-func (p *Project) mistakes() []preflight.Finding {
+func (p *survey) mistakes() []preflight.Finding {
 	var list []preflight.Finding
 	for _, m := range p.Spec.Mistakes {
 		f := preflight.Finding{Check: preflight.Check(cmp.Or(m.Check, string(preflight.Placeholder))), Commit: m.Commit, Candidate: m.Candidate, Status: preflight.Fail}
@@ -145,7 +148,7 @@ type refusals struct {
 }
 
 // refuse takes out what fails a check. Of several failures, that one counts which says most of the candidate.
-func (p *Project) refuse(in *preflight.Input, findings []preflight.Finding) {
+func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 	r := refusals{map[string]absence{}, map[string]absence{}}
 	variants := map[string][]string{} // by commit
 	for _, c := range in.Candidates {

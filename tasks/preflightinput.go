@@ -14,7 +14,7 @@ import (
 )
 
 // preflightInput gathers what the file says, and the patches that are to be tried, by candidate.
-func (p *Project) preflightInput() (*preflight.Input, map[string]git.Patching, error) {
+func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, error) {
 	in := &preflight.Input{Devices: p.preflightDevices(), Patches: map[string]string{}}
 	models, err := packs.Models()
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Project) preflightInput() (*preflight.Input, map[string]git.Patching, e
 		}
 	}
 	p.supplied(in, trees)
-	k := commandsOf{p: p, trees: trees, engine: map[string]preflight.Tree{}, baseline: map[string]preflight.Tree{}}
+	k := commandsOf{p: p.facts, trees: trees, engine: map[string]preflight.Tree{}, baseline: map[string]preflight.Tree{}}
 	for _, c := range in.Candidates {
 		if k.engine[c.Key] = c.Tree; c.Baseline {
 			k.baseline[c.Commit] = c.Tree
@@ -85,7 +85,7 @@ func (p *Project) preflightInput() (*preflight.Input, map[string]git.Patching, e
 }
 
 // declaredOut are the candidates that the file itself takes out, and the reasons of skips.
-func (p *Project) declaredOut() (out map[string]bool, skips map[string]string) {
+func (p *survey) declaredOut() (out map[string]bool, skips map[string]string) {
 	out, skips = map[string]bool{}, map[string]string{}
 	for i := range p.Spec.Candidates {
 		c := &p.Spec.Candidates[i]
@@ -122,7 +122,7 @@ func (p *Project) declaredOut() (out map[string]bool, skips map[string]string) {
 }
 
 // treeOf is the tree of a source. Its patch is noted under the source's key.
-func (p *Project) treeOf(s *hclspec.Source, patches map[string]git.Patching) preflight.Tree {
+func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) preflight.Tree {
 	t := preflight.Tree{Repo: s.Repo.Name, Rev: s.Rev}
 	if s.Patch == "" {
 		return t
@@ -139,7 +139,7 @@ func (p *Project) treeOf(s *hclspec.Source, patches map[string]git.Patching) pre
 }
 
 // supplied adds where wheels and images come from, and which known issues are asked about.
-func (p *Project) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
+func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
 	sources := map[hclspec.Address]*hclspec.Source{}
 	for i := range p.Spec.Sources {
 		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
@@ -153,7 +153,7 @@ func (p *Project) supplied(in *preflight.Input, trees map[hclspec.Address]prefli
 		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range), Asked: w.Prebuilt, Known: by.known(), Builds: w.Build != nil}
 		if by.url != "" {
 			state.Serves, state.From = withoutPassword(by.url), by.near.Commit
-			state.Changed = !(&builder{Project: p}).servesPatched(w, sources[w.Source])
+			state.Changed = !p.servesPatched(w, sources[w.Source])
 		}
 		in.Wheels = append(in.Wheels, state)
 	}
@@ -183,7 +183,7 @@ func (p *Project) supplied(in *preflight.Input, trees map[hclspec.Address]prefli
 
 // usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason, even if no
 // benchmark measures them.
-func (p *Project) usedElsewhere() map[string]bool {
+func (p *survey) usedElsewhere() map[string]bool {
 	used := map[string]bool{}
 	note := func(by hclspec.Block, refs ...hclspec.Address) {
 		for _, a := range refs {
@@ -215,7 +215,7 @@ func (p *Project) usedElsewhere() map[string]bool {
 
 // commandsOf is what the commands of benchmarks are looked at with.
 type commandsOf struct {
-	p        *Project
+	p        *facts
 	trees    map[hclspec.Address]preflight.Tree
 	engine   map[string]preflight.Tree // by candidate: what is installed for it
 	baseline map[string]preflight.Tree // by commit
@@ -331,7 +331,7 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 }
 
 // preflightDevices are the devices of the machine that is planned for.
-func (p *Project) preflightDevices() []preflight.Device {
+func (p *survey) preflightDevices() []preflight.Device {
 	var list []preflight.Device
 	for _, d := range p.devices() {
 		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})

@@ -11,10 +11,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -25,12 +22,6 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/image"
-	"github.com/benchgraph/benchgraph/image/room"
-	"github.com/benchgraph/benchgraph/preflight"
-	"github.com/benchgraph/benchgraph/shell"
-	"github.com/benchgraph/benchgraph/source/download"
-	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks/memo"
 )
@@ -84,94 +75,29 @@ type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
 // Renderer renders what a report node found, as files by name.
 type Renderer func(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
 
-// Project is a spec with everything that its graph is made from.
+// A Project is the spec of a file with its lock, and the state of the rounds and waves that plan and apply the spec. The embedded
+// drawing is the graph of the last round.
 type Project struct {
-	Config
-	Spec *hclspec.Spec
-	Lock *hclspec.Lock
+	*drawing
+	next choice // what the next round's graph is made from
 
-	asker      *download.Asker // asks hosts what planning must know
-	wheels     wheelLookup     // what is known of the wheels of the file
-	warnings   hcl.Diagnostics // of the last reading of the files: warnings
-	verifying  sync.Mutex      // held while the files of a mount are read
-	mirrorsMu  sync.Mutex
-	mirrors    map[string]*git.Mirror // by repo name
-	trees      map[string]string      // by commit: its tree
-	shells     shell.Config           // by which nodes run commands
-	fixes      map[hclspec.Address]*hclspec.Fix
-	unlisted   []hclspec.Address             // fixes that no block lists
-	unsaved    bool                          // the lock has fixes that were learnt from remembered failures
-	recognized map[string]bool               // attempts whose logs were searched for fixes that were declared since
-	candidates map[string]*hclspec.Candidate // by key
-	rank       map[string]int                // place of each candidate in the file
-	groups     []*group
-	of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
-	excluded   map[string]absence                           // by candidate
-	probes     map[string][]hclspec.Address                 // what must hold of a candidate: known issues, its tree where files are protected
-	copies     map[string][]string                          // by candidate: patterns of the files that the baseline's copies replace
-	hardware   string                                       // class of this machine, as samples record it
-	missed     []cache.Key                                  // blocks that were looked for before members were dropped
-	as         *machineClass                                // another class, as on whose machine it is planned; nil: this machine's
-	models     map[string]*regexp.Regexp
-	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
-	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
-	blocks     map[string]int              // by group: how many blocks are asked for
-	alone      map[string]map[string]bool  // by group: the members that are measured by themselves, by name; nil: none is
-	dropped    map[string]absence          // by benchmark instance: why it is no member of its group's blocks
-	causes     map[string]cause            // by benchmark instance: the failure for which it was dropped
-	issues     map[string]absence          // by benchmark instance: the known issue that was found after it was measured
-	known      map[string]file             // files of the project that tasks read, as they were when they were first looked at
-	misfits    map[string]string           // by task: why what is stored cannot be laid out as it asks for it
-	words      map[string]bool             // words of commands: whether the project had a file of that name
-	fixFiles   map[string]bool             // names of the project's files that fixes put in place
-	patches    map[string]string           // by path: SHA-256 of what was read
-	room       *room.Room                  // for images
-	maker      *image.Maker                // of images
-	unlike     error                       // what Unlike tells
-	unresolved map[string]unknownImage     // by name of an image: why nobody knows which one it is
-	builds     map[string]image.Context    // of image builds, as they were when they were first looked at
-	lacks      func() string               // why there is no container engine, asked once; empty: there is one
-	canaries   canaries                    // of blocks that count
-	artefacts  map[hclspec.Address]bool    // tasks whose results are measured
-	work       map[string]string           // by address of a task or download of one candidate: its key, where that of another variant differs
-	machines   []Elsewhere                 // of the file; nil: not read yet
-	machineOf  map[string]string           // by address, of the last plan: the machine of the file that can run what this one is too small for
-	partial    bool                        // the last plan is without what waits for another machine
-	lacking    map[string]func() string    // what this machine lacks for nodes of a plan for another one, by address
-	findings   []preflight.Finding         // of the preflight
-	refused    refusals                    // what they take out
-	recalled   *recalled                   // an earlier plan, of which only what has changed is made anew; nil: everything is
+	warnings   hcl.Diagnostics             // of the last evaluation of the files
+	unsaved    bool                        // the lock has fixes that were learnt from remembered failures
+	recognized map[string]bool             // attempts whose logs were searched for fixes that were declared later
+	missed     []cache.Key                 // keys of blocks that were looked up before members were dropped
+	remade     map[string]bool             // nodes that run again because an input of theirs was damaged
+	given      map[cache.Key]cache.Attempt // infra failures of this process, which later waves do not try again
+	unlike     error                       // the error of Unlike
+	partial    bool                        // the last plan leaves out nodes that wait for another machine
 }
 
+// newProject returns a project whose files are not evaluated yet.
 func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
-	p := &Project{
-		Config: c, Spec: spec, Lock: lock,
-		mirrors:  map[string]*git.Mirror{},
-		models:   map[string]*regexp.Regexp{},
-		regained: map[string]bool{},
-		given:    map[cache.Key]cache.Attempt{},
-		blocks:   map[string]int{}, recognized: map[string]bool{},
-		dropped:  map[string]absence{},
-		issues:   map[string]absence{},
-		causes:   map[string]cause{},
-		known:    map[string]file{},
-		misfits:  map[string]string{},
-		words:    map[string]bool{},
-		fixFiles: map[string]bool{},
-		patches:  map[string]string{},
-		builds:   map[string]image.Context{},
+	f := newFacts(newServices(c), spec, lock)
+	return &Project{
+		drawing: &drawing{facts: f}, next: newChoice(),
+		remade: map[string]bool{}, given: map[cache.Key]cache.Attempt{}, recognized: map[string]bool{},
 	}
-	p.asker = download.NewAsker(download.AskOptions{
-		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
-	})
-	p.shells = shell.Config{
-		Host: c.Host, Containers: c.Containers, Engine: c.Engine, HTTP: c.HTTP, Environ: c.Environ, Secret: c.Secret,
-		Rules: sync.OnceValues(func() (shell.Rules, error) { return shell.NewRules(p.Spec.Failures) }),
-	}
-	p.lacks = sync.OnceValue(p.askEngine)
-	p.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
-	p.maker = &image.Maker{Shells: p.shells, Room: p.room, Offline: c.Offline}
-	return p
 }
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
@@ -200,12 +126,12 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	if p.Elsewhere != nil {
 		p.hardware = p.Elsewhere.Host.Class().String()
 	}
-	changed, diags := p.resolve(ctx)
+	changed, diags := p.resolver().resolve(ctx)
 	if changed && !diags.HasErrors() {
 		diags = append(diags, p.reload()...)
 	}
 	if !diags.HasErrors() {
-		if err := p.runPreflight(ctx); err != nil {
+		if err := (&survey{p.facts}).run(ctx); err != nil {
 			return append(diags, problem(hcl.Range{}, "Preflight", err.Error()))
 		}
 		diags = append(append(slices.Clip(p.warnings), diags...), p.warnUnconfined()...)
@@ -249,9 +175,9 @@ func (p *Project) Unlike() error { return p.unlike }
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.maker.Made.Forget()
-	p.missed, p.alone = nil, nil
+	p.missed, p.next.alone = nil, nil
 	for {
-		graph, err := p.graph(ctx)
+		graph, err := p.draw(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -276,8 +202,8 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 			p.noteWork(whole)
 			p.unlike = p.differ(o.measures)
 		}
-		if p.alone == nil && o.Target != nil {
-			if p.alone = p.targetedAlone(whole, o.Target); p.alone != nil {
+		if p.next.alone == nil && o.Target != nil {
+			if p.next.alone = p.targetedAlone(whole, o.Target); p.next.alone != nil {
 				continue
 			}
 		}
@@ -309,9 +235,30 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 	}
 }
 
+// draw makes the graph of the next round.
+func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
+	d, graph, err := Graph(ctx, p.facts, p.next)
+	if err != nil {
+		return nil, err
+	}
+	p.drawing = d
+	return graph, nil
+}
+
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	return engine.PlanOptions{
 		Store: p.Store, Journal: p.Journal, Pool: p.planningPool(),
-		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given, Terms: terms(),
+	}
+}
+
+// LostDeviceRemedy is the remedy for failures with the rule [engine.DeviceLost].
+const LostDeviceRemedy = "have the device reset or replaced (nvidia-smi and the kernel's log say more), and apply again"
+
+// terms returns the words of this program in the engine's messages.
+func terms() engine.Terms {
+	return engine.Terms{
+		Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
+		DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc", LostDevice: LostDeviceRemedy,
 	}
 }

@@ -105,7 +105,7 @@ func sameHardware(m *memo.Memo, c Config, was *common) bool {
 }
 
 // sameBuilds says whether images would be built from the same files as when the memo was made.
-func (p *Project) sameBuilds(ctx context.Context, was *common) bool {
+func (p *facts) sameBuilds(ctx context.Context, was *common) bool {
 	for i := range was.Builds {
 		known := &was.Builds[i]
 		if b, err := p.readBuild(ctx, &known.Build, was.Own); err != nil || b.Digest() != known.Digest {
@@ -117,7 +117,7 @@ func (p *Project) sameBuilds(ctx context.Context, was *common) bool {
 
 // sameImages says whether the engine still has all images that results stand for, and none of which it had none. It is asked once,
 // as in any plan.
-func (p *Project) sameImages(ctx context.Context, m *memo.Memo) bool {
+func (p *services) sameImages(ctx context.Context, m *memo.Memo) bool {
 	for i := range m.Nodes {
 		id := m.Nodes[i].Outside
 		if id == "" {
@@ -137,7 +137,7 @@ func (p *Project) sameImages(ctx context.Context, m *memo.Memo) bool {
 }
 
 // stillFits says whether this machine could serve what has no result, as when the memo was made.
-func (p *Project) stillFits(m *memo.Memo) bool {
+func (p *services) stillFits(m *memo.Memo) bool {
 	return !slices.ContainsFunc(m.Nodes, func(n memo.Node) bool { return n.Action != "" && p.Pool.Fits(n.Request) != nil })
 }
 

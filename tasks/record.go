@@ -73,7 +73,7 @@ type KnownCompare struct {
 }
 
 // Known writes down all that findings of a plan rest on beside the file and the results.
-func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings.Findings) (*Known, error) {
+func (p *drawing) Known(ctx context.Context, plan *engine.Plan, found []findings.Findings) (*Known, error) {
 	k := &Known{Allow: p.Allow}
 	for _, f := range found {
 		own := KnownCompare{Compare: f.Compare, Failures: f.Failures, Spent: f.Spent}
@@ -107,7 +107,7 @@ func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings
 	return k, nil
 }
 
-func (p *Project) compareOf(instance string) int {
+func (p *facts) compareOf(instance string) int {
 	return slices.IndexFunc(p.Spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == instance })
 }
 
@@ -124,7 +124,7 @@ func knownGroup(g *findings.Group) KnownGroup {
 	return k
 }
 
-func (p *Project) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step, files bool) (KnownNode, error) {
+func (p *facts) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step, files bool) (KnownNode, error) {
 	end, err := plan.End(ctx, p.Store, s)
 	if err != nil {
 		return KnownNode{}, err

@@ -13,9 +13,8 @@ type Replica struct {
 	Found []findings.Findings `json:"-"`
 }
 
-// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged by itself. The
-// project is then planned for one of them: nothing but what was found is to be asked of it afterwards.
-// With known, all that they rest on is written down, too.
+// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged by itself. With
+// known, each Replica lists the results that its findings rest on.
 func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]Replica, error) {
 	classes, err := p.otherClasses(ctx)
 	if err != nil {
@@ -27,22 +26,22 @@ func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known
 		if current != nil && c.String() == current.String() {
 			continue
 		}
-		p.lookAs(c)
-		plan, err := p.Plan(ctx, PlanOptions{AsIs: true})
+		other := p.on(c)
+		plan, err := other.Plan(ctx, PlanOptions{AsIs: true})
 		if err != nil {
 			return nil, err
 		}
 		if some, _ := measured(plan); !some {
 			continue
 		}
-		found, err := p.Findings(ctx, plan)
+		found, err := other.Findings(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
 		found = sameCompares(found, shown)
 		r := Replica{Class: c.String(), Found: found}
 		if known {
-			if r.Known, err = p.Known(ctx, plan, found); err != nil {
+			if r.Known, err = other.Known(ctx, plan, found); err != nil {
 				return nil, err
 			}
 		}

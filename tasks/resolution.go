@@ -46,7 +46,7 @@ func (r Resolution) String() string {
 
 // Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the compares, noise included,
 // tell of their noise on this class of machine.
-func (p *Project) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolution, error) {
+func (p *facts) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolution, error) {
 	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
 	var names []string
 	for i := range plan.Steps {
@@ -80,7 +80,7 @@ func (p *Project) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolut
 }
 
 // judgedBy are the benchmarks, by name, that a compare judges; those of noise may be any.
-func (p *Project) judgedBy(address string, due map[string]*engine.Node) map[string]bool {
+func (p *facts) judgedBy(address string, due map[string]*engine.Node) map[string]bool {
 	names := map[string]bool{}
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; c.Address.String() == address {
@@ -100,7 +100,7 @@ func (p *Project) judgedBy(address string, due map[string]*engine.Node) map[stri
 
 // knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are large, so that
 // older ones are read only while the newer ones tell nothing of some benchmark.
-func (p *Project) knownRows(ctx context.Context, address string, due map[string]*engine.Node, known map[string][]stats.Comparison) error {
+func (p *facts) knownRows(ctx context.Context, address string, due map[string]*engine.Node, known map[string][]stats.Comparison) error {
 	seen, open := map[[2]string]bool{}, p.judgedBy(address, due)
 	for _, a := range slices.Backward(p.Journal.Attempts(address)) {
 		if len(open) == 0 {
@@ -140,7 +140,7 @@ func (p *Project) knownRows(ctx context.Context, address string, due map[string]
 }
 
 // isClass says whether samples of a class of hardware are those of the class that would run a block.
-func (p *Project) isClass(hardware string, n *engine.Node) bool {
+func (p *facts) isClass(hardware string, n *engine.Node) bool {
 	q := n.Resources.GPUs
 	if q.Count == 0 {
 		return hardware == p.class()

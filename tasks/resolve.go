@@ -14,9 +14,16 @@ import (
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
-// resolve pins what the lock does not pin yet: revisions, the parts of trees outside overlays, the sources of wheels.
-// It returns whether the lock changed.
-func (p *Project) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
+// resolver pins names in the lock: revisions, the parts of trees outside overlays, the sources of wheels, images.
+type resolver struct {
+	*facts
+	reload func() hcl.Diagnostics // evaluates the files again with the lock
+}
+
+func (p *Project) resolver() *resolver { return &resolver{p.facts, p.reload} }
+
+// resolve pins the names that the lock does not pin yet, and reports whether the lock changed.
+func (p *resolver) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 	if p.forgetMoved() { // what was read has the old pins in it
 		if diags := p.reload(); diags.HasErrors() {
 			return false, diags
@@ -55,7 +62,7 @@ type wantedRev struct {
 	at  hcl.Range
 }
 
-func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	changed := false
 	for i := range p.Spec.Repos {
@@ -82,7 +89,7 @@ func (p *Project) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) 
 
 // forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are written in
 // full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
-func (p *Project) forgetMoved() bool {
+func (p *resolver) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]hclspec.RepoLock{}
 	}
@@ -113,7 +120,7 @@ func (p *Project) forgetMoved() bool {
 var fullRevision = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
-func (p *Project) lockOf(repo string) hclspec.RepoLock {
+func (p *facts) lockOf(repo string) hclspec.RepoLock {
 	l, declared := p.Lock.Repos[repo]
 	if l.Revs == nil {
 		l.Revs = map[string]hclspec.RevLock{}
@@ -127,7 +134,7 @@ func (p *Project) lockOf(repo string) hclspec.RepoLock {
 	return l
 }
 
-func (p *Project) indexTrees() {
+func (p *facts) indexTrees() {
 	p.trees = map[string]string{}
 	for _, l := range p.Lock.Repos {
 		for _, r := range l.Revs {
@@ -137,7 +144,7 @@ func (p *Project) indexTrees() {
 }
 
 // missingRevisions are the revisions of a repo whose tree is not known, each once.
-func (p *Project) missingRevisions(repo *hclspec.Repo) []wantedRev {
+func (p *resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	var missing []wantedRev
 	seen := map[string]bool{}
 	want := func(rev string, at hcl.Range) {
@@ -167,7 +174,7 @@ func (p *Project) missingRevisions(repo *hclspec.Repo) []wantedRev {
 
 // lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that, and whatever
 // the revision is needed for has a mistake.
-func (p *Project) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock, hcl.Diagnostics) {
+func (p *resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock, hcl.Diagnostics) {
 	mirror, err := p.mirror(ctx, repo.Address)
 	if err != nil {
 		return nil, hcl.Diagnostics{p.unreadable(repo.Address, err)}
@@ -265,7 +272,7 @@ func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 const elsewhere = " A clone on this machine serves as well: give its path as the url."
 
 // unreadable is the mistake that a repo cannot be read.
-func (p *Project) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
+func (p *facts) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
 	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
 	if repo := p.repoOf(address); repo != nil {
 		at = repo.Range
@@ -284,7 +291,7 @@ func (p *Project) unreadable(address hclspec.Address, err error) *hcl.Diagnostic
 }
 
 // repoOf is the repo block of an address; nil: there is none.
-func (p *Project) repoOf(address hclspec.Address) *hclspec.Repo {
+func (p *facts) repoOf(address hclspec.Address) *hclspec.Repo {
 	for i := range p.Spec.Repos {
 		if r := &p.Spec.Repos[i]; r.Address == address {
 			return r
@@ -294,10 +301,10 @@ func (p *Project) repoOf(address hclspec.Address) *hclspec.Repo {
 }
 
 // mirror opens the mirror of a repo, once.
-func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, error) {
-	p.mirrorsMu.Lock()
-	defer p.mirrorsMu.Unlock()
-	if m := p.mirrors[a.Name]; m != nil {
+func (p *facts) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, error) {
+	p.mirrors.mu.Lock()
+	defer p.mirrors.mu.Unlock()
+	if m := p.mirrors.open[a.Name]; m != nil {
 		return m, nil
 	}
 	repo := p.repoOf(a)
@@ -310,7 +317,7 @@ func (p *Project) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, e
 	}
 	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Env: p.GitEnviron, Offline: p.Offline})
 	if err == nil {
-		p.mirrors[a.Name] = m
+		p.mirrors.open[a.Name] = m
 	}
 	return m, err
 }

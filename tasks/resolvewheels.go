@@ -23,7 +23,7 @@ type outsideOf struct {
 }
 
 // resolveOutsides finds the digests of what of each built tree the overlay does not cover, one batch for each overlay.
-func (p *Project) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
 	sources := map[hclspec.Address]*hclspec.Source{}
 	for i := range p.Spec.Sources {
 		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
@@ -70,7 +70,7 @@ func patterns(overlay []string) string { return strings.Join(overlay, " ") }
 
 // resolveWheels asks, in order, which prebuilt source has each wheel. What was found is pinned: a wheel that appears
 // later changes nothing until the lock is edited.
-func (p *Project) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	var open []*hclspec.Wheel
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
@@ -101,7 +101,7 @@ func (p *Project) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 
 // askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and the
 // others by the host that said nothing.
-func (p *Project) askAll(ctx context.Context, open []*hclspec.Wheel, near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
+func (p *resolver) askAll(ctx context.Context, open []*hclspec.Wheel, near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
 	type answer struct {
 		served
 		err error
@@ -136,7 +136,7 @@ type silence struct {
 }
 
 // tellSilence warns once of each host. Offline, the plan says so at each wheel.
-func (p *Project) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
+func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
 	if p.Offline {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (p *Project) tellSilence(unverified map[string][]silence) (diags hcl.Diagno
 }
 
 // firstOf is the first of the URLs at which there is a file; empty when there is none at any.
-func (p *Project) firstOf(ctx context.Context, urls []string) (string, error) {
+func (p *resolver) firstOf(ctx context.Context, urls []string) (string, error) {
 	for _, url := range urls {
 		_, err := p.asker.Head(ctx, url)
 		var refused *download.Refused

@@ -22,7 +22,7 @@ type Run struct {
 }
 
 // Runs are the applies that measured a candidate, the first one first. What is measured without a candidate has none.
-func (p *Project) Runs(ctx context.Context, candidate string) []Run {
+func (p *drawing) Runs(ctx context.Context, candidate string) []Run {
 	if candidate == "" {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (p *Project) Runs(ctx context.Context, candidate string) []Run {
 
 // attemptsOn are the attempts at blocks of a member that succeeded. There may have been more blocks than there are now, and
 // they may have been its own. Those that are known to have been measured without it are none.
-func (p *Project) attemptsOn(ctx context.Context, g *group, m *member) []cache.Attempt {
+func (p *services) attemptsOn(ctx context.Context, g *group, m *member) []cache.Attempt {
 	var all []cache.Attempt
 	for _, key := range []string{g.commit, m.candidate} {
 		for block := 1; ; block++ {
@@ -73,7 +73,7 @@ func (p *Project) attemptsOn(ctx context.Context, g *group, m *member) []cache.A
 }
 
 // leftOut says whether the block that an attempt measured is still stored, and has nothing of a member.
-func (p *Project) leftOut(ctx context.Context, a cache.Attempt, m *member) bool {
+func (p *services) leftOut(ctx context.Context, a cache.Attempt, m *member) bool {
 	e, err := p.resultOf(ctx, a)
 	if err != nil {
 		return false
@@ -87,7 +87,7 @@ func (p *Project) leftOut(ctx context.Context, a cache.Attempt, m *member) bool 
 }
 
 // resultOf is what an attempt made, wherever it is kept by now.
-func (p *Project) resultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
+func (p *services) resultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
 	e, err := p.Store.Get(ctx, a.Key, false)
 	if err != nil || e.Log != a.ID {
 		e, err = p.Store.Get(ctx, cache.Superseded(a.Key, a.ID), false)
@@ -97,7 +97,7 @@ func (p *Project) resultOf(ctx context.Context, a cache.Attempt) (cache.Entry, e
 
 // PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that both
 // measured. The rules are those of a compare that judges the candidate; by says of which, nil: of the first.
-func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, by *hclspec.Compare) (Paired, error) {
+func (p *drawing) PairRuns(ctx context.Context, candidate, run, against string, by *hclspec.Compare) (Paired, error) {
 	var found Paired
 	for _, g := range p.groups {
 		m := g.member(candidate)
@@ -135,7 +135,7 @@ func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, 
 }
 
 // blocksOf are the results of a run's blocks in which a member was measured, wherever they are kept by now.
-func (p *Project) blocksOf(ctx context.Context, g *group, m *member, run string, found *Paired) (findings.Run, error) {
+func (p *services) blocksOf(ctx context.Context, g *group, m *member, run string, found *Paired) (findings.Run, error) {
 	r := findings.Run{Name: run}
 	lost := 0
 	for _, a := range p.attemptsOn(ctx, g, m) {

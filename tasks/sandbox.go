@@ -12,10 +12,10 @@ import (
 )
 
 // sandbox is the word for a block: its own, that of the command line, that of the project.
-func (p *Project) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
+func (p *facts) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
 
 // sandboxed says whether the commands of a block run in a sandbox on this machine, given what the block says and its image.
-func (p *Project) sandboxed(own string, image hclspec.Address) bool {
+func (p *facts) sandboxed(own string, image hclspec.Address) bool {
 	if image != (hclspec.Address{}) {
 		return false
 	}
@@ -24,7 +24,7 @@ func (p *Project) sandboxed(own string, image hclspec.Address) bool {
 }
 
 // hides are the directories that commands in a sandbox must not see; nil: there is no sandbox.
-func (p *Project) hides(own string, image hclspec.Address) []string {
+func (p *facts) hides(own string, image hclspec.Address) []string {
 	if !p.sandboxed(own, image) {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (p *Project) hides(own string, image hclspec.Address) []string {
 
 // describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before there
 // were sandboxes.
-func (p *Project) describeSandbox(d *cache.Description, own string, image hclspec.Address) {
+func (p *facts) describeSandbox(d *cache.Description, own string, image hclspec.Address) {
 	if p.sandboxed(own, image) {
 		d.Add("sandbox", "namespaces")
 	}
@@ -53,10 +53,10 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 }
 
 // Sandboxes says whether the sandbox of any block depends on this machine.
-func (p *Project) Sandboxes() bool { return p.anySandbox("default") || p.anySandbox("required") }
+func (p *facts) Sandboxes() bool { return p.anySandbox("default") || p.anySandbox("required") }
 
 // anySandbox says whether the word is that of any block.
-func (p *Project) anySandbox(word string) bool {
+func (p *facts) anySandbox(word string) bool {
 	for own, image := range p.Spec.Sandboxed() {
 		if image == (hclspec.Address{}) && p.sandbox(own) == word {
 			return true
@@ -66,7 +66,7 @@ func (p *Project) anySandbox(word string) bool {
 }
 
 // warnUnconfined says that what is to run in a sandbox where there can be one will run without.
-func (p *Project) warnUnconfined() hcl.Diagnostics {
+func (p *facts) warnUnconfined() hcl.Diagnostics {
 	if !p.anySandbox("default") {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 
 // repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.
 type repoTask struct {
-	p       *Project
+	p       *drawing
 	repo    *hclspec.Repo
 	commits []string // sorted
 }
@@ -49,7 +49,7 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 
 // tree is the code of a source: what identifies it, and how to lay it out.
 type tree struct {
-	p     *Project
+	p     *facts
 	repo  hclspec.Address
 	rev   string // 40 digits
 	patch string // path relative to the project's directory; empty: none
@@ -60,7 +60,7 @@ type tree struct {
 	copies  bool     // the baseline's copies of protected files are laid out, instead of a refusal
 }
 
-func (p *Project) tree(s *hclspec.Source) (*tree, error) {
+func (p *facts) tree(s *hclspec.Source) (*tree, error) {
 	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch, protect: s.Protect, copies: s.Copies && guarded(s)}
 	if s.Against != s.Rev {
 		t.against = s.Against
@@ -70,7 +70,7 @@ func (p *Project) tree(s *hclspec.Source) (*tree, error) {
 	}
 	var err error
 	t.bytes, err = os.ReadFile(p.Spec.Path(s.Patch))
-	p.patches[s.Patch] = t.digest()
+	p.seen.patches[s.Patch] = t.digest()
 	return t, err
 }
 

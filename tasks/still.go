@@ -46,7 +46,7 @@ func (p *Project) still(m *memo.Memo, plan *engine.Plan) *memo.Still {
 }
 
 // droppedForGood says that no member was dropped for what this machine lacks.
-func (p *Project) droppedForGood() bool {
+func (p *drawing) droppedForGood() bool {
 	for _, gap := range p.dropped {
 		if gap.outcome == stats.Infeasible || gap.outcome == stats.NotRun {
 			return false
@@ -57,7 +57,7 @@ func (p *Project) droppedForGood() bool {
 
 // steady says whether what becomes of a step without a result does not hang on what its node or others lack at the moment. What comes
 // after a node asks why that is blocked.
-func (p *Project) steady(plan *engine.Plan, s *engine.Step, isAfter bool) bool {
+func (p *services) steady(plan *engine.Plan, s *engine.Step, isAfter bool) bool {
 	n := s.Node
 	if s.Never || p.Pool.Fits(n.Resources) != nil {
 		return false
@@ -79,7 +79,7 @@ func (p *Project) steady(plan *engine.Plan, s *engine.Step, isAfter bool) bool {
 }
 
 // take takes over what the store was asked for in vain; false when that would be told in another way the next time.
-func (p *Project) take(still *memo.Still, s *engine.Step) bool {
+func (p *services) take(still *memo.Still, s *engine.Step) bool {
 	asked := s.Asked()
 	if asked.Damaged {
 		return false
@@ -106,7 +106,7 @@ func (p *Project) noteMissing(plan *engine.Plan, g *group) {
 }
 
 // journalThing is the journal as it was asked; false when it has something else by now.
-func (p *Project) journalThing(ctx context.Context) (memo.Thing, bool) {
+func (p *services) journalThing(ctx context.Context) (memo.Thing, bool) {
 	path := filepath.Join(p.StateDir, "journal")
 	h, err := p.Stat.Hash(ctx, path)
 	return memo.FileThing(path, h), err == nil && p.Journal.Current()

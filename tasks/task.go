@@ -32,7 +32,7 @@ type file struct {
 
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
-	p     *Project
+	p     *drawing
 	refs  shell.Refs
 	spec  *hclspec.Task
 	files []file
@@ -101,7 +101,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
-func (p *Project) lay(f file, dir string) error {
+func (p *facts) lay(f file, dir string) error {
 	h := sha256.New()
 	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(p.Spec.Dir, filepath.FromSlash(f.path)), h)
 	if errors.Is(err, fs.ErrExist) {
@@ -143,7 +143,7 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	wanted := map[string]bool{}
 	for _, list := range inputs {
 		for _, name := range list {
-			if _, known := b.known[name]; !known && !wanted[name] {
+			if _, known := b.seen.known[name]; !known && !wanted[name] {
 				wanted[name] = true
 				names, paths = append(names, name), append(paths, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 			}
@@ -155,7 +155,7 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	}
 	for i, h := range hashed {
 		if h.SHA256 != "" {
-			b.known[names[i]] = file{names[i], h}
+			b.seen.known[names[i]] = file{names[i], h}
 		}
 	}
 	return nil
@@ -167,7 +167,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &commandTask{p: b.Project, spec: s}
+	t := &commandTask{p: b.drawing, spec: s}
 	var err error
 	if t.files, err = b.inputFiles(ctx, s.Address, inputs); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (b *builder) inputs(s *hclspec.Task) []string {
 // inputFile is an input as it was when this project was first planned: a command that changes its own inputs would
 // otherwise be stale again after every wave, for ever.
 func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
-	if f, ok := b.known[name]; ok {
+	if f, ok := b.seen.known[name]; ok {
 		return f, nil
 	}
 	h, err := b.Stat.Hash(ctx, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
@@ -243,17 +243,17 @@ func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
 		return file{}, err
 	}
 	f := file{name, h}
-	b.known[name] = f
+	b.seen.known[name] = f
 	return f, nil
 }
 
 // isFile says whether the project has a regular file of that name. The answer is kept: many commands share words.
 func (b *builder) isFile(name string) bool {
-	known, ok := b.words[name]
+	known, ok := b.seen.words[name]
 	if !ok {
 		info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 		known = err == nil && info.Mode().IsRegular()
-		b.words[name] = known
+		b.seen.words[name] = known
 	}
 	return known
 }

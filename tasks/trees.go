@@ -15,7 +15,7 @@ const largestRead = 4 << 20
 
 // historyOf asks git what the checks need to know beside files: parents, changed paths, and whether patches apply. It returns
 // whether git had all the answers.
-func (p *Project) historyOf(ctx context.Context, in *preflight.Input, patches map[string]git.Patching) bool {
+func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map[string]git.Patching) bool {
 	whole := true
 	for i := range p.Spec.Repos {
 		repo := p.Spec.Repos[i].Address
@@ -32,7 +32,7 @@ func (p *Project) historyOf(ctx context.Context, in *preflight.Input, patches ma
 	return whole
 }
 
-func (p *Project) historyIn(ctx context.Context, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
+func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
 	revs := map[string]bool{}
 	var commits []*preflight.Commit
 	for i := range in.Commits {
@@ -90,7 +90,7 @@ func (p *Project) historyIn(ctx context.Context, repo hclspec.Address, in *prefl
 }
 
 // tryPatches tries the patches of a repo's candidates.
-func (p *Project) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
+func (p *survey) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
 	var keys []string
 	var all []git.Patching
 	files := map[string]string{}
@@ -119,7 +119,7 @@ func (p *Project) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclsp
 }
 
 // treeReader reads files of revisions from the mirrors of a project.
-type treeReader struct{ p *Project }
+type treeReader struct{ p *survey }
 
 func (r treeReader) mirror(ctx context.Context, repo string) (*git.Mirror, error) {
 	return r.p.mirror(ctx, hclspec.Address{Kind: "repo", Name: repo})
@@ -163,7 +163,7 @@ func (r treeReader) Files(ctx context.Context, repo string, ids []string) (map[s
 }
 
 // locationOf is where a repo is.
-func (p *Project) locationOf(repo hclspec.Address) string {
+func (p *facts) locationOf(repo hclspec.Address) string {
 	if r := p.repoOf(repo); r != nil {
 		return r.URL + r.Path
 	}
@@ -171,7 +171,7 @@ func (p *Project) locationOf(repo hclspec.Address) string {
 }
 
 // freeDisk is the room where results are kept, in bytes; 0: not known.
-func (p *Project) freeDisk() int64 {
+func (p *survey) freeDisk() int64 {
 	disk := device.DiskOf(p.StateDir)()
 	return disk.Free
 }

@@ -51,7 +51,7 @@ func (m member) allFixes() []fix.Due { return append(slices.Clip(m.fixes), m.und
 
 // trialTask measures one block.
 type trialTask struct {
-	p       *Project
+	p       *drawing
 	at      hclspec.Address
 	group   string // name
 	refs    shell.Refs

@@ -138,7 +138,7 @@ func refused(plan *engine.Plan) func(address string) bool {
 
 // tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so that
 // emit is called by several goroutines, one after the other.
-func (p *Project) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
+func (p *services) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
 	if emit == nil {
 		return nil
 	}
@@ -156,12 +156,12 @@ func (p *Project) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
 
 // failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
 // asked with Replace for another.
-func (p *Project) failedAnew(s *engine.Step, run string) bool {
+func (p *services) failedAnew(s *engine.Step, run string) bool {
 	last, ok := p.lastAttempt(s.Node.Address)
 	return ok && last.Run == run && last.Key == s.Key && last.Failure != nil
 }
 
-func (p *Project) lastAttempt(address string) (last cache.Attempt, ok bool) {
+func (p *services) lastAttempt(address string) (last cache.Attempt, ok bool) {
 	attempts := p.Journal.Attempts(address)
 	if ok = len(attempts) > 0; ok {
 		last = attempts[len(attempts)-1]
@@ -170,7 +170,7 @@ func (p *Project) lastAttempt(address string) (last cache.Attempt, ok bool) {
 }
 
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
-func (p *Project) sum(a *Applied, run string) {
+func (p *drawing) sum(a *Applied, run string) {
 	r := &a.Result
 	r.Cached = -r.Done
 	failures := r.Failures
@@ -211,13 +211,13 @@ func (p *Project) sum(a *Applied, run string) {
 
 // gaveUp says that a candidate was left out of its blocks because this machine failed it in every attempt. The blocks were
 // then measured without it, so that no block stands as failed.
-func (p *Project) gaveUp(s *engine.Step) bool {
+func (p *drawing) gaveUp(s *engine.Step) bool {
 	gap, out := p.dropped[s.Node.Address]
 	return out && gap.outcome == stats.Infra
 }
 
 // gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out.
-func (p *Project) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
+func (p *facts) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
 	i := slices.IndexFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.Address.String() == s.Node.Address })
 	return func(f engine.Failed) bool {
 		return i >= 0 && f.Failure.Class.Retried() && f.Failure.Subject == p.Spec.Benchmarks[i].Candidate
@@ -234,7 +234,7 @@ func (p *Project) save(o ApplyOptions) error {
 
 // engineOptions passes events on, each node's standing state and each verdict once: a later wave plans the same nodes and
 // judges the same blocks again.
-func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
+func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeFailed && KnownIssue(e.Failure) {
 			e.Type, e.Reason, e.Failure = engine.NodeSkipped, findings.Explain(e.Failure), nil
@@ -281,8 +281,8 @@ func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.App
 // there is one.
 func (p *Project) remember(result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
-		if f.Failure.Rule == engine.InputGone && !p.regained[f.Address] {
-			p.regained[f.Address], lost = true, true
+		if f.Failure.Rule == engine.InputGone && !p.remade[f.Address] {
+			p.remade[f.Address], lost = true, true
 			continue
 		}
 		if last, ok := p.lastAttempt(f.Address); ok && last.Failure != nil && last.Failure.Class.Retried() {
@@ -295,7 +295,7 @@ func (p *Project) remember(result *engine.Result) (lost bool) {
 // takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
 // whether something asks for another plan: a fix, or a prebuilt wheel that is none.
 func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, err error) {
-	news := append(p.learn(o.First), p.passOver(ctx, o.First)...)
+	news := append(p.learn(o.First), p.resolver().passOver(ctx, o.First)...)
 	pinned := p.pin(o.First)
 	if len(news) == 0 && !pinned {
 		return false, nil
@@ -309,8 +309,7 @@ func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, er
 		return false, fmt.Errorf("the lock file would change, which -locked forbids: %s", strings.Join(news, "; "))
 	}
 	if len(news) > 0 {
-		p.blocks = map[string]int{}
-		p.dropped = map[string]absence{}
+		p.next.remeasure()
 	}
 	return len(news) > 0, p.save(o)
 }

@@ -26,7 +26,7 @@ import (
 
 // buildTask makes something by running a command in a source tree.
 type buildTask struct {
-	p       *Project
+	p       *drawing
 	at      hclspec.Address
 	refs    shell.Refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
@@ -170,7 +170,7 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 		}
 		n.Origin = origin
 	default:
-		n := b.addAt(base, w.Block, &downloadTask{p: b.Project, url: strings.Join(w.Prebuilt, " ")}, nil)
+		n := b.addAt(base, w.Block, &downloadTask{p: b.drawing, url: strings.Join(w.Prebuilt, " ")}, nil)
 		n.Exclude = blocked("none of the prebuilt sources of %s serves it, and it declares no build", w.Address)
 		n.Origin = origin
 	}
@@ -179,10 +179,10 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 
 // addPrebuilt adds the node of a wheel that is fetched.
 func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by served) *engine.Node {
-	t := &prebuiltTask{downloadTask: downloadTask{p: b.Project, url: by.url, expected: b.Lock.Fetches[by.url].SHA256, most: hclspec.MaxDownload}, wheel: w}
+	t := &prebuiltTask{downloadTask: downloadTask{p: b.drawing, url: by.url, expected: b.Lock.Fetches[by.url].SHA256, most: hclspec.MaxDownload}, wheel: w}
 	var order []hclspec.Address
 	if src != nil {
-		t.tree = &tree{p: b.Project, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
+		t.tree = &tree{p: b.facts, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
 		order = append(order, src.Repo)
 	}
 	n := b.addAt(at, w.Block, t, nil, order...)
@@ -228,11 +228,11 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (served, *engi
 
 // servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
 // is laid over it.
-func (b *builder) servesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
+func (p *facts) servesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 	if src == nil || src.Patch == "" {
 		return true
 	}
-	t, err := b.tree(src)
+	t, err := p.tree(src)
 	return err == nil && onlyTouches(t.bytes, w.Overlay)
 }
 
@@ -245,7 +245,7 @@ func onlyTouches(patch []byte, patterns []string) bool {
 }
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) (*engine.Node, error) {
-	t := &buildTask{p: b.Project, at: at, build: w.Build, outputs: w.Outputs}
+	t := &buildTask{p: b.drawing, at: at, build: w.Build, outputs: w.Outputs}
 	t.system, t.arch = b.platform()
 	var err error
 	if t.files, err = b.inputFiles(ctx, w.Address, w.Build.Inputs); err != nil {

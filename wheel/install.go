@@ -44,8 +44,8 @@ type File struct {
 // Open opens the file's content.
 func (f File) Open() (io.ReadCloser, error) { return f.entry.Open() }
 
-// Open opens a wheel and reads all of it. A wheel that no installer should take is an error: entries that lead out of it,
-// that its RECORD does not list, or that are not what it lists.
+// Open opens and reads a wheel. A wheel that no installer should accept is an error: entries that lead out of it, that
+// its RECORD does not list, or that differ from the RECORD.
 func Open(name string) (w *Wheel, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *Wheel) prove(a *archive) error {
 	return nil
 }
 
-// prove reads the file and holds it against its row in the RECORD, unless it need not have one.
+// prove reads the file and compares it with its row in the RECORD, unless the file needs none.
 func (f *File) prove(r row, unlisted bool) error {
 	sum := sha256.New()
 	also, err := hashOf(r.hash)

@@ -21,13 +21,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// recordName is the file in a built result that lists what the overlay patterns matched in the tree it was built from.
+// recordName is the file in a built result that lists the files of the source tree that the overlay patterns matched.
 const recordName = ".benchgraph-overlay"
 
 const maxRecord = 64 << 20
 
-// Record notes in a built result which files of its source tree the patterns matched. Apply then knows a file that the
-// build generated, which stays, from one that the source had and another source has not, which goes.
+// Record writes the files of the source tree that the patterns match into a built result. Apply then tells a generated
+// file, which stays, from a source file that another source does not have, which is removed.
 func Record(source string, patterns []string, built string) error {
 	files, err := match(source, patterns)
 	if err != nil {

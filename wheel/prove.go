@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Refusal says that a wheel was not built from a revision: what in it shows that.
+// Refusal is the error for a wheel that was not built from a revision, with the evidence.
 type Refusal struct{ Evidence string }
 
 func (e *Refusal) Error() string { return e.Evidence }
@@ -25,10 +25,10 @@ var localHash = regexp.MustCompile(`\+(?:[0-9A-Za-z]+[._-])*g([0-9a-f]{7,40})\b`
 // wholeHash is the hash of a commit in a file that a build wrote.
 var wholeHash = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 
-// Prove compares a wheel with the tree of a revision (40 digits): blobs are git's names of the contents of its regular
-// files, by path. Each file of the wheel that lies in the tree at the same path, perhaps under src/ or python/, has that
-// content, and a hash in its version is that of the revision. It returns how many files were compared. A wheel that is none of
-// the revision, or no wheel at all, is a *Refusal.
+// Prove compares a wheel with the tree of a revision (40 digits). blobs are git's object names of the regular files of
+// the tree, by path. Each file of the wheel that exists in the tree at the same path, perhaps under src/ or python/,
+// must have the same content, and a hash in the version must be the revision's. It returns the number of compared
+// files. The error for a wheel of another revision, or for a file that is no wheel, is a *Refusal.
 func Prove(name, rev string, blobs map[string]string) (int, error) {
 	w, err := Open(name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f File) blob() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// checkVersionFile compares the hash in a file that a build wrote for its version, if it is one and has one.
+// checkVersionFile compares the hash in a generated version file, if f is one and has a hash.
 func (w *Wheel) checkVersionFile(f File, rev string) error {
 	base := path.Base(f.Path)
 	if base != "_version.py" && base != "version.py" && base != "commit_id.py" || f.Size > maxVersionFile {

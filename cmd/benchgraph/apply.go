@@ -40,15 +40,15 @@ type applyFlags struct {
 func (a *app) apply() cli.Command {
 	o := &applyFlags{}
 	return cli.Command{
-		Name: "apply", Args: "[PLANFILE]", Max: 1, Summary: "does what plan shows; with PLANFILE, exactly that plan or nothing",
+		Name: "apply", Args: "[PLANFILE]", Max: 1, Summary: "carry out the plan; with PLANFILE, exactly that plan or nothing",
 		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
 			a.planFlags(fs, &o.planFlags)
-			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with what does not need it")
-			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start nothing more")
+			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with the nodes that do not need the failed one")
+			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start no further node")
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
-			fs.BoolVar(&o.agent, "agent", false, "write for a program that reads text: what went wrong and the verdicts, a line each")
+			fs.BoolVar(&o.agent, "agent", false, "write only failures and verdicts, a line each, for a program that reads text")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -69,15 +69,16 @@ func (o *applyFlags) check() error {
 func (o *applyFlags) limits(fs *flag.FlagSet) {
 	fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 	fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
-	fs.Var(&o.deadline, "deadline", "stop then: a `TIME` such as 18:30 or 2026-01-02T18:30:00Z, or a duration such as 2h30m; what is finished is kept")
-	fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail what waits `DURATION` for GPUs or disk space that only others use; 0: wait for ever")
+	fs.Var(&o.deadline, "deadline", "stop at `TIME`, such as 18:30 or 2026-01-02T18:30:00Z, or after a duration such as 2h30m; results are kept")
+	fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail a node that waits `DURATION` for GPUs or disk space in use by others; 0: wait for ever")
 }
 
 func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	// Who read along may go away: what runs is worth more than the lines about it, whose loss is told at the end.
+	// A reader of the output may go away. The running work is worth more than its output; the error of the lost output
+	// is reported at the end.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var file *planFile
 	if len(args) == 1 {

@@ -250,7 +250,7 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 	return s.keepPatch(patch)
 }
 
-// ownFiles are the paths of what belongs to the project and not to what is measured.
+// ownFiles lists the files of the project, as opposed to the measured files.
 func (s *session) ownFiles(spec *hclspec.Spec) []string {
 	own := []string{s.lock, s.state, s.place.store}
 	for _, name := range spec.Files {

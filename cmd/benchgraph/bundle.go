@@ -64,7 +64,8 @@ type bundling struct {
 	lost  int // logs that are not there any more
 }
 
-// bundle writes the reports with all that they rest on into one file. What is written is opened and judged before it gets its name.
+// bundle writes the reports and the results that they rest on into one file. The file is opened and judged before it
+// gets its name.
 func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []findings.Findings, reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
 	predicate, err := b.gather(ctx, known, found, reports)
@@ -197,8 +198,8 @@ func (b *bundling) given() error {
 	return nil
 }
 
-// projectFiles adds the files that were read, the patches, the lock and what the histories of repos told. Of others that need only be
-// there, the names are enough.
+// projectFiles adds the files that were read, the patches, the lock and the answers from the histories of repos. Of
+// files that only need to exist, it adds the names.
 func (b *bundling) projectFiles() error {
 	spec := b.project.Spec
 	for _, name := range sortedKeys(spec.Reads.Content) {

@@ -27,14 +27,14 @@ type cacheFlags struct {
 func (a *app) cache() cli.Command {
 	o := &cacheFlags{}
 	return cli.Command{
-		Name: "cache", Args: "ls|gc|verify", Min: 1, Max: 1, Summary: "what is stored: lists, removes, checks it",
+		Name: "cache", Args: "ls|gc|verify", Min: 1, Max: 1, Summary: "list, remove or verify stored results",
 		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable (what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of the way.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
-			fs.StringVar(&o.maxAge, "max-age", "", "gc: remove what was not used for `AGE`, such as 30d or 12h")
-			fs.BoolVar(&o.unreachable, "unreachable", false, "gc: keep what a node of the project uses, whatever the limits; without limits, remove the rest")
-			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only say what would go")
+			fs.StringVar(&o.maxAge, "max-age", "", "gc: remove results that were not used for `AGE`, such as 30d or 12h")
+			fs.BoolVar(&o.unreachable, "unreachable", false, "gc: keep the results that the project uses, whatever the limits; without limits, remove the rest")
+			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only list the results to remove")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCache(ctx, o, args[0]) },
 	}
@@ -52,7 +52,7 @@ func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify"})), Remedy: "name ls, gc or verify"}
 }
 
-// withStore opens the store alone: what is stored can be looked at whatever is wrong with the files.
+// withStore opens the store alone, so that mistakes of the project's files do not matter.
 func (a *app) withStore(f func(*cache.Disk) error) (err error) {
 	p, err := a.place()
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// Clocks of devices that a block has locked are reset whatever happens: by who locked them; by a process that waits for its
-// end, should it be killed; and by the next apply, should both be.
+// Locked clocks of devices are reset in every case: by the process that locked them; if that is killed, by a guard
+// process that waits for its end; and if both are killed, by the next apply.
 
-// guardCommand is the first argument of that process. It is no command for people: what follows are a record and the library of NVML.
+// guardCommand is the first argument of the guard process. It is not a command for users: a record and the path of the
+// NVML library follow.
 const guardCommand = "guard-clocks"
 
 // clockRecords is where it stands which clocks are locked.

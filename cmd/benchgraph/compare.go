@@ -25,15 +25,15 @@ type compareFlags struct {
 func (a *app) compare() cli.Command {
 	o := &compareFlags{}
 	return cli.Command{
-		Name: "compare", Args: "CANDIDATE-A CANDIDATE-B", Min: 2, Max: 2, Summary: "holds one candidate against another, or two runs of one, by what is stored",
+		Name: "compare", Args: "CANDIDATE-A CANDIDATE-B", Min: 2, Max: 2, Summary: "compare two candidates, or two runs of one, from stored results",
 		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.\n" +
 			"Or they are what two runs measured of one candidate: 22d33bac/human@2 22d33bac/human@1. A run is a number, or the\n" +
 			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share no blocks, so that there\n" +
 			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as hardware.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.StringVar(&o.metric, "metric", "", "only this `METRIC`")
-			fs.StringVar(&o.compare, "compare", "", "judge by the rules of the compare `COMPARE`, where several judge the candidates")
+			fs.StringVar(&o.metric, "metric", "", "compare only `METRIC`")
+			fs.StringVar(&o.compare, "compare", "", "judge by the rules of `COMPARE`, where several compares have the candidates")
 			allowFlag(fs, &o.allow)
 			failOnFlag(fs, &o.failOn)
 		},
@@ -112,7 +112,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 	return s.project.PairRuns(ctx, a.candidate, a.run, b.run, by)
 }
 
-// side is one of two that are compared: a candidate as it stands, or as a run measured it.
+// side is one side of a comparison: a candidate as it stands, or as a run measured it.
 type side struct{ candidate, run string }
 
 func (s *session) side(ctx context.Context, text string) (side, error) {

@@ -20,12 +20,12 @@ func (a *app) completion() cli.Command {
 	words := ""
 	return cli.Command{
 		Name: "completion", Args: "[bash|zsh|fish|man]", Max: -1,
-		Summary: "a script that completes commands, flags, addresses and other names in a shell, or the manual page",
+		Summary: "print a completion script for a shell, or the manual page",
 		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source <(benchgraph completion zsh);\n" +
 			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.\n" +
 			"The manual page: benchgraph completion man >benchgraph.1.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&words, "words", "", "list the words of the project that stand for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
+			fs.StringVar(&words, "words", "", "list the words of the project for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if words == "" && len(args) != 1 {

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// conclusion is what is known beside the result when an apply has ended.
+// conclusion is what an apply reports at its end beside the result.
 type conclusion struct {
 	stream *view.Stream // nil: text
 	agent  bool         // terse text

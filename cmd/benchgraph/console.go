@@ -13,7 +13,7 @@ import (
 
 func (a *app) console() cli.Command {
 	return cli.Command{
-		Name: "console", Args: "[EXPRESSION...]", Max: -1, Summary: "evaluates expressions, from the arguments or a line at a time from standard input",
+		Name: "console", Args: "[EXPRESSION...]", Max: -1, Summary: "evaluate expressions, from the arguments or from the lines of standard input",
 		Run: func(ctx context.Context, args []string) error { return a.runConsole(ctx, args) },
 	}
 }

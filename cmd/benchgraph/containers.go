@@ -60,7 +60,7 @@ func (c *containers) Own(pid int) bool {
 	return executor.Own(pid)
 }
 
-// Labels are those by which what it makes is known as this process's.
+// Labels returns the labels of containers and images that this process makes.
 func (c *containers) Labels() map[string]string {
 	d, err := c.open()
 	if err != nil {

@@ -21,7 +21,7 @@ var demoFiles embed.FS
 func (a *app) demo() cli.Command {
 	return cli.Command{
 		Name: "demo", Args: "[DIR]", Max: 1,
-		Summary: "measures two commits of a small program, and an agent's patches of it, in a new directory: ten seconds",
+		Summary: "measure two commits of a small program, and an agent's patches of it, in ten seconds",
 		Long: "The project is written to DIR, by default benchgraph-demo, and is for playing with: change a patch or the file, and plan again.\n" +
 			"It needs git, bash and awk.",
 		Run: func(ctx context.Context, args []string) error {

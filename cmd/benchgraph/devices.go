@@ -21,10 +21,10 @@ type devicesFlags struct {
 func (a *app) devices() cli.Command {
 	o := &devicesFlags{}
 	return cli.Command{
-		Name: "devices", Summary: "the GPUs of this machine: memory, clocks, what slows them down, who uses them, how they are linked",
+		Name: "devices", Summary: "list the GPUs: memory, clocks, throttling, processes, leases and links",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.BoolVar(&o.watch, "watch", false, "look again every second until interrupted")
+			fs.BoolVar(&o.watch, "watch", false, "repeat every second until interrupted")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runDevices(ctx, o) },
 	}
@@ -212,7 +212,7 @@ func tellLinks(a *app, docs []deviceDoc) {
 	}
 }
 
-// amount writes a number that the driver may not have told, and what it is a part of.
+// amount formats a number with its total; the driver may not have reported either.
 func amount[N int | float64](n *N, of, unit string) string {
 	if n == nil {
 		return "?"

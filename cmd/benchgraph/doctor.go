@@ -32,11 +32,11 @@ type doctorFlags struct {
 func (a *app) doctor() cli.Command {
 	o := &doctorFlags{}
 	return cli.Command{
-		Name: "doctor", Summary: "what this machine has and lacks for the project, each with the remedy",
+		Name: "doctor", Summary: "check what the project needs of this machine, with a remedy for each lack",
 		Long: "The exit code is 1 only when something is missing that the project needs.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.BoolVar(&o.network, "network", false, "also ask the declared URLs whether they can be reached")
+			fs.BoolVar(&o.network, "network", false, "also check that the declared URLs answer")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runDoctor(ctx, o) },
 	}

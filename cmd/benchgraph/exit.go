@@ -26,12 +26,12 @@ type diagError struct {
 
 func (e *diagError) Error() string { return e.diags.Error() }
 
-// pendingError says that a plan has something to do, to those who asked for it with -detailed-exitcode.
+// pendingError reports that a plan has changes, for -detailed-exitcode.
 type pendingError struct{}
 
 func (pendingError) Error() string { return "changes are pending" }
 
-// failedError says that nodes failed. What failed has been shown.
+// failedError reports that nodes failed. Each failure has been printed before.
 type failedError struct{ count int }
 
 func (e *failedError) Error() string { return fmt.Sprintf("%d nodes failed", e.count) }
@@ -44,7 +44,7 @@ type blockedError struct {
 
 func (e *blockedError) Error() string { return fmt.Sprintf("%d nodes are blocked", e.count) }
 
-// infeasibleError says that what was asked for can never run on this machine.
+// infeasibleError reports that no device of this machine can ever serve a requested node.
 type infeasibleError struct {
 	target string
 	reason string
@@ -72,9 +72,9 @@ func hint(remedy, format string, args ...any) error {
 	return &hintError{fmt.Errorf(format, args...), remedy}
 }
 
-// exitCode is the one place where an error becomes an exit code. An outcome that -fail-on names wins: it is what the user asked to
-// be told. A failure wins over a refusal: while something failed,
-// the comparisons are not complete anyway. What is blocked is not done, and counts as a failure of the whole.
+// exitCode maps an error to the exit code; no other code does. An outcome that -fail-on names wins, since the user
+// asked for it. A failure wins over a refusal: comparisons with failed nodes are incomplete anyway. A blocked node
+// counts as a failure of the whole.
 func exitCode(ctx context.Context, err error) int {
 	var (
 		failed     *failedError
@@ -129,7 +129,7 @@ func (a *app) explain(ctx context.Context, err error) {
 	}
 }
 
-// shown says that what an error is about was told before, node by node.
+// shown reports whether the subject of an error was printed before, node by node.
 func shown(err error) bool {
 	var failed *failedError
 	var blocked *blockedError

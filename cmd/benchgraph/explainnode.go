@@ -21,11 +21,11 @@ type explainFlags struct{ key, json bool }
 func (a *app) explainNode() cli.Command {
 	o := &explainFlags{}
 	return cli.Command{
-		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "why a node is or is not up to date, and why a compare gave its outcomes",
+		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "explain why a node is or is not up to date, or why a compare gave its outcomes",
 		Long: "ADDR may be a pattern: explain 'trial.*' has a line for each node. Of one node, the changes in its key are shown, the attempts that failed,\n" +
 			"and, of a compare, by which figures each candidate has its outcome.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.BoolVar(&o.key, "key", false, "print the text that the key is made from")
+			fs.BoolVar(&o.key, "key", false, "print the text of the key")
 			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runExplain(ctx, o, args[0]) },

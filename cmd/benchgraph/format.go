@@ -26,11 +26,11 @@ type formatFlags struct{ check, diff bool }
 func (a *app) format() cli.Command {
 	o := &formatFlags{}
 	return cli.Command{
-		Name: "fmt", Args: "[FILE...]", Max: -1, Summary: "brings the files into their canonical layout",
+		Name: "fmt", Args: "[FILE...]", Max: -1, Summary: "format the files",
 		Long: "Without FILE, the root file and all that it includes. The names of the files that change are printed.\nWith -check, the exit code is 1 when one would change.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.check, "check", false, "change nothing; fail when a file is not in canonical layout")
-			fs.BoolVar(&o.diff, "diff", false, "change nothing; show what would change")
+			fs.BoolVar(&o.diff, "diff", false, "change nothing; print the differences")
 		},
 		Run: func(_ context.Context, args []string) error { return a.runFormat(o, args) },
 	}

@@ -66,8 +66,8 @@ func (e *gateError) Error() string {
 	return b.String()
 }
 
-// check is the error for rows that the gate does not let through, or else that for rows that must not be compared; nil: there are neither.
-// Only primary metrics count: a further metric is exploratory.
+// check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. Only
+// primary metrics count: further metrics are exploratory.
 func (g gate) check(rows []stats.Comparison) error {
 	var caught []stats.Comparison
 	for _, r := range rows {

@@ -23,13 +23,13 @@ type graphFlags struct {
 func (a *app) graph() cli.Command {
 	o := &graphFlags{}
 	return cli.Command{
-		Name: "graph", Summary: "the graph of nodes, for Graphviz, Mermaid or a program",
+		Name: "graph", Summary: "print the graph of nodes as DOT, Mermaid or JSON",
 		Long: "With -critical-path, only the longest chain of what is to be run: nothing shortens an apply but shortening it.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "dot", "`FORMAT`: dot, mermaid or json")
-			fs.BoolVar(&o.critical, "critical-path", false, "only the longest chain of what is to be run")
-			fs.Var(&o.Targets, "target", "only `ADDRESS` and what it needs")
-			fs.Var(&o.Excludes, "exclude", "everything but `ADDRESS` and what needs it")
+			fs.BoolVar(&o.critical, "critical-path", false, "print only the longest path of nodes to run")
+			fs.Var(&o.Targets, "target", "plan only `ADDRESS` and the nodes that it needs")
+			fs.Var(&o.Excludes, "exclude", "leave out `ADDRESS` and the nodes that need it")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runGraph(ctx, o) },
 	}

@@ -29,7 +29,7 @@ type importFlags struct {
 func (a *app) importTable() cli.Command {
 	o := &importFlags{}
 	return cli.Command{
-		Name: "import", Args: "FILE...", Min: 1, Max: -1, Summary: "a table of commits (JSON, JSON lines, CSV, Parquet) as commit blocks; - is standard input",
+		Name: "import", Args: "FILE...", Min: 1, Max: -1, Summary: "convert a table of commits (JSON, JSON lines, CSV, Parquet) to commit blocks; - is standard input",
 		Long: `Columns with a usual name are found: commit, sha, rev; parent; title, subject; model; command, test_script; gpus; mode; repo.
 A benchmark's command is taken apart: flags of the engine become the parameter server, those of the benchmark client.
 Rows that hold no commit are reported with their number; the exit code is then 3, and all others are written.
@@ -39,10 +39,10 @@ beside what is measured here, and never compared.`,
 			fs.StringVar(&o.out, "out", "", "write to `FILE` instead of stdout")
 			fs.BoolVar(&o.force, "force", false, "let -out replace a file")
 			fs.BoolVar(&o.results, "results", false, "write the recorded results of the table instead of its commits")
-			fs.StringVar(&o.from, "from", "", "read only these `LISTS` of a JSON object: NAME,NAME")
-			fs.StringVar(&o.params, "params", "", "make parameters of these `COLUMNS` as well: NAME,NAME")
+			fs.StringVar(&o.from, "from", "", "read only the `LISTS` NAME,NAME of a JSON object")
+			fs.StringVar(&o.params, "params", "", "also make parameters of the `COLUMNS` NAME,NAME")
 			fs.Var(&o.columns, "map", "take a field or a parameter from a column: `NAME=COLUMN`; may be repeated")
-			fs.Var(&o.defaults, "default", "leave a parameter out where it has this value: `NAME=VALUE`; may be repeated")
+			fs.Var(&o.defaults, "default", "leave out a parameter with this value: `NAME=VALUE`; may be repeated")
 		},
 		Run: func(_ context.Context, args []string) error { return a.runImport(o, args) },
 	}

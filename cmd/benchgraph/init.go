@@ -30,15 +30,15 @@ func (a *app) initialise() cli.Command {
 	o := &initFlags{}
 	return cli.Command{
 		Name: "init", Args: "[DATASET]", Max: 1,
-		Summary: "writes a commented benchmarks.hcl, from commits of a repository or from a table",
+		Summary: "write a commented benchmarks.hcl from commits of a repository or from a table",
 		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each measured against its\n" +
 			"parent. DATASET is a table of commits as import reads it. The benchmark command is found by go.mod, Cargo.toml or\n" +
 			"pyproject.toml; -bench says another one. A file that is there is never replaced.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.repo, "repo", ".", "measure the repository at `PATH`, or at a URL where there is a DATASET")
 			fs.StringVar(&o.span, "range", "", "measure the commits of a range `A..B`")
-			fs.StringVar(&o.bench, "bench", "", "measure by `COMMAND`, run by sh at the top of the tree")
-			fs.StringVar(&o.metric, "metric", "", "the metric `NAME` decides")
+			fs.StringVar(&o.bench, "bench", "", "measure with `COMMAND`, run by sh at the top of the tree")
+			fs.StringVar(&o.metric, "metric", "", "decide by the metric `NAME`")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runInit(ctx, o, args) },
 	}

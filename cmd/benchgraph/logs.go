@@ -27,7 +27,7 @@ type logsFlags struct {
 func (a *app) logs() cli.Command {
 	o := &logsFlags{}
 	return cli.Command{
-		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "the complete output of any attempt of any node",
+		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "print the complete output of any attempt of a node",
 		Long: "Without -attempt, the last one, which may still be running. To read another file than benchmarks.hcl, write -f FILE\nbefore the command.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")
@@ -81,7 +81,8 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	return nil
 }
 
-// attempts lists the attempts at a node, the one that made its result first if this machine's journal lacks it.
+// attempts lists the attempts of a node. The attempt that made its result comes first if this machine's journal does
+// not have it.
 func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttempt {
 	var list []loggedAttempt
 	for _, t := range s.journal.Attempts(st.Node.Address) {
@@ -115,7 +116,7 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	out := s.unchanged()
 	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
-		// Whether it runs is asked first: what is written before it ends is then read below.
+		// The state is read before the log, so that output written before the end is not missed.
 		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.log })
 		if _, err := io.Copy(out, f); err != nil {
 			return err

@@ -39,7 +39,8 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnost
 	return profiles, diags
 }
 
-// elsewhere is the machine that -machine names: one of the file's, or one that a file describes. nil: this machine, as it turns out.
+// elsewhere returns the machine that -machine names: a machine block, or a file with a description. It returns nil for
+// this machine.
 func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile) (*tasks.Elsewhere, error) {
 	if named == "" {
 		return nil, nil
@@ -92,7 +93,7 @@ func readMachine(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// otherPlatform says that what is built here would not run on the machine that is planned for; empty: it would.
+// otherPlatform reports why results that are built here would not run on the planned machine, or "".
 func (s *session) otherPlatform() string {
 	m := s.project.Elsewhere
 	if m == nil || m.Host.OS == runtime.GOOS && m.Host.Arch == runtime.GOARCH {
@@ -109,7 +110,7 @@ func (s *session) checkPlatform() error {
 	return nil
 }
 
-// planned says for which machine a plan is, and what of it can be made here.
+// planned prints the machine of a plan, and the nodes that can run on this one.
 func (s *session) planned(p *engine.Plan) {
 	m := s.project.Elsewhere
 	if m == nil {
@@ -177,7 +178,7 @@ func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
 	return []*waiting{w}
 }
 
-// waitingDeclared are the blocked nodes that a machine of the file can run, by machine. The rest are those that none can.
+// waitingDeclared splits the blocked nodes: those that a machine block can serve, by machine, and the rest.
 func (s *session) waitingDeclared(p *engine.Plan) (waits []*waiting, rest []*engine.Step) {
 	byName := map[string]*waiting{}
 	for _, step := range hindered(p) {

@@ -141,13 +141,13 @@ func variables(env []string) map[string]string {
 // globals defines the flags that every command has.
 func (a *app) globals(fs *flag.FlagSet) {
 	fs.StringVar(&a.chdir, "chdir", "", "work in `DIR`")
-	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; its directory is the project's")
+	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; the directory of FILE is the project")
 	fs.BoolVar(&a.noColor, "no-color", false, "write without colour")
 	fs.Var(&a.vars, "var", "set a variable: `NAME=VALUE`; may be repeated")
 	fs.Var(&a.varFiles, "var-file", "read variables from `FILE`; may be repeated")
 }
 
-// jsonFlag defines -json for a command. The app knows of it, too: what went wrong is then written as JSON.
+// jsonFlag defines -json for a command. With -json, errors are printed as JSON, too.
 func (a *app) jsonFlag(fs *flag.FlagSet, to *bool) {
 	fs.BoolVar(to, "json", false, "write JSON to stdout")
 	a.json = append(a.json, to)
@@ -201,8 +201,8 @@ func (a *app) style(w io.Writer) view.Style {
 	return view.Style{Columns: columns, Color: tty && !a.noColor && a.env["NO_COLOR"] == "" && a.env["TERM"] != "dumb"}
 }
 
-// unchanged is where foreign bytes go that are to arrive as they are: on a terminal, all but those that would move its
-// cursor. Close passes on the rest.
+// unchanged returns a writer for foreign bytes that must not be altered. On a terminal, it removes the bytes that would
+// control the terminal. Close flushes the rest.
 func (a *app) unchanged() io.WriteCloser {
 	if _, tty := terminal(a.stdout); tty {
 		return printable.NewWriter(a.stdout)

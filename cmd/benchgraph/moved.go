@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
-// moved warns of names that stand for other commits than those that are measured, and of changes that no commit has.
+// moved warns of names that now stand for other commits than the measured ones, and of uncommitted changes.
 func (s *session) moved(ctx context.Context) error {
 	if len(s.project.Spec.Names) == 0 {
 		return nil

@@ -22,7 +22,7 @@ type noiseFlags struct {
 func (a *app) noise() cli.Command {
 	o := &noiseFlags{}
 	return cli.Command{
-		Name: "noise", Args: "[BENCHMARK]", Max: 1, Summary: "measures a baseline against itself: the smallest difference that this machine can see",
+		Name: "noise", Args: "[BENCHMARK]", Max: 1, Summary: "measure a baseline against itself: the smallest difference that this machine can see",
 		Long: "BENCHMARK is a benchmark's name, or the address of one of its baselines; without it, all benchmarks are measured, each with the first\n" +
 			"baseline of the file. The baseline is measured as the file says, once more under another name in the same blocks; results are stored, so\n" +
 			"that a second call measures nothing. A difference that is found is a fault of the machine or of the benchmark.",
@@ -31,7 +31,7 @@ func (a *app) noise() cli.Command {
 			fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
 			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 			o.limits(fs)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runNoise(ctx, o, args) },

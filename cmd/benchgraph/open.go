@@ -36,12 +36,12 @@ type openFlags struct {
 func (a *app) openCommand() cli.Command {
 	o := &openFlags{}
 	return cli.Command{
-		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judges a bundle of report -bundle again, offline, from its raw outputs",
+		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judge a bundle of report -bundle again, offline, from its raw outputs",
 		Long: "Nothing of the bundle is run, and nothing of this project is read or changed. The table is that of the report in the bundle; where a\n" +
 			"figure, a file or a digest differs, open says which and ends with exit code 4.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle whose files have more than `SIZE` together")
+			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle of more than `SIZE`")
 		},
 		Run: func(_ context.Context, args []string) error { return a.runOpen(o, args[0]) },
 	}
@@ -100,7 +100,7 @@ func (o *opened) refusal(path string) error {
 	return hint("Do not rely on it. Ask whoever made it for another one.", "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
 
-// openBundle unpacks and judges a bundle. What it returns is to be closed.
+// openBundle unpacks and judges a bundle. The caller must close the result.
 func (a *app) openBundle(path string, maxBytes int64) (*opened, error) {
 	dir, err := os.MkdirTemp("", "benchgraph-open-")
 	if err != nil {
@@ -284,8 +284,8 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// hold holds the reports that were made anew against those in the bundle. Reports name the version that made them, so that those of
-// another one are held by their rows.
+// hold compares the new reports with the reports in the bundle. Reports name the version that wrote them, so reports of
+// another version are compared by their rows.
 func (o *opened) hold() error {
 	const most = 1 << 30
 	has, err := o.file(reportFile, most)

@@ -25,7 +25,7 @@ type parseFlags struct {
 func (a *app) parse() cli.Command {
 	o := &parseFlags{}
 	return cli.Command{
-		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "what benchgraph reads from a log or result file; - is standard input",
+		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
 			a.jsonFlag(fs, &o.json)
@@ -69,7 +69,7 @@ func (a *app) runParse(o *parseFlags, name string) error {
 	return nil
 }
 
-// rules are the failure rules: those of the project, if there is a valid one here, and then the built-in ones.
+// rules returns the failure rules: the rules of the project, if there is a valid one, and then the built-in rules.
 func (a *app) rules() ([]metrics.Rule, error) {
 	p, err := a.place()
 	if err != nil {

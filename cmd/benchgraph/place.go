@@ -72,7 +72,7 @@ func (a *app) below(path string) string {
 	return filepath.Join(a.chdir, path)
 }
 
-// absent says that there is no file of a project, so that no state is to be made for one.
+// absent reports that there is no project file, so that no state directory may be made.
 func (p place) absent() bool {
 	names := hclspec.RootFiles[:]
 	if p.file != "" {
@@ -81,7 +81,7 @@ func (p place) absent() bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return fileExists(filepath.Join(p.dir, name)) })
 }
 
-// prepare makes the state directory. What is in it belongs to this machine, so git is told to leave it alone.
+// prepare creates the state directory, with a .gitignore: its content belongs to this machine.
 func (p place) prepare() error {
 	const remedy = "Choose another directory with BENCHGRAPH_STATE_DIR."
 	if err := os.MkdirAll(p.state, 0o755); err != nil {

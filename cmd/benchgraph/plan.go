@@ -31,11 +31,11 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	o.selection.flags(fs)
 	a.jsonFlag(fs, &o.json)
 	fs.BoolVar(&o.verbose, "verbose", false, "show every node")
-	fs.BoolVar(&o.upgrade, "upgrade", false, "take what branches, tags and HEAD stand for now, whatever the lock pins")
+	fs.BoolVar(&o.upgrade, "upgrade", false, "look up branches, tags and HEAD again and change their pins")
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or a file that benchgraph devices -json printed there")
+	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
 	fs.Func("sandbox", "for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required", o.setSandbox)
 	allowFlag(fs, &o.allow)
 }
@@ -58,17 +58,17 @@ func (o *access) setSandbox(word string) error {
 }
 
 func allowFlag(fs *flag.FlagSet, allow *cli.List) {
-	fs.Var(allow, "allow-mismatch", "let this `FIELD` of the methodology differ, and label every figure that it lets through")
+	fs.Var(allow, "allow-mismatch", "let `FIELD` of the methodology differ, and label every figure that depends on it")
 }
 
 func (a *app) plan() cli.Command {
 	o := &planFlags{}
 	return cli.Command{
-		Name: "plan", Summary: "shows what apply would do, and why, without doing it",
+		Name: "plan", Summary: "show what apply would do, and why",
 		Flags: func(fs *flag.FlagSet) {
 			a.planFlags(fs, o)
-			fs.StringVar(&o.out, "out", "", "write the plan to `FILE`, for apply")
-			fs.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there is something to do")
+			fs.StringVar(&o.out, "out", "", "write the plan to `FILE` for apply")
+			fs.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with code 2 when there are changes")
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runPlan(ctx, o) },
 	}
@@ -151,7 +151,7 @@ func (s *session) forecast(p *engine.Plan) view.Forecast {
 	return view.Predict(p, s.cpus, devices, s.project.Spec.GPUHour)
 }
 
-// unset warns of the secrets that what is to run needs and the environment does not have: hours later is too late.
+// unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.
 func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 	due := map[string]bool{} // blocks of which something is to run
 	waits := s.project.Waits(p)

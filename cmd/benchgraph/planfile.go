@@ -66,7 +66,7 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, outl
 	return nil
 }
 
-// causeOf is what the system says of a path, without the path: it may be one that nobody has named.
+// causeOf returns the system's error without the path, which the user may not have named.
 func causeOf(err error) error {
 	if e := (*os.PathError)(nil); errors.As(err, &e) {
 		return e.Err

@@ -13,7 +13,7 @@ import (
 func (a *app) query() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2, Summary: "the nodes that a node needs, or that need it, all the way; or those that have changed",
+		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2, Summary: "list the nodes that a node needs, the nodes that need it, or the changed nodes",
 		Long: "deps ADDR lists what a node needs, rdeps ADDR what needs it. changed lists the nodes that have a result, of which the key is another one\n" +
 			"now; explain says of each what has changed.",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },

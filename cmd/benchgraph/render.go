@@ -38,7 +38,7 @@ func (p place) render(found []findings.Findings, spec *hclspec.Spec, r *hclspec.
 	return files, nil
 }
 
-// document is what findings are as a report. It holds nothing that changes while the findings do not.
+// document converts findings to a report. The report changes only if the findings do.
 func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (report.Document, error) {
 	id, err := snapshotOf(found)
 	if err != nil {
@@ -207,7 +207,8 @@ func pricesOf(spec *hclspec.Spec) func(hardware []string) float64 {
 	return func(hardware []string) float64 { return priceOf(hardware, spec.GPUHour) }
 }
 
-// priceOf is what an hour of a device costs on which all was measured; 0 when none is declared for it, or several are.
+// priceOf returns the cost of an hour of the device that measured every row; 0 if it has no price, or if there are
+// several.
 func priceOf(hardware []string, prices map[string]float64) float64 {
 	price := 0.0
 	for _, class := range hardware {

@@ -33,14 +33,14 @@ type reportFlags struct {
 func (a *app) report() cli.Command {
 	o := &reportFlags{}
 	return cli.Command{
-		Name: "report", Args: "[NAME...]", Max: -1, Summary: "writes the reports from what is stored: parses anew, runs nothing",
+		Name: "report", Args: "[NAME...]", Max: -1, Summary: "write the reports from stored results; parse them again, run nothing",
 		Long: "Without NAME, all reports of the file; one of all compares when the file declares none.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "write one JSON document to stdout, and no file")
 			a.json = append(a.json, &o.json)
-			fs.StringVar(&o.formats, "format", "", "write these `FORMATS` instead of those of the file: "+strings.Join(report.Formats(), ","))
-			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of where the file says")
-			fs.StringVar(&o.bundle, "bundle", "", "also write the reports with all that they rest on to `FILE`, which benchgraph open judges again elsewhere")
+			fs.StringVar(&o.formats, "format", "", "write `FORMATS` instead of the formats of the file: "+strings.Join(report.Formats(), ","))
+			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of the directory in the file")
+			fs.StringVar(&o.bundle, "bundle", "", "also write a bundle of the reports and their raw results to `FILE`, for benchgraph open")
 			allowFlag(fs, &o.allow)
 			failOnFlag(fs, &o.failOn)
 		},
@@ -167,7 +167,7 @@ func of(found []findings.Findings, compares []hclspec.Address) []findings.Findin
 	return chosen
 }
 
-// rowsOf are the rows of findings, with what would settle those that are open.
+// rowsOf returns the rows of findings. Each open row has the blocks that would settle it.
 func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {

@@ -11,7 +11,7 @@ import (
 
 func (a *app) repro() cli.Command {
 	return cli.Command{
-		Name: "repro", Args: "ADDR", Min: 1, Max: 1, Summary: "a script on stdout that does by hand what the node does",
+		Name: "repro", Args: "ADDR", Min: 1, Max: 1, Summary: "print a script that repeats by hand the work of a node",
 		Run: func(ctx context.Context, args []string) error { return a.runRepro(ctx, args[0]) },
 	}
 }

@@ -45,7 +45,7 @@ func (p place) createRunLog(run string) (*runLog, error) {
 	return &runLog{file: f}, nil
 }
 
-// Event appends an event. What was up to date beforehand is left out: it would be most of the file, and is no news.
+// Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
 func (l *runLog) Event(e engine.Event) {
 	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
 		return

@@ -26,10 +26,10 @@ type selection struct {
 }
 
 func (s *selection) flags(fs *flag.FlagSet) {
-	fs.Var(&s.Targets, "target", "only `ADDRESS` and what it needs; globs and repetition are allowed")
-	fs.Var(&s.Excludes, "exclude", "everything but `ADDRESS` and what needs it")
-	fs.Var(&s.Replaces, "replace", "run `ADDRESS` although it is up to date")
-	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+	fs.Var(&s.Targets, "target", "plan only `ADDRESS` and the nodes that it needs; globs and repetition are allowed")
+	fs.Var(&s.Excludes, "exclude", "leave out `ADDRESS` and the nodes that need it")
+	fs.Var(&s.Replaces, "replace", "run `ADDRESS` even if it is up to date")
+	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 }
 
 // everything says that nothing is picked out.
@@ -109,7 +109,7 @@ func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
 	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
 }
 
-// measured is how everything stands on the class of machine that measured it, which is told where that is not this one's.
+// measured plans the project as on the class of machines that measured it, and notes a class other than this machine's.
 func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 	p, note, err := s.project.AsMeasured(ctx)
 	if note != "" {

@@ -33,12 +33,12 @@ const serveAt = "127.0.0.1:8700"
 func (a *app) serve() cli.Command {
 	o := &serveFlags{}
 	return cli.Command{
-		Name: "serve", Summary: "shows the report as a page that grows while an apply runs; changes nothing",
+		Name: "serve", Summary: "serve the report as a live page, read-only",
 		Long: "Prints the page's address and answers until it is interrupted. It follows any apply, and the next one.\n" +
 			"An -addr that other machines reach needs a token, which is in the printed address.\n" +
 			"/events is the run log as server-sent events, /metrics is for Prometheus.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&o.addr, "addr", serveAt, "listen on `HOST:PORT`; port 0 is any that is free")
+			fs.StringVar(&o.addr, "addr", serveAt, "listen on `HOST:PORT`; port 0 takes a free one")
 			allowFlag(fs, &o.allow)
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runServe(ctx, o) },

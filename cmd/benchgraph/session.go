@@ -64,8 +64,8 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 	return o, nil
 }
 
-// saveLock writes the lock file beside its place and renames it, if it has changed. What somebody wrote there since it was
-// read is not overwritten.
+// saveLock replaces the lock file if the lock has changed. It does not overwrite changes that somebody made since the
+// file was read.
 func (s *session) saveLock(lock *hclspec.Lock) error {
 	text := lock.Bytes()
 	have, err := s.readLock()
@@ -132,7 +132,7 @@ const (
 	recallAll                   // always: the command needs nothing of compares and reports
 )
 
-// open reads the project and opens its state. What it returns is to be closed.
+// open reads the project and opens its state. The caller must close the session.
 func (a *app) open(ctx context.Context, o access) (*session, error) {
 	p, err := a.place()
 	if err != nil {
@@ -416,7 +416,7 @@ func (s *session) environ() []string {
 	return list
 }
 
-// gitEnviron is everything that was given, since only git knows what its transports need. It takes what it knows.
+// gitEnviron is the whole environment, since only git knows which variables its transports need.
 func (a *app) gitEnviron() []string {
 	list := make([]string, 0, len(a.env))
 	for _, name := range slices.Sorted(maps.Keys(a.env)) {
@@ -425,7 +425,7 @@ func (a *app) gitEnviron() []string {
 	return list
 }
 
-// close saves what was learnt about files and closes what is open.
+// close saves the digests of files and closes the state.
 func (s *session) close() {
 	if s.stat != nil {
 		if damage := s.stat.Damage(); damage != "" {

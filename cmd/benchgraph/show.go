@@ -23,10 +23,10 @@ func (a *app) show() cli.Command {
 	asJSON, verbose := false, false
 	return cli.Command{
 		Name: "show", Args: "ADDR|PLANFILE", Min: 1, Max: 1,
-		Summary: "everything known of a node: inputs, attempts, samples, devices, where it came from; or what a plan file holds",
+		Summary: "show the inputs, attempts, samples and devices of a node, or a plan file",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &asJSON)
-			fs.BoolVar(&verbose, "verbose", false, "of a plan file, a line for every node")
+			fs.BoolVar(&verbose, "verbose", false, "show a line for every node of a plan file")
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
@@ -119,7 +119,8 @@ func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
 	return nil
 }
 
-// measuredAlone is how a benchmark stands that has no result of blocks of all variants, and one of blocks of its own; else the step as it is.
+// measuredAlone returns the step of a benchmark that has a result from blocks of its own, and none from blocks of all
+// variants; otherwise the step itself.
 func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool, error) {
 	address := st.Node.Address
 	at, err := hclspec.ParseAddress(address)

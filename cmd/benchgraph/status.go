@@ -25,10 +25,10 @@ type statusFlags struct {
 func (a *app) status() cli.Command {
 	o := &statusFlags{}
 	return cli.Command{
-		Name: "status", Summary: "what runs, waits and failed; every commit in exactly one status, with the sum",
+		Name: "status", Summary: "show running, waiting and failed nodes, and one outcome for each candidate",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
-			fs.BoolVar(&o.watch, "watch", false, "show it again and again while an apply runs")
+			fs.BoolVar(&o.watch, "watch", false, "repeat while an apply runs")
 			allowFlag(fs, &o.allow)
 		},
 		Run: func(ctx context.Context, _ []string) error { return a.runStatus(ctx, o) },

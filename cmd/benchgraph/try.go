@@ -28,7 +28,7 @@ func (a *app) try() cli.Command {
 	o := &tryFlags{}
 	return cli.Command{
 		Name: "try", Args: "[PATCH]", Max: 1,
-		Summary: "measures a patch, a revision or the uncommitted changes against the baseline of a benchmark",
+		Summary: "measure a patch, a revision or the uncommitted changes against a baseline",
 		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a revision as\n" +
 			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of the baseline\n" +
 			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results are stored,\n" +
@@ -38,12 +38,12 @@ func (a *app) try() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
-			fs.StringVar(&o.benchmark, "benchmark", "", "measure by the benchmark of this name, `BENCHMARK`")
-			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of the commit of this name, `COMMIT`")
+			fs.StringVar(&o.benchmark, "benchmark", "", "measure with `BENCHMARK` of the file")
+			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of `COMMIT`")
 			o.bench.flags(fs)
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
 			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run again what is remembered as failed")
+			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
 		},

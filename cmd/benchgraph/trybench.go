@@ -31,12 +31,12 @@ type benchFlags struct {
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.command, "bench", "", "without a file: measure by `COMMAND`, run by sh where benchgraph is started")
-	fs.StringVar(&o.base, "base", "HEAD", "with -bench: the baseline is the revision `REV`")
-	fs.StringVar(&o.metric, "metric", "", "with -bench: the metric `NAME` decides; needed where the output has several")
-	fs.StringVar(&o.match, "match", "", "with -bench: the metric is the first group of `REGEXP`")
+	fs.StringVar(&o.command, "bench", "", "without a file: measure with `COMMAND`, run by sh in the tree, in the directory where benchgraph was started")
+	fs.StringVar(&o.base, "base", "HEAD", "with -bench: measure against the revision `REV`")
+	fs.StringVar(&o.metric, "metric", "", "with -bench: decide by the metric `NAME`; needed if the output has several")
+	fs.StringVar(&o.match, "match", "", "with -bench: read the metric from the first group of `REGEXP`")
 	fs.StringVar(&o.better, "better", "", "with -match: `higher` or lower")
-	fs.Var(&o.protect, "protect", "with -bench: files of this `GLOB` measure, and are those of the baseline; may be repeated")
+	fs.Var(&o.protect, "protect", "with -bench: take files that match `GLOB` from the baseline; may be repeated")
 }
 
 // check refuses what does not fit together.
@@ -130,8 +130,8 @@ var preferred = []string{
 	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
 }
 
-// pilot measures one block and finds in the output of its baseline the metric that is to decide. Where there is no output to
-// be read, the try itself tells why.
+// pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
+// output, the try reports the reason.
 func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 	first := *o
 	first.Targets = cli.List{`trial.*["*#1"]`}
@@ -176,7 +176,7 @@ func (s *session) metricOf(ctx context.Context, applied *tasks.Applied) (string,
 	return undecided, nil
 }
 
-// deciding is the metric of an output that decides: a preferred one, or the only one of which it is known what is better.
+// deciding returns the metric that decides: a preferred one, or the only one with a known direction.
 func deciding(samples []metrics.Sample) (string, error) {
 	var names []string
 	for _, s := range samples {

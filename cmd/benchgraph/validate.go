@@ -15,7 +15,7 @@ import (
 func (a *app) validate() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "validate", Summary: "checks the file: all mistakes, in one pass, with their places",
+		Name: "validate", Summary: "report all mistakes of the file with their places",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run:   func(context.Context, []string) error { return a.runValidate(asJSON) },
 	}

@@ -17,7 +17,7 @@ const version = "0.1.0"
 func (a *app) version() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "version", Summary: "the version of benchgraph",
+		Name: "version", Summary: "print the version",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(context.Context, []string) error {
 			revision := "unknown"

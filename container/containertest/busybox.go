@@ -41,8 +41,8 @@ func Busybox(t testing.TB, e *container.Engine) string {
 	return load(t, e, busyboxRoot(t, binary, strings.Fields(string(names))), "LABEL "+label, "ENV PATH=/bin")
 }
 
-// labelled finds an image for tests; empty: there is none. What was made from it has its label, and more. Tests that run side by
-// side may each have made one: the oldest stands for all of them.
+// labelled returns an image for tests with the label, or "". Images that were made from it have further labels. Tests
+// that run in parallel may each have made one: the oldest serves all.
 func labelled(t testing.TB, e *container.Engine, label string) string {
 	t.Helper()
 	var images []struct {

@@ -31,8 +31,8 @@ func Environ() map[string]string {
 	return all
 }
 
-// Engine returns the engine at DOCKER_HOST, or that of this machine, opened with a state directory of the test's own. The
-// test fails when containers or networks that it made are left at its end. Where there is no engine it is skipped.
+// Engine returns the engine at DOCKER_HOST, or the engine of this machine, with a state directory of the test. The test
+// fails if it leaves containers or networks. Without an engine, the test is skipped.
 func Engine(t testing.TB) *container.Engine {
 	t.Helper()
 	e := container.Open(container.Options{Environ: Environ(), State: t.TempDir()})
@@ -107,8 +107,8 @@ func filters(all map[string][]string) string {
 	return "filters=" + url.QueryEscape(string(text))
 }
 
-// sweep removes the containers, then the networks, that have all the labels, and returns what there was. Without labels it
-// is all but the networks that the engine has by itself.
+// sweep removes the containers, then the networks, that have all the labels, and returns their names. Without labels,
+// it removes all but the networks that the engine has by itself.
 func (a api) sweep(t testing.TB, labels ...string) []string {
 	t.Helper()
 	var containers []struct{ ID, Status, Command string }

@@ -43,9 +43,8 @@ type DaemonOptions struct {
 // daemons counts those of this process: each has networks of its own.
 var daemons atomic.Int32
 
-// NewDaemon starts an engine, with all that it needs of its own, that ends with the test. It touches no packet filter, so
-// that its containers reach each other and this machine, but nothing else. The test is skipped where dockerd cannot be
-// started.
+// NewDaemon starts an engine of its own that ends with the test. It uses no packet filter: its containers reach each
+// other and this machine, and nothing else. Where dockerd cannot start, the test is skipped.
 func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil {
@@ -63,7 +62,7 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 		d.Root = dir + "/root"
 	}
 	number := daemons.Add(1)
-	// Without a bridge of its own, or with address pools of its own, it would remove docker0, which is that of another engine.
+	// Without its own bridge and address pools, the daemon would remove docker0, which belongs to another engine.
 	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
 	t.Cleanup(d.remove)
 	for _, line := range []string{"link add " + d.bridge + " type bridge", fmt.Sprintf("addr add 10.%d.%d.1/24 dev %s", 100+os.Getpid()%100, number%256, d.bridge), "link set " + d.bridge + " up"} {
@@ -90,14 +89,14 @@ func (d *Daemon) Engine() *container.Engine {
 // Start starts it again, and waits until it answers.
 func (d *Daemon) Start() {
 	d.t.Helper()
-	// A killed one left these; the containerd that ended with it may still look alive, as nobody waited for it.
+	// A killed daemon leaves these files; its containerd may look alive, since nobody waited for it.
 	os.Remove(d.dir + "/pid")
 	os.Remove(d.dir + "/exec/containerd/containerd.pid")
 	d.program = begin(d.t, "dockerd", d.args...)
 	d.program.await(func() error { return dial(d.Host()).get("/_ping", nil) })
 }
 
-// Kill ends it at once, as a loss of power would; what ran in containers may live on until it is started again.
+// Kill ends the daemon at once, as a loss of power would. Its containers may live on until the daemon is started again.
 func (d *Daemon) Kill() { d.program.kill() }
 
 // Signal sends it a signal: SIGSTOP makes it hang until SIGCONT.
@@ -117,8 +116,8 @@ func (d *Daemon) Restart() {
 	d.Start()
 }
 
-// remove ends it with all that it runs, and removes its directory. One that was killed is started once more for that: it
-// knows best what it had started.
+// remove ends the daemon with its containers, and removes its directory. A killed daemon is started once more for this,
+// since only it knows its containers.
 func (d *Daemon) remove() {
 	if d.args != nil {
 		if d.program == nil || d.program.ended() {

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 )
 
-// RemoveImage removes an image that a test brought, by the name under which it came, or by its ID.
+// RemoveImage removes an image that a test pulled or made, by its name or ID.
 func RemoveImage(t testing.TB, e *container.Engine, ref string) {
 	t.Helper()
 	if err := dial(e.Host()).do(http.MethodDelete, "/images/"+ref+"?noprune=1", nil, nil); err != nil {
@@ -17,7 +17,7 @@ func RemoveImage(t testing.TB, e *container.Engine, ref string) {
 	}
 }
 
-// Config decodes what the engine says of how an image is to be run into v.
+// Config decodes the configuration of an image into v.
 func Config(t testing.TB, e *container.Engine, ref string, v any) {
 	t.Helper()
 	image := struct{ Config any }{v}

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// pythonPackages is what the image of Python has beside the least that Debian knows.
+// pythonPackages are the packages of the Python image beyond Debian's minimal base.
 const pythonPackages = "python3-minimal,python3-pip"
 
 // Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap, unless the

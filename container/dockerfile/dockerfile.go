@@ -70,7 +70,7 @@ var (
 	outside   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
 )
 
-// Parse finds the images of a Dockerfile. What it cannot be sure about is an error that says where.
+// Parse finds the images that a Dockerfile uses. A construct that hides an image is an error with its place.
 func Parse(text []byte, args map[string]string) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("over %d bytes", MaxSize)
@@ -167,7 +167,8 @@ func (p *parser) directives() error {
 	}
 }
 
-// instruction takes the next one, with the lines that continue it, as words. None: a comment or an empty line.
+// instruction returns the words of the next instruction, with its continuation lines; none for a comment or an empty
+// line.
 func (p *parser) instruction() (words []word, ok bool) {
 	p.line = p.next + 1
 	for first := true; ; first = false {
@@ -367,7 +368,7 @@ func (p *parser) source(ref string, from int) error {
 	return nil
 }
 
-// skipHeredocs passes over the texts that follow an instruction. What nothing ends was no text, but looked like one.
+// skipHeredocs skips the heredocs that follow an instruction. An unterminated one only looked like a heredoc.
 func (p *parser) skipHeredocs(words []word) {
 	for _, w := range words {
 		m := heredoc.FindStringSubmatch(w.text)

@@ -18,7 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Evidence is all that one block says of a member beside its numbers: how the number came about and what it rests on.
+// Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
+// artefacts.
 type Evidence struct {
 	Block     int                 `json:"block"`
 	Run       string              `json:"run,omitempty"`  // the apply that measured the block
@@ -39,7 +40,8 @@ type Evidence struct {
 	Same       bool     `json:"same,omitempty"` // the member was not run, because its artefacts are the baseline's
 }
 
-// Spared is what a block says of a member that it did not run because its artefacts are the baseline's.
+// Spared returns the evidence of a member that a block did not run because the artefacts of the member are the
+// baseline's.
 func (m Member) Spared(block int) Evidence {
 	return Evidence{Block: block, Artefacts: m.Artefacts, Same: true}
 }
@@ -65,7 +67,7 @@ type Reading struct {
 	Blocks []Evidence
 }
 
-// evidence is what the block says of a member of which the output was read.
+// evidence returns the evidence of a member whose output was read.
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
 	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(), Canary: r.Canary.Ahead(member),

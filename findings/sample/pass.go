@@ -58,7 +58,7 @@ func inPass(err error, number, of int) error {
 	return err
 }
 
-// meanOf is the output of several passes as if it were one: the means of all numbers that each of them has, and all that they warn of.
+// meanOf merges the results of several passes into one: the means of the numbers that every pass has, and all warnings.
 func meanOf(passes []metrics.Result) metrics.Result {
 	last := passes[len(passes)-1]
 	all := metrics.Result{Format: last.Format, Labels: last.Labels}

@@ -32,7 +32,7 @@ type Same struct {
 	Passes    int     // of the measured command: the files of each are held against those of the baseline's
 }
 
-// longestWord bounds what is held of a line that has no space.
+// longestWord bounds the part of a line without a space that is held in memory.
 const longestWord = 64 << 10
 
 // Differ returns the first difference between the files of a candidate and those of the baseline that match, each given by the
@@ -66,8 +66,8 @@ func Differ(candidate, baseline string, same Same) (string, error) {
 	return "", nil
 }
 
-// matching lists the regular files of a member that match, relative to its directory: those of the check or, when it left
-// none, those of all passes of the measured command.
+// matching lists the files of a member that match, relative to its directory: files of the check or, if the check left
+// none, of all passes of the measured command.
 func matching(member string, same Same) ([]string, error) {
 	names, err := matchingIn(member, CheckDir, same.Pattern)
 	if err != nil || len(names) > 0 {

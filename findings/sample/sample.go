@@ -126,8 +126,8 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	return append(parsers, p), err
 }
 
-// Primary reads the number that decides from the raw output that one lifecycle left in a directory. Without it there is a
-// *engine.Failure.
+// Primary reads the primary metric from the raw output of one lifecycle in a directory. The error is a *engine.Failure
+// if the output lacks the metric.
 func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 	_, primary, err := readPasses(b, dir)
 	return primary, err
@@ -182,7 +182,8 @@ func labels(r metrics.Result) []string {
 	return append(all, r.Labels...)
 }
 
-// Better is which way a metric is better, stats.Higher or stats.Lower: as its definition says, else by what it is.
+// Better returns the direction in which a metric improves, stats.Higher or stats.Lower: from the definition of the
+// metric, or else from its name and unit.
 func Better(spec hclspec.Metrics, metric, unit string) (string, bool) {
 	for _, def := range spec.Custom {
 		if def.Name == metric && def.Better != "" {
@@ -199,8 +200,8 @@ func Better(spec hclspec.Metrics, metric, unit string) (string, bool) {
 	return stats.Lower, true
 }
 
-// Read reads all numbers of one member of a block anew from its raw output in the block's entry, and what they rest on. An
-// output without a sample that counts is a *engine.Failure.
+// Read parses the raw output of one member in a block's entry again and returns all numbers with their evidence. The
+// error is a *engine.Failure if no sample counts.
 func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Measurement, Evidence, error) {
 	result, primary, err := readPasses(b, filepath.Join(e.Dir, member))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// stated reads what all outputs of one lifecycle state beside metrics: its standard output, the files that metrics are read from, and
-// other result files that the client left.
+// stated reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
+// metrics, and other result files of the client.
 func stated(spec hclspec.Metrics, dir string) (metrics.Stated, error) {
 	var all metrics.Stated
 	out := filepath.Join(dir, OutDir)

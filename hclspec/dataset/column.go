@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// fields are what a commit is made of, each with the names that columns usually have for it, the surest first.
+// fields lists the parts of a commit, each with the usual names of its column, the surest first.
 var fields = []struct {
 	name  string
 	usual []string

@@ -39,8 +39,8 @@ var (
 	digit = regexp.MustCompile(`^[0-9a-f]{4,63}$`)
 )
 
-// Commits makes commits of rows. A row that is none is a problem, and so is one that is told in other words than it was
-// written; the others are not affected. The error says that the columns do not serve.
+// Commits converts rows to commits. A row that is no commit is a problem, and so is a row with two values for one
+// field; other rows are not affected. The error reports that the columns do not fit.
 func Commits(rows []Row, o Options) ([]Commit, []Problem, error) {
 	cols, err := find(rows, o)
 	if err != nil {

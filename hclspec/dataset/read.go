@@ -127,8 +127,7 @@ func plausible(name string) bool {
 	return name != "" && len(name) < 100 && !strings.ContainsAny(name, "\x00{}<>=()")
 }
 
-// readJSON reads an array of objects, an object that holds such arrays, an object that is one row, or one of these on
-// each line.
+// readJSON reads an array of objects, an object with such arrays, a single object, or one of these on each line.
 func readJSON(file string, data []byte) ([]Row, []Problem, error) {
 	whole, err := decode(data)
 	if err == nil {

@@ -87,8 +87,8 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 	return lines, wrong
 }
 
-// result reads one record. What it does not say of its commit is taken from the row that it stands in; that row's model
-// says what was to be measured, not what was.
+// result reads one record. Fields of the commit that the record lacks come from the enclosing row; the model of that
+// row is the declared one, not the measured one.
 func result(own, outer map[string]any) (recorded.Line, string) {
 	l := recorded.Line{
 		Commit: cell(own, "commit"), Side: strings.ToLower(cell(own, "side")), Agent: cell(own, "agent"), Runner: cell(own, "runner"),

@@ -23,8 +23,8 @@ type thrift struct {
 	elements int
 }
 
-// structure walks over one structure. number is told the numbers of its fields; a field of a structure in it has the path
-// of both.
+// structure walks over one structure and calls number for each numeric field. The path of a field in a nested structure
+// has the identifiers of both.
 func (w *thrift) structure(depth int, path []int64, number func(path []int64, value int64)) error {
 	field := int64(0)
 	for {
@@ -166,8 +166,8 @@ func checkPages(f *parquet.File, data []byte) error {
 	return nil
 }
 
-// checkPage checks the head at the start of a page. It returns the bytes up to the next one, and those of the page when it is
-// not compressed.
+// checkPage checks the header at the start of a page. It returns the offset of the next page and the size of this page
+// without compression.
 func checkPage(data []byte) (next, size int64, err error) {
 	w := thrift{data: data}
 	compressed, most := int64(-1), int64(0)

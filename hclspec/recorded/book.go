@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Commit is a commit of the universe, with what is expected of its measurements where that is known.
+// Commit is a commit of the universe, with the expected properties of its measurements where they are known.
 type Commit struct {
 	Name, Rev, Parent string
 	Model             string // that its command names

@@ -13,7 +13,7 @@ type Count struct {
 	Of    int    `json:"of"`
 }
 
-// Availability partitions the commits by the sides that have a value that counts: an agent's, whichever it is, is one.
+// Availability partitions the commits by the sides that have a value. All agents count as one side.
 func (b *Book) Availability() []Count {
 	have, sides := map[string][]string{}, map[string]bool{}
 	for _, s := range b.States {
@@ -109,7 +109,7 @@ func (b *Book) complete() int {
 	return len(whole)
 }
 
-// judge refuses what studies say of results where it does not follow from them.
+// judge refuses the statements of studies that do not follow from their results.
 func (b *Book) judge(said []Line) {
 	counts := b.Counts()
 	type whole struct{ source, name string }

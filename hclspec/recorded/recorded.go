@@ -1,8 +1,9 @@
-// Package recorded keeps what other studies measured beside what benchgraph measured: listed, counted and never compared.
+// Package recorded keeps the results of other studies beside the results of benchgraph: listed, counted and never
+// compared.
 //
-// Nobody knows how such a number was made as well as benchgraph knows its own, so no verdict rests on one. What a study
-// says about its numbers (totals, winners, causes without evidence) is checked against the numbers and refused where it
-// does not follow from them.
+// The way in which such a number was made is not known as well as benchgraph knows its own, so no verdict rests on one.
+// The statements of a study about its numbers (totals, winners, causes without evidence) are checked against the
+// numbers and refused where they do not follow.
 package recorded
 
 import (
@@ -96,7 +97,7 @@ func Read(text []byte) ([]Line, error) {
 	return lines, nil
 }
 
-// Check finds what no line can have: a value that is no number, or nothing that is recorded.
+// Check reports fields that no line can have: a value that is no number, or a line without a record.
 func (l *Line) Check() error {
 	switch {
 	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0)):

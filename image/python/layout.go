@@ -1,4 +1,5 @@
-// Package python is where an image keeps its Python packages, which file of a wheel goes where, and whether it is there.
+// Package python knows where an image keeps its Python packages, which file of a wheel goes where, and whether the file
+// is there.
 package python
 
 import (

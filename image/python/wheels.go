@@ -81,9 +81,9 @@ func (l Layout) write(out *tar.Writer, wheels []*wheel.Wheel) error {
 	return nil
 }
 
-// Digests adds the digests of those regular files in a tar that are wanted, by their names, which are relative to dir in the
-// tar. Of a file of another size than is wanted none is taken: it says of itself how large it is, which may be more than
-// anybody can read. An installer may have added to a RECORD.
+// Digests adds the digests of the wanted regular files of a tar, by names relative to dir. A file of another size than
+// wanted is skipped: the tar states the size, which may be more than anybody can read. Installers may append to a
+// RECORD.
 func Digests(r io.Reader, dir string, want map[string]wheel.File, found map[string]string) error {
 	in := tar.NewReader(r)
 	for {

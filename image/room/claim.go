@@ -10,8 +10,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// claims keep the applies of one user from removing each other's images: each holds a shared lock on a file for every image
-// that it needs, and who wants to remove one takes the file alone. The kernel frees the locks of a process that dies.
+// claims keep the applies of one user from removing each other's images. Each apply holds a shared lock on a file for
+// every image that it needs; the removal of an image takes an exclusive lock. The kernel releases the locks of a
+// process that dies.
 type claims struct {
 	dir   string // empty: nothing is claimed
 	files map[string]*os.File

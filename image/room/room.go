@@ -20,13 +20,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Room is an engine.Room that holds the images of spans on the disk of the container engine. It makes space by removing images of
-// benchgraph's that nothing needs now. What belongs to somebody else stays. It is safe for concurrent use, once Expect and
-// Begin have returned.
+// Room is an engine.Room that holds the images of spans on the disk of the container engine. It makes space by removing
+// images of benchgraph that no node needs now, and no others. It is safe for concurrent use once Expect and Begin have
+// returned.
 //
-// How much an image takes is known only when it is there. Until then it is expected to take as much as the last time, or
-// three times what its registry sends. A span is held when what it is expected to take can be had; when nothing else is
-// held, it is held in any case, as only a try will tell.
+// The size of an image is known only when the image exists. Until then, the estimate is its size the last time, or
+// three times the bytes that its registry sends. A span is held if the disk has the estimated space; if no other span
+// is held, it is held in any case, since only the attempt will tell.
 type Room struct {
 	engine *container.Engine // nil: there is none, and nothing to be held
 	limit  int64             // bytes that images of benchgraph's may take; 0: as much as there is
@@ -63,7 +63,7 @@ type ownImage struct {
 	layers  []container.Layer
 }
 
-// notes are what is known from earlier applies. When they are lost, what is guessed is worse.
+// notes are the sizes and uses of images in earlier applies. Without them, the estimates are worse.
 type notes struct {
 	Used  map[string]time.Time `json:"used"`  // by ID of an image: when a span with it was released
 	Bytes map[string]int64     `json:"bytes"` // by part: what it took
@@ -90,11 +90,12 @@ func New(e *container.Engine, limit int64, file, locks string) *Room {
 	return r
 }
 
-// unpacking is how many times more an image takes than its registry sends, while it is brought: that of a large one with
-// CUDA is packed to between a half and a third, and lies there packed as well until it is unpacked.
+// unpacking is the ratio of the space that an image takes while it is pulled to the bytes that its registry sends.
+// Compression shrinks a large image with CUDA to between a third and a half, and the compressed layers stay on the disk
+// until they are unpacked.
 const unpacking = 3
 
-// Base is what an image is made from that is known by a reference, and of which a registry sends so many bytes.
+// Base returns the part of an image that comes from a registry by a reference, with the bytes that the registry sends.
 func (r *Room) Base(ref string, sent int64) Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,15 +106,15 @@ func (r *Room) Base(ref string, sent int64) Part {
 	return p
 }
 
-// Own is what an image adds to what it is made from.
+// Own returns the part that an image adds to its base.
 func (r *Room) Own(image string) Part {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Part{name: image, bytes: r.notes.Bytes[image]}
 }
 
-// Expect notes what the images of a graph are made from and which of them are held together. What is there of them is told
-// anew afterwards, by Made.
+// Expect notes the parts of the images of a graph, and the images that each span holds together. Made later replaces
+// the estimates of existing images.
 func (r *Room) Expect(parts map[string][]Part, spans map[*engine.Span][]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +124,8 @@ func (r *Room) Expect(parts map[string][]Part, spans map[*engine.Span][]string) 
 	r.small = map[string]string{}
 }
 
-// Begin looks at what there is before a plan is applied. An engine that does not answer is told of by what needs it.
+// Begin reads the images of the engine before a plan is applied. It reports no error if the engine is away: the nodes
+// that need the engine do.
 func (r *Room) Begin(ctx context.Context, plan *engine.Plan) {
 	images := map[string]bool{}
 	for i := range plan.Steps {
@@ -156,7 +158,7 @@ func (r *Room) TryHold(s *engine.Span) (waitsFor string) {
 	return ""
 }
 
-// balance is what spans are expected to take yet, one more included, and what can be had for that.
+// balance returns the space that spans are expected to need, including one more, and the space that is available.
 func (r *Room) balance(more *engine.Span) (needs, can int64, known bool) {
 	free, margin, known := r.free(context.Background())
 	if !known && r.limit == 0 {
@@ -232,7 +234,7 @@ func (r *Room) heldIDs() map[string]bool {
 	return ids
 }
 
-// save writes the notes down. Nothing depends on them, so that nobody is told when it fails.
+// save writes the notes. It reports no error, since nothing depends on them.
 func (r *Room) save() {
 	text, err := json.Marshal(r.notes)
 	if err != nil {
@@ -241,7 +243,7 @@ func (r *Room) save() {
 	_ = fs.Replace(r.file, text)
 }
 
-// Uses notes that an image is made from one that the engine has, which may be the whole of a part.
+// Uses notes that an image is made from an image of the engine, which may be the whole of a part.
 func (r *Room) Uses(image string, img container.Image, p Part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -349,7 +351,7 @@ func (r *Room) idsOf(images []string) map[string]bool {
 	return ids
 }
 
-// find looks for what images are made from.
+// find looks up the bases of images.
 func (r *Room) find(ctx context.Context, images []string) error {
 	for _, image := range images {
 		r.mu.Lock()
@@ -370,7 +372,7 @@ func (r *Room) find(ctx context.Context, images []string) error {
 	return nil
 }
 
-// free is what the engine's disk has, and what of it is left alone; false when that is not known.
+// free returns the free space of the engine's disk and the margin to leave; known is false if the engine does not tell.
 func (r *Room) free(ctx context.Context) (free, margin int64, known bool) {
 	if r.engine == nil {
 		return 0, 0, false

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// RemoveTree removes dir and all that is in it, also directories that are read-only (those of an entry, or of Go's
-// module cache). It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
-// names it. That dir does not exist is no error.
+// RemoveTree removes dir with its content, including read-only directories such as those of an entry or of Go's module
+// cache. It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
+// names it. A missing dir is no error.
 func RemoveTree(dir string) error {
 	if dir == "" { // filepath.Clean would make it the working directory
 		return errors.New("remove a directory without a name")

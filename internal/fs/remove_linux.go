@@ -66,7 +66,7 @@ func removeTree(dir string) error {
 	return errors.Join(errs...)
 }
 
-// remove removes what has a name in a directory and says whether it is gone. path is the same for messages.
+// remove removes one name in a directory and reports whether it is gone. path is the same name, for messages.
 func (r *remover) remove(parent int, name, path string, depth int) bool {
 	err := ignoringEINTR(func() error { return unix.Unlinkat(parent, name, 0) })
 	if errors.Is(err, unix.EISDIR) {

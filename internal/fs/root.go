@@ -10,11 +10,11 @@ import (
 // step is how many levels apart directories are kept open.
 const step = 32
 
-// Root is an os.Root for going through a tree. An os.Root opens each directory on the way to a name, so that a walk through a tree of
-// directories within each other takes the square of their depth. A Root keeps directories on the way to the last name open, and goes on
-// from the nearest of them. It is safe for concurrent use.
+// Root is an os.Root for walking a tree. An os.Root opens every directory on the way to a name, so a walk through
+// nested directories takes the square of their depth. A Root keeps the directories on the way to the last name open and
+// continues at the nearest one. It is safe for concurrent use.
 //
-// Stat and what else is not below follows links and is that of the os.Root.
+// Stat and the other methods of os.Root follow links.
 type Root struct {
 	*os.Root
 	mu   sync.Mutex

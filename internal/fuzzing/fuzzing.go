@@ -1,5 +1,5 @@
-// Package fuzzing holds what fuzz targets have in common: bounds on what reading hostile input may cost. That it ends at
-// all, the fuzzer sees to itself: an input that takes ten seconds is a failure.
+// Package fuzzing has the bounds that fuzz targets share on the cost of reading hostile input. The fuzzer itself bounds
+// the time: an input that takes ten seconds is a failure.
 package fuzzing
 
 import (
@@ -17,8 +17,8 @@ const (
 	Longest = 1 << 20
 )
 
-// Frugal calls read and fails the test when it allocates more than Most in sum, whether or not it needs all of it at once.
-// Inputs that are longer than Longest are passed over: what they may cost is a question of each format's own bounds.
+// Frugal calls read and fails the test if read allocates more than Most in sum. Inputs longer than Longest are skipped:
+// each format bounds their cost itself.
 func Frugal(t testing.TB, input int, read func()) {
 	t.Helper()
 	if input > Longest {
@@ -31,8 +31,8 @@ func Frugal(t testing.TB, input int, read func()) {
 	}
 }
 
-// Contained calls read and fails the test when that needs more than Most. It is for readers that evaluate what they read,
-// and so may allocate much of which they need little at a time. It may call read twice.
+// Contained calls read and fails the test if read needs more than Most at a time. It is for readers that evaluate their
+// input and so allocate much in sum. It may call read twice.
 func Contained(t testing.TB, read func()) {
 	t.Helper()
 	first, before := atFirst(), footprint()

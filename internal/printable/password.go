@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// address matches what comes before a password in an address, the password and the @ after it. A reference in its place is none.
+// address matches the part of an address before a password, the password and the @. A reference in the place of the
+// password does not match.
 var address = regexp.MustCompile(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
 
 // Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is false.

@@ -122,7 +122,8 @@ func Source(text []byte) []byte {
 	return out
 }
 
-// JSON is a JSON text in which what cannot be shown is escaped. Encoders escape the control characters of ASCII alone.
+// JSON escapes the characters of a JSON text that must not be printed. Encoders escape only the control characters of
+// ASCII.
 func JSON(text []byte) []byte {
 	hidden := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
 	if bytes.IndexFunc(text, hidden) < 0 {

@@ -39,7 +39,8 @@ const (
 	failuresInARow = 3
 )
 
-// Unverified says that a question has no answer, for reasons that say nothing about the file: nobody was asked, or nobody answered.
+// Unverified is the error of a question without an answer, for reasons that are independent of the file: no host was
+// asked, or none answered.
 type Unverified struct {
 	Host string
 	Err  error
@@ -47,8 +48,8 @@ type Unverified struct {
 
 func (e *Unverified) Error() string { return fmt.Sprintf("%s: unverified: %v", e.Host, e.Err) }
 
-// Asker asks hosts short questions on behalf of somebody who waits for a plan. It bounds how long that takes: a host that does not
-// answer is given up after its first failures, and all questions together have one limit. It is safe for concurrent use.
+// Asker sends short questions to hosts while a plan waits. It bounds the time: a host that does not answer is given up
+// after its first failures, and all questions share one limit. It is safe for concurrent use.
 type Asker struct {
 	o    AskOptions
 	kept *kept
@@ -113,8 +114,8 @@ func (a *Asker) Begin() {
 // Save keeps the answers for the next process.
 func (a *Asker) Save() error { return a.kept.save() }
 
-// Head asks for the size and the version of a file. The error is *Refused when the server says that there is none, *Unverified when nobody
-// said anything, or ctx's cause.
+// Head requests the size and the version of a file. The error is *Refused if the server does not have the file,
+// *Unverified if no server answered, or the cause of ctx.
 func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
 	o := Options{URL: rawURL, Client: a.o.Client, AllowLocal: true}
 	g, err := newGetter(o)

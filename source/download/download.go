@@ -1,7 +1,7 @@
-// Package download brings a file from a URL, whole or not at all.
+// Package download fetches a file from a URL, whole or not at all.
 //
-// What was received before a break is kept beside the destination, with what the server said of its version, and is
-// continued later, also by another process. The SHA-256 is computed on the way.
+// The bytes that arrived before a broken connection stay beside the destination, with the version that the server
+// stated. A later Get, also in another process, resumes them. The SHA-256 is computed while the bytes arrive.
 package download
 
 import (
@@ -77,7 +77,8 @@ func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s has more than the %s that a download may have", e.URL, units.BytesSize(float64(e.Max)))
 }
 
-// Unavailable says that all attempts failed for reasons that may pass. What was received is kept for the next Get.
+// Unavailable is the error after all attempts failed for reasons that may pass. The received bytes are kept for the
+// next Get.
 type Unavailable struct {
 	URL      string
 	Attempts int

@@ -57,7 +57,7 @@ func Get(ctx context.Context, o Options) (Info, error) {
 	return info, d.finish()
 }
 
-// discards says whether what was received is worthless after the error.
+// discards reports whether the received bytes are worthless after the error.
 func discards(err error) bool {
 	_, mismatch := errors.AsType[*Mismatch](err)
 	_, large := errors.AsType[*TooLarge](err)
@@ -129,7 +129,8 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
 }
 
-// errSlow is wrapped by the end of a request that brought too little. What it brought is kept, and is no progress.
+// errSlow is wrapped by the error of a request that received too few bytes. The bytes are kept, and do not count as
+// progress.
 var errSlow = errors.New("which is less than 1 KiB a second")
 
 // watch ends a request that brings too little, until stop is called.
@@ -220,7 +221,7 @@ func (t *transfer) startOver(why string) error {
 	return errors.Join(err, os.RemoveAll(t.note()), t.file.Truncate(0))
 }
 
-// remember keeps what identifies the version that is received from now on.
+// remember stores the identity of the version that is received from now on.
 func (t *transfer) remember(resp *http.Response, total int64) error {
 	v := version{URL: identity(t.URL), Validator: resp.Header.Get("ETag"), Total: total}
 	if !isStrong(v.Validator) {

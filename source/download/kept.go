@@ -95,7 +95,7 @@ func parseBook(data []byte, now time.Time) book {
 	return fresh
 }
 
-// live reports whether something of a time still counts. What comes from the future does not.
+// live reports whether a record of a time is still valid. A record from the future is not.
 func live(at, now time.Time, life time.Duration) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < life

@@ -50,9 +50,9 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 	return id, err
 }
 
-// patched makes the tree of a commit with a patch, by the first of its readings that applies, and hands it to use together with the
-// environment in which git finds it. When none applies, the error is that of the first reading. What the patch makes stays out of the
-// mirror: an agent's objects are worth nothing to anybody else.
+// patched creates the tree of a commit with a patch, from the first of the readings that applies, and calls use with
+// the environment in which git finds the tree. If none applies, the error is that of the first reading. The objects of
+// the patch stay outside the mirror: no other caller needs them.
 func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading, use func(id string, env []string) error) error {
 	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.P
 	return m.read(ctx, entries, nil, func(entry, int64, io.Reader) error { return nil })
 }
 
-// checkChanges compares what git did with what was read from the patch: the two parsers must agree, or what was decided
-// from the one does not hold for the other.
+// checkChanges compares the changes that git made with the parsed patch. The two parsers must agree: otherwise
+// decisions from one do not hold for the other.
 func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.Part, env []string) error {
 	touched := map[string]bool{}
 	for _, p := range parts {

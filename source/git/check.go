@@ -25,8 +25,8 @@ type Patching struct {
 	Text   []byte
 }
 
-// CheckPatches reports, for each of them, why a patch does not apply, as a *PatchError, without laying out a file; nil for one
-// that applies. The answers are those that Apply gives: what does not plainly apply in memory is decided by git.
+// CheckPatches reports for each patch why it does not apply, as a *PatchError, or nil. It lays out no file. The answers
+// are those of Apply: a patch that does not plainly apply in memory is decided by git.
 func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, error) {
 	answers := make([]error, len(all))
 	tries := make([]try, len(all))

@@ -47,7 +47,7 @@ var errOffline = errors.New("not in the mirror, and offline")
 
 const fetchAttempts = 4
 
-// Fetch brings the mirror up to date with its location: all branches and tags, and what the revisions are named after.
+// Fetch updates the mirror from its location: all branches and tags, and the names in revs.
 func (m *Mirror) Fetch(ctx context.Context, revs ...string) error {
 	return m.fetchNamed(ctx, revs, true)
 }
@@ -86,7 +86,7 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Telling the server what is here only costs time where single objects are wanted.
+	// Negotiation only costs time if single objects are wanted.
 	err := m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
 	fe, ok := errors.AsType[*FetchError](err)
 	if !ok || !objectsRefused.MatchString(fe.Evidence) || m.entire {
@@ -186,7 +186,8 @@ func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 	return err
 }
 
-// remoteEnv describes the remote, and what else is configured for one call, by names and values in turn.
+// remoteEnv returns the environment that defines the remote and further settings of one call, as names and values in
+// turn.
 func (m *Mirror) remoteEnv(config ...string) []string {
 	config = append([]string{"remote.origin.url", m.location}, config...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config)/2)}

@@ -1,7 +1,7 @@
-// Package git reads other people's repositories: it keeps a bare mirror of each, resolves revisions in it, and lays out
-// the tree of a commit, with or without a patch, exactly as it is stored.
+// Package git reads foreign repositories: it keeps a bare mirror of each, resolves revisions in the mirror, and lays
+// out the tree of a commit, with or without a patch, exactly as stored.
 //
-// What it reads is not trusted. No hook, filter, attribute or configuration of a repository or of the user has an
+// The repositories are not trusted. No hook, filter, attribute or configuration of a repository or of the user has an
 // effect, submodules are not followed, and nothing is written outside the directory that the caller names. Git 2.32 or
 // newer does the work, run through an executor.
 package git
@@ -64,8 +64,8 @@ const (
 
 var fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Open prepares the mirror of a repository. It reaches no network: what is missing is fetched when it is needed. An
-// error wraps fs.ErrNotExist when a path leads nowhere.
+// Open prepares the mirror of a repository. It uses no network: later calls fetch missing objects. The error wraps
+// fs.ErrNotExist if a path does not exist.
 func Open(ctx context.Context, o Options) (*Mirror, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fmt.Errorf("mirror directory %q: not absolute", o.Dir)
@@ -97,8 +97,8 @@ func Open(ctx context.Context, o Options) (*Mirror, error) {
 	return m, nil
 }
 
-// prepare makes the bare repository unless it is there. One that lost a part that git cannot do without is made anew: it
-// holds nothing that cannot be fetched again.
+// prepare creates the bare repository if it does not exist. A repository that lost a part that git needs is created
+// again: everything in it can be fetched.
 func (m *Mirror) prepare(ctx context.Context) error {
 	if m.ready() {
 		return nil
@@ -111,7 +111,7 @@ func (m *Mirror) prepare(ctx context.Context) error {
 	})
 }
 
-// id is what the mirror is of.
+// id returns the identity of the mirrored repository.
 func (m *Mirror) id() string {
 	sum := sha256.Sum256([]byte(m.location + "\x00" + m.local.objects))
 	return hex.EncodeToString(sum[:])
@@ -220,9 +220,9 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// sweep removes what killed processes left. It runs under the lock, when no file of these names can belong to a living
-// writer; scratch directories are used without the lock and so must be old. What cannot be removed is met again by git,
-// which then says so better than we could.
+// sweep removes the leftovers of killed processes. It runs under the lock, when no file of these names can belong to a
+// living writer; scratch directories are used without the lock, so only old ones are removed. Errors are ignored: git
+// reports them better.
 func (m *Mirror) sweep() {
 	for _, pattern := range []string{"*.lock", "refs/*/*.lock", "objects/info/*.lock", "objects/pack/tmp_*", "objects/tmp_*", "objects/??/tmp_obj_*"} {
 		stale, _ := filepath.Glob(filepath.Join(m.dir, pattern))

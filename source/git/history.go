@@ -14,14 +14,14 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// Step is a commit and the one that it is held against: its first parent when From is empty. Both have 40 digits.
+// Step is a commit and its reference, which is the first parent if From is empty. Both have 40 digits.
 type Step struct{ From, To string }
 
 // maxChanged bounds how many paths a step may change: a commit that changes more is no change that somebody wrote.
 const maxChanged = 100_000
 
-// Changed lists, for each step, the paths that differ, in git's order. A moved file is its old path and its new one. A commit
-// without a parent differs from nothing. One process answers for all of them.
+// Changed lists the paths that differ in each step, in git's order. A renamed file has its old and its new path. A
+// commit without a parent has no differences. One process of git answers all steps.
 func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) {
 	var revs []string
 	for _, s := range steps {
@@ -58,7 +58,7 @@ func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) 
 	return all, err
 }
 
-// onlyRoots is the error, unless all that it says is that commits that are there have no parent.
+// onlyRoots returns the error, or nil if it only reports that known commits have no parent.
 func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
 	for _, e := range joined(err) {
 		var unknown *UnknownRev
@@ -152,8 +152,8 @@ func readTree(r *bufio.Reader) ([]byte, error) {
 	return text[:size], err
 }
 
-// Contents hands the bytes of each file that was found to each, by its index and at most limit+1 of them. What is no regular
-// file is handed over as the error. What the mirror lacks is fetched in one go.
+// Contents calls each with the bytes of every file in found, by index, at most limit+1 of them. For an object that is
+// no regular file, err is set. Objects that the mirror lacks are fetched in one request.
 func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64, each func(i int, text []byte, err error)) error {
 	index := map[string][]int{}
 	var files []entry

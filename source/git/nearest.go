@@ -81,7 +81,7 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 // step is a commit's tree and that of its first parent.
 type step = [2]string
 
-// outside is what a path outside the overlay was, and what it is after a step: mode and object each.
+// outside is a path outside the overlay with its mode and object before and after a step.
 type outside struct{ path, was, is string }
 
 // steps reads what differs in each step of the lines.
@@ -116,7 +116,8 @@ func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) 
 	return all, err
 }
 
-// alike are the ancestors of a line that have what its first commit has. A change that was taken back is no difference.
+// alike returns the ancestors of a line with the same files outside the overlay as its first commit. A change that was
+// reverted is no difference.
 func alike(line []Resolved, steps map[step][]outside) []Ancestor {
 	var found []Ancestor
 	first, now := map[string]string{}, map[string]string{} // by path: what the first commit has, what an ancestor has instead

@@ -83,7 +83,7 @@ func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []strin
 	})
 }
 
-// change is one line of git's raw difference: what a path was and what it is now.
+// change is one line of git's raw diff: a path with its mode and object before and after.
 type change struct {
 	entry
 	oldMode string

@@ -64,10 +64,10 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 	return digests, nil
 }
 
-// OutsidePatched is what Outside would tell of a commit with a patch on top, as far as it can be known without the
-// tree: the commit's own digest when the patch touches only what the overlay matches, else a digest of that and the
-// parts of the patch that reach outside. Commit is needed when the patch moves a file from inside the overlay to
-// outside: then what it brings is known only by where it comes from. A patch that cannot be read is a *PatchError.
+// OutsidePatched returns the digest that Outside would return for a commit with a patch, as far as it is known without
+// the tree: the digest of the commit if the patch touches only files of the overlay, or else a digest of that and of
+// the parts of the patch outside the overlay. commit is needed if the patch moves a file from the overlay to the
+// outside: the moved content is then known only by its origin. The error for an unreadable patch is a *PatchError.
 func OutsidePatched(base, commit string, text []byte, overlay []string) (string, error) {
 	in, err := matcher(overlay)
 	if err != nil {

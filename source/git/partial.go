@@ -55,8 +55,8 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// startOver empties a mirror that is partial: from here on all is fetched, and git would take what it has there as complete.
-// The caller holds the mirror's lock.
+// startOver empties a partial mirror, since git would take its objects as complete in the full fetches that follow. The
+// caller holds the lock of the mirror.
 func (m *Mirror) startOver(ctx context.Context) error {
 	promised, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.promisor"))
 	if err != nil || len(promised) == 0 {

@@ -41,9 +41,9 @@ var revision = regexp.MustCompile(`^(@|[^-@\x00-\x20\x7f~^:?*\[\\][^\x00-\x20\x7
 
 const maxRev = 250
 
-// Resolve says which commit each revision stands for: a hash or its beginning, a branch, a tag, HEAD, each followed by
-// any ^, ^2 or ~3. What the mirror does not hold is fetched, once. A revision that stands for nothing is an
-// *UnknownRev, one for each, joined; the others are returned nevertheless.
+// Resolve returns the commit of each revision: a hash or its beginning, a branch, a tag or HEAD, each with any suffix
+// such as ^, ^2 or ~3. Revisions that the mirror lacks are fetched once. Each unknown revision is an *UnknownRev in the
+// joined error; the other revisions are returned nevertheless.
 func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolved, error) {
 	found := map[string]Resolved{}
 	var wrong []error
@@ -84,7 +84,7 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	return found, errors.Join(wrong...)
 }
 
-// lookUp resolves in the mirror alone, by one process. It returns the revisions that are not there.
+// lookUp resolves revisions in the mirror alone, with one process of git. It returns the missing ones.
 func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Resolved) ([]string, error) {
 	if len(revs) == 0 {
 		return nil, nil
@@ -130,7 +130,7 @@ func (m *Mirror) fetchNamed(ctx context.Context, revs []string, again bool) erro
 	extra = slices.Compact(extra)
 	err := m.fetchRefs(ctx, extra, again)
 	if fe, ok := errors.AsType[*FetchError](err); ok && len(extra) > 0 && strings.Contains(fe.Evidence, "couldn't find remote ref") {
-		// One name that is not there must not keep the rest away; it is told as unknown afterwards.
+		// One missing name must not keep the others away. It is reported as unknown afterwards.
 		return m.fetchRefs(ctx, nil, again)
 	}
 	return err

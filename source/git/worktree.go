@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// WorkTree is a directory in which somebody works on a repository. The configuration of that repository and of its user
-// counts there, since it says which files git ignores and how it stores the others.
+// WorkTree is a checkout in which a user works. The configuration of the repository and of the user counts, since it
+// tells which files git ignores and how it stores the others.
 type WorkTree struct {
 	Top  string // directory, absolute
 	Head string // commit, 40 digits
@@ -77,8 +77,8 @@ func (w *WorkTree) Resolve(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// Changes are the files that differ from the last commit, files that git does not know yet included. What git ignores is left
-// out, and so are the paths in except, which are absolute. Nothing is written.
+// Changes lists the files that differ from the last commit, including untracked files. Ignored files and the absolute
+// paths in except are left out. Nothing is written.
 func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string, err error) {
 	left, err := w.tracked(ctx, except)
 	if err != nil {
@@ -126,7 +126,8 @@ func (w *WorkTree) run(ctx context.Context, env []string, args ...string) (strin
 	return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
 }
 
-// tracked are pathspecs that leave out those of the paths that git does not ignore anyway: it refuses to be told of the others.
+// tracked returns pathspecs that exclude the given paths, without those that git ignores: git refuses to exclude
+// ignored paths.
 func (w *WorkTree) tracked(ctx context.Context, paths []string) (specs []string, err error) {
 	var names []string
 	for _, path := range paths {
@@ -159,8 +160,8 @@ func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error)
 	}
 	index, objects, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	own := filepath.Join(scratch, "index")
-	// What the index knows of files spares git reading them. Without one, it reads them all. Git doubts what it knows of files
-	// that are as young as the index, so the copy has its age.
+	// The index saves git from reading the files. Git distrusts entries for files as young as the index, so the copy
+	// gets the time of the original.
 	info, statErr := os.Stat(index)
 	if have, err := os.ReadFile(index); err == nil && statErr == nil {
 		if err := os.WriteFile(own, have, 0o600); err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// maxFile bounds the bytes of the file: what is beyond is asked anew.
+// maxFile bounds the bytes of the file. Questions beyond it are asked again.
 const maxFile = 256 << 20
 
-// Cache answers questions about histories, and remembers those that it has no answer to. It is safe for concurrent use.
+// Cache answers questions about histories and keeps the questions that it cannot answer. It is safe for concurrent use.
 type Cache struct {
 	path string // empty: nothing is kept
 

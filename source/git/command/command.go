@@ -112,7 +112,7 @@ type Call struct {
 	Stderr io.Writer // gets git's complaints, too, and not the log; nil: the log does
 }
 
-// verb is what git is asked to do: the first word behind its settings.
+// verb returns the subcommand of git: the first word after the settings.
 func (c Call) verb() string {
 	args := c.Args
 	for len(args) > 2 && args[0] == "-c" {

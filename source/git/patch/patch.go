@@ -44,14 +44,14 @@ const (
 	typeBits = 0o170000
 )
 
-// Part is what a patch does to one file.
+// Part is the part of a patch for one file.
 type Part struct {
 	File  *gitdiff.File
 	Line  int   // of the patch where it begins
 	Hunks []int // lines of the patch where its hunks begin
 }
 
-// Name is what the part is called in errors.
+// Name returns the name of the part for errors.
 func (p Part) Name() string {
 	if p.File.NewName != "" && p.File.NewName != os.DevNull {
 		return p.File.NewName
@@ -103,8 +103,8 @@ type Reading struct {
 	Parts []Part
 }
 
-// Readings reads a patch in every way that makes sense, at least one. There are two when its headers end in CR LF:
-// whoever saved it so either changed all line ends, or only those that are not part of the files.
+// Readings parses a patch in every plausible way, at least one. There are two if its headers end in CR LF: an editor
+// either changed all line ends, or only those outside the files' content.
 func Readings(patch []byte) ([]Reading, error) {
 	if len(patch) > maxPatch {
 		return nil, &Error{Reason: fmt.Sprintf("over %d MiB", maxPatch>>20)}
@@ -173,9 +173,9 @@ func (s section) parse() (Part, error) {
 	}
 	p := Part{File: files[0], Line: s.line, Hunks: s.hunks}
 	if !s.git {
-		// git apply takes off the first component of every name; the parser does so for git's own headers alone. Of two names
-		// that remain, git takes the old one if the new one begins with it (a backup) or has no prefix, else the new one; the
-		// parser has compared them too early.
+		// git apply removes the first component of every name; the parser does so only for git's own headers. Of the
+		// two remaining names, git takes the old one if the new one begins with it (a backup) or has no prefix, and the
+		// new one otherwise. The parser compares them too early.
 		if !p.File.IsNew && !p.File.IsDelete {
 			if p.File.OldName, p.File.NewName, err = s.names(); err != nil {
 				return Part{}, &Error{Line: s.line, Reason: err.Error()}
@@ -219,7 +219,7 @@ func (s section) names() (old, new string, err error) {
 	return old, new, nil
 }
 
-// forbidden says what a part does that no patch may.
+// forbidden returns the change in the part that no patch may make, or "".
 func (p Part) forbidden() string {
 	f := p.File
 	for _, name := range []string{f.OldName, f.NewName} {

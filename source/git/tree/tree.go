@@ -114,8 +114,8 @@ func Inside(p string) bool {
 	return true
 }
 
-// isGit says whether some file system takes a name for .git: one that ignores the case, characters that nobody sees, or
-// what stands after a dot, a space or a colon at the end.
+// isGit reports whether some file system treats a name as .git: one that ignores case, invisible characters, or a
+// suffix after a dot, a space or a colon.
 func isGit(name string) bool {
 	seen := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -128,7 +128,7 @@ func isGit(name string) bool {
 	return strings.EqualFold(seen, ".git") || strings.EqualFold(seen, "git~1")
 }
 
-// Writer writes files below one directory and nowhere else. It follows no link that it finds there out of it, and
+// Writer writes files below one directory and nowhere else. It follows no existing link out of the directory, and
 // overwrites nothing.
 type Writer struct {
 	root *os.Root

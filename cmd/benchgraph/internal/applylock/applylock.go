@@ -179,7 +179,7 @@ func renewed(f *os.File, other Owner) bool {
 	return false
 }
 
-// Holder says who holds the lock, as far as the record tells: its owner lives and has renewed it. It takes nothing.
+// Holder returns the owner in the lock's record, if the owner lives and has renewed the lock. It takes no lock.
 func Holder(path string) (Owner, bool) {
 	f, err := open(path, os.O_RDONLY)
 	if err != nil {

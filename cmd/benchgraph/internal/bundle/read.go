@@ -29,9 +29,9 @@ type Contents struct {
 	Differences []string          // what the statement says otherwise than the files do
 }
 
-// Unpack writes the files of a bundle below a directory, which must be empty. maxBytes bounds the sum of their sizes. An error means that
-// it is no bundle, or one that nobody should open; what was written until then stays. Nothing but regular files is written, and
-// nothing outside of the directory.
+// Unpack writes the files of a bundle below dir, which must be empty. maxBytes bounds the sum of their sizes. The error
+// reports that the file is no bundle, or one that nobody should open; files that were written before the error stay.
+// Only regular files are written, and nothing outside dir.
 func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package bundle writes and reads archives of files with a statement of their digests.
 //
-// A bundle is a tar in gzip. The same files make the same bytes. Its last file is an in-toto statement whose subjects are all the
-// others. Bundles come from strangers: what is read is bounded, is checked before it is believed, and lands below one directory.
+// A bundle is a tar in gzip. The same files make the same bytes. Its last file is an in-toto statement whose subjects
+// are the other files. Bundles come from strangers: the reader bounds sizes, checks digests before use, and writes
+// below one directory.
 package bundle
 
 import (

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guarded lets requests pass that read, that name this machine, and that know the token where there is one.
+// guarded passes on requests that only read, that name this machine as host, and that have the token if one is set.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		patient := &patientWriter{w}

@@ -19,8 +19,8 @@ import (
 // shownOfLog is how much of the end of a log its page has when it is opened.
 const shownOfLog = 128 << 10
 
-// attempt says which attempt a request means: of a node that is known, one that is known. The text of the request names
-// no file.
+// attempt returns the attempt that a request names, of a known node. The text of the request is never part of a file
+// name.
 func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bool) {
 	query := r.URL.Query()
 	node, name := query.Get("node"), query.Get("attempt")
@@ -68,7 +68,7 @@ type logFile struct {
 	io.Closer
 }
 
-// open opens the log that a request means, or answers that there is none. That of an attempt that has just begun is empty.
+// open opens the log that a request names, or answers 404. The log of an attempt that has just begun is empty.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *report.LogView) {
 	all, chosen, running := s.attempt(r)
 	results, _ := s.keeper.now()
@@ -109,7 +109,7 @@ func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 	w.Header().Set("Benchgraph-Attempt", map[bool]string{true: "running", false: "ended"}[v.Running])
-	// What is appended while it is sent is not: the length was said before.
+	// The length was sent before: output that is appended meanwhile is left out.
 	http.ServeContent(w, r, "", time.Time{}, f.SectionReader)
 }
 

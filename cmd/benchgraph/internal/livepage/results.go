@@ -75,7 +75,7 @@ type shown struct {
 	problem error         // of the last reading
 }
 
-// now is what was read last, and what is closed when something else was read.
+// now returns the last results, and a channel that is closed when newer ones were read.
 func (k *keeper) now() (shown, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +106,7 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// fresh waits a little for results that are being read, so that a page that is opened after a while is not an old one.
+// fresh waits briefly for results that are being read, so that a page that is opened late is not an old one.
 func (k *keeper) fresh(done <-chan struct{}) {
 	k.look()
 	stamp := k.stamp()
@@ -150,7 +150,7 @@ func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	return rest
 }
 
-// processorTime is what this process has used so far; 0 where the kernel does not say.
+// processorTime returns the CPU time of this process; 0 if the kernel does not tell.
 func processorTime() time.Duration {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {

@@ -1,8 +1,8 @@
-// Package livepage shows how an apply goes on as a page in a browser: the report, which grows while nodes end, above it
-// what runs now, the logs of all attempts, and figures for Prometheus.
+// Package livepage serves the progress of an apply as a web page: the report, which grows while nodes end, the running
+// nodes, the logs of all attempts, and metrics for Prometheus.
 //
-// It only reads. An apply does not know of it, whichever process makes it, and nothing waits for it: the run log is
-// followed as a file, in which a client that is slow reads later.
+// It only reads. The apply, in whichever process, does not know of the page and never waits for it: the page follows
+// the run log as a file, and a slow client reads it later.
 package livepage
 
 import (
@@ -35,7 +35,7 @@ type Config struct {
 	Host  string                                  // a further name by which the server is asked; empty: none
 }
 
-// Limits of what clients can take of this machine.
+// Limits of the resources that clients can use.
 const (
 	mostClients = 64               // that follow events, at the same time
 	mostOpen    = 256              // connections
@@ -85,7 +85,7 @@ func (s *Server) handler() http.Handler {
 	return s.guarded(mux)
 }
 
-// page is the whole page, for a browser that opens it and for its script, which takes over what has changed.
+// page serves the whole page, to browsers and to the page's own script, which replaces the changed parts.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	s.keeper.fresh(r.Context().Done())
 	results, _ := s.keeper.now()

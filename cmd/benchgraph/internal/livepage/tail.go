@@ -40,7 +40,7 @@ type standing struct {
 	ends   int  // nodes that have ended, in all runs that were followed
 }
 
-// now is how the apply stands, and what is closed when that is no longer so.
+// now returns the state of the apply, and a channel that is closed when the state changes.
 func (t *tail) now() (standing, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,7 @@ func (t *tail) look() {
 	}
 }
 
-// read takes in whole lines of the log that is followed, and goes on with the newest log when there is another. The
-// older one is read to its end first: nobody writes to it any more.
+// read reads whole lines of the followed log, and switches to a newer log once the older one is read to its end.
 func (t *tail) read() (news bool) {
 	newest := runlog.Newest(t.dir)
 	t.mu.Lock()

@@ -1,5 +1,5 @@
-// Package runlog reads the file in which an apply keeps its events, one JSON object a line, so that other processes see
-// what runs and what came of it.
+// Package runlog reads the file in which an apply writes its events, one JSON object a line, so that other processes
+// see the running nodes and the results.
 package runlog
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/report"
 )
 
-// What a Run keeps of what has ended.
+// Bounds of the ended nodes that a Run keeps.
 const (
 	keptEnds    = 20  // ends of nodes
 	keptGroups  = 3   // commits in benchmarks whose samples were taken last
@@ -217,7 +217,7 @@ func Runs(dir string) []string {
 	return names
 }
 
-// Newest is the name of the run that began last, of those whose logs are in a directory; empty: there is none.
+// Newest returns the name of the run that began last among the logs in a directory, or "".
 func Newest(dir string) string {
 	if runs := Runs(dir); len(runs) > 0 {
 		return runs[0]

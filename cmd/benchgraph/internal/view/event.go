@@ -15,13 +15,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Watcher is told what happens while a plan is applied. Close ends it: nothing is shown any more.
+// Watcher receives the events of an apply. After Close, it shows nothing.
 type Watcher interface {
 	Event(engine.Event)
 	Close()
 }
 
-// Lines shows events as plain lines. What is up to date is not shown: a line for every node would bury the others.
+// Lines prints events as plain lines. Up-to-date nodes have no line: a line for every node would bury the others.
 type Lines struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -86,7 +86,7 @@ func dataText(data map[string]any, name string) string {
 	return ""
 }
 
-// failedText is a failure in full: what failed, the line that shows it, where the log is, what to do.
+// failedText formats a failure in full: the node, the line of evidence, the path of the log, and the remedy.
 func failedText(s Style, e engine.Event) string {
 	if e.Reason == engine.Interrupted {
 		return fmt.Sprintf("%s %s  %s\n", s.paint(yellow, pad("ended", 8)), Clean(e.Address), Clean(e.Reason))

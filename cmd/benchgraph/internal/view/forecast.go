@@ -85,8 +85,8 @@ func (f *Forecast) count(s *engine.Step) {
 // readsOnly says whether nodes of a kind only read what is there, which takes a moment.
 func readsOnly(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
-// price is what an hour of a device that may serve the request costs: one of this machine's, if there is one, else of
-// any that has a price. Of several, the highest counts.
+// price returns the cost of an hour of a device that may serve the request: of a device of this machine, or else of any
+// device with a price. Of several prices, the highest counts.
 func price(q device.GPUs, devices []device.Device, prices Prices) float64 {
 	if q.Count == 0 {
 		return 0

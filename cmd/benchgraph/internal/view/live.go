@@ -21,7 +21,7 @@ const (
 
 const frame = 150 * time.Millisecond
 
-// Live is a table at the bottom of a terminal that shows what runs; what happened scrolls by above it.
+// Live is a table of the running nodes at the bottom of a terminal; events scroll by above it.
 type Live struct {
 	w     io.Writer
 	style Style

@@ -119,7 +119,7 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	return err
 }
 
-// reason is what the line of a step says: why its action, and where its result comes from if there is a choice.
+// reason formats the reason of a step's action, with the origin of its result if there is a choice.
 func reason(s *engine.Step, verbose bool) string {
 	if s.Node.Origin == nil {
 		return s.Reason
@@ -127,7 +127,7 @@ func reason(s *engine.Step, verbose bool) string {
 	return s.Reason + "; " + Origin(s.Node.Origin, verbose)
 }
 
-// Origin tells which source serves a node; verbose, also those before it that do not.
+// Origin formats the source that serves a node and, if verbose, the sources before it that do not.
 func Origin(o *engine.Origin, verbose bool) string {
 	text := "built here: " + o.Reason
 	if o.Serves != "" {
@@ -306,7 +306,7 @@ func Needs(n *engine.Node) []string {
 	return needs
 }
 
-// PlanJSON writes a plan as one JSON document, with what is to be told beside it.
+// PlanJSON writes a plan as one JSON document, with forecast, findings and diagnostics.
 func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.Finding, diagnostics []D) error {
 	if found == nil {
 		found = []preflight.Finding{}

@@ -9,13 +9,13 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 )
 
-// heading is what the failures of one check are called.
+// heading names the failures of one check.
 type heading struct {
 	check     preflight.Check
 	one, many string
 }
 
-// headings are what failures are called, in the order in which they are told.
+// headings returns the headings in the order in which they are printed.
 func headings() []heading {
 	return []heading{
 		{preflight.Wheel, "wheel cannot be had", "wheels cannot be had"},
@@ -38,8 +38,8 @@ func headings() []heading {
 	}
 }
 
-// Preflight writes what was found out before anything is spent: one line; verbose, also each finding that is not fine. Builds
-// is how many wheels are to be built.
+// Preflight prints the findings in one line and, if verbose, every finding that is not ok on a line of its own. builds
+// is the number of wheels to build.
 func Preflight(w io.Writer, s Style, found []preflight.Finding, builds int, verbose bool) error {
 	var parts []string
 	ancestors := 0

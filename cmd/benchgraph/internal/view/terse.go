@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Terse shows events to a program that reads text, and has to remember all that it reads: one line for what went wrong, and now and then
-// one that says how far the apply is. It has neither colours nor what went well.
+// Terse prints events for a program that must remember all that it reads: one line for each failure and, now and then,
+// one for the progress. It uses no colours and prints no successes.
 type Terse struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Verdicts writes what compares found: a table for each, with its sum. On a terminal, what is said of an outcome stands below its row where
-// it does not fit into it.
+// Verdicts prints the rows of compares, a table for each, with its sum. On a terminal, remarks that do not fit into a
+// row stand below it.
 func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
@@ -77,7 +77,8 @@ func variant(row stats.Comparison) string {
 // Outcome is an outcome with what is said of it.
 func Outcome(row stats.Comparison) string { return string(row.Outcome) + remarks(row) }
 
-// remarks say why there is no verdict, or what would settle it and which caveats its figure carries. They go on behind an outcome.
+// remarks returns the reason for a missing verdict, or the caveats of a figure and the blocks that would settle it.
+// They follow the outcome.
 func remarks(row stats.Comparison) (text string) {
 	if open := row.OpenText(); open != "" {
 		text += ": " + open

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// Interrupted is the reason of a NodeFailed whose attempt was ended with the apply. The node itself has not failed.
+const Interrupted = "interrupted"
+
+// store notes that an attempt waits only for the disk.
+func (r *run) store(s *Step, a *attempt) {
+	r.set(s, storing)
+	r.forget(a)
+}
+
+// end takes back the lease of an attempt, leaves the gates, and concludes the attempt.
+func (r *run) end(s *Step, a *attempt) {
+	r.forget(a)
+	r.quiet = false
+	a.lease.Release()
+	for _, leave := range a.leave {
+		leave()
+	}
+	r.conclude(s, a)
+}
+
+// forget removes an attempt from the list of those that hold a lease.
+func (r *run) forget(a *attempt) {
+	if i := slices.Index(r.active, a); i >= 0 {
+		r.active = slices.Delete(r.active, i, i+1)
+	}
+}
+
+// conclude ends a step after its last attempt, or has the step wait for the next attempt.
+func (r *run) conclude(s *Step, a *attempt) {
+	event := Event{
+		Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration,
+		Log: r.logPath(a.ID),
+	}
+	if a.err == nil {
+		r.record(a)
+		r.result.Done++
+		event.Type = NodeDone
+		r.emit(event)
+		r.set(s, present)
+		s.found.entry = &a.entry.Meta
+		r.settleAll(r.finish(s))
+		return
+	}
+	if r.ctx.Err() != nil {
+		r.set(s, missing)
+		event.Reason, event.Failure = Interrupted, &cache.Failure{Class: cache.Transient, Message: Interrupted}
+		r.emit(event)
+		return
+	}
+	failure := r.asFailure(a.err)
+	retry := DefaultRetry(failure.Class)
+	if failure.Retry != nil {
+		retry = *failure.Retry
+	}
+	a.Failure = &failure.Failure
+	r.record(a)
+	a.Failure = r.kept(a)
+	again := a.Number < retry.Attempts && failure.Class.Retried() && !r.stopping()
+	event.Failure, event.Retrying = a.Failure, again
+	if again {
+		pause := retry.Backoff << min(a.Number-1, maxDoublings)
+		event.Reason = "tried again in " + pause.String()
+		r.emit(event)
+		r.pause(s, pause)
+		return
+	}
+	r.emit(event)
+	r.failed = true
+	r.result.Failed++
+	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *a.Failure, event.Log})
+	r.set(s, afterFailure(a.Failure))
+	s.Failure, s.found.entry = &a.Attempt, nil
+	r.settleAll(r.finish(s))
+}
+
+// maxDoublings limits the pause between attempts.
+const maxDoublings = 10
+
+// record writes an attempt to the journal. An error ends the apply: an attempt that is not recorded is GPU time lost.
+func (r *run) record(a *attempt) {
+	if err := r.Journal.Record(a.Attempt); err != nil && r.fatal == nil {
+		r.fatal = fmt.Errorf("journal: %w", err)
+	}
+}
+
+// kept returns the failure of an attempt as the journal has stored it, and as the next plan reads it.
+func (r *run) kept(a *attempt) *cache.Failure {
+	for _, past := range slices.Backward(r.Journal.Attempts(a.Address)) {
+		if past.ID == a.ID {
+			return past.Failure
+		}
+	}
+	return a.Failure
+}
+
+// asFailure gives an error a class. An error without a class is the fault of this machine or of the program: infra.
+func (r *run) asFailure(err error) *Failure {
+	var f *Failure
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if errors.As(err, &f) && !(full && f.Class == cache.Permanent) { // a full disk is not permanent
+		return f
+	}
+	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
+	if full {
+		f.Rule, f.Retry = DiskFull, &Retry{Attempts: 1}
+		f.Remedy = "free some space (" + r.Terms.FreeSpace + ") and apply again"
+	}
+	return f
+}
+
+func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".log") }
+
+func (r *run) openLog(id string) (*syncedLog, error) {
+	open := func() (*os.File, error) { return os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) }
+	f, err := open()
+	if errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
+			return nil, err
+		}
+		f, err = open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &syncedLog{f: f}, nil
+}
+
+// syncedLog is the log of an attempt, which several streams share.
+type syncedLog struct {
+	mu sync.Mutex
+	f  *os.File
+}
+
+func (l *syncedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Write(p)
+}
+
+func (l *syncedLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.f.Close()
+}

@@ -1,0 +1,341 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// decider decides whether nodes are up to date. It is the only place where that is decided: a plan asks it for every
+// node in the order of the graph, and an apply asks it again for a node when all that the node waits for has ended.
+type decider struct {
+	PlanOptions
+	steps         []Step // of the plan, or of the apply
+	applying      bool   // dependencies have ended, and machine and file were asked by the plan
+	ignoreEvicted bool   // evicted dependencies count as what becomes of them now, not as done
+	text          cache.Description
+}
+
+func (d *decider) step(n *Node) *Step { return &d.steps[n.id] }
+
+// decide sets the state of a step, whose dependencies have a state and whose outcome was looked up. There are four
+// things it considers:
+//
+//  1. The file may exclude the node. Then it is skipped.
+//  2. The store may have a result of the node, or the journal a failure.
+//  3. That outcome may have to be made again: because the user asks for it, or because something that went into it is
+//     made anew. If not, the outcome stands.
+//  4. Something may keep the node from running: the file, this machine, or a dependency. Then an outcome stands all
+//     the same, and a node without one is blocked.
+//
+// If none of them settles the matter, the node is missing, and is run if it is wanted.
+func (d *decider) decide(s *Step) {
+	s.obstacle, s.Never = obstacle{}, false
+	if s.Node.Exclude.Action == Skip {
+		s.state, s.Reason = excluded, s.Node.Exclude.Reason
+		return
+	}
+	outcome := s.outcome()
+	if !d.applying {
+		s.redo = d.whyRedo(s)
+	}
+	if outcome != missing && s.redo == keep {
+		s.state = outcome
+		return
+	}
+	s.obstacle = d.findObstacle(s.Node)
+	switch {
+	case s.obstacle.state == missing:
+		s.state = missing
+	case outcome == missing:
+		s.state, s.Reason, s.Never = s.obstacle.state, s.obstacle.reason, s.obstacle.never
+	default:
+		s.state, s.redo = outcome, d.asksRedo(s)
+	}
+}
+
+// whyRedo returns why a node is to run although it may have an outcome.
+func (d *decider) whyRedo(s *Step) redo {
+	asked := d.asksRedo(s)
+	if asked != replace && d.inputsMadeAnew(s) {
+		return follow
+	}
+	return asked
+}
+
+// asksRedo returns why the user wants a node to run although it may have an outcome.
+func (d *decider) asksRedo(s *Step) redo {
+	_, gaveUp := d.GaveUp[s.Key]
+	switch {
+	case s.Node.Standing == nil && d.Replace != nil && d.Replace(s.Node.Address):
+		return replace
+	case d.RetryFailed && !gaveUp && s.outcome().isFailure():
+		return retry
+	}
+	return keep
+}
+
+// inputsMadeAnew reports whether something that went into the node's result is made anew although it is up to date: its
+// key stays, and its result may become another one. An evicted result becomes what it was, which matters only to a node
+// that reads what was measured.
+func (d *decider) inputsMadeAnew(s *Step) bool {
+	anew := func(dep *Node) bool {
+		of := d.step(dep)
+		return of.state == missing && (of.redo != keep || of.outcome() != missing)
+	}
+	return slices.ContainsFunc(s.Node.Needs, anew) || slices.ContainsFunc(s.Node.After, anew) || d.rereads(s)
+}
+
+// rereads reports whether a node only reads results, one of which was evicted and is made anew.
+func (d *decider) rereads(s *Step) bool {
+	runs := func(dep *Node) bool { return d.step(dep).Action == Run }
+	return s.Node.Reads && s.outcome() != missing &&
+		(slices.ContainsFunc(s.Node.Needs, runs) || slices.ContainsFunc(s.Node.After, runs))
+}
+
+// findObstacle returns what keeps a node from running: the node itself, this machine, or a dependency. An apply asks
+// only for dependencies: the plan has asked for the others.
+func (d *decider) findObstacle(n *Node) obstacle {
+	if !d.applying {
+		if n.Exclude.Action == Blocked {
+			return obstacle{state: hindered, reason: n.Exclude.Reason, never: n.Exclude.Never}
+		}
+		if d.Pool != nil {
+			if err := d.Pool.Fits(n.Resources); err != nil {
+				return obstacle{state: hindered, reason: err.Error(), never: true, larger: true}
+			}
+		}
+	}
+	if by := d.hinderer(n); by != nil {
+		return obstacle{
+			state: by.state.user(), reason: needsWhat(by), never: by.Never, larger: by.obstacle.larger, by: by.Node,
+		}
+	}
+	if !d.applying && n.Lacks != nil {
+		if lacks := n.Lacks(); lacks != "" {
+			return obstacle{state: hindered, reason: lacks}
+		}
+	}
+	return obstacle{}
+}
+
+// hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run
+// come before those that failed, so that the reason does not depend on what has been tried so far.
+func (d *decider) hinderer(n *Node) (by *Step) {
+	for dep := range n.musts {
+		if s := d.step(dep); s.state.hinders() && (by == nil || s.state > by.state.user()) {
+			by = s
+		}
+	}
+	return by
+}
+
+// needsWhat is the reason of a node that cannot run because of a dependency.
+func needsWhat(dep *Step) string {
+	how := "is blocked"
+	switch {
+	case dep.state.isFailure():
+		how = "failed"
+	case dep.state == excluded:
+		how = "is skipped"
+	}
+	return "needs " + dep.Node.Address + ", which " + how
+}
+
+// lookUp finds the outcome of a node for a plan. A dependency whose result was evicted counts as done. If there is no
+// outcome under that key, lookUp looks again as if the dependency had never finished.
+func (d *decider) lookUp(ctx context.Context, s *Step) error {
+	if !d.settled(s.Node) {
+		return nil
+	}
+	found, err := d.lookUpKey(ctx, s)
+	if found || err != nil {
+		return err
+	}
+	s.found.succeeded = s.found.succeeded || d.succeeded(s)
+	evicted := func(dep *Node) bool { return d.step(dep).evicted() }
+	if !slices.ContainsFunc(s.Node.After, evicted) {
+		return nil
+	}
+	d.ignoreEvicted = true
+	if d.settled(s.Node) {
+		d.describe(s)
+		s.found.ignoreEvicted, err = d.lookUpKey(ctx, s)
+	}
+	d.ignoreEvicted = false
+	if !s.found.ignoreEvicted {
+		d.describe(s)
+	}
+	return err
+}
+
+// settled reports whether it is known how all nodes end that are part of the node's key by their ends.
+func (d *decider) settled(n *Node) bool {
+	for _, dep := range n.After {
+		if s := d.step(dep); s.state == missing && s.outcome() == missing && (d.ignoreEvicted || !s.evicted()) {
+			return false
+		}
+	}
+	return true
+}
+
+// lookUpKey looks for the outcome of a node in three places: the result under its key, the result under its content
+// key, and the remembered failure of its key.
+func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error) {
+	found, err = d.take(ctx, s, upToDate)
+	own := found
+	if !found && err == nil && d.allStored(s.Node) {
+		found, err = d.take(ctx, s, sameContent)
+	}
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		found = d.remember(s)
+		own = found
+	}
+	if own { // something was made from the results of all dependencies
+		for _, dep := range s.Node.Needs {
+			d.step(dep).found.succeeded = true
+		}
+	}
+	return found, nil
+}
+
+// lookUpAgain finds the outcome of a node for an apply that is about to run it: the ends and the contents of its
+// dependencies are known now. Moved says that the node has another key than in the plan.
+func (d *decider) lookUpAgain(ctx context.Context, s *Step, moved bool) (found bool, err error) {
+	if s.redo == replace {
+		return false, nil
+	}
+	if moved && s.redo != follow {
+		found, err = d.take(ctx, s, sameEnds)
+	}
+	if !found && err == nil && d.newContent(s.Node) {
+		found, err = d.take(ctx, s, sameContent)
+	}
+	if !found && err == nil && moved {
+		found = d.remember(s)
+	}
+	if found {
+		s.redo = keep
+	}
+	return found, err
+}
+
+// newContent reports whether the contents of all inputs of a node are known, and were not known to the plan.
+func (d *decider) newContent(n *Node) bool {
+	for _, dep := range n.Needs {
+		if d.step(dep).state != present {
+			return false
+		}
+	}
+	made := func(dep *Node) bool { s := d.step(dep); return s.Action == Run || s.found.twin != nil }
+	return slices.ContainsFunc(n.Needs, made) || slices.ContainsFunc(n.After, made)
+}
+
+// The reasons of nodes that have a result: under their keys, under their content keys, and under keys that an apply
+// found out.
+const (
+	upToDate    = "up to date"
+	sameContent = "up to date: what it needs was made anew and came out the same"
+	sameEnds    = "up to date: what it comes after ended as before"
+	madeByOther = "up to date: another apply has made it"
+)
+
+// take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
+// entry if it is whole and current, and notes what it found otherwise.
+func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
+	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return d.Store.Get(ctx, key, false) }
+	if reason == sameContent {
+		key = d.contentKey(s.Node)
+		ask = func(key cache.Key) (cache.Entry, error) { return d.Store.Find(ctx, key) }
+	}
+	entry, err := ask(key)
+	if err == nil {
+		s.found.gone, err = s.Node.kept(ctx, entry)
+		if err == nil && s.found.gone == "" && d.outdated(s.Node, &entry.Meta) {
+			s.found.outdated, s.found.gone = true, "what it says was read from a result that was made anew since"
+		}
+		if err == nil && s.found.gone == "" {
+			s.found.entry, s.Reason = &entry.Meta, reason
+			return true, nil
+		}
+	}
+	if s.found.asked == nil {
+		s.found.asked = &Asked{}
+	}
+	asked := s.found.asked
+	switch {
+	case err == nil:
+		asked.Gone = append(asked.Gone, entry.Meta)
+	case errors.Is(err, cache.ErrDamaged):
+		asked.Damaged = true
+		s.found.damage = err.Error() // the store reports the damage once: it has removed the entry
+	case !errors.Is(err, cache.ErrMiss):
+		return false, fmt.Errorf("%s: %w", s.Node.Address, err)
+	case reason == sameContent:
+		asked.Contents = append(asked.Contents, key)
+	default:
+		asked.Keys = append(asked.Keys, key)
+	}
+	return false, nil
+}
+
+// outdated reports whether an entry of a node that only reads results was read from others than those that are stored
+// now: the last apply made these anew and ended before it read them.
+func (d *decider) outdated(n *Node, m *cache.Meta) bool {
+	if !n.Reads || m.Content.IsZero() {
+		return false
+	}
+	outdated := func(dep *Node) bool { return d.step(dep).found.outdated }
+	if slices.ContainsFunc(n.Needs, outdated) || slices.ContainsFunc(n.After, outdated) {
+		return true
+	}
+	evicted := func(dep *Node) bool { return d.step(dep).evicted() }
+	return d.allStored(n) && !slices.ContainsFunc(n.After, evicted) && d.contentKey(n) != m.Content
+}
+
+// allStored reports whether a node has inputs, and the store has all of them. Without inputs, a content key says no
+// more than the key.
+func (d *decider) allStored(n *Node) bool {
+	for _, dep := range n.Needs {
+		if d.step(dep).found.entry == nil {
+			return false
+		}
+	}
+	return len(n.Needs)+len(n.After) > 0
+}
+
+// remember takes the failure of the node's key that keeps the node from running again. It reports false if there is
+// none.
+func (d *decider) remember(s *Step) bool {
+	attempt, gaveUp := d.GaveUp[s.Key]
+	if gaveUp {
+		s.Failure, s.Reason = &attempt, "gave up: "+attempt.Failure.Message
+		return true
+	}
+	if attempt, ok := d.Journal.Failure(s.Key); ok {
+		s.Failure = &attempt
+		s.Reason = "failed before: " + attempt.Failure.Message +
+			"; it runs again when an input changes, or with " + d.Terms.RetryFailed
+		return true
+	}
+	if d.AsIs { // of whatever class; if the last attempt succeeded, its result was evicted
+		if attempt, ok := d.Journal.Last(s.Node.Address, s.Key); ok && attempt.Failure != nil {
+			s.Failure = &attempt
+			s.Reason = "failed: " + attempt.Failure.Message + "; the next apply tries it again"
+			return true
+		}
+	}
+	return false
+}
+
+// succeeded reports whether the last attempt at the key of a step succeeded, whatever became of its result.
+func (d *decider) succeeded(s *Step) bool {
+	last, ok := d.Journal.Last(s.Node.Address, s.Key)
+	return ok && last.Failure == nil
+}
