@@ -16,7 +16,9 @@ import (
 func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
-		Key:  []string{"image", "data", "env", "command", "client", "fixes", "mounts", "cpus", "memory", "quiet", "network", "sandbox"},
+		Key: []string{
+			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "cpus", "memory", "quiet", "network", "sandbox",
+		},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
@@ -43,6 +45,7 @@ func decodeBenchmark(r reader, b Block) {
 		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
 		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
 	}
+	r.caches(&bench)
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
 		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
 	}

@@ -40,6 +40,7 @@ func (l *loader) check() {
 	l.checkComparable()
 	l.checkReports()
 	l.checkBlocks()
+	l.checkCaches()
 	l.checkData()
 	l.checkCycles()
 }

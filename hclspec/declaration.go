@@ -30,6 +30,7 @@ func kinds() []kind {
 		{schema: commitSchema()},
 		{schema: variantSchema()},
 		{schema: mountSchema(), decode: decodeMount, out: func(s *Spec, b Block) { s.Mounts = append(s.Mounts, Mount{Block: b}) }},
+		{schema: cacheSchema(), decode: decodeCache},
 		{schema: fetchSchema(), decode: decodeFetch, out: func(s *Spec, b Block) { s.Fetches = append(s.Fetches, Fetch{Block: b}) }},
 		{schema: wheelSchema(), decode: decodeWheel, out: func(s *Spec, b Block) { s.Wheels = append(s.Wheels, Wheel{Block: b}) }},
 		{schema: imageSchema(), decode: decodeImage, out: func(s *Spec, b Block) { s.Images = append(s.Images, Image{Block: b}) }},

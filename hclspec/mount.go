@@ -56,12 +56,22 @@ func decodeMount(r reader, b Block) {
 	default:
 		r.Fail(r.At("source"), "Invalid source", "%q is neither the name of a volume nor a path that begins with /, ~/ or ./.", m.Source)
 	}
-	if t := m.Target; t != "" && (!path.IsAbs(t) || path.Clean(t) != t || t == "/" || under(t, "/benchgraph") || under(t, "/proc") || under(t, "/sys") || under(t, "/dev")) {
+	if t := m.Target; t != "" && !freeInContainers(t) {
 		r.Fail(r.At("target"), "Invalid target", "%q must be an absolute path of a directory in containers, in its shortest form, such as \"/models\". "+
 			"/benchgraph, /proc, /sys and /dev belong to others.", t)
 	}
 	m.identify(r)
 	r.l.spec.Mounts = append(r.l.spec.Mounts, m)
+}
+
+// freeInContainers says whether a path is absolute, in its shortest form, and may be that of a directory in containers.
+func freeInContainers(t string) bool {
+	for _, taken := range []string{"/benchgraph", "/proc", "/sys", "/dev"} {
+		if under(t, taken) {
+			return false
+		}
+	}
+	return path.IsAbs(t) && path.Clean(t) == t && t != "/"
 }
 
 // under says whether a path is a directory, or below it.

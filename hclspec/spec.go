@@ -40,6 +40,7 @@ type Spec struct {
 	KnownIssues []KnownIssue
 	Fetches     []Fetch
 	Mounts      []Mount
+	Caches      []Cache
 	Benchmarks  []Benchmark
 	Compares    []Compare
 	Reports     []Report
@@ -297,6 +298,7 @@ type Benchmark struct {
 	Check   *Check
 	Command Command
 	Mounts  []Address
+	Caches  []Address
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool

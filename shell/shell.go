@@ -70,6 +70,7 @@ type Shell struct {
 	last   *Output                      // of the command that was started last
 	box    *box                         // nil: on the host
 	cell   *cell                        // nil: in no sandbox
+	home   string                       // on the host, of the commands alone; empty: that of the user
 }
 
 // Open makes the place of a node's commands. An error may be a *engine.Failure, as of a secret that is not set.

@@ -47,7 +47,7 @@ func (p *drawing) causeBehind(plan *engine.Plan, g *group, m member) (cause, boo
 		}
 		return cause{}, false
 	}
-	for _, a := range needsOf(m, p.probes[m.candidate]) {
+	for _, a := range waitsOf(m, p.probes[m.candidate]) {
 		if step, ok := plan.Step(a.String()); ok {
 			if c, found := follow(step); found {
 				return c, true
@@ -85,7 +85,7 @@ type accountant struct {
 
 func (a *accountant) group(g *group, ends map[string]engine.End) error {
 	for _, m := range g.members {
-		a.spend(g, shell.Refs(needsOf(m, nil)))
+		a.spend(g, waitsOf(m, nil))
 		gap, out := g.absent[m.name]
 		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.outcome != stats.Skipped {
 			a.add(findings.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate, Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})

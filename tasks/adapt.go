@@ -174,9 +174,9 @@ func (p *Project) wait(g *group, m member, c cause) {
 
 // cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
 func (p *drawing) cannot(plan *engine.Plan, m member) (absence, bool) {
-	for _, a := range needsOf(m, p.probes[m.candidate]) {
+	for _, a := range waitsOf(m, p.probes[m.candidate]) {
 		step, ok := plan.Step(a.String())
-		if !ok {
+		if !ok || a == m.fill && step.Failure == nil { // what hinders a fill hinders the blocks
 			continue
 		}
 		if gap, out := p.causeOf(plan, step); out {
@@ -203,10 +203,17 @@ func (p *services) breaks(plan *engine.Plan, g *group, m member) (absence, bool)
 	return absence{}, false
 }
 
-// needsOf are the nodes that one member of a block needs.
-func needsOf(m member, probes []hclspec.Address) shell.Refs {
+// needsOf are the nodes whose results one member of a block runs.
+func needsOf(m member) shell.Refs {
 	var r shell.Refs
 	addMember(&r, m)
+	return r
+}
+
+// waitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
+func waitsOf(m member, probes []hclspec.Address) shell.Refs {
+	r := needsOf(m)
+	r.Add(m.fill)
 	r.Add(probes...)
 	return r
 }
@@ -217,9 +224,9 @@ func (p *services) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool)
 	if step.Failure != nil {
 		f := step.Failure.Failure
 		if KnownIssue(f) {
-			return absence{classOf(f), f.Message}, true // it says all: the probe is no cause
+			return absence{classOf(step.Node, f), f.Message}, true // it says all: the probe is no cause
 		}
-		return absence{classOf(f), step.Node.Address + ": " + findings.Explain(f)}, true
+		return absence{classOf(step.Node, f), step.Node.Address + ": " + findings.Explain(f)}, true
 	}
 	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return absence{}, false

@@ -107,6 +107,9 @@ func (b *builder) groupBenchmarks() {
 		c := b.candidates[s.Candidate]
 		at := hclspec.Address{Kind: "trial", Name: s.Address.Name, Key: s.Address.Key, Keyed: s.Address.Keyed}
 		m := member{name: "run", bench: s}
+		if len(s.Caches) > 0 {
+			m.fill = fillOf(s)
+		}
 		if c != nil {
 			m.name, m.candidate, m.baseline = c.Variant, c.Key, c.Baseline
 			at.Key, at.Keyed = c.Commit, true
@@ -244,6 +247,7 @@ func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node
 
 // addSeries adds blocks 1 to n of the same members.
 func (b *builder) addSeries(g *group, members []member, key string) []*engine.Node {
+	b.addFills(g, members, key)
 	var pilot hclspec.Address
 	rule := b.rule(g)
 	var nodes []*engine.Node
@@ -257,7 +261,7 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		t := &trialTask{p: b.drawing, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
-			t.refs.Add(m.client)
+			t.refs.Add(m.client, m.fill)
 		}
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)

@@ -367,13 +367,15 @@ func commitOf(candidate string) string {
 	return commit
 }
 
-// classOf is the class of a failure in terms of outcomes: whose fault it is.
-func classOf(f *cache.Failure) stats.Outcome {
+// classOf is the class of a node's failure in terms of outcomes: whose fault it is.
+func classOf(n *engine.Node, f *cache.Failure) stats.Outcome {
 	switch {
 	case f.Class.Retried():
 		return stats.Infra
 	case f.Rule == knownIssueRule:
 		return stats.Skipped
+	case n.Kind == "fill": // it ran, as in a block
+		return stats.Failed
 	}
 	return stats.BuildFailed
 }

@@ -72,6 +72,11 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	if err := l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.bench.Data); err != nil {
 		return err
 	}
+	if server == nil { // it may start the program anew
+		if err := l.layCaches(sh); err != nil {
+			return err
+		}
+	}
 	return l.wrong(l.runCheck(ctx, server, sh))
 }
 

@@ -61,6 +61,9 @@ func curesOf(n *engine.Node, candidate string) (cures []cure, applied []fix.Due)
 			cures = append(cures, cure{f, blockOf(t.Spec.Address)})
 		}
 		return cures, t.Fixes
+	case *fillTask:
+		m := t.members[0]
+		return m.cures, fix.Merge(slices.Clone(m.fixes), m.built)
 	case *trialTask:
 		for _, m := range t.members {
 			if m.candidate == candidate {

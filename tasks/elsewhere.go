@@ -162,8 +162,11 @@ func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
 	if err := p.Pool.Fits(n.Resources); err != nil {
 		return err.Error()
 	}
-	if n.Kind == "trial" {
+	switch n.Kind {
+	case "trial":
 		return "it is measured on a machine of another class than this one"
+	case "fill":
+		return "it compiles for a machine of another class than this one"
 	}
 	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
 		for _, dep := range list {

@@ -190,6 +190,7 @@ benchmark "b" {
   client   = each.commit.parent
   fixes    = [fix.second, fix.first]
   mounts   = [mount.m["one"]] # b
+  caches   = [cache.k]
   cpus     = 2
   memory   = "2GiB"
   quiet    = false
@@ -275,6 +276,10 @@ report "r" {
   formats  = ["markdown"]
   recorded = [file("one.jsonl")]
   dir      = "report"
+}
+cache "k" {
+  per  = "image"
+  path = "~/.k"
 }
 mount "m" {
   for_each  = toset(["one"])
@@ -372,6 +377,8 @@ var edits = map[string]edit{
 	"variant.protected": {`"baseline"`, `"refuse"`},
 	"variant.params":    {`unused = "two"`, `unused = "other"`},
 
+	"cache.per":            {"  per  = \"image\"\n", ""},
+	"cache.path":           {`"~/.k"`, `"~/.l"`},
 	"mount.for_each":       {`toset(["one"])` + "\n  source", `toset(["one", "two"])` + "\n  source"},
 	"mount.source":         {`source    = "/usr"`, `source    = "/etc"`},
 	"mount.target":         {`"/mounted"`, `"/elsewhere"`},
@@ -452,6 +459,7 @@ var edits = map[string]edit{
 	"benchmark.command":                 {"--bench", "--bench --more"},
 	"benchmark.client":                  {"client   = each.commit.parent", "client   = each.commit.rev"},
 	"benchmark.mounts":                  {`[mount.m["one"]] # b`, "[mount.n]"},
+	"benchmark.caches":                  {"[cache.k]", "[]"},
 	"benchmark.fixes":                   {"[fix.second, fix.first]", "[fix.second]"},
 	"benchmark.cpus":                    {"cpus     = 2", "cpus     = 1"},
 	"benchmark.memory":                  {`memory   = "2GiB"`, `memory   = "3GiB"`},

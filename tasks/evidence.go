@@ -95,7 +95,7 @@ func describeTries(d *cache.Description, tries map[int][]sample.Try) {
 // its settings may hold such a path.
 func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
 	list := []stats.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.name)}, {Name: "$OUT", Value: filepath.Join(env.Out, m.name, sample.OutDir)}}
-	for _, a := range needsOf(m, nil) {
+	for _, a := range needsOf(m) {
 		if a.Kind == "image" {
 			continue
 		}

@@ -79,7 +79,7 @@ func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool 
 // artefacts are the addresses of what a candidate brings with it, by kind and name.
 func (m member) artefacts() map[string]hclspec.Address {
 	all := map[string]hclspec.Address{}
-	for _, a := range needsOf(m, nil) {
+	for _, a := range needsOf(m) {
 		if a.Keyed && a.Key == m.candidate && m.candidate != "" {
 			all[a.Kind+"."+a.Name] = a
 		}

@@ -23,6 +23,7 @@ var made = map[string][]string{
 	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"}, "wheel": {"wheel", "build"},
 	"image": {"image", "push"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"}, "benchmark": {"trial"},
 	"compare": {"compare"}, "report": {"report"}, "task": {"task"}, "mount": {"task"}, "benchgraph": {"task"},
+	"cache": {"fill", "trial"},
 }
 
 // wholeProject writes everything that is named in everything, and fills in the addresses.

@@ -38,6 +38,7 @@ type lifecycle struct {
 	sh      *fix.Shell
 	printed map[string]hash.Hash // of what the measured command printed, by the file that keeps it
 	ran     []sample.Artefact    // what was proven to run
+	caches  []laidCache          // that the start was given
 
 	took     time.Duration    // by the measured command, in all passes
 	counters metrics.Counters // what the server counted meanwhile
@@ -46,16 +47,13 @@ type lifecycle struct {
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
 // failure, whatever its exit status. Its output is kept all the same, since it may be the definition of the metric that
 // is wrong. What cannot be kept is removed, so that nothing of it is stored with the rest of the block.
-func (l *lifecycle) run(ctx context.Context) (err error) {
-	dir := filepath.Join(l.env.Work, l.m.name)
-	if err := os.Mkdir(l.out, 0o755); err != nil {
-		return err
-	}
-	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
+func (l *lifecycle) run(ctx context.Context) error {
+	dir, err := l.open(ctx)
 	if err != nil {
 		return err
 	}
-	ran := l.live(ctx, dir)
+	ran := l.live(ctx, dir, l.measure)
+	l.dropCaches()
 	if err := l.admit(ctx); err != nil {
 		return l.sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(l.out)))
 	}
@@ -69,6 +67,16 @@ func (l *lifecycle) run(ctx context.Context) (err error) {
 	l.tell(primary)
 	l.warn(primary)
 	return nil
+}
+
+// open makes the directories of the lifecycle, and the shell in which its command runs.
+func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
+	dir = filepath.Join(l.env.Work, l.m.name)
+	if err := os.Mkdir(l.out, 0o755); err != nil {
+		return "", err
+	}
+	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
+	return dir, err
 }
 
 // enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result for what
@@ -120,8 +128,8 @@ func foreignOutput() error {
 	return workdir.Unfit("foreign_output", "the file that keeps the command's output was changed by something else than its output", "let commands write below $OUT and nowhere else")
 }
 
-// live is the lifecycle itself.
-func (l *lifecycle) live(ctx context.Context, dir string) error {
+// live is the lifecycle itself: it starts what is measured, calls do, and ends it.
+func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Context, *shell.Server) error) error {
 	if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
 		return err
 	}
@@ -129,7 +137,10 @@ func (l *lifecycle) live(ctx context.Context, dir string) error {
 		return err
 	}
 	if l.m.bench.Server != nil {
-		return l.serve(ctx)
+		return l.serve(ctx, do)
+	}
+	if err := l.layCaches(l.sh); err != nil {
+		return err
 	}
 	if l.contained() {
 		l.progress("prove")
@@ -137,7 +148,7 @@ func (l *lifecycle) live(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return l.measure(ctx, nil)
+	return do(ctx, nil)
 }
 
 // contained says whether the member runs in containers.
@@ -145,7 +156,7 @@ func (l *lifecycle) contained() bool { return l.m.bench.Image != hclspec.Address
 
 // serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in containers:
 // the server's has no tree of the client, which could be taken for what is installed, and not the client's $OUT.
-func (l *lifecycle) serve(ctx context.Context) error {
+func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.Server) error) error {
 	own := l.sh
 	if l.contained() {
 		dir, err := os.MkdirTemp(l.env.Work, "server-")
@@ -160,6 +171,9 @@ func (l *lifecycle) serve(ctx context.Context) error {
 		}
 	}
 	l.progress("start")
+	if err := l.layCaches(own); err != nil {
+		return err
+	}
 	server, err := own.Serve(ctx, l.m.bench.Server, filepath.Join(l.out, serverFile))
 	if err != nil {
 		return err
@@ -169,7 +183,7 @@ func (l *lifecycle) serve(ctx context.Context) error {
 		err = l.proven(server.Prove(ctx))
 	}
 	if err == nil {
-		err = l.measure(ctx, server)
+		err = do(ctx, server)
 	}
 	return errors.Join(err, server.Stop())
 }

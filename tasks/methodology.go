@@ -68,6 +68,9 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 	for _, m := range p.mountsAt(b.Mounts) {
 		add("mount "+m.Target, m.Identity)
 	}
+	for _, c := range p.cachesAt(b.Caches) {
+		add("cache "+c.Path, "filled by a run that is not measured")
+	}
 	if b.Image != (hclspec.Address{}) {
 		add("runs in", neutral(b.Image))
 		if client := m.client; client != (hclspec.Address{}) {

@@ -95,7 +95,8 @@ func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*
 // sameHardware says whether samples would be of the same class of machine as when the memo was made.
 func sameHardware(m *memo.Memo, c Config, was *common) bool {
 	for i := range m.Nodes {
-		if m.Nodes[i].Kind == "trial" || len(was.Findings) > 0 { // some of which are about devices
+		kind := m.Nodes[i].Kind
+		if kind == "trial" || kind == "fill" || len(was.Findings) > 0 { // some of which are about devices
 			class, _, err := device.Inventory(nil)
 			return err == nil && class.String() == was.Hardware && (was.GPUs == nil || slices.Equal(device.Kinds(c.allDevices()), was.GPUs))
 		}

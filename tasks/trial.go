@@ -41,6 +41,7 @@ type member struct {
 	cures     []cure
 	fixes     []fix.Due
 	built     []fix.Due       // that its image is made with; they are among those under it
+	fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones
 	client    hclspec.Address // image in which the command runs that talks to its server; zero: it runs where the server does
 	under     []fix.Due       // that what it measures was made with; they are in the keys of its inputs
 }
@@ -75,6 +76,21 @@ func (t *trialTask) Describe(d *cache.Description) {
 
 func (t *trialTask) describeMember(d *cache.Description, m member) {
 	b := m.bench
+	t.describeRun(d, m)
+	if n := b.Design.Passes(); n > 1 { // as before there were passes
+		d.Add("repeat", strconv.Itoa(n))
+	}
+	t.describeImages(d, m)
+	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
+	fix.Describe(d, t.refs, m.fixes)
+	if t.checked && b.Check != nil {
+		t.describeCheck(d, b.Check)
+	}
+}
+
+// describeRun writes into a key how a member is started and what it runs.
+func (t *trialTask) describeRun(d *cache.Description, m member) {
+	b := m.bench
 	t.refs.DescribeCommand(d, "command", b.Command)
 	t.refs.DescribeEnv(d, b.Env)
 	t.refs.DescribeData(d, b.Data)
@@ -91,6 +107,7 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	d.Add("limits", strconv.Itoa(b.CPUs), strconv.FormatInt(b.Memory, 10), strconv.FormatBool(b.Quiet))
 	d.Add("network", strconv.FormatBool(b.Network))
 	t.p.describeMounts(d, b.Mounts)
+	t.describeCaches(d, m)
 	t.p.describeSandbox(d, b.Sandbox, b.Image)
 	if s := b.Server; s != nil {
 		t.refs.DescribeCommand(d, "server", s.Command)
@@ -100,19 +117,15 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 			d.Add("server limit", l...)
 		}
 	}
-	if n := b.Design.Passes(); n > 1 { // as before there were passes
-		d.Add("repeat", strconv.Itoa(n))
-	}
-	if b.Image != (hclspec.Address{}) {
+}
+
+// describeImages writes into a key which images a member and its client run in.
+func (t *trialTask) describeImages(d *cache.Description, m member) {
+	if b := m.bench; b.Image != (hclspec.Address{}) {
 		d.Add("image", t.refs.Label(b.Image))
 	}
 	if m.client != (hclspec.Address{}) {
 		d.Add("client image", t.refs.Label(m.client))
-	}
-	d.Add("design", strconv.Itoa(b.Design.Warmup), b.Design.Pairing, strconv.FormatInt(b.Design.Seed, 10))
-	fix.Describe(d, t.refs, m.fixes)
-	if t.checked && b.Check != nil {
-		t.describeCheck(d, b.Check)
 	}
 }
 
@@ -257,7 +270,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 	for _, d := range env.Lease.GPUs {
 		r.Devices = append(r.Devices, d.UUID)
 	}
-	for _, a := range needsOf(m, nil) {
+	for _, a := range needsOf(m) {
 		if in := t.refs.Input(env, a); a.Kind != "image" { // of which what runs is to be proven first
 			r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
 		}

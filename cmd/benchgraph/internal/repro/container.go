@@ -104,7 +104,16 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 	for _, m := range r.mounts {
 		line += " --mount " + s.bind(m)
 	}
-	s.line(`home=$(mktemp -d "$work/home.XXXXXX")`)
+	home := `$(mktemp -d "$work/home.XXXXXX")`
+	if len(r.caches) > 0 {
+		home = `$caches/home`
+	}
+	for _, c := range r.caches {
+		if !strings.HasPrefix(c.Path, "~/") {
+			line += " -v " + place(c) + quote(":"+c.Path)
+		}
+	}
+	s.line(`home=%s`, home)
 	s.line(`%s%s --entrypoint %s "$%s_id" %s%s`, line, env, words[0], image, strings.Join(words[1:], " "), suffix)
 }
 

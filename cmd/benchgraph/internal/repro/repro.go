@@ -170,13 +170,16 @@ func (s *script) make(at hclspec.Address) error {
 		return s.task(v)
 	}
 	if v, ok := find(spec.Benchmarks, func(v *hclspec.Benchmark) hclspec.Address { return v.Address }, at); ok {
-		return s.lifecycle(v)
+		return s.sample(v)
 	}
 	if v, ok := find(spec.Images, func(v *hclspec.Image) hclspec.Address { return v.Address }, at); ok {
 		return s.image(v)
 	}
-	if at.Kind == "trial" {
+	switch at.Kind {
+	case "trial":
 		return s.trial(at)
+	case "fill":
+		return s.fill(at)
 	}
 	return fmt.Errorf("%s: nothing is run for a %s, so there is nothing to do by hand", at, at.Kind)
 }

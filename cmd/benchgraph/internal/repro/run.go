@@ -25,6 +25,7 @@ type running struct {
 	mounts  []hclspec.Mount
 	beside  bool // its container is in the network of the server's
 	serves  bool // its container is the server's
+	caches  []hclspec.Cache
 }
 
 // run writes how a command is run in a working directory of its own, and returns the variable of $OUT.
@@ -159,7 +160,11 @@ func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
 		s.contain(r, c, suffix)
 		return
 	}
-	line := `env -i PATH="$PATH" HOME="${HOME:-/}" LANG="${LANG:-C}"`
+	home := `"${HOME:-/}"`
+	if len(r.caches) > 0 {
+		home = `"$caches/home"`
+	}
+	line := `env -i PATH="$PATH" HOME=` + home + ` LANG="${LANG:-C}"`
 	for _, name := range own() {
 		line += fmt.Sprintf(` %s="${%s:-}"`, name, name)
 	}
@@ -276,7 +281,7 @@ func (s *script) trial(at hclspec.Address) error {
 		if err := s.canary(members[baseline]); err != nil {
 			return err
 		}
-		if err := s.lifecycle(b); err != nil {
+		if err := s.sample(b); err != nil {
 			return err
 		}
 	}
@@ -293,8 +298,36 @@ func (s *script) canary(b *hclspec.Benchmark) error {
 	return err
 }
 
-// lifecycle writes one sample: start the server, warm up, run the command, stop.
-func (s *script) lifecycle(b *hclspec.Benchmark) error {
+// sample writes one sample: fill the caches where they are not, start the server, warm up, run the command, stop.
+func (s *script) sample(b *hclspec.Benchmark) error {
+	filled := ""
+	if len(b.Caches) > 0 {
+		fill := b.Address
+		fill.Kind = "fill"
+		if err := s.need(fill); err != nil {
+			return err
+		}
+		filled = s.places[fill]
+	}
+	s.comment("%s: one sample", b.Address)
+	err := s.lifecycle(b, filled, func(r *running) {
+		for range b.Design.Warmup {
+			s.invoke(r, b.Command, " > /dev/null # warm-up")
+		}
+		for i := range b.Design.Passes() {
+			mark := ""
+			if n := b.Design.Passes(); n > 1 {
+				mark = fmt.Sprintf(" # pass %d of %d: the sample is their mean", i+1, n)
+			}
+			s.invoke(r, b.Command, mark)
+		}
+	})
+	s.places[b.Address] = fmt.Sprintf("OUT_%d", s.dirs)
+	return err
+}
+
+// lifecycle writes the start of a benchmark's server, with copies of the caches that a fill left, what runs then, and the end.
+func (s *script) lifecycle(b *hclspec.Benchmark, filled string, runs func(r *running)) error {
 	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts)}
 	if r.image == (hclspec.Address{}) {
 		r.fixes = s.fixes(b.Address, b.Candidate, b.Fixes)
@@ -317,8 +350,14 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 			return err
 		}
 	}
-	s.comment("%s: one sample", b.Address)
 	s.line("PORT=${PORT:-8123}")
+	s.layCaches(s.caches(b), filled)
+	if !r.beside {
+		r.caches = s.caches(b)
+	}
+	if server != nil {
+		server.caches = s.caches(b)
+	}
 	if server != nil && r.beside {
 		if err := s.layOut(server, hclspec.Address{}); err != nil {
 			return err
@@ -331,23 +370,13 @@ func (s *script) lifecycle(b *hclspec.Benchmark) error {
 	if server != nil && !r.beside {
 		s.start(server, b.Server)
 	}
-	for range b.Design.Warmup {
-		s.invoke(r, b.Command, " > /dev/null # warm-up")
-	}
-	for i := range b.Design.Passes() {
-		mark := ""
-		if n := b.Design.Passes(); n > 1 {
-			mark = fmt.Sprintf(" # pass %d of %d: the sample is their mean", i+1, n)
-		}
-		s.invoke(r, b.Command, mark)
-	}
+	runs(r)
 	switch {
 	case r.beside:
 		s.line(`docker rm -f "$server" > /dev/null; wait; trap - EXIT`)
 	case server != nil:
 		s.line(`kill "$server"; wait "$server" || true; trap - EXIT`)
 	}
-	s.places[b.Address] = fmt.Sprintf("OUT_%d", s.dirs)
 	return nil
 }
 

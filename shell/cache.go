@@ -1,0 +1,68 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// LayCache gives the commands that are started from now on a private copy of the directory from at a path: an
+// absolute one of their container, or one below their home, which begins with ~/. Where from is empty or is not
+// there, the directory is empty. The copy is below the directory root of the host, under name. On the host without a
+// sandbox, the home is from now on one that nobody had before.
+func (s *Shell) LayCache(path, from string) (root, name string, err error) {
+	name, home := strings.CutPrefix(path, "~/")
+	switch {
+	case home:
+		root, err = s.ownHome()
+	case s.box == nil:
+		err = fmt.Errorf("%s is a directory of this machine, and no start has one of its own there", path)
+	default:
+		name = "cache"
+		if root, err = os.MkdirTemp(s.env.Scratch, "cache-"); err == nil {
+			m := executor.Mount{Host: filepath.Join(root, name), Inside: path, Writable: true}
+			s.box.extra = append(s.box.extra, m)
+		}
+	}
+	if err != nil {
+		return "", "", err
+	}
+	dir := filepath.Join(root, filepath.FromSlash(name))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", "", err
+	}
+	if from == "" {
+		return root, name, nil
+	}
+	if err := workdir.CopyCache(dir, from); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	return root, name, nil
+}
+
+// ownHome is the directory of the host that is the home of the commands, and of no others.
+func (s *Shell) ownHome() (string, error) {
+	switch {
+	case s.box != nil:
+		return s.box.home, nil
+	case s.cell != nil:
+		// A sandbox shows its home in the place of the user's, where there is one.
+		if info, err := os.Stat(s.variables("$HOME")); err != nil || !info.IsDir() {
+			s.vars["HOME"] = s.cell.Home
+		}
+		return s.cell.Home, nil
+	case s.home == "":
+		home, err := os.MkdirTemp(s.env.Scratch, "home-")
+		if err != nil {
+			return "", err
+		}
+		s.home, s.vars["HOME"] = home, home
+	}
+	return s.home, nil
+}

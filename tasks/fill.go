@@ -1,0 +1,169 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// A fill is a run of one candidate that is not measured: it leaves the caches of its benchmark filled with what the
+// candidate compiles. Each start that is measured gets a copy. The fill has the key of all that the candidate runs
+// with, so that only candidates with the same artefacts share one.
+
+// fillOf is the address of the fill of a benchmark's candidate.
+func fillOf(b *hclspec.Benchmark) hclspec.Address {
+	at := b.Address
+	at.Kind = "fill"
+	return at
+}
+
+// fillTask fills the caches of the only member of a block that nothing is measured in.
+type fillTask struct{ trialTask }
+
+func (t *fillTask) Describe(d *cache.Description) {
+	m := t.members[0]
+	d.Add("hardware", t.p.class())
+	t.describeRun(d, m)
+	t.describeImages(d, m)
+	fix.Describe(d, t.refs, m.fixes)
+}
+
+func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
+	_, reset, err := t.lockClocks(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer reset()
+	m := t.members[0]
+	l := &lifecycle{t: &t.trialTask, env: env, m: m, out: filepath.Join(env.Work, "out")}
+	_, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.fill(ctx)) })
+	return err
+}
+
+// addFills adds the fills of the members of a series of blocks with this key. Their devices are of the kind on which
+// the blocks run.
+func (b *builder) addFills(g *group, members []member, key string) {
+	for _, m := range members {
+		if m.fill == (hclspec.Address{}) {
+			continue
+		}
+		at, bench := m.fill, *m.bench
+		bench.Canary, bench.Check = nil, nil        // they do not run
+		m.fill, m.bench = hclspec.Address{}, &bench // it begins with empty caches
+		trial := hclspec.TrialAddress(at.Name, key, 1)
+		t := &fillTask{trialTask{p: b.drawing, at: trial, group: g.name, members: []member{m}}}
+		addMember(&t.refs, m)
+		t.refs.Add(m.client)
+		n := b.addAt(at, m.bench.Block, t, t.refs)
+		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.bench.Estimate
+		n.Resources.Quiet = false // nothing is measured
+		b.inImage(n, m.bench.Image)
+		b.needMounts(n, m.bench.Mounts, m.bench.Image)
+		for _, probe := range b.probes[m.candidate] {
+			b.link(n, &n.Order, probe)
+		}
+		b.lockable(n, &t.trialTask)
+	}
+}
+
+// cachesAt are the caches with these addresses, in their order.
+func (p *facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
+	var all []*hclspec.Cache
+	for _, a := range addresses {
+		for i := range p.Spec.Caches {
+			if p.Spec.Caches[i].Address == a {
+				all = append(all, &p.Spec.Caches[i])
+			}
+		}
+	}
+	return all
+}
+
+// laidCache is a cache as the commands of a lifecycle have it: a directory below another one, see
+// shell.Shell.LayCache.
+type laidCache struct {
+	*hclspec.Cache
+	root, name string
+}
+
+// layCaches gives the start that comes next in a shell the caches: copies of what the fill left, and empty ones to
+// the fill itself.
+func (l *lifecycle) layCaches(sh *fix.Shell) error {
+	for _, c := range l.t.p.cachesAt(l.m.bench.Caches) {
+		from := ""
+		if l.m.fill != (hclspec.Address{}) {
+			from = filepath.Join(l.t.refs.Input(l.env, l.m.fill).Dir, c.Address.Name)
+		}
+		root, name, err := sh.LayCache(c.Path, from)
+		if err != nil {
+			return err
+		}
+		l.caches = append(l.caches, laidCache{c, root, name})
+	}
+	return nil
+}
+
+// dropCaches removes the copies of a start, since those of the next one take room, too. What cannot be removed is
+// told when the attempt ends, with all else that it leaves.
+func (l *lifecycle) dropCaches() {
+	for _, c := range l.caches {
+		_ = fs.RemoveTree(filepath.Join(c.root, filepath.FromSlash(c.name)))
+	}
+}
+
+// fill goes through a lifecycle in which the command runs once and nothing is measured, and keeps the caches.
+func (l *lifecycle) fill(ctx context.Context) error {
+	dir, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.live(ctx, dir, func(ctx context.Context, server *shell.Server) error {
+		l.progress("fill")
+		return l.client(ctx, server, nil)
+	})
+	if err == nil {
+		err = l.keepCaches(ctx)
+	}
+	return l.sh.Secrets.Conceal(err)
+}
+
+func (l *lifecycle) keepCaches(ctx context.Context) error {
+	if err := os.MkdirAll(l.env.Out, 0o755); err != nil {
+		return err
+	}
+	for _, c := range l.caches {
+		to := filepath.Join(l.env.Out, c.Address.Name)
+		bytes, err := workdir.TakeCache(ctx, l.env, to, c.root, c.name, c.Path, l.sh.Secrets)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(l.env.Log, "%s: %s in %s\n", c.Address, units.BytesSize(float64(bytes)), c.Path)
+		if bytes == 0 {
+			l.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf(
+				"%s: the run left nothing in %s, so that each start of %s compiles what it needs. "+
+					"Is that the directory in which the program keeps it?", c.Address, c.Path, l.m.bench.Address)})
+		}
+	}
+	return nil
+}
+
+// describeCaches writes into a key which directories a start finds filled.
+func (t *trialTask) describeCaches(d *cache.Description, m member) {
+	for _, c := range t.p.cachesAt(m.bench.Caches) {
+		d.Add("cache", c.Address.Name, c.Path)
+	}
+	if m.fill != (hclspec.Address{}) {
+		d.Add("fill", t.refs.Label(m.fill))
+	}
+}
