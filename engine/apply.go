@@ -54,7 +54,11 @@ func DefaultRetry(c cache.Class) Retry {
 // failures of nodes; an error means that the engine itself could not go on. When ctx ends, Apply ends the running
 // attempts, starts no other, and returns the cause of ctx.
 func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
-	r := newRun(ctx, p, o)
+	return newRun(ctx, p, o).apply()
+}
+
+// apply is the loop.
+func (r *run) apply() (*Result, error) {
 	defer r.close()
 	r.begin()
 	for {
@@ -68,12 +72,12 @@ func Apply(ctx context.Context, p *Plan, o ApplyOptions) (*Result, error) {
 		}
 		r.listen()
 	}
-	r.result.NotRun = len(p.Steps) - r.ended
+	r.result.NotRun = len(r.steps) - r.ended
 	if r.fatal != nil {
 		return &r.result, r.fatal
 	}
-	if ctx.Err() != nil {
-		return &r.result, context.Cause(ctx)
+	if r.ctx.Err() != nil {
+		return &r.result, context.Cause(r.ctx)
 	}
 	r.result.Standing = r.standing()
 	return &r.result, nil

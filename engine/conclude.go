@@ -26,9 +26,7 @@ func (r *run) end(s *Step, a *attempt) {
 	r.forget(a)
 	r.quiet = false
 	a.lease.Release()
-	for _, leave := range a.leave {
-		leave()
-	}
+	call(a.leave)
 	r.conclude(s, a)
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// patience measures how long requests have been refused because of nothing but what others do on devices and disk. One
-// that is granted meanwhile, or refused for any other reason, begins anew.
+// patience measures for how long the pool has refused requests only because other processes use devices or the disk.
+// The time of a request begins again when the request is granted, or is refused for another reason.
 type patience struct {
 	limit time.Duration // 0: without end
 	waits map[device.Request]*wait
 
-	announced string    // that nodes wait for, when nothing ran; empty: nothing since a node started
-	at        time.Time // of the announcement
+	announced string    // the last wait that was reported while nothing ran; "": none since a node started
+	at        time.Time // of that report
 }
 
 type wait struct {
@@ -25,18 +25,18 @@ type wait struct {
 	told bool
 }
 
-// toldEvery is how often it is told, at most, that something else is waited for: a device gets warmer all the time. It
-// is also how long others use a device before that is told while something runs: most do not for long.
+// toldEvery is the shortest time between two reports that nodes wait for another thing: a device gets warmer all the
+// time. While something runs, it is also the time before a use by other processes is reported: most end sooner.
 const toldEvery = time.Minute
 
-// hear takes in the answer to a request, and says whether it has waited long enough. While devices are looked at there
-// is none.
+// hear takes in the answer to a request, and reports whether the request has waited in vain. There is no answer while
+// the pool looks at devices.
 func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	if refused != nil && refused.Looking {
 		return false
 	}
 	vain = r.patience.ends(q, refused)
-	// If nothing runs, all nodes wait for it, and wait reports that.
+	// If nothing runs, run.wait reports it.
 	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.busy() > 0 {
 		w.told = true
 		r.emit(Event{Type: Note, Reason: Waiting + r.patience.text(refused)})
@@ -44,8 +44,8 @@ func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	return vain
 }
 
-// ends takes in the answer to a request, and says whether it has waited long enough. The time in which nobody asked, or
-// no answer was known, does not count: there was something else to wait for.
+// ends takes in the answer to a request, and reports whether the request has waited in vain. The time in which nobody
+// asked, or there was no answer, does not count: the request waited for something else.
 func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 	if refused != nil && refused.Lost {
 		return true
@@ -68,7 +68,7 @@ func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 	return p.limit > 0 && w.long >= p.limit
 }
 
-// announces reports whether people are to be told that nodes wait for something, while nothing runs.
+// announces reports whether a wait is to be reported while nothing runs.
 func (p *patience) announces(what string) bool {
 	if what == p.announced || p.announced != "" && time.Since(p.at) < toldEvery {
 		return false
@@ -77,7 +77,7 @@ func (p *patience) announces(what string) bool {
 	return true
 }
 
-// text says what a refused request waits for, and for how long.
+// text returns what a refused request waits for, and for how long it does.
 func (p *patience) text(refused *device.Refusal) string {
 	if !refused.Outside || refused.Lost || p.limit == 0 {
 		return refused.WaitsFor
@@ -87,12 +87,12 @@ func (p *patience) text(refused *device.Refusal) string {
 
 // Rules of failures for want of devices or room.
 const (
-	DeviceBusy = "device_busy" // others left it no device
-	DeviceLost = "device_lost" // too few devices are left that are sound
+	DeviceBusy = "device_busy" // other processes use the devices
+	DeviceLost = "device_lost" // too few working devices are left
 	DiskFull   = "disk_full"   // there is no room on the disk
 )
 
-// giveUp ends all steps of a request that nothing can be granted to.
+// giveUp fails all ready steps with a request that has waited in vain.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
 	waitLonger := r.Terms.DeviceWait + " waits longer"
@@ -116,7 +116,7 @@ func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	}
 }
 
-// note writes the log of an attempt that was not made, and returns why it was not.
+// note writes the log of an attempt that was not made, and returns the reason.
 func (r *run) note(a *attempt, why error) error {
 	log, err := r.openLog(a.ID)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 // request is tried, however many there are.
 type readyQueue struct {
 	buckets map[device.Request]*bucket
-	order   []*bucket // those that hold something, by their first nodes
+	order   []*bucket // the buckets with steps, by their first steps
 	length  int
 }
 
-// bucket is a heap of nodes that ask for the same, by their turns and then the longest remaining path first.
+// bucket is a heap of steps with the same request, by turn and then by the longest remaining path.
 type bucket struct {
 	request device.Request
 	steps   []*Step
@@ -57,7 +57,7 @@ func (q *readyQueue) push(s *Step, request device.Request, remains []float64) {
 	q.enter(b)
 }
 
-// lookahead is how many nodes of one kind of request are looked at to find one that may go now.
+// lookahead is the number of steps of a bucket that are searched for one that may start now.
 const lookahead = 256
 
 // next takes the node with the longest remaining path that may go and whose request grant accepts; nil when there is
@@ -80,7 +80,7 @@ func (q *readyQueue) next(may func(*Step) bool, grant func(device.Request) *devi
 	return nil, nil
 }
 
-// take takes all nodes that ask for the same, in their order.
+// take removes and returns all steps with a request, in their order.
 func (q *readyQueue) take(request device.Request) []*Step {
 	b := q.buckets[request]
 	q.leave(b)
@@ -92,7 +92,7 @@ func (q *readyQueue) take(request device.Request) []*Step {
 	return steps
 }
 
-// first is the place of the first node that may go; -1 when there is none among those at the top.
+// first returns the index of the first step that may start; -1 if there is none among those at the top.
 func (b *bucket) first(may func(*Step) bool) int {
 	best := -1
 	for i, s := range b.steps[:min(len(b.steps), lookahead)] {
@@ -106,7 +106,7 @@ func (b *bucket) first(may func(*Step) bool) int {
 	return best
 }
 
-// leave takes a bucket out of the order, while its first node is still the one by which it was put there.
+// leave removes a bucket from the order. The first step of the bucket must be the one by which it was put there.
 func (q *readyQueue) leave(b *bucket) {
 	if i, found := q.place(b); found {
 		q.order = slices.Delete(q.order, i, i+1)

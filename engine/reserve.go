@@ -7,12 +7,12 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// reservation keeps the place of the first node that could not be granted: others may go before it only when they are
-// over by the time at which it can start, or leave enough for it. Without it, small nodes that come one after the other
-// would keep a large one waiting for ever.
+// reservation keeps a place for the first step whose request was refused. Another step may start before it only if that
+// other step ends before the reserved time, or leaves enough for the first step. Without reservations, small nodes
+// would keep a large node waiting for ever.
 type reservation struct {
-	at    time.Time      // when it can start, by what is known of what runs
-	spare device.Amounts // what is then left over beside it
+	at    time.Time      // the expected start of the first step
+	spare device.Amounts // the amounts that are then left over beside it
 }
 
 // settles says whether a request can be foreseen to be granted although others seem to keep its devices: they only cool

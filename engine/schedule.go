@@ -62,7 +62,7 @@ type signals struct {
 	workers     chan func()   // to the goroutines that wait for an attempt
 	over        chan struct{} // closed at the end: nobody listens any more
 	interrupted <-chan struct{}
-	changed     <-chan struct{} // closed when devices that a step waits for were found in another state
+	changed     <-chan struct{} // closed when the state of devices that a step waits for has changed
 	poll        <-chan time.Time
 }
 
@@ -88,15 +88,15 @@ func newRun(ctx context.Context, p *Plan, o ApplyOptions) *run {
 	return r
 }
 
-// close ends what an apply leaves behind.
+// close releases spans and ends checks and timers.
 func (r *run) close() {
 	r.spans.releaseAll()
 	close(r.signals.over)
 	r.checks.stop()
 }
 
-// send has the goroutine of the apply call f, unless the apply is over: a pause, or something that a task left behind,
-// may outlast it.
+// send has the goroutine of the apply call f, unless the apply is over: a pause, or a goroutine of a task, may outlast
+// the apply.
 func (r *run) send(f func()) {
 	select {
 	case r.signals.calls <- f:
@@ -115,7 +115,7 @@ func (r *run) stopping() bool {
 	return r.fatal != nil || r.ctx.Err() != nil || r.FailFast && r.failed
 }
 
-// begin counts what each node waits for and ends those that wait for nothing and need no run.
+// begin counts the dependencies of each node, and settles the nodes without any.
 func (r *run) begin() {
 	var free []*Step
 	for i := range r.steps {
@@ -133,8 +133,8 @@ func (r *run) begin() {
 	r.settleAll(free)
 }
 
-// settleAll ends the steps that need no run, puts the others into the ready queue, and goes on with what they free. A
-// list instead of recursion: chains may be as long as the graph.
+// settleAll settles steps, puts those that are to run into the ready queue, and goes on with the steps that the others
+// free. It uses a list instead of recursion, since a chain may be as long as the graph.
 func (r *run) settleAll(steps []*Step) {
 	for len(steps) > 0 {
 		s := steps[0]
@@ -147,7 +147,7 @@ func (r *run) settleAll(steps []*Step) {
 	}
 }
 
-// finish notes that a step has ended and returns the steps that waited for it alone.
+// finish notes that a step has ended, and returns the steps of which it was the last dependency.
 func (r *run) finish(s *Step) []*Step {
 	id := s.Node.id
 	r.ended++
@@ -168,7 +168,7 @@ func (r *run) finish(s *Step) []*Step {
 	return free
 }
 
-// enqueue takes in a step that could start.
+// enqueue takes in a step whose dependencies have ended, or whose pause is over.
 func (r *run) enqueue(s *Step) {
 	if j := &r.jobs[s.Node.id]; j.ready.IsZero() || !j.elsewhere {
 		j.ready = time.Now()
@@ -194,7 +194,7 @@ func (r *run) queue(s *Step) {
 	r.ready.push(s, asks, r.remains)
 }
 
-// pause queues a step again after a while.
+// pause has a step wait before it is queued again.
 func (r *run) pause(s *Step, long time.Duration) {
 	r.set(s, waiting)
 	r.wakeAfter(s, long)
@@ -204,13 +204,13 @@ func (r *run) wakeAfter(s *Step, long time.Duration) {
 	time.AfterFunc(long, func() { r.send(func() { r.enqueue(s) }) })
 }
 
-// startable returns how many steps wait only for what is scarce.
+// startable returns the number of steps that wait only for something scarce.
 func (r *run) startable() int { return r.counts[ready] + r.counts[parked] }
 
-// busy returns how many attempts and checks run.
+// busy returns the number of attempts and checks that run.
 func (r *run) busy() int { return r.counts[running] + r.counts[storing] }
 
-// mostStoring is how many results wait for the disk at most: one that cannot keep up must slow the rest down.
+// mostStoring is the greatest number of results that wait for the disk: a slow disk must slow down the apply.
 const mostStoring = 64
 
 // hasSlot reports whether one more node may run.
@@ -218,8 +218,8 @@ func (r *run) hasSlot() bool {
 	return !r.quiet && r.counts[storing] < mostStoring && (r.Parallelism == 0 || r.counts[running] < r.Parallelism)
 }
 
-// start starts ready steps until nothing more is granted. A span is held when nothing that needs no further one can
-// start, quiet nodes aside: what it stands for is made before the host has to be quiet.
+// start starts ready steps until the pool grants nothing more. The next span is held when no ready step can start. It
+// is held before quiet nodes start: its images must be made before the host is quiet.
 func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
 		find := &search{run: r}
@@ -229,9 +229,7 @@ func (r *run) start() {
 			r.patience.announced = ""
 			r.pass(s, lease)
 		}
-		for _, giveUp := range find.vain {
-			giveUp()
-		}
+		call(find.vain)
 		switch {
 		case s != nil || len(find.vain) > 0:
 		case find.opened || find.open():
@@ -250,6 +248,7 @@ func (r *run) pass(s *Step, lease *device.Lease) {
 	for _, g := range r.gates {
 		out, ok := g.pass(s, lease)
 		if !ok {
+			call(leave)
 			return
 		}
 		if out != nil {
@@ -259,17 +258,23 @@ func (r *run) pass(s *Step, lease *device.Lease) {
 	r.launch(s, lease, leave)
 }
 
+func call(functions []func()) {
+	for _, f := range functions {
+		f()
+	}
+}
+
 // search is one search of the ready queue for a step that the pool grants its request.
 type search struct {
 	*run
-	opened   bool                // a span: there are more steps to search
-	foreseen bool                // the first refused request is one for which a time can be told
-	first    func() *reservation // for that request; worked out when another step is ready
-	vain     []func()            // to be called after the search: requests that are given up
-	waitsFor string              // what the first refused request waits for
+	opened   bool                // a span was opened: there are more steps to search
+	foreseen bool                // a refused request has a reservation
+	first    func() *reservation // of that request; computed when another step is ready
+	vain     []func()            // give up requests; to be called after the search
+	waitsFor string              // by the first refused request
 }
 
-// allows reports whether a step may go before the one that a place is reserved for.
+// allows reports whether a step may start before the one with the reservation.
 func (f *search) allows(s *Step) bool {
 	return f.first == nil || f.first().lets(s, f.jobs[s.Node.id].asks)
 }
@@ -296,7 +301,7 @@ func (f *search) grant(q device.Request) *device.Lease {
 	return nil
 }
 
-// open holds the next span, or notes what that waits for.
+// open holds the next span, or notes what the span waits for.
 func (f *search) open() bool {
 	opened, why := f.spans.open()
 	if why != "" {
@@ -305,7 +310,7 @@ func (f *search) open() bool {
 	return opened
 }
 
-// wait has the pool asked again, and tells what is waited for; nothing is told of a look.
+// wait has the pool asked again soon, and reports what the nodes wait for.
 func (r *run) wait(what string) {
 	if r.signals.poll == nil {
 		r.signals.poll = time.After(pollEvery)
@@ -315,10 +320,10 @@ func (r *run) wait(what string) {
 	}
 }
 
-// expecter is a store that makes results durable together when it is told that more are on their way.
+// expecter is a store that makes several results durable together when more results are to be expected.
 type expecter interface{ Expect(more bool) }
 
-// expect tells the store whether, beside the results that wait for the disk, others are on their way.
+// expect tells the store whether more results are to be expected beside those that wait for the disk.
 func (r *run) expect() {
 	more := r.counts[running] > 0
 	if store, ok := r.Store.(expecter); ok && more != r.expected {
@@ -331,7 +336,7 @@ func (r *run) expect() {
 func (r *run) listen() {
 	select {
 	case <-r.signals.interrupted:
-		r.signals.interrupted = nil // what runs knows it, too; its end is waited for
+		r.signals.interrupted = nil // attempts see it, too; the loop waits for their ends
 	case <-r.signals.changed:
 		r.signals.changed = nil
 	case <-r.signals.poll:
