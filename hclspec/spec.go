@@ -191,11 +191,19 @@ type Image struct {
 	Base                 Address     // another image, or a task or fetch that makes the tar of a root file system
 	Build                *ImageBuild // nil: nothing is built
 	Install              []Address
+	Overlay              *ImageOverlay // nil: none
 	Fixes                []Address
 	Verify               Command
 	Network              bool // what is run to make it may reach beyond this machine
 	Push                 string
 	FromRange, PushRange hcl.Range
+}
+
+// ImageOverlay lays files of a source tree over a package that an image has.
+type ImageOverlay struct {
+	Source Address
+	Over   Address  // the source tree that the package was made from
+	Paths  []string // doublestar patterns
 }
 
 // ImageBuild says how an image is built from a Dockerfile.

@@ -117,6 +117,11 @@ image "taken" {
   verify   = "true # i"
   network  = true # in
   push     = "example.org/o:1"
+  overlay {
+    source = source.r["x/agent"] # laid
+    over   = source.r["x/base"] # over
+    paths  = ["*.pyi"]
+  }
 }
 fix "first" {
   when        = each.commit.params.used == "yes"
@@ -409,6 +414,9 @@ var edits = map[string]edit{
 	"image.verify":           {"true # i\"", "true # I\""},
 	"image.network":          {"= true # in", "= false # in"},
 	"image.push":             {"example.org/o:1", "example.org/o:2"},
+	"image.overlay.source":   {`source.r["x/agent"] # laid`, `source.r["x/base"]`},
+	"image.overlay.over":     {`source.r["x/base"] # over`, `source.r["x/agent"]`},
+	"image.overlay.paths":    {`"*.pyi"`, `"*.pyx"`},
 	"image.build.context":    {`"docker"`, `"."`},
 	"image.build.dockerfile": {`dockerfile = "Dockerfile"`, `dockerfile = "Dockerfile.two"`},
 	"image.build.target":     {`"stage"`, `"other"`},
