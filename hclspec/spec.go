@@ -353,6 +353,9 @@ type Server struct {
 
 	ShmSize int64            // bytes of /dev/shm of its container; 0: half of the memory
 	Ulimits map[string]int64 // of its container, by name; -1: none
+
+	Devices      []string // of the host that its container gets beside GPUs: paths
+	Capabilities []string // of its container, without CAP_
 }
 
 // Canary is a workload of known speed that runs before each member of a block and after the last one: when its speed changes, it is the

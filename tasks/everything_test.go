@@ -216,6 +216,8 @@ benchmark "b" {
     ipc     = "private"
     shm_size = "64MiB"
     ulimits  = { nofile = 1024 }
+    devices  = ["/dev/infiniband"]
+    capabilities = ["IPC_LOCK"]
     ready {
       http    = "/health"
       timeout = "3m"
@@ -478,6 +480,8 @@ var edits = map[string]edit{
 	"benchmark.server.ipc":              {"    ipc     = \"private\"\n", ""},
 	"benchmark.server.shm_size":         {`"64MiB"`, `"65MiB"`},
 	"benchmark.server.ulimits":          {"nofile = 1024", "nofile = 1025"},
+	"benchmark.server.devices":          {`"/dev/infiniband"`, `"/dev/gdrdrv"`},
+	"benchmark.server.capabilities":     {`"IPC_LOCK"`, `"SYS_NICE"`},
 	"benchmark.server.ready.http":       {`"/health"`, `"/ready"`},
 	"benchmark.server.ready.log":        {`http    = "/health"`, `log     = "ready"`},
 	"benchmark.server.ready.tcp":        {`http    = "/health"`, `tcp     = true`},
