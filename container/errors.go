@@ -133,6 +133,7 @@ var meanings = []meaning{
 	{"container-init binary|docker-init", cache.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},
+	{"error gathering device information", cache.Infra, "this machine does not have the device: load its driver, or leave it out of devices"},
 	{"setting rlimit", cache.Infra, "the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity in its systemd unit)"},
 	{"too many open files", cache.Infra, "raise the limit of open files of the engine"},
 	{"context deadline exceeded", cache.Transient, "the engine has too much to do"},

@@ -175,6 +175,9 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
 	}
+	for _, name := range c.Devices {
+		h.Devices = append(h.Devices, api.DeviceMapping{PathOnHost: name, PathInContainer: name, CgroupPermissions: "rwm"})
+	}
 	if network == "none" {
 		// torch.distributed and ray ask for the host's name, which the engine tells only where there is a network.
 		h.ExtraHosts = []string{hostname + ":127.0.0.1"}

@@ -150,6 +150,11 @@ func TestAContainerIsConfined(t *testing.T) {
 	if _, got := w.run(t, cmd); got != "CapEff:\t0000000000000001\n" {
 		t.Errorf("with one capability: %s", got)
 	}
+	cmd = w.shell("head -c0 /dev/kmsg && ls /dev/kmsg; ls /dev/loop-control")
+	cmd.Container.Devices = []string{"/dev/kmsg"}
+	if _, got := w.run(t, cmd); !strings.HasPrefix(got, "/dev/kmsg\n") || strings.Contains(got, "\n/dev/loop-control") {
+		t.Errorf("with one device: %s", got)
+	}
 }
 
 func TestNoContainerGetsTheEngine(t *testing.T) {

@@ -52,6 +52,7 @@ type Container struct {
 	Shm     int64            // bytes of /dev/shm; 0: half of the memory
 	Ulimits map[string]int64 // by the names that engines have for them; -1: none
 	GPUs    []string         // UUIDs of the devices that it gets
+	Devices []string         // paths of further devices of the host, and of directories of such
 	Outward bool             // it may reach beyond this machine, over a network of its own; else it has none but its loopback
 	Beside  Process          // its network is that of this container; nil: its own
 	Within  Process          // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count

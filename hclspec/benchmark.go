@@ -1,7 +1,6 @@
 package hclspec
 
 import (
-	"maps"
 	"math/big"
 	"os"
 	"slices"
@@ -22,7 +21,7 @@ func benchmarkSchema() *eval.Schema {
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
-			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits"}, Free: []string{"ipc"}, Blocks: []*eval.Schema{
+			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits", "devices", "capabilities"}, Free: []string{"ipc"}, Blocks: []*eval.Schema{
 				{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
 			}},
 			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
@@ -113,27 +112,6 @@ func (r reader) gpus() *GPUs {
 	return g
 }
 
-// ulimits are limits of a container, by the names that engines have for them.
-func (r reader) ulimits() map[string]int64 {
-	names := []string{"core", "fsize", "memlock", "msgqueue", "nofile", "nproc", "rtprio", "sigpending", "stack"}
-	values := r.Map("ulimits", cty.Number, "a map of limits to numbers", "a number")
-	limits := make(map[string]int64, len(values))
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(names, name) {
-			r.Fail(r.At("ulimits"), "Unknown limit", "The limit %q of a container is not known here.%s", name, eval.Choices(name, names))
-		}
-		if v := values[name]; !v.IsKnown() || v.IsNull() {
-			continue
-		}
-		n, accuracy := values[name].AsBigFloat().Int64()
-		if n < -1 || accuracy != big.Exact {
-			r.Fail(r.At("ulimits"), "Invalid limit", "The limit %s must be a whole number, or -1 for none.", name)
-		}
-		limits[name] = n
-	}
-	return limits
-}
-
 func (r reader) server() *Server {
 	b := r.Block.Block("server")
 	if b == nil {
@@ -142,6 +120,7 @@ func (r reader) server() *Server {
 	r = r.nested(b)
 	r.Need("command", "what starts the server")
 	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"), Ulimits: r.ulimits()}
+	s.Devices, s.Capabilities = r.devices(), r.capabilities()
 	if ipc := r.Str("ipc"); ipc != "" && ipc != "private" {
 		r.Fail(r.At("ipc"), "Shared memory of others", "ipc must be \"private\", not %q: in another IPC namespace, a candidate could reach the memory of other programs.", ipc)
 	}

@@ -12,7 +12,10 @@ import (
 func imageSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "image", Label: true, Key: []string{"from", "install", "fixes", "verify", "network", "push"}, Free: []string{"for_each"},
-		Blocks: []*eval.Schema{{Kind: "build", Key: []string{"context", "dockerfile", "args", "target"}}},
+		Blocks: []*eval.Schema{
+			{Kind: "build", Key: []string{"context", "dockerfile", "args", "target"}},
+			{Kind: "overlay", Key: []string{"source", "over", "paths"}},
+		},
 	}
 }
 
@@ -37,6 +40,9 @@ func decodeImage(r reader, b Block) {
 			Range: build.Range,
 		}
 	}
+	if overlay := r.Block.Block("overlay"); overlay != nil {
+		i.Overlay = r.nested(overlay).imageOverlay()
+	}
 	switch given := r.Has("from"); {
 	case given && i.Build != nil:
 		r.Fail(b.Range, "Where does the image come from?", "%s has both from and a build block. Let the Dockerfile say FROM, or leave the build block out.", r.Title())
@@ -44,6 +50,14 @@ func decodeImage(r reader, b Block) {
 		r.Fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.", r.Title())
 	}
 	r.l.spec.Images = append(r.l.spec.Images, i)
+}
+
+// imageOverlay is what is laid over a package that the image has.
+func (r reader) imageOverlay() *ImageOverlay {
+	r.Need("source", "the tree whose files the package gets")
+	r.Need("over", "the tree that the package in the image was made from")
+	r.Need("paths", "patterns of the files that are laid over the package")
+	return &ImageOverlay{Source: r.ref("source", "source"), Over: r.ref("over", "source"), Paths: r.Globs("paths")}
 }
 
 // exampleTag is a tag that tells the instances of a block apart.

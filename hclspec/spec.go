@@ -192,11 +192,19 @@ type Image struct {
 	Base                 Address     // another image, or a task or fetch that makes the tar of a root file system
 	Build                *ImageBuild // nil: nothing is built
 	Install              []Address
+	Overlay              *ImageOverlay // nil: none
 	Fixes                []Address
 	Verify               Command
 	Network              bool // what is run to make it may reach beyond this machine
 	Push                 string
 	FromRange, PushRange hcl.Range
+}
+
+// ImageOverlay lays files of a source tree over a package that an image has.
+type ImageOverlay struct {
+	Source Address
+	Over   Address  // the source tree that the package was made from
+	Paths  []string // doublestar patterns
 }
 
 // ImageBuild says how an image is built from a Dockerfile.
@@ -347,6 +355,9 @@ type Server struct {
 
 	ShmSize int64            // bytes of /dev/shm of its container; 0: half of the memory
 	Ulimits map[string]int64 // of its container, by name; -1: none
+
+	Devices      []string // of the host that its container gets beside GPUs: paths
+	Capabilities []string // of its container, without CAP_
 }
 
 // Canary is a workload of known speed. It runs before each member of a block and after the last one: a change of its

@@ -81,6 +81,9 @@ func (t *Task) Describe(d *cache.Description) {
 	for _, wheel := range t.Spec.Install {
 		d.Add("install", t.Refs.Label(wheel))
 	}
+	if o := t.Spec.Overlay; o != nil {
+		d.Add("overlay", append([]string{t.Refs.Label(o.Source), t.Refs.Label(o.Over)}, o.Paths...)...)
+	}
 	fix.Describe(d, t.Refs, t.Fixes)
 	t.Refs.DescribeCommand(d, "verify", t.Spec.Verify)
 	d.Add("network", strconv.FormatBool(t.Spec.Network))
@@ -114,6 +117,9 @@ func (t *Task) Run(ctx context.Context, env *engine.Env) error {
 		return err
 	}
 	if err := m.install(ctx); err != nil {
+		return err
+	}
+	if err := m.overlay(ctx); err != nil {
 		return err
 	}
 	for _, f := range t.Fixes {

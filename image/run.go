@@ -79,28 +79,37 @@ type owner interface{ Labels() map[string]string }
 
 // blank makes an image of files, in which nothing is run.
 func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, name string, labels map[string]string) error, labels map[string]string) (img container.Image, err error) {
+	err = m.inert(ctx, func(name string) error {
+		if files != nil {
+			if err := m.engine.CopyTo(ctx, name, files); err != nil {
+				return err
+			}
+		}
+		if proof != nil {
+			if err := proof(ctx, name, labels); err != nil {
+				return err
+			}
+		}
+		img, err = m.commit(ctx, name, changing{}, labels)
+		return err
+	})
+	return img, err
+}
+
+// inert makes a container in which nothing is run, for as long as use takes.
+func (m *making) inert(ctx context.Context, use func(name string) error) (err error) {
 	name := "benchgraph-" + strings.ToLower(rand.Text())
 	config := &api.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
 	o, ok := m.t.Shells.Containers.(owner)
 	if !ok || len(o.Labels()) == 0 {
-		return img, errors.New("what runs containers does not say by which labels it knows them")
+		return errors.New("what runs containers does not say by which labels it knows them")
 	}
 	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), name)) }()
 	if _, err := m.engine.Create(ctx, name, config, &api.HostConfig{NetworkMode: "none"}); err != nil {
-		return img, err
+		return err
 	}
-	if files != nil {
-		if err := m.engine.CopyTo(ctx, name, files); err != nil {
-			return img, err
-		}
-	}
-	if proof != nil {
-		if err := proof(ctx, name, labels); err != nil {
-			return img, err
-		}
-	}
-	return m.commit(ctx, name, changing{}, labels)
+	return use(name)
 }
 
 // commit makes the image of a step.

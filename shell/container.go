@@ -55,6 +55,7 @@ type Package struct {
 	Info    string `json:"info"`   // its .dist-info directory, absolute
 	Record  string `json:"record"` // SHA-256 of the RECORD in it
 
+	Whole   bool     `json:"whole,omitempty"`   // every file that RECORD lists is read before a benchmark starts
 	Patched []string `json:"patched,omitempty"` // files beside Info that fixes have changed since: they are not what RECORD says
 }
 

@@ -47,6 +47,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	cmd := sh.command(argv, out, out)
 	if cmd.Container != nil {
 		cmd.Container.Shm, cmd.Container.Ulimits = spec.ShmSize, spec.Ulimits
+		cmd.Container.Devices, cmd.Container.Caps = spec.Devices, spec.Capabilities
 	}
 	srv.process, err = sh.runner().Start(ctx, cmd)
 	if err != nil {

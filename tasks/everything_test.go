@@ -117,6 +117,11 @@ image "taken" {
   verify   = "true # i"
   network  = true # in
   push     = "example.org/o:1"
+  overlay {
+    source = source.r["x/agent"] # laid
+    over   = source.r["x/base"] # over
+    paths  = ["*.pyi"]
+  }
 }
 fix "first" {
   when        = each.commit.params.used == "yes"
@@ -212,6 +217,8 @@ benchmark "b" {
     ipc     = "private"
     shm_size = "64MiB"
     ulimits  = { nofile = 1024 }
+    devices  = ["/dev/infiniband"]
+    capabilities = ["IPC_LOCK"]
     ready {
       http    = "/health"
       timeout = "3m"
@@ -416,6 +423,9 @@ var edits = map[string]edit{
 	"image.verify":           {"true # i\"", "true # I\""},
 	"image.network":          {"= true # in", "= false # in"},
 	"image.push":             {"example.org/o:1", "example.org/o:2"},
+	"image.overlay.source":   {`source.r["x/agent"] # laid`, `source.r["x/base"]`},
+	"image.overlay.over":     {`source.r["x/base"] # over`, `source.r["x/agent"]`},
+	"image.overlay.paths":    {`"*.pyi"`, `"*.pyx"`},
 	"image.build.context":    {`"docker"`, `"."`},
 	"image.build.dockerfile": {`dockerfile = "Dockerfile"`, `dockerfile = "Dockerfile.two"`},
 	"image.build.target":     {`"stage"`, `"other"`},
@@ -478,6 +488,8 @@ var edits = map[string]edit{
 	"benchmark.server.ipc":              {"    ipc     = \"private\"\n", ""},
 	"benchmark.server.shm_size":         {`"64MiB"`, `"65MiB"`},
 	"benchmark.server.ulimits":          {"nofile = 1024", "nofile = 1025"},
+	"benchmark.server.devices":          {`"/dev/infiniband"`, `"/dev/gdrdrv"`},
+	"benchmark.server.capabilities":     {`"IPC_LOCK"`, `"SYS_NICE"`},
 	"benchmark.server.ready.http":       {`"/health"`, `"/ready"`},
 	"benchmark.server.ready.log":        {`http    = "/health"`, `log     = "ready"`},
 	"benchmark.server.ready.tcp":        {`http    = "/health"`, `tcp     = true`},

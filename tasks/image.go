@@ -183,6 +183,9 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
 	t.Refs.Add(s.Install...)
+	if s.Overlay != nil {
+		t.Refs.Add(s.Overlay.Source, s.Overlay.Over)
+	}
 	fix.Refer(&t.Refs, t.Fixes)
 	t.Refs.AddCommand(s.Verify)
 	unknown := b.unresolved[s.From]

@@ -197,6 +197,9 @@ func (p *survey) usedElsewhere() map[string]bool {
 	}
 	for i := range p.Spec.Images {
 		note(p.Spec.Images[i].Block, append(slices.Clip(p.Spec.Images[i].Install), p.Spec.Images[i].Base)...)
+		if o := p.Spec.Images[i].Overlay; o != nil {
+			note(p.Spec.Images[i].Block, o.Source, o.Over)
+		}
 	}
 	for i := range p.Spec.Tasks {
 		t := &p.Spec.Tasks[i]

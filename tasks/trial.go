@@ -217,6 +217,12 @@ func serverLimits(s *hclspec.Server) (limits [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Ulimits)) {
 		limits = append(limits, []string{name, strconv.FormatInt(s.Ulimits[name], 10)})
 	}
+	for _, name := range s.Devices {
+		limits = append(limits, []string{"device", name})
+	}
+	for _, name := range s.Capabilities {
+		limits = append(limits, []string{"capability", name})
+	}
 	return limits
 }
 

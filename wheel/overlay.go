@@ -113,7 +113,7 @@ func (l *layer) has(name string) bool {
 
 // gone says whether a file of the result, called by its name in the source tree, has no place in it any more.
 func (l *layer) gone(name string) bool {
-	if l.has(name) || !matches(l.patterns, name) {
+	if l.has(name) || !Matches(l.patterns, name) {
 		return false
 	}
 	if !l.recorded {
@@ -182,7 +182,7 @@ func match(dir string, patterns []string) ([]string, error) {
 	}
 	found := []string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && matches(patterns, name) {
+		if err == nil && !d.IsDir() && Matches(patterns, name) {
 			found = append(found, name)
 		}
 		return err
@@ -194,7 +194,19 @@ func match(dir string, patterns []string) ([]string, error) {
 	return found, nil
 }
 
-func matches(patterns []string, name string) bool {
+// InPackage returns a path of a source tree as it is below the directory in which packages are installed: without a first
+// directory src or python.
+func InPackage(name string) string {
+	for _, prefix := range prefixes[1:] {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// Matches reports whether one of the doublestar patterns matches a path of a source tree.
+func Matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		return doublestar.MatchUnvalidated(strings.TrimPrefix(p, "./"), name)
 	})

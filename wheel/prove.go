@@ -127,7 +127,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 func RecordNames(names, patterns []string, built string) error {
 	files := []string{}
 	for _, name := range names {
-		if matches(patterns, name) {
+		if Matches(patterns, name) {
 			files = append(files, name)
 		}
 	}

@@ -38,6 +38,9 @@ func (s *script) image(v *hclspec.Image) error {
 		}
 		s.line("commit")
 	}
+	if err := s.imageOverlay(v.Overlay); err != nil {
+		return err
+	}
 	s.line(`site=$(site "$id")`)
 	for _, f := range fixes {
 		s.fixImage(f)
@@ -91,6 +94,30 @@ func (s *script) imageBase(v *hclspec.Image) error {
 		s.line(`id=; for ref in %s; do id=$(inspect "$ref") && break || :; done`, refs)
 		s.line(`[ -n "$id" ] || { docker pull -q %s >&2; id=$(inspect %s); }`, quote(ref), quote(ref))
 	}
+	return nil
+}
+
+// imageOverlay writes how files of a source tree are laid over a package that the image has. Outside of the overlay's paths
+// the trees are equal, so that every file that differs is one of the overlay.
+func (s *script) imageOverlay(o *hclspec.ImageOverlay) error {
+	if o == nil {
+		return nil
+	}
+	if err := s.needAll(o.Source, o.Over); err != nil {
+		return err
+	}
+	s.line(`new=$%s old=$%s gone=`, s.places[o.Source], s.places[o.Over])
+	s.line(`place() { m=${1#src/}; m=${m#python/}; docker run --rm --entrypoint python3 "$id" -c 'import os, sys
+from importlib.util import find_spec
+s = find_spec(sys.argv[1].split("/")[0].split(".")[0])
+d = s.submodule_search_locations
+print(os.path.join(os.path.dirname(os.path.realpath(list(d)[0] if d else s.origin)), sys.argv[1]))' "$m" 2>/dev/null; }`)
+	s.line(`for f in $(cd "$old" && find . -type f | cut -c3-); do [ -e "$new/$f" ] || gone="$gone $(place "$f" || :)"; done`)
+	s.line(`c=$(docker create --network none --user 0:0 --entrypoint sh "$id" -euc 'rm -f -- "$@"' sh $gone)`)
+	s.line(`for f in $(cd "$new" && find . -type f | cut -c3-); do`)
+	s.line(`	cmp -s "$new/$f" "$old/$f" || ! at=$(place "$f") || docker cp "$new/$f" "$c:$at"`)
+	s.line(`done`)
+	s.line("commit")
 	return nil
 }
 
