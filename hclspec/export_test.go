@@ -9,7 +9,7 @@ import (
 )
 
 // soon are the bounds of tests, which have many evaluations that reach them.
-func soon() eval.Bounds { return eval.Bounds{Processor: 300 * time.Millisecond, Memory: 160 << 20} }
+func soon() eval.Bounds { return eval.Bounds{Processor: time.Second, Memory: 160 << 20} }
 
 // LoadSoon is Load within the bounds of tests.
 func LoadSoon(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) { return load(o, soon()) }
