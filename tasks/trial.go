@@ -92,6 +92,9 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 	d.Add("network", strconv.FormatBool(b.Network))
 	t.p.describeMounts(d, b.Mounts)
 	t.p.describeSandbox(d, b.Sandbox, b.Image)
+	if t.p.keepsCores(b.Sandbox, b.Image) {
+		d.Add("cores", "enforced")
+	}
 	if s := b.Server; s != nil {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)
