@@ -8,7 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// Engines of several versions say in several words that containers have a filter of system calls, and users of their own.
+// Engines of several versions say in several words that containers have a filter of system calls, and users of their
+// own.
 func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 	for options, want := range map[string]bool{
 		`["name=seccomp,profile=default"]`:                                 true, // up to 20.10
@@ -25,7 +26,11 @@ func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 			t.Errorf("%s: %v, %v", options, info.Seccomp, err)
 		}
 	}
-	for options, want := range map[string]bool{`["name=seccomp,profile=default","name=userns"]`: true, `["name=rootless"]`: false, `[]`: false} {
+	for options, want := range map[string]bool{
+		`["name=seccomp,profile=default","name=userns"]`: true,
+		`["name=rootless"]`: false,
+		`[]`:                false,
+	} {
 		e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 			_ = json.NewEncoder(w).Encode(map[string]json.RawMessage{"SecurityOptions": json.RawMessage(options)})
 		})

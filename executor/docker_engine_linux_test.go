@@ -247,8 +247,8 @@ func (s *slow) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// On an engine that maps users, a command that writes to directories of the host runs without that, since what it writes would belong
-// to another user; an image is made with users mapped.
+// On an engine that maps users, a command that writes to directories of the host runs without that, since what it
+// writes would belong to another user; an image is made with users mapped.
 func TestAnEngineThatMapsUsers(t *testing.T) {
 	made := make(chan api.HostConfig, 1)
 	played := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -263,13 +263,16 @@ func TestAnEngineThatMapsUsers(t *testing.T) {
 		}
 	}))
 	defer played.Close()
-	docker := newDocker(container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "tcp://" + played.Listener.Addr().String()}}))
+	environ := map[string]string{"DOCKER_HOST": "tcp://" + played.Listener.Addr().String()}
+	docker := newDocker(container.Open(container.Options{Environ: environ}))
 	for _, tt := range []struct {
 		user string
 		keep bool
 		want api.UsernsMode
 	}{{me(), false, "host"}, {"", false, ""}, {"0:0", true, ""}} {
-		_, err := docker.Start(t.Context(), executor.Command{Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: "x", User: tt.user, Keep: tt.keep}})
+		_, err := docker.Start(t.Context(), executor.Command{
+			Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: "x", User: tt.user, Keep: tt.keep},
+		})
 		if err == nil {
 			t.Fatal("it runs")
 		}

@@ -38,11 +38,12 @@ type Enforcement struct {
 	Cores             bool // which cores
 }
 
-// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege: it sees
-// no other processes, no network but a loopback, no devices but the usual ones and those that are named, and the files of
-// the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to Dir, to a /tmp, /dev/shm
-// and home of its own, and to what is shown as writable. All that it started ends with it. Landlock says the same of files and
-// signals once more. Where the kernel refuses namespaces, Landlock stands alone: see Confinement.
+// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege:
+// it sees no other processes, no network but a loopback, no devices but the usual ones and those that are named, and
+// the files of the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to
+// Dir, to a /tmp, /dev/shm and home of its own, and to what is shown as writable. All that it started ends with it.
+// Landlock says the same of files and signals once more. Where the kernel refuses namespaces, Landlock stands alone:
+// see Confinement.
 type Sandbox struct {
 	Hidden  []string // directories that are empty for it, such as that of the project
 	Shown   []Mount  // what it sees of them; without Inside, under the same path
@@ -64,10 +65,10 @@ const (
 	Unconfined Confinement = "none"
 )
 
-// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no new
-// privileges can be had, and its root is read-only unless Keep is set: it can write to its mounts, and to /tmp, /var/tmp, /run and
-// /dev/shm, which are in memory unless a mount is there. Its environment is that of the image, then that of the command; the
-// image's entry point is not used.
+// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no
+// new privileges can be had, and its root is read-only unless Keep is set: it can write to its mounts, and to /tmp,
+// /var/tmp, /run and /dev/shm, which are in memory unless a mount is there. Its environment is that of the image, then
+// that of the command; the image's entry point is not used.
 type Container struct {
 	Image   string            // ID of an image that the engine has
 	Labels  map[string]string // beside those by which it is found again

@@ -20,8 +20,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first"
 )
 
-// LandlockVersion returns which version of Landlock confines commands with a Sandbox. It is 0 where the kernel speaks none, or one in
-// which files could not be moved between directories.
+// LandlockVersion returns which version of Landlock confines commands with a Sandbox. It is 0 where the kernel speaks
+// none, or one in which files could not be moved between directories.
 func LandlockVersion() int { return landlockVersion() }
 
 var landlockVersion = sync.OnceValue(func() int {
@@ -31,8 +31,8 @@ var landlockVersion = sync.OnceValue(func() int {
 	return 0
 })
 
-// secondLine returns the fence of a program that is in namespaces already. It says the same of files as the mounts do, and keeps
-// the program from the abstract sockets of a network that it shares.
+// secondLine returns the fence of a program that is in namespaces already. It says the same of files as the mounts do,
+// and keeps the program from the abstract sockets of a network that it shares.
 func secondLine(s *first.Spec, network bool) *first.Fence {
 	if landlockVersion() == 0 {
 		return nil
@@ -49,9 +49,9 @@ func secondLine(s *first.Spec, network bool) *first.Fence {
 // common are the directories in which anybody may leave something for anybody.
 var common = []string{"/tmp", "/var/tmp", "/dev"}
 
-// fenceOf returns what a program may reach that has no namespaces: all but the directories that a sandbox hides, and writable only
-// its own. Landlock has rules that give and none that take, so that a directory with something hidden in it is left out, and what
-// else is in it is named.
+// fenceOf returns what a program may reach that has no namespaces: all but the directories that a sandbox hides, and
+// writable only its own. Landlock has rules that give and none that take, so that a directory with something hidden in
+// it is left out, and what else is in it is named.
 func fenceOf(cmd Command) (*first.Fence, error) {
 	o := cmd.Sandbox
 	hidden, err := concealed(slices.Concat(o.Hidden, common))
@@ -109,8 +109,8 @@ func beside(dir string, hidden []string) (all []string) {
 	return all
 }
 
-// goBehindFence makes the command of a Cmd go behind a fence before it becomes the program. report must be called once the command was
-// started, or could not be, and says whether the program runs.
+// goBehindFence makes the command of a Cmd go behind a fence before it becomes the program. report must be called once
+// the command was started, or could not be, and says whether the program runs.
 func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) error, err error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -144,14 +144,17 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 			return err
 		}
 		if f.Step != "" {
-			return &Unsupported{What: fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step, syscall.Errno(f.Errno)), Remedy: `say sandbox = "none"`}
+			return &Unsupported{
+				What:   fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step, syscall.Errno(f.Errno)),
+				Remedy: `say sandbox = "none"`,
+			}
 		}
 		return syscall.Errno(f.Errno)
 	}, nil
 }
 
-// fenced says how the program of a command is started behind a fence, and with which environment: its home and its directory for
-// temporary files are its own.
+// fenced says how the program of a command is started behind a fence, and with which environment: its home and its
+// directory for temporary files are its own.
 func fenced(cmd Command, environ []string) (first.Spec, error) {
 	o := cmd.Sandbox
 	f, err := fenceOf(cmd)
@@ -220,7 +223,9 @@ func SandboxOf() Confinement {
 // checkFence reports why commands cannot go behind a fence of Landlock.
 var checkFence = sync.OnceValue(func() error {
 	if landlockVersion() == 0 {
-		return &Unsupported{What: "a sandbox by Landlock, which this kernel does not speak", Remedy: "it needs Linux 5.19 or newer, with landlock in lsm="}
+		return &Unsupported{
+			What: "a sandbox by Landlock, which this kernel does not speak", Remedy: "it needs Linux 5.19 or newer, with landlock in lsm=",
+		}
 	}
 	var cmd exec.Cmd
 	report, err := goBehindFence(&cmd, first.Spec{Trial: true, Fence: &first.Fence{Read: []string{"/"}}})

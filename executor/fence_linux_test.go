@@ -24,7 +24,8 @@ func withoutNamespaces(t *testing.T) bool {
 	if needtest.Apart(t) == "" {
 		return false
 	}
-	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0\n"), 0); err != nil { // of the namespace of this process
+	// The setting is that of the namespace of this process.
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0\n"), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := executor.CheckSandbox(); err == nil || executor.SandboxOf() != executor.Landlock {
@@ -41,8 +42,8 @@ func TestLandlockAlonePassesTheSuite(t *testing.T) {
 	}
 }
 
-// Where the kernel makes no namespaces, a command writes to its own directories alone, reads neither the project nor a home, and
-// reaches no other process and no port but its own.
+// Where the kernel makes no namespaces, a command writes to its own directories alone, reads neither the project nor a
+// home, and reaches no other process and no port but its own.
 func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 	if !withoutNamespaces(t) {
 		return
@@ -58,18 +59,26 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 	cmd.Argv = []string{"bash", "-euc", `
 		cat "$INPUT/file"
 		for path in "$PROJECT/file" /proc/$PPID/environ; do if cat "$path" >/dev/null 2>&1; then echo "read $path"; fi; done
-		for dir in "$PROJECT" /home /root /run /tmp /dev/shm; do if ls "$dir" >/dev/null 2>&1; then echo "listed $dir"; fi; done
-		for dir in / /etc /tmp /var/tmp /dev/shm "$INPUT" "$PROJECT" /proc/sys/kernel; do if (: >"$dir/benchgraph-test") 2>/dev/null; then echo "wrote into $dir"; fi; done
+		for dir in "$PROJECT" /home /root /run /tmp /dev/shm; do
+			if ls "$dir" >/dev/null 2>&1; then echo "listed $dir"; fi
+		done
+		for dir in / /etc /tmp /var/tmp /dev/shm "$INPUT" "$PROJECT" /proc/sys/kernel; do
+			if (: >"$dir/benchgraph-test") 2>/dev/null; then echo "wrote into $dir"; fi
+		done
 		if (: >>"$INPUT/file") 2>/dev/null; then echo "changed an input"; fi
 		echo own >"$HOME/x"; echo own >"$TMPDIR/x"; echo own >"$OUT/x"; mkdir sub; echo own >sub/x; mv sub/x x; rm -r sub
 		cat /etc/passwd /proc/self/status >/dev/null; ls /usr/bin >/dev/null; echo x >/dev/null
 		kill -CONT $PPID 2>/dev/null && echo "sent a signal"
 		sleep 100 & kill $!
-		for port in $OWN $OTHER; do if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then echo "connected to $port"; fi; done
+		for port in $OWN $OTHER; do
+			if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then echo "connected to $port"; fi
+		done
 		grep -E '^(CapEff|NoNewPrivs)' /proc/self/status | tr -d '\t'`}
-	cmd.Env = append(cmd.Env, "PROJECT="+project, "INPUT="+input, "OUT="+out, fmt.Sprint("OWN=", own), fmt.Sprint("OTHER=", other))
+	cmd.Env = append(cmd.Env, "PROJECT="+project, "INPUT="+input, "OUT="+out,
+		fmt.Sprint("OWN=", own), fmt.Sprint("OTHER=", other))
 	cmd.Sandbox = &executor.Sandbox{
-		Hidden: []string{project}, Tmp: tmp, Home: home, Ports: []int{own}, Shown: []executor.Mount{{Host: input}, {Host: out, Writable: true}},
+		Hidden: []string{project}, Tmp: tmp, Home: home, Ports: []int{own},
+		Shown: []executor.Mount{{Host: input}, {Host: out, Writable: true}},
 	}
 	got := outputOf(t, cmd)
 	if want := fmt.Sprintf("of the host\nconnected to %d\nCapEff:0000000000000000\nNoNewPrivs:1\n", own); got != want {
@@ -86,8 +95,8 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 	}
 }
 
-// In a sandbox of namespaces, Landlock forbids nothing that a program needs, and keeps it from the abstract sockets of a network that it
-// shares.
+// In a sandbox of namespaces, Landlock forbids nothing that a program needs, and keeps it from the abstract sockets of
+// a network that it shares.
 func TestLandlockIsTheSecondLine(t *testing.T) {
 	if executor.LandlockVersion() == 0 {
 		needtest.Missing(t, "this kernel does not speak Landlock")

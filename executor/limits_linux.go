@@ -21,25 +21,29 @@ var groups = sync.OnceValues(func() (*cgroup.Root, error) {
 	return r, g.Close()
 })
 
-// Enforced returns which limits of commands on the host this machine enforces. Where it enforces none, the error is an *Unsupported
-// with the remedy.
+// Enforced returns which limits of commands on the host this machine enforces. Where it enforces none, the error is an
+// *Unsupported with the remedy.
 func Enforced() (Enforcement, error) {
 	r, err := groups()
 	switch {
 	case errors.Is(err, cgroup.ErrVersion):
 		return Enforcement{}, &Unsupported{
-			What: "limits of memory, cores and processes of commands on the host: " + err.Error(), Remedy: "start Linux with systemd.unified_cgroup_hierarchy=1",
+			What: limits + err.Error(), Remedy: "start Linux with systemd.unified_cgroup_hierarchy=1",
 		}
 	case errors.Is(err, cgroup.ErrDelegation):
 		return Enforcement{}, &Unsupported{
-			What:   "limits of memory, cores and processes of commands on the host: " + err.Error(),
-			Remedy: delegate,
+			What: limits + err.Error(), Remedy: delegate,
 		}
 	case err != nil:
-		return Enforcement{}, &Unsupported{What: "limits of memory, cores and processes of commands on the host: " + err.Error(), Remedy: delegate}
+		return Enforcement{}, &Unsupported{What: limits + err.Error(), Remedy: delegate}
 	}
-	return Enforcement{Memory: r.Has("memory"), Processes: r.Has("pids"), Cores: r.Has("cpuset"), CPUs: r.Has("cpu") || r.Has("cpuset")}, nil
+	return Enforcement{
+		Memory: r.Has("memory"), Processes: r.Has("pids"), Cores: r.Has("cpuset"), CPUs: r.Has("cpu") || r.Has("cpuset"),
+	}, nil
 }
+
+// limits begins the reason why nothing is enforced.
+const limits = "limits of memory, cores and processes of commands on the host: "
 
 // delegate is the remedy where this process may not manage control groups.
 const delegate = "start benchgraph with systemd-run --user --scope -p Delegate=yes, or as root"
@@ -56,7 +60,9 @@ func bind(cmd Command, c *exec.Cmd) (*bound, error) {
 	if err != nil {
 		return nil, nil
 	}
-	g, err := r.New(cgroup.Limits{Memory: cmd.Limits.Memory, Processes: mostProcesses, Cores: cmd.Limits.Cores, CPUs: cmd.Limits.CPUs})
+	g, err := r.New(cgroup.Limits{
+		Memory: cmd.Limits.Memory, Processes: mostProcesses, Cores: cmd.Limits.Cores, CPUs: cmd.Limits.CPUs,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,11 @@ func needLimits(t *testing.T) {
 	}
 }
 
+// runner runs a script under limits, and returns what it printed.
+type runner func(script string, l executor.Limits) (executor.Status, string)
+
 // confined are the ways in which a command with limits can run.
-func confined(t *testing.T, each func(t *testing.T, run func(script string, l executor.Limits) (executor.Status, string))) {
+func confined(t *testing.T, each func(t *testing.T, run runner)) {
 	needLimits(t)
 	for name, sandbox := range map[string]*executor.Sandbox{"on the host": nil, "in a sandbox": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,9 +49,10 @@ func confined(t *testing.T, each func(t *testing.T, run func(script string, l ex
 	}
 }
 
-// A command that uses more memory than it may is ended, with all that it has started, and that is told; one that uses less is not.
+// A command that uses more memory than it may is ended, with all that it has started, and that is told; one that uses
+// less is not.
 func TestLimitOfMemory(t *testing.T) {
-	confined(t, func(t *testing.T, run func(string, executor.Limits) (executor.Status, string)) {
+	confined(t, func(t *testing.T, run runner) {
 		const grows = "sleep 1000 & text=$(head -c 60000000 /dev/zero | tr '\\0' x); echo survived ${#text}"
 		if s, out := run(grows, executor.Limits{Memory: 32 << 20}); s.OK() || !s.OOM || strings.Contains(out, "survived") {
 			t.Errorf("%+v, %q", s, out)
@@ -62,16 +66,18 @@ func TestLimitOfMemory(t *testing.T) {
 	})
 }
 
-// A command is in a control group of its own, with its cores and a bound of processes, and cannot change that in a sandbox.
+// A command is in a control group of its own, with its cores and a bound of processes, and cannot change that in a
+// sandbox.
 func TestLimitOfCores(t *testing.T) {
-	confined(t, func(t *testing.T, run func(string, executor.Limits) (executor.Status, string)) {
+	confined(t, func(t *testing.T, run runner) {
 		const group = "cd /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup); "
-		s, out := run(group+"cat pids.max cpu.max memory.max; grep Cpus_allowed_list /proc/self/status", executor.Limits{CPUs: 2, Memory: 64 << 20})
-		if want := "32768\n200000 100000\n67108864\n"; !s.OK() || !strings.HasPrefix(out, want) {
+		s, out := run(group+"cat pids.max cpu.max memory.max", executor.Limits{CPUs: 2, Memory: 64 << 20})
+		if want := "32768\n200000 100000\n67108864\n"; !s.OK() || out != want {
 			t.Errorf("%+v, %q", s, out)
 		}
 		if e, err := executor.Enforced(); err == nil && e.Cores {
-			if s, out := run("grep Cpus_allowed_list /proc/self/status", executor.Limits{Cores: "0", CPUs: 1}); !s.OK() || out != "Cpus_allowed_list:\t0\n" {
+			s, out := run("grep Cpus_allowed_list /proc/self/status", executor.Limits{Cores: "0", CPUs: 1})
+			if !s.OK() || out != "Cpus_allowed_list:\t0\n" {
 				t.Errorf("%+v, %q", s, out)
 			}
 		}
@@ -85,7 +91,7 @@ func TestLimitOfCores(t *testing.T) {
 
 // Whatever a command leaves, however it hides, ends with its control group, and the groups are gone.
 func TestLimitsEndWhatIsLeft(t *testing.T) {
-	confined(t, func(t *testing.T, run func(string, executor.Limits) (executor.Status, string)) {
+	confined(t, func(t *testing.T, run runner) {
 		length := "1000" + time.Now().Format("05.000000")
 		if s, out := run("(env -i setsid sleep "+length+" &) ; exit 0", executor.Limits{}); !s.OK() {
 			t.Errorf("%+v, %q", s, out)

@@ -37,8 +37,8 @@ echo "tests ended: $?"
 poweroff -f
 `
 
-// TestInAMachineWithControlGroups boots a kernel whose control groups are of version 2, in an emulator, and runs the tests of limits
-// there: on the machine itself the controllers may be those of version 1, or somebody else's.
+// TestInAMachineWithControlGroups boots a kernel whose control groups are of version 2, in an emulator, and runs the
+// tests of limits there: on the machine itself the controllers may be those of version 1, or somebody else's.
 func TestInAMachineWithControlGroups(t *testing.T) {
 	if os.Getenv(inMachine) != "" {
 		return
@@ -59,8 +59,10 @@ func TestInAMachineWithControlGroups(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, emulator,
-		"-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio", "-m", "1024", "-smp", "2", "-accel", "tcg,thread=multi", "-cpu", "max",
-		"-kernel", kernels[len(kernels)-1], "-initrd", filepath.Join(dir, "initrd"), "-append", "console=ttyS0 quiet panic=-1 rdinit=/init")
+		"-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio", "-m", "1024", "-smp", "2",
+		"-accel", "tcg,thread=multi", "-cpu", "max",
+		"-kernel", kernels[len(kernels)-1], "-initrd", filepath.Join(dir, "initrd"),
+		"-append", "console=ttyS0 quiet panic=-1 rdinit=/init")
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	if err != nil || !strings.Contains(text, "tests ended: 0") {

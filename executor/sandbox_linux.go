@@ -241,8 +241,8 @@ func specOf(cmd Command) (first.Spec, error) {
 	return s, err
 }
 
-// concealed returns the directories that no command sees the content of, sorted, so that what is in a hidden directory is not
-// hidden again, but made.
+// concealed returns the directories that no command sees the content of, sorted, so that what is in a hidden directory
+// is not hidden again, but made.
 func concealed(more []string) ([]string, error) {
 	var all []string
 	for _, dir := range slices.Concat(private, more) {

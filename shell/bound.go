@@ -18,8 +18,9 @@ import (
 // errDisk is the cause with which the context of a command ends when the attempt has written more than its node may.
 var errDisk = errors.New("more was written than the node may write")
 
-// The free space of the disk is read every second, which costs nothing. The files of an attempt are counted when the disk has lost
-// half of the space that the attempt may still take, and else so seldom that counting takes one part in fifty of a core.
+// The free space of the disk is read every second, which costs nothing. The files of an attempt are counted when the
+// disk has lost half of the space that the attempt may still take, and else so seldom that counting takes one part in
+// fifty of a core.
 const (
 	diskPause  = time.Second
 	countShare = 50
@@ -73,8 +74,8 @@ func (s *Shell) freeDisk() int64 {
 	return int64(f.Bavail) * int64(f.Bsize)
 }
 
-// overDisk reports whether a command was ended because of what the attempt has written, or should have been: a command that ends
-// soon is not seen while it writes.
+// overDisk reports whether a command was ended because of what the attempt has written, or should have been: a command
+// that ends soon is not seen while it writes.
 func (s *Shell) overDisk(ctx context.Context) bool {
 	if errors.Is(context.Cause(ctx), errDisk) {
 		return true
@@ -90,7 +91,8 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 func (s *Shell) outOfDisk(stage string, o *Output) error {
 	return &engine.Failure{Failure: cache.Failure{
 		Class: cache.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
-		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage, units.BytesSize(float64(s.limits.Disk))),
-		Remedy:  "raise disk in the block, and apply with -retry-failed",
+		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage,
+			units.BytesSize(float64(s.limits.Disk))),
+		Remedy: "raise disk in the block, and apply with -retry-failed",
 	}}
 }

@@ -163,8 +163,8 @@ func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 	return cmd
 }
 
-// hostLimits are those of a command on the host. Cores bound it only where they are part of the node's key, and in a sandbox, which
-// is part of that, too: as many cores as there are would else be one.
+// hostLimits are those of a command on the host. Cores bound it only where they are part of the node's key, and in a
+// sandbox, which is part of that, too: as many cores as there are would else be one.
 func (s *Shell) hostLimits() *executor.Limits {
 	l := &executor.Limits{Memory: s.limits.Memory}
 	if s.cell != nil && s.keyed {
@@ -252,7 +252,8 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	}
 	if f.Rule == readOnlyRule && s.rootIsReadOnly() {
 		f.Class, f.Retry = cache.Permanent, nil
-		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, or declare a mount at that path with read_only = false"
+		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, " +
+			"or declare a mount at that path with read_only = false"
 	}
 	return f
 }
@@ -260,8 +261,8 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 // readOnlyRule is the built-in rule for a file system that is read-only.
 const readOnlyRule = "read_only"
 
-// rootIsReadOnly reports whether a command that cannot write to a file system was in a container whose root is read-only, as all
-// are, and not on a disk that has failed.
+// rootIsReadOnly reports whether a command that cannot write to a file system was in a container whose root is
+// read-only, as all are, and not on a disk that has failed.
 func (s *Shell) rootIsReadOnly() bool {
 	return s.box != nil && unix.Access(s.env.Scratch, unix.W_OK) == nil
 }

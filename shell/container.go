@@ -63,10 +63,11 @@ func (s *Shell) enter(r Refs, at Place) error {
 	if err != nil {
 		return err
 	}
-	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: Inputs{}, Container: executor.Container{
+	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: Inputs{}}
+	s.box.Container = executor.Container{
 		Image: at.Image.ID, Labels: map[string]string{container.LabelNode: at.Node.String()}, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Memory: at.Limits.Memory, Outward: at.Network,
-	}}
+	}
 	if at.InOut {
 		s.box.dir = insideOut
 	}

@@ -26,7 +26,8 @@ func (s *Shell) outOfMemory(stage string, o *Output) error {
 		f.Class = cache.Infra
 		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory", "declare memory, so that no more is run at a time than fits"
 	default:
-		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage, units.BytesSize(float64(s.limits.Memory)))
+		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage,
+			units.BytesSize(float64(s.limits.Memory)))
 		f.Remedy = "raise memory in the block"
 		if !s.keyed {
 			f.Remedy += ", and apply with -retry-failed"

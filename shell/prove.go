@@ -18,10 +18,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which image
-// the server's container is, and its root is read-only; the Python inside, with the server's environment and directory, says
-// which files the installed packages lead to. So what is taken from elsewhere by accident, such as a source tree in
-// the working directory, is found out. A candidate that lies about itself on purpose is not.
+// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which
+// image the server's container is, and its root is read-only; the Python inside, with the server's environment and
+// directory, says which files the installed packages lead to. So what is taken from elsewhere by accident, such as a
+// source tree in the working directory, is found out. A candidate that lies about itself on purpose is not.
 
 //go:embed prove.py
 var proveScript string
@@ -72,7 +72,8 @@ func mismatch(expected, found string) error {
 	}}
 }
 
-// isOfImage makes sure that a container is of its image. Its root is read-only, so that the packages there are those of the image.
+// isOfImage makes sure that a container is of its image. Its root is read-only, so that the packages there are those
+// of the image.
 func (s *Shell) isOfImage(ctx context.Context, p executor.Process) error {
 	c, ok := p.(executor.Contained)
 	if !ok {

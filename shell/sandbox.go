@@ -29,7 +29,9 @@ func (s *Shell) confine(r Refs, at Place) error {
 	if err != nil {
 		return err
 	}
-	c := &cell{out: at.Out, inputs: map[string]bool{}, Sandbox: executor.Sandbox{Hidden: at.Hidden, Tmp: tmp, Home: home, Network: at.Network}}
+	c := &cell{out: at.Out, inputs: map[string]bool{}, Sandbox: executor.Sandbox{
+		Hidden: at.Hidden, Tmp: tmp, Home: home, Network: at.Network,
+	}}
 	if executor.SandboxOf() == executor.Landlock { // which moves nothing to where it is looked for
 		s.vars["HOME"], s.vars["TMPDIR"] = home, tmp
 	}

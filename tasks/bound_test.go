@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// A command that writes more than the disk of its block is ended, on the host and in a container, also where a server writes. So is
-// a command that was too quick to be ended.
+// A command that writes more than the disk of its block is ended, on the host and in a container, also where a server
+// writes. So is a command that was too quick to be ended.
 func TestWhatIsWrittenIsBounded(t *testing.T) {
 	t.Parallel()
 	const fills = `"head -c 16000000 /dev/zero > DIR/much; sleep 1000"`
@@ -42,7 +42,8 @@ task "small" {
 	failed := map[string]bool{}
 	for _, f := range s.apply().Result.Failures {
 		failed[f.Address] = true
-		if f.Failure.Rule != "disk_exceeded" || f.Failure.Class != cache.Permanent || !strings.Contains(f.Failure.Text(), "MiB of disk") {
+		if f.Failure.Rule != "disk_exceeded" || f.Failure.Class != cache.Permanent ||
+			!strings.Contains(f.Failure.Text(), "MiB of disk") {
 			t.Errorf("%s: %+v", f.Address, f.Failure)
 		}
 	}
@@ -59,8 +60,8 @@ task "small" {
 	}
 }
 
-// The root of a container is read-only, and a command that fails for it is told what to do. Its temporary directories are the
-// container's own, on the disk.
+// The root of a container is read-only, and a command that fails for it is told what to do. Its temporary directories
+// are the container's own, on the disk.
 func TestTheRootOfAContainerIsReadOnly(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `
@@ -89,7 +90,11 @@ task "fails" {
 }
 task "works" {
   image   = image.WORD
-  command = "for d in /tmp /var/tmp /run /dev/shm $HOME; do echo x > $d/file; done; cat /var/tmp/file /run/file > $OUT/read; df -P /tmp | tail -n 1 > $OUT/where"
+  command = <<-EOT
+    for d in /tmp /var/tmp /run /dev/shm $HOME; do echo x > $d/file; done
+    cat /var/tmp/file /run/file > $OUT/read
+    df -P /tmp | tail -n 1 > $OUT/where
+  EOT
 }
 `})
 	text, err := os.ReadFile(filepath.Join(s.dir, "benchmarks.hcl"))
@@ -100,7 +105,8 @@ task "works" {
 		t.Fatalf("%+v", r.Result.Failures)
 	}
 	f := r.Result.Failures[0]
-	if f.Address != "task.fails" || !strings.Contains(f.Failure.Remedy, "the root of a container is read-only") || !strings.Contains(f.Failure.Evidence, "Read-only file system") {
+	if f.Address != "task.fails" || !strings.Contains(f.Failure.Remedy, "the root of a container is read-only") ||
+		!strings.Contains(f.Failure.Evidence, "Read-only file system") {
 		t.Errorf("%s: %+v", f.Address, f.Failure)
 	}
 	if got := s.result("task.works", "read"); got != "x\nx\n" {

@@ -237,8 +237,8 @@ func TestServersInContainers(t *testing.T) {
 	}
 }
 
-// python is a base in which Python finds its packages in /site, as the labels of an image say that benchgraph made. It is none,
-// but says what the test wants to hear.
+// python is a base in which Python finds its packages in /site, as the labels of an image say that benchgraph made. It
+// is none, but says what the test wants to hear.
 func (s *imaging) python() string {
 	s.t.Helper()
 	var files bytes.Buffer

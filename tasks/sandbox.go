@@ -14,8 +14,8 @@ import (
 // sandbox is the word for a block: its own, that of the command line, that of the project.
 func (p *Project) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
 
-// confinement returns how the commands of a block are confined on this machine, given the word of the block and its image. Only
-// namespaces are what required asks for.
+// confinement returns how the commands of a block are confined on this machine, given the word of the block and its
+// image. Only namespaces are what required asks for.
 func (p *Project) confinement(own string, image hclspec.Address) executor.Confinement {
 	switch word := p.sandbox(own); {
 	case image != (hclspec.Address{}) || word == "none":
@@ -31,8 +31,8 @@ func (p *Project) sandboxed(own string, image hclspec.Address) bool {
 	return p.confinement(own, image) != executor.Unconfined
 }
 
-// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where this machine enforces
-// that.
+// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where this
+// machine enforces that.
 func (p *Project) keepsCores(own string, image hclspec.Address) bool {
 	if !p.sandboxed(own, image) {
 		return false
@@ -95,7 +95,8 @@ func (p *Project) warnUnconfined() hcl.Diagnostics {
 	if executor.SandboxOf() == executor.Landlock {
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagWarning, Summary: "Commands run behind Landlock alone",
-			Detail: "sandbox = \"default\" asks for " + err.Error() + ". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to nothing else.",
+			Detail: "sandbox = \"default\" asks for " + err.Error() +
+				". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to nothing else.",
 		}}
 	}
 	return hcl.Diagnostics{{

@@ -168,11 +168,14 @@ func (c *checkup) sandbox() {
 	refused, ok := errors.AsType[*executor.Unsupported](err)
 	switch {
 	case err == nil && executor.LandlockVersion() == 0:
-		c.ok("sandbox", "commands on the host can have namespaces of their own, without Landlock as a second line (Linux 5.19, landlock in lsm=)")
+		c.ok("sandbox", "commands on the host can have namespaces of their own, "+
+			"without Landlock as a second line (Linux 5.19, landlock in lsm=)")
 	case err == nil:
-		c.ok("sandbox", "commands on the host can have namespaces of their own, and Landlock (version %d) as a second line", executor.LandlockVersion())
+		c.ok("sandbox", "commands on the host can have namespaces of their own, "+
+			"and Landlock (version %d) as a second line", executor.LandlockVersion())
 	case ok && executor.SandboxOf() == executor.Landlock:
-		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy, "%s; sandbox = \"default\" has Landlock (version %d) alone", refused.What, executor.LandlockVersion())
+		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy,
+			"%s; sandbox = \"default\" has Landlock (version %d) alone", refused.What, executor.LandlockVersion())
 	case ok:
 		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy, "%s", refused.What)
 	default:
@@ -203,7 +206,8 @@ func (c *checkup) limits() {
 		}
 	}
 	if len(lack) > 0 {
-		c.lacks("limits", false, "Let systemd delegate more (Delegate=cpu cpuset memory pids).", "enforced for commands on the host: %s; not %s", strings.Join(have, ", "), strings.Join(lack, ", "))
+		c.lacks("limits", false, "Let systemd delegate more (Delegate=cpu cpuset memory pids).",
+			"enforced for commands on the host: %s; not %s", strings.Join(have, ", "), strings.Join(lack, ", "))
 		return
 	}
 	c.ok("limits", "enforced for commands on the host: %s", strings.Join(have, ", "))

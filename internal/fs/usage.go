@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// Usage returns how many bytes of the disk the files below the directories take. A file with several names counts once. Usage enters
-// no other file system, and leaves out files that are removed meanwhile and directories that cannot be read.
+// Usage returns how many bytes of the disk the files below the directories take. A file with several names counts
+// once. Usage enters no other file system, and leaves out files that are removed meanwhile and directories that cannot
+// be read.
 func Usage(dirs ...string) (int64, error) {
 	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
 	total, linked := int64(0), map[[2]uint64]bool{}

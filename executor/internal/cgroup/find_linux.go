@@ -1,4 +1,5 @@
-// Package cgroup bounds what commands use of the machine, by control groups of Linux (version 2) that this process may make.
+// Package cgroup bounds what commands use of the machine, by control groups of Linux (version 2) that this process may
+// make.
 package cgroup
 
 import (
@@ -20,8 +21,8 @@ var ErrVersion = errors.New("this machine has no control groups of version 2")
 // ErrDelegation is the error where this process may make no group that has a controller.
 var ErrDelegation = errors.New("no control group is delegated to this process")
 
-// Find looks for the nearest group, from that of this process upward, in which this process may make groups with the most of
-// Controllers. It changes nothing.
+// Find looks for the nearest group, from that of this process upward, in which this process may make groups with the
+// most of Controllers. It changes nothing.
 func Find() (*Root, error) {
 	info, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -75,8 +76,9 @@ func ownGroup(groups string) string {
 	return "/"
 }
 
-// rootAt returns what groups made in a directory would have; nil: nothing, or none can be made. The group of this process may have to
-// be left by it, since a group passes controllers on or has processes. The first of all groups is exempt from that.
+// rootAt returns what groups made in a directory would have; nil: nothing, or none can be made. The group of this
+// process may have to be left by it, since a group passes controllers on or has processes. The first of all groups is
+// exempt from that.
 func rootAt(dir string, own bool) *Root {
 	for _, name := range []string{"", "cgroup.procs"} {
 		if unix.Access(filepath.Join(dir, name), unix.W_OK) != nil {

@@ -81,7 +81,7 @@ func (r *Root) set(dir string, l Limits) error {
 	settings := [][2]string{}
 	if r.Has("memory") && l.Memory > 0 {
 		limit := strconv.FormatInt(l.Memory, 10)
-		settings = append(settings, [2]string{"memory.max", limit}, [2]string{"memory.swap.max", "0"}, [2]string{"memory.oom.group", "1"})
+		settings = append(settings, [][2]string{{"memory.max", limit}, {"memory.swap.max", "0"}, {"memory.oom.group", "1"}}...)
 	}
 	if r.Has("pids") && l.Processes > 0 {
 		settings = append(settings, [2]string{"pids.max", strconv.Itoa(l.Processes)})
@@ -228,7 +228,8 @@ func remove(dir string) error {
 			}
 		}
 	}
-	for end := time.Now().Add(killTime); ; time.Sleep(time.Millisecond) { // a process that has ended is in the group for a moment
+	// A process that has ended is in the group for a moment.
+	for end := time.Now().Add(killTime); ; time.Sleep(time.Millisecond) {
 		err := os.Remove(dir)
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			return nil

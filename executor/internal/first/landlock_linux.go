@@ -19,7 +19,8 @@ func LandlockVersion() int {
 	return int(v)
 }
 
-// The versions of Landlock in which things came. Before the first of these, no file could be moved to another directory.
+// The versions of Landlock in which things came. Before the first of these, no file could be moved to another
+// directory.
 const (
 	LandlockMoves    = 2
 	landlockTruncate = 3
@@ -31,8 +32,9 @@ const (
 // The rights to files, by the needs of programs.
 const (
 	toRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	// All that there are to a file that is no directory.
 	toFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
-		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // all that there are to a file that is no directory
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	toAll = toFile | toRead | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
@@ -62,14 +64,16 @@ func (f *Fence) ruleset(version int) unix.LandlockRulesetAttr {
 	return r
 }
 
-// enclose puts this thread, and so the program, inside of the fence for good. The thread can get no new privileges any more.
+// enclose puts this thread, and so the program, inside of the fence for good. The thread can get no new privileges any
+// more.
 func (f *Fence) enclose() (step string, err error) {
 	version := LandlockVersion()
 	if version < LandlockMoves {
 		return "speak Landlock", syscall.ENOSYS
 	}
 	handled := f.ruleset(version)
-	fd, _, errno := syscall.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	fd, _, errno := syscall.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
 	if errno != 0 {
 		return "make rules of Landlock", errno
 	}
@@ -90,7 +94,8 @@ func (f *Fence) enclose() (step string, err error) {
 			break
 		}
 		const kind = 2 // LANDLOCK_RULE_NET_PORT
-		if _, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, kind, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+		_, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, kind, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		if errno != 0 {
 			return "allow a port", errno
 		}
 	}
@@ -118,7 +123,8 @@ func allow(ruleset int, path string, rights uint64) error {
 		rights &= toFile
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
-	_, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE,
+		uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -139,7 +145,8 @@ const (
 	fenceFailFD = 4 // a Failure, as JSON; nothing: the program runs
 )
 
-// fence makes this process the program, behind Spec.Fence. There are no namespaces, so that nothing else is left to do here.
+// fence makes this process the program, behind Spec.Fence. There are no namespaces, so that nothing else is left to do
+// here.
 func fence() int {
 	unix.CloseOnExec(fenceFailFD)
 	p := &process{}
