@@ -173,6 +173,8 @@ type Info struct {
 	SwapLimit bool
 	Seccomp   bool  // containers have a filter of system calls, which nothing but their own configuration takes away
 	Memory    int64 // bytes that the engine's machine has
+
+	UsersMapped bool // users in containers are other users of the machine (userns-remap)
 }
 
 // confines says whether an engine with these options filters the system calls of containers. Engines say so as
@@ -184,6 +186,12 @@ func confines(options []string) bool {
 	})
 }
 
+// mapsUsers reports whether an engine with these options was started with userns-remap.
+func mapsUsers(options []string) bool {
+	all, err := system.DecodeSecurityOptions(options)
+	return err == nil && slices.ContainsFunc(all, func(o system.SecurityOpt) bool { return o.Name == "userns" })
+}
+
 // Info asks the engine who it is. An engine that does not answer is *Unavailable.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
 	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
@@ -191,7 +199,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 		return Info{
 			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
 			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
-			Seccomp: confines(info.SecurityOptions),
+			Seccomp: confines(info.SecurityOptions), UsersMapped: mapsUsers(info.SecurityOptions),
 		}, err
 	})
 }

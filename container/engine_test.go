@@ -8,7 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// Engines of several versions say in several words that containers have a filter of system calls.
+// Engines of several versions say in several words that containers have a filter of system calls, and users of their
+// own.
 func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 	for options, want := range map[string]bool{
 		`["name=seccomp,profile=default"]`:                                 true, // up to 20.10
@@ -23,6 +24,18 @@ func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 		})
 		if info, err := e.Info(t.Context()); err != nil || info.Seccomp != want {
 			t.Errorf("%s: %v, %v", options, info.Seccomp, err)
+		}
+	}
+	for options, want := range map[string]bool{
+		`["name=seccomp,profile=default","name=userns"]`: true,
+		`["name=rootless"]`: false,
+		`[]`:                false,
+	} {
+		e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
+			_ = json.NewEncoder(w).Encode(map[string]json.RawMessage{"SecurityOptions": json.RawMessage(options)})
+		})
+		if info, err := e.Info(t.Context()); err != nil || info.UsersMapped != want {
+			t.Errorf("%s: users are mapped: %v, %v", options, info.UsersMapped, err)
 		}
 	}
 	real := containertest.Engine(t)

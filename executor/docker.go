@@ -35,8 +35,8 @@ type Docker struct {
 	engine *container.Engine
 	host   Executor
 	owner  string
-	memory atomic.Int64 // of the engine's machine; 0: not told yet
-	ids    sync.Map     // of its containers
+	info   atomic.Pointer[container.Info] // nil: not told yet
+	ids    sync.Map                       // of its containers
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
@@ -44,16 +44,16 @@ func NewDocker(e *container.Engine, host Executor) *Docker {
 	return &Docker{engine: e, host: host, owner: newOwner().String()}
 }
 
-// machineMemory is what the engine's machine has. An engine that does not answer is asked again by the next command.
-func (d *Docker) machineMemory(ctx context.Context) (int64, error) {
-	if known := d.memory.Load(); known > 0 {
-		return known, nil
+// about is what the engine says of itself. An engine that does not answer is asked again by the next command.
+func (d *Docker) about(ctx context.Context) (container.Info, error) {
+	if known := d.info.Load(); known != nil {
+		return *known, nil
 	}
 	info, err := d.engine.Info(ctx)
 	if err == nil {
-		d.memory.Store(info.Memory)
+		d.info.Store(&info)
 	}
-	return info.Memory, err
+	return info, err
 }
 
 // Start starts cmd. An engine that does not answer is *container.Unavailable.
@@ -148,11 +148,9 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	if err != nil {
 		return nil, err
 	}
-	memory := c.Memory
-	if memory == 0 {
-		if memory, err = d.machineMemory(ctx); err != nil {
-			return nil, err
-		}
+	info, err := d.about(ctx)
+	if err != nil {
+		return nil, err
 	}
 	yes, pids := true, int64(mostProcesses)
 	h := &api.HostConfig{
@@ -163,7 +161,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Init:        &yes,
 		IpcMode:     "private",
 		Mounts:      mounts,
-		ShmSize:     cmp.Or(c.Shm, memory/2),
+		ShmSize:     cmp.Or(c.Shm, cmp.Or(c.Memory, info.Memory)/2),
 		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
 		Resources: api.Resources{
 			CpusetCpus: c.CPUs,
@@ -171,6 +169,12 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 			MemorySwap: c.Memory,
 			PidsLimit:  &pids,
 		},
+	}
+	if !c.Keep {
+		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(mounts)
+		if c.User != "" && info.UsersMapped {
+			h.UsernsMode = "host" // else what it writes to directories of the host would belong to another user than this one
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
@@ -186,6 +190,20 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		h.DeviceRequests = []api.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}
 	}
 	return h, nil
+}
+
+// temporary are the directories beside its mounts that a command may write to.
+var temporary = []string{"/tmp", "/var/tmp", "/run"}
+
+// inMemory returns the temporary directories that no mount is for, with their options.
+func inMemory(mounts []mount.Mount) map[string]string {
+	all := map[string]string{}
+	for _, dir := range temporary {
+		if !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return filepath.Clean(m.Target) == dir }) {
+			all[dir] = "rw,exec,nosuid,nodev,mode=1777"
+		}
+	}
+	return all
 }
 
 // mounts refuses what would hand the engine, and with it the machine, to what runs in the container.

@@ -3,8 +3,11 @@ package executor_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	api "github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
@@ -192,7 +197,10 @@ func TestTheDiskOfTheEngineIsFull(t *testing.T) {
 		}
 	}
 
-	p := w.start(t, w.shell(serve)) // runs on while there is no room
+	serves := w.shell(serve) // runs on while there is no room
+	serves.Container.Keep = true
+	p := w.start(t, serves)
+	t.Cleanup(func() { _ = w.engine.Remove(context.Background(), p.Container()) })
 	fill()
 	s, out := w.run(t, executor.Command{Argv: []string{"sh", "-c", "echo much >/etc/much"}, Container: &executor.Container{Within: p}})
 	if s.OK() || !strings.Contains(out, "No space left on device") {
@@ -237,4 +245,39 @@ func (s *slow) Write(b []byte) (int, error) {
 	s.n += len(b)
 	s.last = append(s.last[:0], b...)
 	return len(b), nil
+}
+
+// On an engine that maps users, a command that writes to directories of the host runs without that, since what it
+// writes would belong to another user; an image is made with users mapped.
+func TestAnEngineThatMapsUsers(t *testing.T) {
+	made := make(chan api.HostConfig, 1)
+	played := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			fmt.Fprint(w, `{"MemTotal": 1000, "SecurityOptions": ["name=seccomp,profile=default", "name=userns"]}`)
+		case strings.HasSuffix(r.URL.Path, "/containers/create"):
+			var asked struct{ HostConfig api.HostConfig }
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			made <- asked.HostConfig
+			http.Error(w, `{"message": "enough is known"}`, http.StatusBadRequest)
+		}
+	}))
+	defer played.Close()
+	environ := map[string]string{"DOCKER_HOST": "tcp://" + played.Listener.Addr().String()}
+	docker := newDocker(container.Open(container.Options{Environ: environ}))
+	for _, tt := range []struct {
+		user string
+		keep bool
+		want api.UsernsMode
+	}{{me(), false, "host"}, {"", false, ""}, {"0:0", true, ""}} {
+		_, err := docker.Start(t.Context(), executor.Command{
+			Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: "x", User: tt.user, Keep: tt.keep},
+		})
+		if err == nil {
+			t.Fatal("it runs")
+		}
+		if got := <-made; got.UsernsMode != tt.want || got.ReadonlyRootfs == tt.keep {
+			t.Errorf("%+v: %q, read-only %v", tt, got.UsernsMode, got.ReadonlyRootfs)
+		}
+	}
 }

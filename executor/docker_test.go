@@ -114,6 +114,8 @@ func TestAContainerIsConfined(t *testing.T) {
 	cmd := w.shell(`
 		grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp)' /proc/self/status
 		touch /in/new 2>/dev/null && echo an input was changed
+		touch /etc/new /new 2>/dev/null && echo the root was changed
+		touch /tmp/new /var/tmp/new /run/new /dev/shm/new
 		echo result >/out/new
 		ls /sys/class/net
 		nproc

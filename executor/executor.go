@@ -21,12 +21,29 @@ type Command struct {
 
 	Container *Container // nil: on the host; else Dir is a path in the container
 	Sandbox   *Sandbox   // on the host: what it sees of that; nil: all
+	Limits    *Limits    // on the host: what it may use, where the machine enforces that (see Enforced); nil: all
 }
 
-// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege: it sees
-// no other processes, no network but a loopback, no devices but the usual ones and those that are named, and the files of
-// the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to Dir, to a /tmp, /dev/shm
-// and home of its own, and to what is shown as writable. All that it started ends with it.
+// Limits are what a command on the host may use of it, together with all that it starts.
+type Limits struct {
+	Memory int64  // bytes, swap included; 0: no limit
+	Cores  string // such as "0-3,8"; empty: all
+	CPUs   int    // how many cores' worth of time, where Cores is empty or not enforced; 0: no limit
+}
+
+// Enforcement says which limits of commands on the host a machine enforces.
+type Enforcement struct {
+	Memory, Processes bool
+	CPUs              bool // how much time, or which cores
+	Cores             bool // which cores
+}
+
+// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege:
+// it sees no other processes, no network but a loopback, no devices but the usual ones and those that are named, and
+// the files of the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to
+// Dir, to a /tmp, /dev/shm and home of its own, and to what is shown as writable. All that it started ends with it.
+// Landlock says the same of files and signals once more. Where the kernel refuses namespaces, Landlock stands alone:
+// see Confinement.
 type Sandbox struct {
 	Hidden  []string // directories that are empty for it, such as that of the project
 	Shown   []Mount  // what it sees of them; without Inside, under the same path
@@ -34,12 +51,24 @@ type Sandbox struct {
 	Home    string   // directory that it has as its home; empty: Tmp
 	GPUs    []string // UUIDs of the devices that it gets
 	Network bool     // it reaches what this machine reaches
+	Ports   []int    // of the loopback, that it needs where there are no namespaces
 	Beside  Process  // its loopback is that of this process, which is in a sandbox without Network; nil: its own
 }
 
-// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no new
-// privileges can be had, and what it writes beside its mounts is thrown away unless Keep is set. Its environment is that of
-// the image, then that of the command; the image's entry point is not used.
+// Confinement is a way in which this machine confines commands that have a Sandbox.
+type Confinement string
+
+// The confinements, the strongest first.
+const (
+	Namespaces Confinement = "namespaces"
+	Landlock   Confinement = "landlock" // where namespaces are refused: files, TCP ports and signals alone
+	Unconfined Confinement = "none"
+)
+
+// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no
+// new privileges can be had, and its root is read-only unless Keep is set: it can write to its mounts, and to /tmp,
+// /var/tmp, /run and /dev/shm, which are in memory unless a mount is there. Its environment is that of the image, then
+// that of the command; the image's entry point is not used.
 type Container struct {
 	Image   string            // ID of an image that the engine has
 	Labels  map[string]string // beside those by which it is found again

@@ -65,7 +65,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 			Remedy: "leave the image out to run the command on the host",
 		}
 	}
-	if cmd.Sandbox != nil {
+	if cmd.Sandbox != nil && SandboxOf() != Landlock {
 		return startSandboxed(ctx, cmd)
 	}
 	path, err := resolve(cmd)
@@ -94,8 +94,17 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		}
 		return f, err
 	}
-	if err := p.start(cmd.Stdin, func() error { return p.exec(join) }, p.await); err != nil {
-		return nil, explain(cmd, path, err)
+	if p.bound, err = bind(cmd, &p.template); err != nil {
+		return nil, err
+	}
+	launch := func() error { return p.exec(join) }
+	if cmd.Sandbox != nil {
+		if launch, err = behindFence(p, cmd, launch); err != nil {
+			return nil, errors.Join(err, p.bound.release(nil))
+		}
+	}
+	if err := p.start(cmd.Stdin, launch, p.await); err != nil {
+		return nil, errors.Join(unstarted(cmd, path, err), p.bound.release(nil))
 	}
 	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
 	go p.supervise()
@@ -115,6 +124,7 @@ type process struct {
 	ended    time.Time
 	unwatch  func() bool
 	forget   func() // takes the program off the roll
+	bound    *bound
 
 	life
 }
@@ -242,7 +252,11 @@ func (p *process) supervise() {
 	case <-p.stop:
 		stopped = true
 	}
-	if p.err = p.end(stopped); p.err != nil {
+	p.err = p.end(stopped)
+	if err := p.bound.release(&p.status); p.err == nil {
+		p.err = err
+	}
+	if p.err != nil {
 		p.status = Status{Code: -1, Wall: time.Since(p.begun)}
 		return
 	}

@@ -10,3 +10,13 @@ func CheckSandbox() error {
 }
 
 func startSandboxed(context.Context, Command) (Process, error) { return nil, CheckSandbox() }
+
+// SandboxOf returns how commands with a Sandbox are confined.
+func SandboxOf() Confinement { return Unconfined }
+
+// LandlockVersion returns 0: Landlock is Linux's.
+func LandlockVersion() int { return 0 }
+
+func behindFence(*process, Command, func() error) (func() error, error) { return nil, CheckSandbox() }
+
+func unstarted(cmd Command, path string, err error) error { return explain(cmd, path, err) }

@@ -52,7 +52,7 @@ func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 		defer beside.Close()
 	}
 	if err := s.start(cmd.Stdin, func() error { return s.launch(cmd, spec, beside) }, s.follow); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.bound.release(nil))
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.halt(context.Cause(ctx)) })
 	go s.supervise()
@@ -77,6 +77,10 @@ func (s *sandboxed) launch(cmd Command, spec first.Spec, beside *namespace.Netwo
 	s.cmd = &try
 	pending, err := namespace.Prepare(s.cmd, spec, beside)
 	if err != nil {
+		return err
+	}
+	if s.bound, err = bind(cmd, s.cmd); err != nil {
+		pending.Drop()
 		return err
 	}
 	s.begun = time.Now()
@@ -154,6 +158,9 @@ func (s *sandboxed) supervise() {
 		s.err = s.bringDown()
 	}
 	s.control.Close()
+	if err := s.bound.release(&s.status); s.err == nil {
+		s.err = err
+	}
 	if s.err != nil {
 		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
 		return
@@ -208,23 +215,10 @@ func specOf(cmd Command) (first.Spec, error) {
 	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
 		s.Path = below(cmd.Dir, cmd.Argv[0])
 	}
-	for _, dir := range slices.Concat(private, o.Hidden) {
-		real, err := filepath.EvalSymlinks(dir)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return s, fmt.Errorf("sandbox: %w", err)
-		case holdsSystem(real):
-			return s, &Unsupported{
-				What:   "a sandbox without " + real + ", which holds the system",
-				Remedy: "put the project and its state into a directory of their own",
-			}
-		case !slices.Contains(s.Empty, real):
-			s.Empty = append(s.Empty, real)
-		}
+	var err error
+	if s.Empty, err = concealed(o.Hidden); err != nil {
+		return s, err
 	}
-	slices.Sort(s.Empty) // so that what is in a hidden directory is not hidden again, but made
 	for _, to := range []string{"/tmp", "/var/tmp"} {
 		s.Binds = append(s.Binds, first.Bind{From: o.Tmp, To: to, Writable: true})
 	}
@@ -242,9 +236,33 @@ func specOf(cmd Command) (first.Spec, error) {
 	if names, err := filepath.EvalSymlinks("/etc/resolv.conf"); o.Network && err == nil && names != "/etc/resolv.conf" {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
 	}
-	var err error
+	s.Fence = secondLine(&s, o.Network)
 	s.Devices, err = nodes(o.GPUs)
 	return s, err
+}
+
+// concealed returns the directories that no command sees the content of, sorted, so that what is in a hidden directory
+// is not hidden again, but made.
+func concealed(more []string) ([]string, error) {
+	var all []string
+	for _, dir := range slices.Concat(private, more) {
+		real, err := filepath.EvalSymlinks(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("sandbox: %w", err)
+		case real != "/dev" && holdsSystem(real):
+			return nil, &Unsupported{
+				What:   "a sandbox without " + real + ", which holds the system",
+				Remedy: "put the project and its state into a directory of their own",
+			}
+		case !slices.Contains(all, real):
+			all = append(all, real)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // lastOf is an environment in which each name is once, with the value that it was given last.

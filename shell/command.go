@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -152,10 +154,26 @@ func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 		c.Mounts = s.box.mounts(s.dir)
 		cmd.Dir, cmd.Container = s.box.dir, &c
 	}
+	if s.box == nil {
+		cmd.Limits = s.hostLimits()
+	}
 	if s.cell != nil {
 		cmd.Sandbox = s.cell.sandbox()
 	}
 	return cmd
+}
+
+// hostLimits are those of a command on the host. Cores bound it only where they are part of the node's key, and in a
+// sandbox, which is part of that, too: as many cores as there are would else be one.
+func (s *Shell) hostLimits() *executor.Limits {
+	l := &executor.Limits{Memory: s.limits.Memory}
+	if s.cell != nil && s.keyed {
+		l.CPUs = s.limits.CPUs
+		if s.env.Lease != nil {
+			l.Cores = coreList(s.env.Lease.Cores)
+		}
+	}
+	return l
 }
 
 // Run runs a command to its end; a timeout of 0 is none. What it prints on standard output goes to stdout, too, unless that is
@@ -174,8 +192,12 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	if stdout != nil {
 		all = io.MultiWriter(stdout, out)
 	}
+	ctx, release := s.bounded(ctx)
+	defer release()
 	status, err := executor.Run(ctx, s.runner(), s.command(argv, all, out))
 	switch {
+	case s.overDisk(ctx):
+		return s.outOfDisk(stage, out)
 	case errors.Is(err, errTimeout):
 		fmt.Fprintf(out, "benchgraph: ended after %s (timeout)\n", timeout)
 		return s.Failure(stage, out, "did not end within "+timeout.String())
@@ -228,7 +250,21 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	default:
 		f.Evidence = o.LastLine()
 	}
+	if f.Rule == readOnlyRule && s.rootIsReadOnly() {
+		f.Class, f.Retry = cache.Permanent, nil
+		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, " +
+			"or declare a mount at that path with read_only = false"
+	}
 	return f
+}
+
+// readOnlyRule is the built-in rule for a file system that is read-only.
+const readOnlyRule = "read_only"
+
+// rootIsReadOnly reports whether a command that cannot write to a file system was in a container whose root is
+// read-only, as all are, and not on a disk that has failed.
+func (s *Shell) rootIsReadOnly() bool {
+	return s.box != nil && unix.Access(s.env.Scratch, unix.W_OK) == nil
 }
 
 func (s *Shell) cures() []metrics.Rule {

@@ -33,11 +33,10 @@ const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 type box struct {
 	executor.Container // what all of them have in common
 	image              *Image
-	home, out          string // directories of the host
+	home, tmp, out     string // directories of the host
 	dir                string // in which commands run
 	inputs             Inputs
 	extra              []executor.Mount // that the file declares
-	keyed              bool             // the limits are part of the node's key
 }
 
 // Image is what commands need to know of the image that they run in.
@@ -61,14 +60,15 @@ type Package struct {
 
 // enter lets the commands run in containers of the place's image. From now on, variables and references are paths in there.
 func (s *Shell) enter(r Refs, at Place) error {
-	home, err := os.MkdirTemp(s.env.Scratch, "home-")
+	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
 		return err
 	}
-	s.box = &box{image: at.Image, home: home, out: at.Out, dir: InsideWork, inputs: Inputs{}, keyed: at.Keyed, Container: executor.Container{
+	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: Inputs{}}
+	s.box.Container = executor.Container{
 		Image: at.Image.ID, Labels: map[string]string{container.LabelNode: at.Node.String()}, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Memory: at.Limits.Memory, Outward: at.Network,
-	}}
+	}
 	if at.InOut {
 		s.box.dir = insideOut
 	}
@@ -128,9 +128,15 @@ func (i Inputs) Mounts() []executor.Mount {
 
 // mounts are what a command sees of the host: its directories, and what it was told of.
 func (b *box) mounts(work string) []executor.Mount {
-	return slices.Concat([]executor.Mount{
+	own := []executor.Mount{
 		{Host: work, Inside: InsideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true}, {Host: b.home, Inside: insideHome, Writable: true},
-	}, b.inputs.Mounts(), b.extra)
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		if !slices.ContainsFunc(b.extra, func(m executor.Mount) bool { return path.Clean(m.Inside) == dir }) {
+			own = append(own, executor.Mount{Host: b.tmp, Inside: dir, Writable: true})
+		}
+	}
+	return slices.Concat(own, b.inputs.Mounts(), b.extra)
 }
 
 // OnHost is where something lies on the host that commands know by this path, with variables and references in it. What lies

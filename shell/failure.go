@@ -22,13 +22,14 @@ import (
 func (s *Shell) outOfMemory(stage string, o *Output) error {
 	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "oom_killed", Stage: stage, Evidence: o.LastLine()}}
 	switch {
-	case s.box.Memory == 0:
+	case s.limits.Memory == 0:
 		f.Class = cache.Infra
 		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory", "declare memory, so that no more is run at a time than fits"
 	default:
-		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage, units.BytesSize(float64(s.box.Memory)))
+		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage,
+			units.BytesSize(float64(s.limits.Memory)))
 		f.Remedy = "raise memory in the block"
-		if !s.box.keyed {
+		if !s.keyed {
 			f.Remedy += ", and apply with -retry-failed"
 		}
 	}

@@ -12,18 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which image
-// the server's container is and what was changed in it; the Python inside, with the server's environment and directory,
-// says which files the installed packages lead to. So what is taken from elsewhere by accident, such as a source tree in
-// the working directory, is found out. A candidate that lies about itself on purpose is not.
+// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which
+// image the server's container is, and its root is read-only; the Python inside, with the server's environment and
+// directory, says which files the installed packages lead to. So what is taken from elsewhere by accident, such as a
+// source tree in the working directory, is found out. A candidate that lies about itself on purpose is not.
 
 //go:embed prove.py
 var proveScript string
@@ -40,7 +38,7 @@ type Proof struct {
 
 // Prove makes sure that the server, which is up, runs what its image has.
 func (s *Server) Prove(ctx context.Context) (Proof, error) {
-	if err := s.sh.unchanged(ctx, s.process); err != nil {
+	if err := s.sh.isOfImage(ctx, s.process); err != nil {
 		return Proof{}, err
 	}
 	return s.sh.prove(ctx, s, s.spec.Command)
@@ -74,9 +72,9 @@ func mismatch(expected, found string) error {
 	}}
 }
 
-// unchanged makes sure that a container is of its image, and that nothing was changed where its packages are. What Python
-// itself writes down there, compiled files, does not count.
-func (s *Shell) unchanged(ctx context.Context, p executor.Process) error {
+// isOfImage makes sure that a container is of its image. Its root is read-only, so that the packages there are those
+// of the image.
+func (s *Shell) isOfImage(ctx context.Context, p executor.Process) error {
 	c, ok := p.(executor.Contained)
 	if !ok {
 		return errors.New("the server runs in no container")
@@ -88,26 +86,7 @@ func (s *Shell) unchanged(ctx context.Context, p executor.Process) error {
 	if info.Image != s.box.image.ID {
 		return mismatch("a container of "+s.box.image.ID, "one of "+info.Image)
 	}
-	site := s.box.image.Site
-	if site == "" {
-		return nil
-	}
-	changed, err := s.config.Engine.Changes(ctx, c.Container())
-	if err != nil {
-		return s.notRun(err, "start")
-	}
-	for _, change := range changed {
-		// A directory is changed when something in it is, which is listed, too.
-		below := strings.HasPrefix(change.Path, site+"/") && !strings.Contains(change.Path+"/", "/__pycache__/")
-		if below && (change.Kind != container.ChangeModify || !parentOfAny(change.Path, changed)) {
-			return mismatch("what was installed in "+site, change.Path+", which was changed since")
-		}
-	}
 	return nil
-}
-
-func parentOfAny(dir string, changed []container.FilesystemChange) bool {
-	return slices.ContainsFunc(changed, func(c container.FilesystemChange) bool { return strings.HasPrefix(c.Path, dir+"/") })
 }
 
 // modules asks the Python of the image which files the installed packages lead to, by name of the module, once for each

@@ -25,17 +25,18 @@ type cell struct {
 
 // confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has had before.
 func (s *Shell) confine(r Refs, at Place) error {
-	dir, err := os.MkdirTemp(s.env.Scratch, "sandbox-")
+	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
 		return err
 	}
 	c := &cell{out: at.Out, inputs: map[string]bool{}, Sandbox: executor.Sandbox{
-		Hidden: at.Hidden, Tmp: filepath.Join(dir, "tmp"), Home: filepath.Join(dir, "home"), Network: at.Network,
+		Hidden: at.Hidden, Tmp: tmp, Home: home, Network: at.Network,
 	}}
-	if err := errors.Join(os.Mkdir(c.Tmp, 0o700), os.Mkdir(c.Home, 0o700), os.Chmod(c.Tmp, 0o777|os.ModeSticky)); err != nil {
-		return err
+	if executor.SandboxOf() == executor.Landlock { // which moves nothing to where it is looked for
+		s.vars["HOME"], s.vars["TMPDIR"] = home, tmp
 	}
 	if l := s.env.Lease; l != nil {
+		c.Ports = l.Ports
 		for _, d := range l.GPUs {
 			c.GPUs = append(c.GPUs, d.UUID)
 		}
@@ -47,6 +48,16 @@ func (s *Shell) confine(r Refs, at Place) error {
 	}
 	s.cell = c
 	return nil
+}
+
+// privateDirs makes the home and the /tmp of commands that see neither of the host's.
+func privateDirs(scratch string) (home, tmp string, err error) {
+	dir, err := os.MkdirTemp(scratch, "private-")
+	home, tmp = filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
+	if err == nil {
+		err = errors.Join(os.Mkdir(home, 0o700), os.Mkdir(tmp, 0o700), os.Chmod(tmp, 0o777|os.ModeSticky))
+	}
+	return home, tmp, err
 }
 
 // sandbox is that of the next command.

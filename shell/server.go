@@ -26,6 +26,8 @@ type Server struct {
 	output  *Output
 	log     *os.File
 	watch   *logWatch
+	over    func() bool // reports whether the server was ended because of what the attempt has written
+	release func()
 }
 
 // Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the server dies
@@ -49,7 +51,9 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		cmd.Container.Shm, cmd.Container.Ulimits = spec.ShmSize, spec.Ulimits
 		cmd.Container.Devices, cmd.Container.Caps = spec.Devices, spec.Capabilities
 	}
-	srv.process, err = sh.runner().Start(ctx, cmd)
+	bounded, release := sh.bounded(ctx)
+	srv.release, srv.over = release, func() bool { return errors.Is(context.Cause(bounded), errDisk) }
+	srv.process, err = sh.runner().Start(bounded, cmd)
 	if err != nil {
 		srv.close()
 		return nil, sh.notRun(err, "start")
@@ -189,6 +193,9 @@ var errServerDied = errors.New("the server died")
 // died is the failure of a server that ended by itself.
 func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
+	if s.over() {
+		return s.sh.outOfDisk(stage, s.output)
+	}
 	if err != nil {
 		return s.sh.notRun(err, stage)
 	}
@@ -209,6 +216,7 @@ func (s *Server) Stop() error {
 }
 
 func (s *Server) close() {
+	s.release()
 	s.log.Close()
 	s.output.Close()
 }

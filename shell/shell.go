@@ -36,7 +36,7 @@ type Place struct {
 
 	Node    hclspec.Address // whose containers they are
 	Image   *Image          // in a container of which each command runs; nil: on the host
-	Limits  hclspec.Limits  // of those containers
+	Limits  hclspec.Limits  // of the commands
 	Keyed   bool            // the limits are part of the node's key
 	Network bool            // the containers, or sandboxes, may reach beyond this machine
 	Hidden  []string        // on the host, commands run in a sandbox in which these directories are empty; nil: in none
@@ -66,6 +66,8 @@ type Shell struct {
 	env    *engine.Env
 	path   func(hclspec.Address) string // of what texts refer to
 	dir    string                       // working directory
+	limits hclspec.Limits               // of the commands, and of what the attempt may write
+	keyed  bool                         // the limits are part of the node's key
 	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
 	last   *Output                      // of the command that was started last
 	box    *box                         // nil: on the host
@@ -85,7 +87,7 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 			return nil, err
 		}
 	}
-	s := &Shell{config: c, env: env, path: r.paths(env), dir: at.Dir}
+	s := &Shell{config: c, env: env, path: r.paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
 	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])

@@ -272,6 +272,9 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 		for _, m := range members {
 			n.Estimate += m.bench.Estimate
 			b.inImage(n, m.bench.Image)
+			if b.keepsCores(m.bench.Sandbox, m.bench.Image) {
+				n.Resources.Cores = n.Resources.CPUs > 0
+			}
 			b.needMounts(n, m.bench.Mounts, m.bench.Image)
 			for _, probe := range b.probes[m.candidate] {
 				b.link(n, &n.Order, probe)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -79,9 +80,16 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
 	}
-	if p.sandboxed(b.Sandbox, b.Image) {
+	switch p.confinement(b.Sandbox, b.Image) {
+	case executor.Namespaces:
 		add("sandbox", "namespaces of its own")
 		add("network", strconv.FormatBool(b.Network))
+	case executor.Landlock:
+		add("sandbox", "Landlock alone: this machine makes no namespaces")
+		add("network", strconv.FormatBool(b.Network))
+	}
+	if p.keepsCores(b.Sandbox, b.Image) {
+		add("limits", fmt.Sprintf("%d cores", b.CPUs))
 	}
 	if c := b.Canary; c != nil {
 		add("canary", expandCommand(c.Command, neutral))

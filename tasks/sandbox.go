@@ -14,13 +14,31 @@ import (
 // sandbox is the word for a block: its own, that of the command line, that of the project.
 func (p *facts) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
 
-// sandboxed says whether the commands of a block run in a sandbox on this machine, given what the block says and its image.
+// confinement returns how the commands of a block are confined on this machine, given the word of the block and its
+// image. Only namespaces are what required asks for.
+func (p *facts) confinement(own string, image hclspec.Address) executor.Confinement {
+	switch word := p.sandbox(own); {
+	case image != (hclspec.Address{}) || word == "none":
+		return executor.Unconfined
+	case word == "required":
+		return executor.Namespaces
+	}
+	return executor.SandboxOf()
+}
+
+// sandboxed says whether the commands of a block run in a sandbox on this machine.
 func (p *facts) sandboxed(own string, image hclspec.Address) bool {
-	if image != (hclspec.Address{}) {
+	return p.confinement(own, image) != executor.Unconfined
+}
+
+// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where this
+// machine enforces that.
+func (p *facts) keepsCores(own string, image hclspec.Address) bool {
+	if !p.sandboxed(own, image) {
 		return false
 	}
-	word := p.sandbox(own)
-	return word == "required" || word == "default" && executor.CheckSandbox() == nil
+	e, err := executor.Enforced()
+	return err == nil && e.CPUs
 }
 
 // hides are the directories that commands in a sandbox must not see; nil: there is no sandbox.
@@ -34,8 +52,8 @@ func (p *facts) hides(own string, image hclspec.Address) []string {
 // describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before there
 // were sandboxes.
 func (p *facts) describeSandbox(d *cache.Description, own string, image hclspec.Address) {
-	if p.sandboxed(own, image) {
-		d.Add("sandbox", "namespaces")
+	if c := p.confinement(own, image); c != executor.Unconfined {
+		d.Add("sandbox", string(c))
 	}
 }
 
@@ -73,6 +91,13 @@ func (p *facts) warnUnconfined() hcl.Diagnostics {
 	err := executor.CheckSandbox()
 	if err == nil {
 		return nil
+	}
+	if executor.SandboxOf() == executor.Landlock {
+		return hcl.Diagnostics{{
+			Severity: hcl.DiagWarning, Summary: "Commands run behind Landlock alone",
+			Detail: "sandbox = \"default\" asks for " + err.Error() +
+				". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to nothing else.",
+		}}
 	}
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning, Summary: "Commands run without a sandbox",

@@ -109,6 +109,9 @@ func (t *trialTask) describeRun(d *cache.Description, m member) {
 	t.p.describeMounts(d, b.Mounts)
 	t.describeCaches(d, m)
 	t.p.describeSandbox(d, b.Sandbox, b.Image)
+	if t.p.keepsCores(b.Sandbox, b.Image) {
+		d.Add("cores", "enforced")
+	}
 	if s := b.Server; s != nil {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)

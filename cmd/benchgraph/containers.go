@@ -116,6 +116,10 @@ func (c *checkup) containers(ctx context.Context) {
 		c.lacks("container seccomp", needed, "Start the engine with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER.",
 			"the engine does not filter the system calls of containers")
 	}
+	if info.UsersMapped {
+		c.ok("container users",
+			"the engine maps users (userns-remap); commands that write to directories of this machine run without that")
+	}
 	if needed && !info.SwapLimit {
 		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.", "the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
 	}

@@ -81,6 +81,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c.project()
 	c.tools(ctx)
 	c.sandbox()
+	c.limits()
 	c.containers(ctx)
 	c.gpus(ctx)
 	c.secrets()
@@ -166,13 +167,50 @@ func (c *checkup) sandbox() {
 	err := executor.CheckSandbox()
 	refused, ok := errors.AsType[*executor.Unsupported](err)
 	switch {
+	case err == nil && executor.LandlockVersion() == 0:
+		c.ok("sandbox", "commands on the host can have namespaces of their own, "+
+			"without Landlock as a second line (Linux 5.19, landlock in lsm=)")
 	case err == nil:
-		c.ok("sandbox", "commands on the host can have namespaces of their own")
+		c.ok("sandbox", "commands on the host can have namespaces of their own, "+
+			"and Landlock (version %d) as a second line", executor.LandlockVersion())
+	case ok && executor.SandboxOf() == executor.Landlock:
+		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy,
+			"%s; sandbox = \"default\" has Landlock (version %d) alone", refused.What, executor.LandlockVersion())
 	case ok:
 		c.lacks("sandbox", c.requiresSandbox(), refused.Remedy, "%s", refused.What)
 	default:
 		c.lacks("sandbox", c.requiresSandbox(), "", "%v", err)
 	}
+}
+
+// limits says which limits of commands on the host this machine enforces.
+func (c *checkup) limits() {
+	e, err := executor.Enforced()
+	if refused, ok := errors.AsType[*executor.Unsupported](err); ok {
+		c.lacks("limits", false, refused.Remedy, "%s", refused.What)
+		return
+	}
+	if err != nil {
+		c.lacks("limits", false, "", "%v", err)
+		return
+	}
+	var have, lack []string
+	for _, l := range []struct {
+		name string
+		is   bool
+	}{{"memory", e.Memory}, {"processes", e.Processes}, {"cpus", e.CPUs}} {
+		if l.is {
+			have = append(have, l.name)
+		} else {
+			lack = append(lack, l.name)
+		}
+	}
+	if len(lack) > 0 {
+		c.lacks("limits", false, "Let systemd delegate more (Delegate=cpu cpuset memory pids).",
+			"enforced for commands on the host: %s; not %s", strings.Join(have, ", "), strings.Join(lack, ", "))
+		return
+	}
+	c.ok("limits", "enforced for commands on the host: %s", strings.Join(have, ", "))
 }
 
 // requiresSandbox says whether any block of the project cannot run without one.

@@ -52,6 +52,8 @@ func scriptParams(dir string) testscript.Params {
 				return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 			case "sandbox": // commands on the host can have namespaces of their own
 				return executor.CheckSandbox() == nil, nil
+			case "landlock": // can keep commands to their own files and ports
+				return executor.LandlockVersion() >= 4, nil
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},

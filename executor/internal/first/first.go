@@ -20,6 +20,7 @@ type Spec struct {
 	Most     int      // processes and threads that there may be; heeded from Linux 6.14 on
 	Loopback bool     // the network namespace is new: its loopback is brought up
 	Trial    bool     // there is no program: only what is around it is set up
+	Fence    *Fence   // nil: none
 
 	Settle time.Duration // what the program leaves may take to end by itself
 	Grace  time.Duration // then between the polite signal and the last one
@@ -31,10 +32,19 @@ type Bind struct {
 	Writable bool
 }
 
+// Fence is what Landlock lets the program reach, whatever else it may do.
+type Fence struct {
+	Read    []string // files, and directories with all below them, that it may read and execute
+	Write   []string // likewise, where it may do all
+	Ports   []int    // the TCP ports that it may use, by number, of this machine and of others; nil: all
+	Sockets bool     // abstract sockets of others are out of reach
+}
+
 // The names by which this program is started as such a process. No command line of a person begins with these words.
 const (
-	Name     = "benchgraph: first process of a sandbox"
-	JoinName = "benchgraph: joins a sandbox"
+	Name      = "benchgraph: first process of a sandbox"
+	JoinName  = "benchgraph: joins a sandbox"
+	FenceName = "benchgraph: goes behind a fence"
 )
 
 // Message is what the first process and who started it tell each other.

@@ -31,6 +31,8 @@ func init() {
 		os.Exit(first())
 	case JoinName:
 		os.Exit(join())
+	case FenceName:
+		os.Exit(fence())
 	}
 }
 
@@ -52,7 +54,7 @@ func first() int {
 	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
 	unhandled()
 	unix.CloseOnExec(controlFD)
-	if err := p.read(); err != nil {
+	if err := p.read(specFD); err != nil {
 		return p.fail("read what is to be done", err)
 	}
 	if step, err := p.spec.setUp(); err != nil {
@@ -60,6 +62,11 @@ func first() int {
 	}
 	if step, err := giveUp(); err != nil {
 		return p.fail(step, err)
+	}
+	if f := p.spec.Fence; f != nil {
+		if step, err := f.enclose(); err != nil {
+			return p.fail(step, err)
+		}
 	}
 	if p.spec.Trial {
 		return send(Message{Started: true})
@@ -85,8 +92,8 @@ func unhandled() {
 	}
 }
 
-func (p *process) read() error {
-	f := os.NewFile(specFD, "spec")
+func (p *process) read(fd uintptr) error {
+	f := os.NewFile(fd, "spec")
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
@@ -101,12 +108,16 @@ func (p *process) read() error {
 
 // fail says why there will be no program.
 func (p *process) fail(step string, err error) int {
+	send(Message{Failed: failure(step, err)})
+	return 1
+}
+
+func failure(step string, err error) *Failure {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		errno = syscall.EIO
 	}
-	send(Message{Failed: &Failure{Step: step, Errno: int(errno)}})
-	return 1
+	return &Failure{Step: step, Errno: int(errno)}
 }
 
 // send tells who started this process. If that is gone, so is this process in a moment.

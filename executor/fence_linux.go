@@ -1,0 +1,243 @@
+package executor
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/executor/internal/first"
+)
+
+// LandlockVersion returns which version of Landlock confines commands with a Sandbox. It is 0 where the kernel speaks
+// none, or one in which files could not be moved between directories.
+func LandlockVersion() int { return landlockVersion() }
+
+var landlockVersion = sync.OnceValue(func() int {
+	if v := first.LandlockVersion(); v >= first.LandlockMoves {
+		return v
+	}
+	return 0
+})
+
+// secondLine returns the fence of a program that is in namespaces already. It says the same of files as the mounts do,
+// and keeps the program from the abstract sockets of a network that it shares.
+func secondLine(s *first.Spec, network bool) *first.Fence {
+	if landlockVersion() == 0 {
+		return nil
+	}
+	f := &first.Fence{Read: []string{"/"}, Write: []string{"/dev", "/proc"}, Sockets: network}
+	for _, b := range s.Binds {
+		if b.Writable {
+			f.Write = append(f.Write, b.To)
+		}
+	}
+	return f
+}
+
+// common are the directories in which anybody may leave something for anybody.
+var common = []string{"/tmp", "/var/tmp", "/dev"}
+
+// fenceOf returns what a program may reach that has no namespaces: all but the directories that a sandbox hides, and
+// writable only its own. Landlock has rules that give and none that take, so that a directory with something hidden in
+// it is left out, and what else is in it is named.
+func fenceOf(cmd Command) (*first.Fence, error) {
+	o := cmd.Sandbox
+	hidden, err := concealed(slices.Concat(o.Hidden, common))
+	if err != nil {
+		return nil, err
+	}
+	f := &first.Fence{Sockets: true, Write: []string{cmd.Dir}}
+	for _, dir := range []string{o.Tmp, o.Home} {
+		if dir != "" {
+			f.Write = append(f.Write, dir)
+		}
+	}
+	for _, m := range o.Shown {
+		switch {
+		case m.Inside != "" && m.Inside != m.Host:
+			return nil, &Unsupported{What: "a mount at another path without namespaces", Remedy: `say sandbox = "none"`}
+		case m.Writable:
+			f.Write = append(f.Write, m.Host)
+		default:
+			f.Read = append(f.Read, m.Host)
+		}
+	}
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"} {
+		f.Write = append(f.Write, "/dev/"+name)
+	}
+	gpus, err := nodes(o.GPUs)
+	if err != nil {
+		return nil, err
+	}
+	f.Write = append(f.Write, gpus...)
+	f.Read = append(f.Read, beside("/", hidden)...)
+	if !o.Network {
+		f.Ports = append([]int{0}, o.Ports...) // 0: any that is free, to listen on
+	}
+	return f, nil
+}
+
+// beside returns all in a directory that is not hidden and has nothing hidden in it.
+func beside(dir string, hidden []string) (all []string) {
+	if slices.Contains(hidden, dir) {
+		return nil
+	}
+	if !slices.ContainsFunc(hidden, func(h string) bool { return dir == "/" || strings.HasPrefix(h, dir+"/") }) {
+		return []string{dir}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // nor can the program read it
+	}
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 { // what a link leads to is found where it is
+			all = append(all, beside(filepath.Join(dir, e.Name()), hidden)...)
+		}
+	}
+	return all
+}
+
+// goBehindFence makes the command of a Cmd go behind a fence before it becomes the program. report must be called once
+// the command was started, or could not be, and says whether the program runs.
+func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) error, err error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "spec")
+	_, err = file.Write(text)
+	ours, theirs, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
+		file.Close()
+		return nil, err
+	}
+	c.Path, c.Args, c.ExtraFiles = "/proc/self/exe", []string{first.FenceName}, []*os.File{file, theirs}
+	return func(started bool) error {
+		file.Close()
+		theirs.Close()
+		defer ours.Close()
+		if !started {
+			return nil
+		}
+		said, err := io.ReadAll(ours)
+		if err != nil || len(said) == 0 {
+			return err
+		}
+		var f first.Failure
+		if err := json.Unmarshal(said, &f); err != nil {
+			return err
+		}
+		if f.Step != "" {
+			return &Unsupported{
+				What:   fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step, syscall.Errno(f.Errno)),
+				Remedy: `say sandbox = "none"`,
+			}
+		}
+		return syscall.Errno(f.Errno)
+	}, nil
+}
+
+// fenced says how the program of a command is started behind a fence, and with which environment: its home and its
+// directory for temporary files are its own.
+func fenced(cmd Command, environ []string) (first.Spec, error) {
+	o := cmd.Sandbox
+	f, err := fenceOf(cmd)
+	if err != nil {
+		return first.Spec{}, err
+	}
+	home := cmp.Or(o.Home, o.Tmp)
+	s := first.Spec{Argv: cmd.Argv, Dir: cmd.Dir, Fence: f, Env: environ}
+	if home != "" {
+		s.Env = append(slices.Clone(s.Env), "HOME="+home, "TMPDIR="+cmp.Or(o.Tmp, home))
+	}
+	s.Env = lastOf(s.Env)
+	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
+		s.Path = below(cmd.Dir, cmd.Argv[0])
+	}
+	return s, nil
+}
+
+// behindFence makes a process go behind the fence of its command when it is launched.
+func behindFence(p *process, cmd Command, launch func() error) (func() error, error) {
+	spec, err := fenced(cmd, p.template.Env)
+	if err != nil {
+		return nil, err
+	}
+	report, err := goBehindFence(&p.template, spec)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		err := launch()
+		if refused := report(err == nil); err == nil && refused != nil {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait() // it was killed, or has ended
+			p.forget()
+			err = refused
+		}
+		return err
+	}, nil
+}
+
+// unstarted says why a program could not be started on the host, or behind its fence.
+func unstarted(cmd Command, path string, err error) error {
+	if _, ok := errors.AsType[*Unsupported](err); ok {
+		return err
+	}
+	if cmd.Sandbox != nil && errors.Is(err, syscall.EACCES) && executable(path) == nil {
+		return &StartError{
+			Program: cmd.Argv[0], Reason: path + " cannot be reached in the sandbox",
+			Remedy: `declare what it needs of the host as a mount, or say sandbox = "none"`, Err: fs.ErrPermission,
+		}
+	}
+	return explain(cmd, path, err)
+}
+
+// SandboxOf returns how commands with a Sandbox are confined on this machine. That is found out once.
+func SandboxOf() Confinement {
+	switch {
+	case CheckSandbox() == nil:
+		return Namespaces
+	case checkFence() == nil:
+		return Landlock
+	}
+	return Unconfined
+}
+
+// checkFence reports why commands cannot go behind a fence of Landlock.
+var checkFence = sync.OnceValue(func() error {
+	if landlockVersion() == 0 {
+		return &Unsupported{
+			What: "a sandbox by Landlock, which this kernel does not speak", Remedy: "it needs Linux 5.19 or newer, with landlock in lsm=",
+		}
+	}
+	var cmd exec.Cmd
+	report, err := goBehindFence(&cmd, first.Spec{Trial: true, Fence: &first.Fence{Read: []string{"/"}}})
+	if err != nil {
+		return err
+	}
+	err = cmd.Start()
+	if refused := report(err == nil); refused != nil || err != nil {
+		err = cmp.Or(refused, err)
+	}
+	if cmd.Process != nil {
+		_ = cmd.Wait() // it has nothing to do
+	}
+	return err
+})

@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"errors"
+	"os/exec"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/executor/internal/cgroup"
+)
+
+// groups is where this process makes control groups. That is found out once, by making one.
+var groups = sync.OnceValues(func() (*cgroup.Root, error) {
+	r, err := cgroup.Find()
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.New(cgroup.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return r, g.Close()
+})
+
+// Enforced returns which limits of commands on the host this machine enforces. Where it enforces none, the error is an
+// *Unsupported with the remedy.
+func Enforced() (Enforcement, error) {
+	r, err := groups()
+	switch {
+	case errors.Is(err, cgroup.ErrVersion):
+		return Enforcement{}, &Unsupported{
+			What: limits + err.Error(), Remedy: "start Linux with systemd.unified_cgroup_hierarchy=1",
+		}
+	case errors.Is(err, cgroup.ErrDelegation):
+		return Enforcement{}, &Unsupported{
+			What: limits + err.Error(), Remedy: delegate,
+		}
+	case err != nil:
+		return Enforcement{}, &Unsupported{What: limits + err.Error(), Remedy: delegate}
+	}
+	return Enforcement{
+		Memory: r.Has("memory"), Processes: r.Has("pids"), Cores: r.Has("cpuset"), CPUs: r.Has("cpu") || r.Has("cpuset"),
+	}, nil
+}
+
+// limits begins the reason why nothing is enforced.
+const limits = "limits of memory, cores and processes of commands on the host: "
+
+// delegate is the remedy where this process may not manage control groups.
+const delegate = "start benchgraph with systemd-run --user --scope -p Delegate=yes, or as root"
+
+// bound is the control group of a command; nil: it has none.
+type bound struct{ group *cgroup.Group }
+
+// bind makes the control group of a command, in which a Cmd starts. On a machine that enforces no limits there is none.
+func bind(cmd Command, c *exec.Cmd) (*bound, error) {
+	if cmd.Limits == nil {
+		return nil, nil
+	}
+	r, err := groups()
+	if err != nil {
+		return nil, nil
+	}
+	g, err := r.New(cgroup.Limits{
+		Memory: cmd.Limits.Memory, Processes: mostProcesses, Cores: cmd.Limits.Cores, CPUs: cmd.Limits.CPUs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, g.FD()
+	return &bound{g}, nil
+}
+
+// release ends what is left in the group, and notes whether memory was what ended the command.
+func (b *bound) release(s *Status) error {
+	if b == nil {
+		return nil
+	}
+	if s != nil {
+		s.OOM = b.group.OutOfMemory()
+	}
+	return b.group.Close()
+}

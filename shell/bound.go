@@ -1,0 +1,98 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/docker/go-units"
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// errDisk is the cause with which the context of a command ends when the attempt has written more than its node may.
+var errDisk = errors.New("more was written than the node may write")
+
+// The free space of the disk is read every second, which costs nothing. The files of an attempt are counted when the
+// disk has lost half of the space that the attempt may still take, and else so seldom that counting takes one part in
+// fifty of a core.
+const (
+	diskPause  = time.Second
+	countShare = 50
+)
+
+// bounded returns a context that ends with errDisk once the files of the attempt take more than Limits.Disk.
+func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if s.limits.Disk > 0 {
+		go s.watchDisk(ctx, cancel)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
+	used, free, next := int64(0), s.freeDisk(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(diskPause):
+		}
+		begun := time.Now()
+		now := s.freeDisk()
+		if begun.Before(next) && free-now < (s.limits.Disk-used)/2 {
+			continue
+		}
+		var err error
+		if used, err = s.written(); err != nil {
+			continue // directories of the attempt that are gone are noticed when the command has ended
+		}
+		if used > s.limits.Disk {
+			cancel(errDisk)
+			return
+		}
+		free, next = now, begun.Add(countShare*time.Since(begun))
+	}
+}
+
+// written returns how much the files of the attempt take on the disk.
+func (s *Shell) written() (int64, error) {
+	dirs := []string{s.env.Work, s.env.Scratch}
+	return fs.Usage(slices.Compact(dirs)...)
+}
+
+func (s *Shell) freeDisk() int64 {
+	var f unix.Statfs_t
+	if err := unix.Statfs(s.env.Scratch, &f); err != nil {
+		return 0
+	}
+	return int64(f.Bavail) * int64(f.Bsize)
+}
+
+// overDisk reports whether a command was ended because of what the attempt has written, or should have been: a command
+// that ends soon is not seen while it writes.
+func (s *Shell) overDisk(ctx context.Context) bool {
+	if errors.Is(context.Cause(ctx), errDisk) {
+		return true
+	}
+	if s.limits.Disk == 0 || ctx.Err() != nil {
+		return false
+	}
+	used, err := s.written()
+	return err == nil && used > s.limits.Disk
+}
+
+// outOfDisk is the failure of a command whose attempt has written more than its node may.
+func (s *Shell) outOfDisk(stage string, o *Output) error {
+	return &engine.Failure{Failure: cache.Failure{
+		Class: cache.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
+		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage,
+			units.BytesSize(float64(s.limits.Disk))),
+		Remedy: "raise disk in the block, and apply with -retry-failed",
+	}}
+}
