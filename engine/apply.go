@@ -349,7 +349,7 @@ func (r *run) claim(s *Step, lease *device.Lease) {
 		return
 	}
 	if s.Action == Run && s.entry == nil && s.damage == "" && s.gone == "" && !s.forced && !s.follows {
-		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
+		if entry, ok := r.look(s, func() (cache.Entry, error) { return peek(r.ctx, r.Store, s.Key) }); ok {
 			release()
 			lease.Release()
 			r.settleAll(r.finish(s, r.cached(s, &entry.Meta, "up to date: another apply has made it")))

@@ -73,12 +73,12 @@ func (r *run) rekey(s *Step) (moved bool) {
 // its result or its failure may turn out to be there.
 func (r *run) secondChance(s *Step, moved bool) end {
 	if moved && !s.follows {
-		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Get(r.ctx, s.Key, false) }); ok {
+		if entry, ok := r.look(s, func() (cache.Entry, error) { return peek(r.ctx, r.Store, s.Key) }); ok {
 			return r.cached(s, &entry.Meta, "up to date: what it comes after ended as before")
 		}
 	}
 	if r.newContent(s.Node) {
-		if entry, ok := r.look(s, func() (cache.Entry, error) { return r.Store.Find(r.ctx, contentKey(&r.text, s.Node, r)) }); ok {
+		if entry, ok := r.look(s, func() (cache.Entry, error) { return peekContent(r.ctx, r.Store, contentKey(&r.text, s.Node, r)) }); ok {
 			return r.cached(s, &entry.Meta, sameContent)
 		}
 	}

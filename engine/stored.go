@@ -59,10 +59,10 @@ func (p *planner) settled(n *Node) bool {
 // that it needs that it ended well.
 func (p *planner) stored(ctx context.Context, s *Step) (bool, error) {
 	n := s.Node
-	own, err := p.take(ctx, s, upToDate, s.Key, func(key cache.Key) (cache.Entry, error) { return p.Store.Get(ctx, key, false) })
+	own, err := p.take(ctx, s, upToDate, s.Key, func(key cache.Key) (cache.Entry, error) { return peek(ctx, p.Store, key) })
 	found := own
 	if !found && err == nil && p.allStored(n) {
-		found, err = p.take(ctx, s, sameContent, contentKey(&p.text, n, p), func(content cache.Key) (cache.Entry, error) { return p.Store.Find(ctx, content) })
+		found, err = p.take(ctx, s, sameContent, contentKey(&p.text, n, p), func(content cache.Key) (cache.Entry, error) { return peekContent(ctx, p.Store, content) })
 	}
 	if err != nil {
 		return false, err
@@ -91,7 +91,7 @@ func (p *planner) take(ctx context.Context, s *Step, reason string, key cache.Ke
 			s.outdated, s.gone = true, "what it says was read from a result that was made anew since"
 		}
 		if err == nil && s.gone == "" {
-			s.entry, s.Reason = &entry.Meta, reason
+			s.entry, s.Reason = &entry.Meta, from(reason, &entry)
 			return true, nil
 		}
 	}

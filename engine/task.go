@@ -34,6 +34,9 @@ type Keeper interface {
 // kept is what Kept says of a result of the node.
 func (n *Node) kept(ctx context.Context, e cache.Entry) (gone string, err error) {
 	if k, ok := n.Task.(Keeper); ok {
+		if e.Dir == "" {
+			return "it was made on another machine", nil
+		}
 		return k.Kept(ctx, e)
 	}
 	return "", nil

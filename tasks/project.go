@@ -113,7 +113,7 @@ type Project struct {
 	missed     []cache.Key                                  // blocks that were looked for before members were dropped
 	as         *machineClass                                // another class, as on whose machine it is planned; nil: this machine's
 	models     map[string]*regexp.Regexp
-	regained   map[string]bool             // nodes that were planned again since an input of theirs was damaged
+	regained   map[string]int              // by node: how often it was planned again since an input was damaged
 	given      map[cache.Key]cache.Attempt // infra failures of this process: not tried again in its later waves
 	blocks     map[string]int              // by group: how many blocks are asked for
 	alone      map[string]map[string]bool  // by group: the members that are measured by themselves, by name; nil: none is
@@ -148,7 +148,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 		Config: c, Spec: spec, Lock: lock,
 		mirrors:  map[string]*git.Mirror{},
 		models:   map[string]*regexp.Regexp{},
-		regained: map[string]bool{},
+		regained: map[string]int{},
 		given:    map[cache.Key]cache.Attempt{},
 		blocks:   map[string]int{}, recognized: map[string]bool{},
 		dropped:  map[string]absence{},
@@ -258,6 +258,9 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 		whole, err := engine.NewPlan(ctx, graph, p.planOptions(o))
 		if err != nil {
 			return nil, err
+		}
+		if p.bring(ctx, whole) {
+			continue
 		}
 		changed, err := p.adapt(ctx, whole)
 		if err != nil {
