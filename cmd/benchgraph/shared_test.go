@@ -34,7 +34,8 @@ func serveS3() {
 		next.ServeHTTP(w, r)
 	}))
 	fresh := filepath.Join(dir, "address.new")
-	if err := os.WriteFile(fresh, []byte(server.URL), 0o644); err == nil {
+	err = os.WriteFile(fresh, []byte(server.URL), 0o644)
+	if err == nil {
 		err = os.Rename(fresh, filepath.Join(dir, "address"))
 	}
 	if err != nil {
