@@ -65,7 +65,7 @@ func fillStore(tb testing.TB, d *Disk, count int) []Key {
 		}
 		meta := Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: digest(files), Bytes: files[0].Size * 2,
 			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i), Created: time.Now(), Duration: time.Minute, Log: fmt.Sprint("attempt-", i)}
-		text, err := encodeMeta(meta)
+		text, err := EncodeMeta(meta)
 		if err != nil {
 			tb.Fatal(err)
 		}

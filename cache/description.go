@@ -119,6 +119,9 @@ func (d *Description) Text() string { return string(d.text) }
 // Key is the SHA-256 of the text.
 func (d *Description) Key() Key { return sha256.Sum256(d.text) }
 
+// KeyOf returns the key of a description's text.
+func KeyOf(text string) Key { return sha256.Sum256([]byte(text)) }
+
 // Line is one line of a description, read back.
 type Line struct {
 	Label  string

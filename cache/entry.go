@@ -126,7 +126,7 @@ func readMeta(dir string) (m Meta, used time.Time, err error) {
 	if _, err := io.ReadFull(f, data); err != nil {
 		return m, used, err
 	}
-	if m, err = decodeMeta(data); err != nil {
+	if m, err = DecodeMeta(data); err != nil {
 		return m, used, damage(err.Error())
 	}
 	return m, info.ModTime(), nil

@@ -35,7 +35,7 @@ func FuzzEntry(f *testing.F) {
 		return []File{{Path: "a", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}, {Path: "d/link", Mode: modePlain, Link: "../a"}}
 	}
 	seed := func(content string, listed []File) {
-		text, err := encodeMeta(Meta{Key: key, Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Digest: digest(listed), Files: listed})
+		text, err := EncodeMeta(Meta{Key: key, Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Digest: digest(listed), Files: listed})
 		if err != nil {
 			f.Fatal(err)
 		}

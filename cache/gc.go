@@ -176,7 +176,7 @@ func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
 	}
 	result.Kept = len(residents)
 	for _, r := range residents {
-		if !o.takes(r, result.KeptBytes) {
+		if !o.Takes(r.meta.Key, r.used, result.KeptBytes) {
 			continue
 		}
 		result.Removed = append(result.Removed, r.meta)
@@ -213,15 +213,15 @@ func (d *Disk) removeAll(ctx context.Context, entries []Meta) error {
 	return g.Wait()
 }
 
-// takes says whether an entry goes, when those that stay so far have so many bytes.
-func (o GCOptions) takes(r resident, bytes int64) bool {
-	if o.Keep != nil && o.Keep(r.meta.Key) {
+// Takes reports whether an entry goes, when those that stay so far have so many bytes.
+func (o GCOptions) Takes(key Key, used time.Time, bytes int64) bool {
+	if o.Keep != nil && o.Keep(key) {
 		return false
 	}
 	if o.MaxAge == 0 && o.MaxBytes == 0 {
 		return o.Keep != nil
 	}
-	return o.MaxAge > 0 && time.Since(r.used) > o.MaxAge || o.MaxBytes > 0 && bytes > o.MaxBytes
+	return o.MaxAge > 0 && time.Since(used) > o.MaxAge || o.MaxBytes > 0 && bytes > o.MaxBytes
 }
 
 // residents lists the entries, the least recently used first.

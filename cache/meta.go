@@ -16,7 +16,8 @@ const (
 	longestMeta = 1 << 28 // bytes; a longer one is damaged
 )
 
-func encodeMeta(m Meta) ([]byte, error) {
+// EncodeMeta returns a meta file.
+func EncodeMeta(m Meta) ([]byte, error) {
 	created, err := m.Created.MarshalText()
 	if err != nil {
 		return nil, err
@@ -28,7 +29,8 @@ func encodeMeta(m Meta) ([]byte, error) {
 	return seal(metaMagic, body), nil
 }
 
-func decodeMeta(data []byte) (Meta, error) {
+// DecodeMeta reads a meta file. It does not check that the key is that of the text, nor the digest that of the files.
+func DecodeMeta(data []byte) (Meta, error) {
 	body, err := unseal(metaMagic, data)
 	if err != nil {
 		return Meta{}, fmt.Errorf("its meta file: %w", err)

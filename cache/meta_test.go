@@ -17,7 +17,7 @@ func FuzzMeta(f *testing.F) {
 	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Files: []File{
 		{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)}, {Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
 		{Path: "c/d", Mode: modePlain, Link: "../b"}}}
-	text, err := encodeMeta(meta)
+	text, err := EncodeMeta(meta)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func FuzzMeta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var meta Meta
 		var err error
-		fuzzing.Frugal(t, len(body), func() { meta, err = decodeMeta(seal(metaMagic, body)) })
+		fuzzing.Frugal(t, len(body), func() { meta, err = DecodeMeta(seal(metaMagic, body)) })
 		if err != nil {
 			return
 		}
@@ -36,11 +36,11 @@ func FuzzMeta(f *testing.F) {
 				t.Fatalf("%q leads out of the entry", file.Path)
 			}
 		}
-		text, err := encodeMeta(meta)
+		text, err := EncodeMeta(meta)
 		if err != nil {
 			return // a time that cannot be written
 		}
-		again, err := decodeMeta(text)
+		again, err := DecodeMeta(text)
 		if diff := cmp.Diff(meta, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Fatalf("not read as it was written: %v\n%s", err, diff)
 		}

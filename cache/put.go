@@ -13,17 +13,28 @@ import (
 
 // Put stores a draft. See Store.
 func (d *Disk) Put(ctx context.Context, draft Draft) (Entry, error) {
+	return d.putAs(ctx, draft, (*stage).hash)
+}
+
+// Import is Put for a result that was made elsewhere: its Files are known, and their bytes were hashed as they were
+// written. The error wraps ErrDamaged if the directory holds anything else.
+func (d *Disk) Import(ctx context.Context, draft Draft) (Entry, error) {
+	return d.putAs(ctx, draft, (*stage).compare)
+}
+
+// putAs is Put with a way to find out the digests of the files.
+func (d *Disk) putAs(ctx context.Context, draft Draft, digests func(*stage, context.Context) error) (Entry, error) {
 	if draft.Key.IsZero() {
 		return Entry{}, errors.New("store an entry: its key is zero")
 	}
-	entry, err := d.put(ctx, draft)
+	entry, err := d.put(ctx, draft, digests)
 	if err != nil {
 		return Entry{}, fmt.Errorf("store entry %s: %w", draft.Key.Short(), err)
 	}
 	return entry, nil
 }
 
-func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
+func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, context.Context) error) (Entry, error) {
 	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly there is nothing, which a lookup tells cheapest
 		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, ErrMiss) {
 			if err == nil {
@@ -55,7 +66,7 @@ func (d *Disk) put(ctx context.Context, draft Draft) (Entry, error) {
 		return Entry{}, err
 	}
 	defer s.close()
-	if err := s.complete(ctx, d); err != nil {
+	if err := s.complete(ctx, d, digests); err != nil {
 		return Entry{}, err
 	}
 	if draft.Waits != nil {
@@ -109,8 +120,8 @@ func (s *stage) clear() error {
 	return err
 }
 
-// openUp makes sure that dir is a directory that can be changed: a task may have made it read-only, or put a link in its
-// place.
+// openUp makes sure that dir is a directory that can be changed: a task may have made it read-only, or put a link in
+// its place.
 func openUp(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -124,12 +135,28 @@ func openUp(dir string) error {
 
 func (s *stage) close() { s.tree.close() }
 
-// complete reads the files, and completes and writes the meta file.
-func (s *stage) complete(ctx context.Context, d *Disk) (err error) {
+// hash reads the files.
+func (s *stage) hash(ctx context.Context) error { return s.tree.hash(ctx) }
+
+// compare takes the digests of the files from the meta, which must list exactly the files of the tree.
+func (s *stage) compare(context.Context) error {
+	if len(s.tree.files) == len(s.meta.Files) {
+		for i := range s.tree.files {
+			s.tree.files[i].SHA256 = s.meta.Files[i].SHA256
+		}
+	}
+	if diff := difference(s.tree.files, s.meta.Files); diff != "" {
+		return damage(diff)
+	}
+	return nil
+}
+
+// complete completes and writes the meta file.
+func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, context.Context) error) (err error) {
 	if err := s.tree.walk(ctx, true); err != nil {
 		return err
 	}
-	if err := s.tree.hash(ctx); err != nil {
+	if err := digests(s, ctx); err != nil {
 		return err
 	}
 	if s.fresh, err = d.adopt(s.tree); err != nil {
@@ -147,7 +174,7 @@ func (s *stage) complete(ctx context.Context, d *Disk) (err error) {
 		s.meta.Created = time.Now()
 	}
 	s.meta.Created = s.meta.Created.Round(0).UTC() // as it will be read back
-	data, err := encodeMeta(s.meta)
+	data, err := EncodeMeta(s.meta)
 	if err != nil {
 		return err
 	}
@@ -169,8 +196,8 @@ func (s *stage) sync() error {
 	return errors.Join(s.tree.sync(), fs.Sync(filepath.Join(s.dir, metaFile)), fs.Sync(s.dir))
 }
 
-// publish makes a durable entry visible in one step, and that durable, too. Of two processes that store the same key the
-// first wins.
+// publish makes a durable entry visible in one step, and that durable, too. Of two processes that store the same key
+// the first wins.
 func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 	final := d.entryDir(s.meta.Key)
 	if err := makeDir(filepath.Dir(final)); err != nil {

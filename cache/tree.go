@@ -292,8 +292,11 @@ func digest(files []File) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// ListDigest returns the digest that an entry with these files has.
+func (m *Meta) ListDigest() string { return digest(m.Files) }
+
 // Lists reports whether Digest is that of Files.
-func (m *Meta) Lists() bool { return m.Digest == digest(m.Files) }
+func (m *Meta) Lists() bool { return m.Digest == m.ListDigest() }
 
 // parseListing reads what listing wrote.
 func parseListing(text string) ([]File, error) {

@@ -249,10 +249,10 @@ const (
 // take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
 // entry if it is whole and current, and notes what it found otherwise.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
-	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return d.Store.Get(ctx, key, false) }
+	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return peek(ctx, d.Store, key) }
 	if reason == sameContent {
 		key = d.contentKey(s.Node)
-		ask = func(key cache.Key) (cache.Entry, error) { return d.Store.Find(ctx, key) }
+		ask = func(key cache.Key) (cache.Entry, error) { return peekContent(ctx, d.Store, key) }
 	}
 	entry, err := ask(key)
 	if err == nil {
@@ -261,7 +261,7 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 			s.found.outdated, s.found.gone = true, "what it says was read from a result that was made anew since"
 		}
 		if err == nil && s.found.gone == "" {
-			s.found.entry, s.Reason = &entry.Meta, reason
+			s.found.entry, s.Reason = &entry.Meta, from(reason, &entry)
 			return true, nil
 		}
 	}

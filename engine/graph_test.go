@@ -97,5 +97,5 @@ func TestDeepChain(t *testing.T) {
 type everything struct{ cache.Store }
 
 func (everything) Get(_ context.Context, key cache.Key, _ bool) (cache.Entry, error) {
-	return cache.Entry{Meta: cache.Meta{Key: key}}, nil
+	return cache.Entry{Meta: cache.Meta{Key: key}, Dir: "/"}, nil
 }

@@ -278,7 +278,7 @@ func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 		if last.Key == s.Key {
 			return "its result is no longer in the store"
 		}
-		if old, err := p.Store.Get(ctx, last.Key, false); err == nil {
+		if old, err := peek(ctx, p.Store, last.Key); err == nil && old.Dir != "" {
 			return cache.Explain(old.Text, s.Text)
 		}
 	}

@@ -37,6 +37,9 @@ type Keeper interface {
 // kept calls the Kept method of the task of a node, if the task is a Keeper.
 func (n *Node) kept(ctx context.Context, e cache.Entry) (gone string, err error) {
 	if k, ok := n.Task.(Keeper); ok {
+		if e.Dir == "" {
+			return "it was made on another machine", nil
+		}
 		return k.Kept(ctx, e)
 	}
 	return "", nil

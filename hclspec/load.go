@@ -239,7 +239,7 @@ func (l *loader) parseFile(src []byte, name string) {
 // settingsSchemas are the blocks that declare no node.
 func settingsSchemas() []*eval.Schema {
 	return []*eval.Schema{
-		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"}},
+		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"}, Blocks: []*eval.Schema{storeSchema()}},
 		{Kind: "locals", Open: true},
 		{Kind: "cost", Free: []string{"gpu_hour"}},
 		eval.VariableSchema(),
@@ -324,6 +324,9 @@ func (l *loader) settings() {
 		}
 		r := l.constant(b)
 		l.spec.Sandbox = r.sandbox()
+		for _, nested := range b.Blocks("store") {
+			l.spec.Store = r.nested(nested).store()
+		}
 		want := r.Str("required_version")
 		if want == "" {
 			continue

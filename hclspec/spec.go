@@ -49,6 +49,7 @@ type Spec struct {
 	Machines    []Machine
 	Models      []Model
 	Sandbox     string             // for blocks that do not say; one of Sandboxes, empty: none
+	Store       *Store             // that machines share; nil: none
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }
 

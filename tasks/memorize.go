@@ -145,7 +145,7 @@ func (w *worldly) presence(name string, regular bool) {
 // writeDown fills in the nodes of a plan and the files that they depend on.
 func (p *facts) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) error {
 	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: device.Kinds(p.devices()), Own: p.ownFiles(), Spec: hclspec.Spec{
-		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour,
+		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store,
 		Commits: p.reported(),
 	}}
 	var err error

@@ -85,7 +85,7 @@ type Project struct {
 	unsaved    bool                        // the lock has fixes that were learnt from remembered failures
 	recognized map[string]bool             // attempts whose logs were searched for fixes that were declared later
 	missed     []cache.Key                 // keys of blocks that were looked up before members were dropped
-	remade     map[string]bool             // nodes that run again because an input of theirs was damaged
+	remade     map[string]int              // by node: how often it ran again because an input was damaged
 	given      map[cache.Key]cache.Attempt // infra failures of this process, which later waves do not try again
 	unlike     error                       // the error of Unlike
 	partial    bool                        // the last plan leaves out nodes that wait for another machine
@@ -96,7 +96,7 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	f := newFacts(newServices(c), spec, lock)
 	return &Project{
 		drawing: &drawing{facts: f}, next: newChoice(),
-		remade: map[string]bool{}, given: map[cache.Key]cache.Attempt{}, recognized: map[string]bool{},
+		remade: map[string]int{}, given: map[cache.Key]cache.Attempt{}, recognized: map[string]bool{},
 	}
 }
 
@@ -184,6 +184,9 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 		whole, err := engine.NewPlan(ctx, graph, p.planOptions(o))
 		if err != nil {
 			return nil, err
+		}
+		if p.bring(ctx, whole) {
+			continue
 		}
 		changed, err := p.adapt(ctx, whole)
 		if err != nil {

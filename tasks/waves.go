@@ -88,7 +88,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		if err != nil {
 			return a, err
 		}
-		if lost := p.remember(result); lost && p.recalled != nil {
+		if lost := p.remember(plan, result); lost && p.recalled != nil {
 			// What made the input is to run again, and may be a node that stands.
 			if diags := p.evaluate(ctx); diags.HasErrors() {
 				return a, diags
@@ -277,12 +277,14 @@ func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.Ap
 }
 
 // remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are. An
-// input that was found damaged is made anew by the next wave, once: a disk that loses it again has failed. It returns whether
-// there is one.
-func (p *Project) remember(result *engine.Result) (lost bool) {
+// input that was found damaged is made again by the next wave, once for each input of the node: a disk that loses it again has
+// failed. It reports whether there is such an input.
+func (p *Project) remember(plan *engine.Plan, result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
-		if f.Failure.Rule == engine.InputGone && !p.remade[f.Address] {
-			p.remade[f.Address], lost = true, true
+		step, ok := plan.Step(f.Address)
+		if ok && f.Failure.Rule == engine.InputGone && p.remade[f.Address] < len(step.Node.Needs)+len(step.Node.After) {
+			p.remade[f.Address]++
+			lost = true
 			continue
 		}
 		if last, ok := p.lastAttempt(f.Address); ok && last.Failure != nil && last.Failure.Class.Retried() {

@@ -240,6 +240,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	begun := time.Now()
 	applied, err := s.project.Apply(inner, ao)
+	s.flush(ctx)
 	finished()
 	watchers.Close()
 	if err == nil {

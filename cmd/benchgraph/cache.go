@@ -22,18 +22,27 @@ type cacheFlags struct {
 	maxAge      string
 	unreachable bool
 	dryRun      bool
+	shared      bool
+}
+
+// entryStore is a store as the cache command works with it: that of this machine, or the shared one.
+type entryStore struct {
+	list    func(context.Context, func(cache.Meta)) error
+	verify  func(context.Context, func(cache.Key, error)) error
+	collect func(context.Context, cache.GCOptions) (cache.GCResult, error)
 }
 
 func (a *app) cache() cli.Command {
 	o := &cacheFlags{}
 	return cli.Command{
-		Name: "cache", Args: "ls|gc|verify", Min: 1, Max: 1, Summary: "list, remove or verify stored results",
-		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable (what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of the way.",
+		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1, Summary: "list, remove, verify or share stored results",
+		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable (what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of the way. With -shared, they work on\nthe shared store, whose entries gc removes by the time when they were put there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
 			fs.StringVar(&o.maxAge, "max-age", "", "gc: remove results that were not used for `AGE`, such as 30d or 12h")
 			fs.BoolVar(&o.unreachable, "unreachable", false, "gc: keep the results that the project uses, whatever the limits; without limits, remove the rest")
+			fs.BoolVar(&o.shared, "shared", false, "ls, gc, verify: work on the shared store that the file declares")
 			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only list the results to remove")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCache(ctx, o, args[0]) },
@@ -43,17 +52,31 @@ func (a *app) cache() cli.Command {
 func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 	switch what {
 	case "ls":
-		return a.withStore(func(d *cache.Disk) error { return a.listCache(ctx, o, d) })
+		return a.withStore(ctx, o, func(d entryStore) error { return a.listCache(ctx, o, d) })
 	case "verify":
-		return a.withStore(func(d *cache.Disk) error { return a.verifyCache(ctx, o, d) })
+		return a.withStore(ctx, o, func(d entryStore) error { return a.verifyCache(ctx, o, d) })
 	case "gc":
 		return a.collect(ctx, o)
+	case "push":
+		return a.pushCache(ctx, o)
+	case "pull":
+		return a.pullCache(ctx, o)
 	}
-	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify"})), Remedy: "name ls, gc or verify"}
+	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify", "push", "pull"})), Remedy: "name ls, gc, verify, push or pull"}
 }
 
-// withStore opens the store alone, so that mistakes of the project's files do not matter.
-func (a *app) withStore(f func(*cache.Disk) error) (err error) {
+// withStore opens the machine's store alone: what is stored can be looked at whatever is wrong with the files. The shared store is declared in
+// them.
+func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) error) (err error) {
+	if o.shared {
+		return a.withShared(ctx, func(s *session) error {
+			err := f(entryStore{s.store.Records, s.store.Check, s.store.Collect})
+			if err != nil {
+				err = fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+			}
+			return err
+		})
+	}
 	p, err := a.place()
 	if err != nil {
 		return err
@@ -73,7 +96,13 @@ func (a *app) withStore(f func(*cache.Disk) error) (err error) {
 			err = closed
 		}
 	}()
-	return f(d)
+	list := func(ctx context.Context, f func(cache.Meta)) error {
+		return d.List(ctx, nil, func(m cache.Meta) error {
+			f(m)
+			return nil
+		})
+	}
+	return f(entryStore{list, d.Verify, d.GC})
 }
 
 // entryDoc is an entry as JSON.
@@ -81,18 +110,21 @@ type entryDoc struct {
 	Key      string    `json:"key"`
 	Address  string    `json:"address"`
 	Bytes    int64     `json:"bytes"`
-	Files    int       `json:"files"`
+	Files    *int      `json:"files"` // null: the index of the shared store does not say
 	Created  time.Time `json:"created"`
 	Duration float64   `json:"duration_s"`
 }
 
-func (a *app) listCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error {
+func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error {
 	entries := []entryDoc{}
 	var total int64
-	err := d.List(ctx, nil, func(m cache.Meta) error {
-		entries = append(entries, entryDoc{m.Key.String(), m.Address, m.Bytes, len(m.Files), m.Created, m.Duration.Seconds()})
+	err := d.list(ctx, func(m cache.Meta) {
+		e := entryDoc{m.Key.String(), m.Address, m.Bytes, nil, m.Created, m.Duration.Seconds()}
+		if n := len(m.Files); !o.shared {
+			e.Files = &n
+		}
+		entries = append(entries, e)
 		total += m.Bytes
-		return nil
 	})
 	if err != nil {
 		return err
@@ -109,14 +141,14 @@ func (a *app) listCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error
 	return err
 }
 
-func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d *cache.Disk) error {
+func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) error {
 	whole := 0
 	type damageDoc struct {
 		Key    string `json:"key"`
 		Reason string `json:"reason"`
 	}
 	damaged := []damageDoc{}
-	err := d.Verify(ctx, func(key cache.Key, err error) {
+	err := d.verify(ctx, func(key cache.Key, err error) {
 		if err == nil {
 			whole++
 			return
@@ -156,13 +188,16 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	if o.maxSize == "" && o.maxAge == "" && !o.unreachable {
 		return &cli.UsageError{Message: "cache gc: nothing says what may go", Remedy: "give -max-size, -max-age or -unreachable"}
 	}
+	if o.unreachable && o.shared {
+		return &cli.UsageError{Message: "-unreachable is about this project; others use the shared store, too", Remedy: "give -max-size or -max-age with -shared"}
+	}
 	if o.unreachable {
 		if options.Keep, err = a.reachable(ctx); err != nil {
 			return err
 		}
 	}
-	return a.withStore(func(d *cache.Disk) error {
-		r, err := d.GC(ctx, options)
+	return a.withStore(ctx, o, func(d entryStore) error {
+		r, err := d.collect(ctx, options)
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"sample":     printSample,
 		"serve":      serve,
 		"ask":        ask,
+		"s3":         serveS3,
 	})
 }
 

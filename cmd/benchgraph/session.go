@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
@@ -90,7 +91,7 @@ func (s *session) saveLock(lock *hclspec.Lock) error {
 type session struct {
 	*app
 	place
-	store     *cache.Disk
+	store     *shared.Store
 	journal   *cache.Journal
 	stat      *cache.StatCache
 	pool      *device.LocalPool
@@ -213,7 +214,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	s.project = project
 	s.warn(diags)
-	return nil
+	return s.share(o)
 }
 
 // warn tells what is no mistake and should be known.
@@ -227,12 +228,16 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 	if o.recall == recallNothing || !fileExists(s.memo()) {
 		return false, nil
 	}
-	if err := s.openState(ctx, o); err != nil {
+	err := s.openState(ctx, o)
+	if err != nil {
 		return false, err
 	}
 	project, ok := tasks.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
 	s.project = project
-	return ok, nil
+	if ok {
+		err = s.share(o)
+	}
+	return ok, err
 }
 
 // memorize keeps what a plan of everything found out.
@@ -281,10 +286,11 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	var err error
-	if s.store, err = cache.OpenDisk(s.place.store); err != nil {
+	disk, err := cache.OpenDisk(s.place.store)
+	if err != nil {
 		return err
 	}
+	s.store = shared.New(disk)
 	if s.store.Mended != "" {
 		s.note("Warning: %s", s.store.Mended)
 	}

@@ -1,0 +1,176 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unfinished begins the names of files that are being written. Such a file is no object.
+const unfinished = ".unfinished-"
+
+// abandoned is the age from which an unfinished file is removed: its writer is gone.
+const abandoned = 24 * time.Hour
+
+// Directory is a bucket in a directory, as of a network file system.
+type Directory struct{ root string }
+
+// NewDirectory returns the bucket in a directory, which Create makes if it is not there.
+func NewDirectory(root string) *Directory { return &Directory{root} }
+
+func (d *Directory) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+// Open opens an object. See Reader.
+func (d *Directory) Open(_ context.Context, name string, from int64) (io.ReadCloser, error) {
+	// Others can write to the directory: a pipe would block, and a link could lead anywhere.
+	f, err := os.OpenFile(d.path(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("it is no regular file")}
+	}
+	if err == nil {
+		_, err = f.Seek(from, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// List lists objects. See Reader. A directory that is not there holds none.
+func (d *Directory) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		if _, err := os.Stat(d.root); err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(Object{}, err)
+			}
+			return
+		}
+		base := d.path(prefix)
+		if !strings.HasSuffix(prefix, "/") {
+			base = filepath.Dir(base)
+		}
+		err := filepath.WalkDir(base, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil // removed meanwhile
+			case err != nil:
+				return err
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case !e.Type().IsRegular() || strings.HasPrefix(e.Name(), unfinished):
+				return nil
+			}
+			rel, err := filepath.Rel(d.root, path)
+			name := filepath.ToSlash(rel)
+			if err != nil || !strings.HasPrefix(name, prefix) {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return nil
+			}
+			if !yield(Object{Name: name, Size: info.Size(), Stored: info.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(Object{}, err)
+		}
+	}
+}
+
+// Create writes a new object. See Writer.
+func (d *Directory) Create(ctx context.Context, name string, content io.ReaderAt, size int64) error {
+	if _, err := os.Lstat(d.path(name)); err == nil {
+		return &fs.PathError{Op: "create", Path: d.path(name), Err: fs.ErrExist}
+	}
+	return d.write(ctx, name, content, size, func(from, to string) error {
+		err := os.Link(from, to)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, os.Remove(from))
+		}
+		return os.Rename(from, to) // a file system without hard links
+	})
+}
+
+// Replace writes an object. See Writer.
+func (d *Directory) Replace(ctx context.Context, name string, content io.ReaderAt, size int64) error {
+	return d.write(ctx, name, content, size, os.Rename)
+}
+
+func (d *Directory) write(
+	ctx context.Context, name string, content io.ReaderAt, size int64, publish func(from, to string) error,
+) (err error) {
+	path := d.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // who shares the directory is up to the umask
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
+	if err != nil {
+		return err
+	}
+	published := false
+	defer func() {
+		if !published {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	body := &cancellable{ctx, io.NewSectionReader(content, 0, size)}
+	n, err := io.Copy(f, body)
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		err = f.Chmod(0o444)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	err = publish(f.Name(), path)
+	published = err == nil
+	return err
+}
+
+// Remove removes objects, and what dead processes left unfinished beside them. See Writer.
+func (d *Directory) Remove(_ context.Context, names []string) error {
+	var errs []error
+	for _, name := range names {
+		if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.path(name)), unfinished+"*"))
+		for _, path := range left {
+			if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
+				_ = os.Remove(path)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cancellable is a reader that ends with its context.
+type cancellable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *cancellable) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}

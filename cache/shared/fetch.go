@@ -1,0 +1,136 @@
+package shared
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Brought is what Pull did.
+type Brought struct {
+	Entries int
+	Bytes   int64
+	Lost    int // entries that the index has, and the store has not, or not whole: they are not known any more
+}
+
+// Bring is Pull, and reports whether an entry was lost.
+func (s *Store) Bring(ctx context.Context, keys []cache.Key) (lost bool) {
+	return s.Pull(ctx, keys).Lost > 0
+}
+
+// Pull brings entries of the shared store here that are not here yet. It passes over keys that the shared store does
+// not know.
+func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
+	var done Brought
+	if s.remote == nil {
+		return done
+	}
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(parallelReads)
+	for _, key := range keys {
+		miss := s.missing(ctx, key)
+		if miss == nil || ctx.Err() != nil {
+			continue
+		}
+		if _, known := s.remote.known(ctx, key); !known {
+			continue
+		}
+		g.Go(func() error {
+			e, err := s.remote.get(ctx, key, miss)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				done.Lost++
+				return nil
+			}
+			done.Entries++
+			done.Bytes += e.Bytes
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return done
+}
+
+// missing is why an entry is not here; nil: it is.
+func (s *Store) missing(ctx context.Context, key cache.Key) error {
+	_, err := s.Disk.Get(ctx, key, false)
+	return err
+}
+
+// get brings an entry here that is missing. An error wraps cache.ErrMiss: a shared store that is away fails nobody.
+func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.Entry, error) {
+	if _, ok := r.known(ctx, key); !ok {
+		return cache.Entry{}, missing
+	}
+	r.mu.Lock()
+	one := r.fetching[key]
+	if one == nil {
+		one = &sync.Mutex{}
+		r.fetching[key] = one
+	}
+	r.mu.Unlock()
+	one.Lock()
+	defer one.Unlock()
+	if e, err := r.disk.Get(ctx, key, false); err == nil {
+		return e, nil // another goroutine brought it
+	}
+	e, err := r.fetch(ctx, key)
+	if err == nil {
+		return e, nil
+	}
+	if ctx.Err() != nil {
+		return cache.Entry{}, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	r.refused[key] = true
+	r.mu.Unlock()
+	switch {
+	case errors.Is(err, errRefused):
+		r.tell("entry %s: %v. It is not taken, and is made here", key.Short(), err)
+	case errors.Is(err, iofs.ErrNotExist):
+		err = fmt.Errorf("it was removed from the shared store")
+	default:
+		r.tell("%v", reach(err))
+	}
+	return cache.Entry{}, fmt.Errorf("entry %s: %w: %w", key.Short(), cache.ErrMiss, err)
+}
+
+// fetch reads an entry into the machine's store.
+func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
+	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	if err != nil {
+		return cache.Entry{}, err
+	}
+	defer body.Close()
+	stream := bufio.NewReaderSize(body, buffered)
+	head, err := readHead(stream, key)
+	if err != nil {
+		return cache.Entry{}, err
+	}
+	if !r.accepts(&head) {
+		return cache.Entry{}, refuse("it is not signed by a key of trust")
+	}
+	dir, err := r.disk.Scratch()
+	if err != nil {
+		return cache.Entry{}, err
+	}
+	if err := unpack(ctx, stream, &head.Meta, filepath.Join(dir, cache.FilesDir)); err != nil {
+		return cache.Entry{}, errors.Join(err, fs.RemoveTree(dir))
+	}
+	e, err := r.disk.Import(ctx, cache.Draft{Meta: head.Meta, Dir: dir})
+	if errors.Is(err, cache.ErrDamaged) {
+		return cache.Entry{}, refuse("%v", err)
+	}
+	return e, err
+}

@@ -1,0 +1,307 @@
+package shared
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// The index of a shared store is a set of segments. A segment is an object that is never changed: the records of some
+// entries, one a line, compressed. A writer adds a segment for all that it has put. When there are many, the smallest
+// become one, and garbage collection replaces all of them. So a plan finds out with a few requests what is there, and a
+// machine keeps the segments that it has read.
+//
+// A record is a hint: what an entry holds is believed when the entry has been read.
+const (
+	indexMagic     = "benchgraph shared index 1\n"
+	index          = "index/"
+	mostSegments   = 12        // from more on, some are merged
+	mergedSegments = 8         // how many become one
+	longestIndex   = 1 << 30   // bytes of a segment's lines
+	longestSegment = 256 << 20 // bytes of a segment
+	parallelReads  = 8
+)
+
+// record is what the index tells of an entry: its meta without text and files, and the signature.
+type record struct {
+	cache.Meta
+	signature string // in base64; noSignature: none
+}
+
+// statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and
+// the digest for the files.
+func statement(m *cache.Meta) string {
+	return fmt.Sprintf("%s %s %s %d %d %d %q %q", m.Key, m.Content, m.Digest,
+		m.Bytes, m.Created.UnixNano(), int64(m.Duration), m.Address, m.Log)
+}
+
+func (r *record) line() string { return statement(&r.Meta) + " " + r.signature }
+
+func parseRecord(line string) (record, error) {
+	var r record
+	said, signature, _ := cutLast(line, " ")
+	r.signature = signature
+	fields := strings.SplitN(said, " ", 7)
+	if len(fields) != 7 {
+		return r, fmt.Errorf("%.60q is no record", line)
+	}
+	var errs [7]error
+	r.Key, errs[0] = cache.ParseKey(fields[0])
+	r.Content, errs[1] = cache.ParseKey(fields[1])
+	r.Digest = fields[2]
+	r.Bytes, errs[2] = strconv.ParseInt(fields[3], 10, 64)
+	created, err := strconv.ParseInt(fields[4], 10, 64)
+	r.Created, errs[3] = time.Unix(0, created).UTC(), err
+	duration, err := strconv.ParseInt(fields[5], 10, 64)
+	r.Duration, errs[4] = time.Duration(duration), err
+	address, err := strconv.QuotedPrefix(fields[6])
+	if err == nil {
+		r.Address, errs[5] = strconv.Unquote(address)
+		r.Log, err = strconv.Unquote(strings.TrimPrefix(fields[6][len(address):], " "))
+	}
+	errs[6] = err
+	return r, errors.Join(errs[:]...)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// table finds records. Lines are parsed when they are asked for: a plan asks for few of many.
+type table struct {
+	segments map[string]int64       // by object: its size
+	lines    map[cache.Key][]string // by key: from one segment or several
+	contents map[cache.Key]cache.Key
+}
+
+func newTable() *table {
+	return &table{segments: map[string]int64{}, lines: map[cache.Key][]string{}, contents: map[cache.Key]cache.Key{}}
+}
+
+// clone returns a table that can be changed while others read this one.
+func (t *table) clone() *table {
+	return &table{maps.Clone(t.segments), maps.Clone(t.lines), maps.Clone(t.contents)}
+}
+
+// add adds the lines of a segment.
+func (t *table) add(text string) error {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		first, rest, _ := strings.Cut(line, " ")
+		second, _, _ := strings.Cut(rest, " ")
+		key, err := cache.ParseKey(first)
+		content, err2 := cache.ParseKey(second)
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		if known := t.lines[key]; !slices.Contains(known, line) {
+			t.lines[key] = append(slices.Clip(known), line)
+		}
+		if !content.IsZero() {
+			t.contents[content] = key
+		}
+	}
+	return nil
+}
+
+// record returns the first record of a key that is accepted.
+func (t *table) record(key cache.Key, accepted func(*record) bool) (record, bool) {
+	for _, line := range t.lines[key] {
+		if r, err := parseRecord(line); err == nil && accepted(&r) {
+			return r, true
+		}
+	}
+	return record{}, false
+}
+
+// all returns the accepted records in the order of their keys.
+func (t *table) all(accepted func(*record) bool) []record {
+	var list []record
+	order := func(a, b cache.Key) int { return bytes.Compare(a[:], b[:]) }
+	for _, key := range slices.SortedFunc(maps.Keys(t.lines), order) {
+		if r, ok := t.record(key, accepted); ok {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// compress returns a segment with lines.
+func compress(lines []string) ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := io.WriteString(z, indexMagic)
+	for _, line := range lines {
+		if err == nil {
+			_, err = io.WriteString(z, line+"\n")
+		}
+	}
+	err = errors.Join(err, z.Close())
+	return b.Bytes(), err
+}
+
+// decompress returns the lines of a segment.
+func decompress(segment []byte) (string, error) {
+	z, err := gzip.NewReader(bytes.NewReader(segment))
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	n, err := io.Copy(&b, io.LimitReader(z, longestIndex+1))
+	text, ours := strings.CutPrefix(b.String(), indexMagic)
+	if err == nil && (!ours || n > longestIndex) {
+		err = errors.New("it is no index")
+	}
+	return text, err
+}
+
+// copies are the segments that this machine has read.
+type copies struct{ dir string }
+
+func (c copies) path(segment string) string { return filepath.Join(c.dir, path.Base(segment)) }
+
+// load reads the index of a bucket. Only segments that this machine has not read yet are asked for.
+func (c copies) load(ctx context.Context, b bucket.Bucket, tell func(string)) (*table, error) {
+	t := newTable()
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	for o, err := range b.List(ctx, index) {
+		if err != nil {
+			return nil, err
+		}
+		t.segments[o.Name] = o.Size
+	}
+	c.forget(t)
+	names := slices.Sorted(maps.Keys(t.segments))
+	texts := make([]string, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelReads)
+	for i, name := range names {
+		g.Go(func() (err error) {
+			texts[i], err = c.read(ctx, b, name)
+			if errors.Is(err, cache.ErrDamaged) {
+				tell(err.Error() + "; benchgraph cache verify -shared makes the index anew")
+				err = nil
+			}
+			if errors.Is(err, os.ErrNotExist) { // merged meanwhile; the next look finds its records elsewhere
+				err = nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if err := t.add(texts[i]); err != nil {
+			tell(fmt.Sprintf("%s is damaged: %v; benchgraph cache verify -shared makes the index anew", name, err))
+		}
+	}
+	return t, nil
+}
+
+// read returns the lines of a segment.
+func (c copies) read(ctx context.Context, b bucket.Bucket, name string) (string, error) {
+	if own, err := cache.ReadOwn(c.path(name)); err == nil {
+		if text, err := decompress(own); err == nil {
+			return text, nil
+		}
+	}
+	body, err := b.Open(ctx, name, 0)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	segment, err := io.ReadAll(io.LimitReader(body, longestSegment))
+	if err != nil {
+		return "", err
+	}
+	text, err := decompress(segment)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %w", name, cache.ErrDamaged, err)
+	}
+	_ = fs.Replace(c.path(name), segment) // it is read again the next time
+	return text, nil
+}
+
+// forget removes copies of segments that are gone.
+func (c copies) forget(t *table) {
+	have, _ := os.ReadDir(c.dir)
+	for _, e := range have {
+		if _, there := t.segments[index+e.Name()]; !there && !strings.HasPrefix(e.Name(), ".") {
+			_ = os.Remove(filepath.Join(c.dir, e.Name()))
+		}
+	}
+}
+
+// write adds a segment with lines to the index of a bucket.
+func (c copies) write(ctx context.Context, b bucket.Bucket, t *table, lines []string) error {
+	segment, err := compress(lines)
+	if err != nil {
+		return err
+	}
+	random := make([]byte, 6)
+	_, _ = rand.Read(random)
+	name := fmt.Sprintf("%s%016x-%s", index, time.Now().UnixNano(), hex.EncodeToString(random))
+	if err := b.Create(ctx, name, bytes.NewReader(segment), int64(len(segment))); err != nil {
+		return err
+	}
+	_ = fs.Replace(c.path(name), segment)
+	t.segments[name] = int64(len(segment))
+	if len(lines) == 0 {
+		return nil
+	}
+	return t.add(strings.Join(lines, "\n") + "\n")
+}
+
+// merge makes one segment of the smallest ones when there are many. Two machines that do it at the same time leave some
+// records twice.
+func (c copies) merge(ctx context.Context, b bucket.Bucket, t *table) error {
+	if len(t.segments) <= mostSegments {
+		return nil
+	}
+	bySize := func(a, b string) int { return int(t.segments[a] - t.segments[b]) }
+	names := slices.SortedFunc(maps.Keys(t.segments), bySize)[:mergedSegments]
+	var lines []string
+	for _, name := range names {
+		text, err := c.read(ctx, b, name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, cache.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		lines = append(lines, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
+	}
+	slices.Sort(lines)
+	if err := c.write(ctx, b, t, slices.Compact(lines)); err != nil {
+		return err
+	}
+	for _, name := range names {
+		delete(t.segments, name)
+	}
+	return b.Remove(ctx, names)
+}

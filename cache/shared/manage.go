@@ -1,0 +1,212 @@
+package shared
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+)
+
+// Records calls f with what the index of the shared store tells of each entry, without text and files.
+func (s *Store) Records(ctx context.Context, f func(cache.Meta)) error {
+	t, err := s.remote.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range t.all(s.remote.accepts) {
+		f(r.Meta)
+	}
+	return nil
+}
+
+// read reads the index, and returns the error if the store is out of reach.
+func (r *remote) read(ctx context.Context) (*table, error) {
+	r.indexing.Lock()
+	defer r.indexing.Unlock()
+	t, err := r.look(ctx)
+	return t, reach(err)
+}
+
+// Push puts all entries of the machine's store that are of use to others into the shared store. Every byte is checked
+// before.
+func (s *Store) Push(ctx context.Context) (Sent, error) {
+	r := s.remote
+	t, err := r.read(ctx)
+	if err != nil {
+		return Sent{}, err
+	}
+	there := 0
+	err = s.Disk.List(ctx, r.Wanted, func(m cache.Meta) error {
+		if _, known := t.record(m.Key, r.accepts); known {
+			there++
+			return nil
+		}
+		e, err := s.Disk.Get(ctx, m.Key, true)
+		if errors.Is(err, cache.ErrMiss) {
+			r.Tell(err.Error())
+			return nil
+		}
+		if err == nil {
+			r.queue(e)
+		}
+		return err
+	})
+	if err != nil {
+		return Sent{}, err
+	}
+	done := s.Flush(ctx)
+	done.There += there
+	return done, nil
+}
+
+// objects lists the entries of the store, in the order in which they were put.
+func (r *remote) objects(ctx context.Context) ([]bucket.Object, error) {
+	var all []bucket.Object
+	for o, err := range r.Bucket.List(ctx, entries) {
+		if err != nil {
+			return nil, reach(err)
+		}
+		if _, ok := keyOf(o.Name); ok {
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b bucket.Object) int { return a.Stored.Compare(b.Stored) })
+	return all, nil
+}
+
+// Collect removes entries of the shared store: first those that were put first. When an entry was used last is not
+// known there.
+func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult, error) {
+	r := s.remote
+	var result cache.GCResult
+	t, err := r.read(ctx)
+	if err != nil {
+		return result, err
+	}
+	all, err := r.objects(ctx)
+	if err != nil {
+		return result, err
+	}
+	for _, object := range all {
+		result.KeptBytes += object.Size
+	}
+	result.Kept = len(all)
+	var names []string
+	gone := map[cache.Key]bool{}
+	for _, object := range all {
+		key, _ := keyOf(object.Name)
+		if !o.Takes(key, object.Stored, result.KeptBytes) {
+			continue
+		}
+		gone[key] = true
+		names = append(names, object.Name)
+		result.Removed = append(result.Removed, cache.Meta{Key: key, Bytes: object.Size})
+		result.RemovedBytes += object.Size
+		result.Kept--
+		result.KeptBytes -= object.Size
+	}
+	if o.DryRun || len(names) == 0 {
+		return result, nil
+	}
+	if err := r.reindex(ctx, t, func(key cache.Key) bool { return !gone[key] }, nil); err != nil {
+		return cache.GCResult{}, err
+	}
+	return result, r.Bucket.Remove(ctx, names)
+}
+
+// reindex replaces the segments that were read by one: what is kept of them, and more.
+func (r *remote) reindex(ctx context.Context, t *table, keep func(cache.Key) bool, more []string) error {
+	r.indexing.Lock()
+	defer r.indexing.Unlock()
+	var old []string
+	for name := range t.segments {
+		old = append(old, name)
+	}
+	lines := more
+	for key, list := range t.lines {
+		if keep(key) {
+			lines = append(lines, list...)
+		}
+	}
+	slices.Sort(lines)
+	if err := r.copies.write(ctx, r.Bucket, newTable(), slices.Compact(lines)); err != nil {
+		return err
+	}
+	err := r.Bucket.Remove(ctx, old)
+	_, looking := r.look(ctx)
+	return errors.Join(err, looking)
+}
+
+// Check reads every byte of every entry of the shared store and calls report for each, with nil for one that is whole.
+// Damaged entries are removed, unless the store is read-only, and the index is made anew where it does not tell of what
+// is there.
+func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error {
+	r := s.remote
+	t, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.objects(ctx)
+	if err != nil {
+		return err
+	}
+	var damaged, missing []string
+	whole := map[cache.Key]bool{}
+	for _, object := range all {
+		key, _ := keyOf(object.Name)
+		rec, err := r.check(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, iofs.ErrNotExist): // removed meanwhile
+			continue
+		case err != nil && !errors.Is(err, errRefused):
+			return reach(err)
+		case err != nil:
+			damaged = append(damaged, object.Name)
+		default:
+			whole[key] = true
+			if !slices.Contains(t.lines[key], rec.line()) {
+				missing = append(missing, rec.line())
+			}
+		}
+		report(key, err)
+	}
+	dangling := false
+	for key := range t.lines {
+		dangling = dangling || !whole[key]
+	}
+	if r.ReadOnly || len(damaged)+len(missing) == 0 && !dangling {
+		return nil
+	}
+	if err := r.reindex(ctx, t, func(key cache.Key) bool { return whole[key] }, missing); err != nil {
+		return err
+	}
+	return r.Bucket.Remove(ctx, damaged)
+}
+
+// check reads an entry and keeps nothing of it.
+func (r *remote) check(ctx context.Context, key cache.Key) (record, error) {
+	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	if err != nil {
+		return record{}, err
+	}
+	defer body.Close()
+	stream := bufio.NewReaderSize(body, buffered)
+	rec, err := readHead(stream, key)
+	if err == nil {
+		err = readFiles(ctx, stream, &rec.Meta, func(*cache.File) (io.WriteCloser, error) { return nowhere{}, nil })
+	}
+	return rec, err
+}
+
+// nowhere takes what is written to it.
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) Close() error                { return nil }

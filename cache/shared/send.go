@@ -1,0 +1,318 @@
+package shared
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	iofs "io/fs"
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// sending is what a process puts into the shared store in the background.
+type sending struct {
+	waiting []cache.Entry
+	workers int
+	unsent  []cache.Entry // that could not be put
+	away    time.Time     // when the store could not be reached last
+	lines   []string      // records of what was put and is not in the index yet
+	indexed time.Time     // when a segment was written last
+	sent    Sent
+	err     error // the last one
+	over    bool
+}
+
+// Sent is what became of the results that were to be put into the shared store.
+type Sent struct {
+	Entries int   // put
+	Bytes   int64 // of these
+	There   int   // were there already
+	Other   int   // of these: with other bytes than the result here
+	Unsent  int   // could not be put
+	Err     error // why; nil: all were
+}
+
+// senders is how many entries are sent at a time. A large one is sent in several parts at a time by itself.
+const senders = 4
+
+// indexEvery is how long others do not know of a result at most, while more are being made.
+const indexEvery = 3 * time.Minute
+
+// pause is how long a store that could not be reached is left alone.
+const pause = time.Minute
+
+// errAway is the error of what was not sent since the store could not be reached just before.
+var errAway = errors.New("it could not be reached")
+
+// Puts reports whether results of this machine are put into the shared store.
+func (s *Store) Puts() bool { return s.remote != nil && s.remote.puts() }
+
+// puts reports whether results of this machine are put into the store.
+func (r *remote) puts() bool { return !r.ReadOnly && (len(r.Trust) == 0 || r.signs()) }
+
+// signs reports whether this machine signs entries that it would take itself.
+func (r *remote) signs() bool {
+	probe := record{signature: sign(r.Key, &cache.Meta{})}
+	return probe.signedBy(r.Trust)
+}
+
+// queue has an entry sent.
+func (r *remote) queue(e cache.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		r.unsent = append(r.unsent, e)
+		return
+	}
+	if r.indexed.IsZero() {
+		r.indexed = time.Now()
+	}
+	r.waiting = append(r.waiting, e)
+	if r.workers < senders {
+		r.workers++
+		go r.work()
+	}
+}
+
+// work sends what waits.
+func (r *remote) work() {
+	for {
+		r.mu.Lock()
+		if len(r.waiting) == 0 || r.over {
+			r.workers--
+			r.idle.Broadcast()
+			r.mu.Unlock()
+			return
+		}
+		e := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		away := time.Since(r.away) < pause
+		r.mu.Unlock()
+		err := errAway
+		if !away {
+			err = r.send(r.ctx, e)
+		}
+		r.note(e, err)
+		r.indexSometimes()
+	}
+}
+
+// note notes how sending an entry ended.
+func (r *remote) note(e cache.Entry, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		return
+	}
+	r.unsent = append(r.unsent, e)
+	if err != errAway {
+		r.err = err
+		r.away = time.Now()
+	}
+}
+
+// send puts an entry into the store, unless it is there.
+func (r *remote) send(ctx context.Context, e cache.Entry) error {
+	if rec, ok := r.known(ctx, e.Key); ok {
+		r.there(e, rec)
+		return nil
+	}
+	p, err := pack(e, sign(r.Key, &e.Meta))
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	refused := r.refused[e.Key]
+	r.mu.Unlock()
+	create := r.Bucket.Create
+	if refused { // nobody can use what is there
+		create = r.Bucket.Replace
+	}
+	err = create(ctx, objectOf(e.Key), p, p.size)
+	if errors.Is(err, iofs.ErrExist) {
+		rec, err := r.head(ctx, e.Key)
+		if err == nil && r.accepts(&rec) {
+			r.there(e, rec)
+			r.mu.Lock()
+			r.lines = append(r.lines, rec.line())
+			r.mu.Unlock()
+			return nil
+		}
+		if err != nil && !errors.Is(err, errRefused) {
+			return err
+		}
+		return r.replace(ctx, e, p)
+	}
+	if err == nil {
+		r.put(e)
+	}
+	return err
+}
+
+func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
+	err := r.Bucket.Replace(ctx, objectOf(e.Key), p, p.size)
+	if err == nil {
+		r.put(e)
+	}
+	return err
+}
+
+// put notes that an entry was put.
+func (r *remote) put(e cache.Entry) {
+	rec := record{e.Meta, sign(r.Key, &e.Meta)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent.Entries++
+	r.sent.Bytes += e.Bytes
+	r.lines = append(r.lines, rec.line())
+	delete(r.refused, e.Key)
+}
+
+// there notes that the store has an entry, which stays: entries are not changed.
+func (r *remote) there(e cache.Entry, rec record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent.There++
+	if rec.Digest != e.Digest {
+		r.sent.Other++
+	}
+}
+
+// head reads what an entry of the store says of itself.
+func (r *remote) head(ctx context.Context, key cache.Key) (record, error) {
+	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	if err != nil {
+		return record{}, err
+	}
+	defer body.Close()
+	return readHead(bufio.NewReader(body), key)
+}
+
+// indexSometimes tells others of what was put so far, if that was not done for a while.
+func (r *remote) indexSometimes() {
+	r.mu.Lock()
+	due := len(r.lines) > 0 && time.Since(r.indexed) > indexEvery
+	r.mu.Unlock()
+	if due && r.indexing.TryLock() {
+		defer r.indexing.Unlock()
+		_ = r.writeIndex(r.ctx) // what could not be written is written at the end
+	}
+}
+
+// writeIndex adds what was put to the index. The caller holds indexing.
+func (r *remote) writeIndex(ctx context.Context) error {
+	r.mu.Lock()
+	lines, t := r.lines, r.table
+	r.lines = nil
+	r.mu.Unlock()
+	if len(lines) == 0 {
+		return nil
+	}
+	var err error
+	if t == nil {
+		t, err = r.look(ctx)
+	}
+	if err == nil {
+		slices.Sort(lines)
+		lines = slices.Compact(lines)
+		// Only who holds indexing changes the table, which others read under mu.
+		next := t.clone()
+		if err = r.copies.write(ctx, r.Bucket, next, lines); err == nil {
+			r.mu.Lock()
+			r.table, r.indexed = next, time.Now()
+			r.mu.Unlock()
+			return nil
+		}
+	}
+	r.mu.Lock()
+	r.lines = append(r.lines, lines...)
+	r.mu.Unlock()
+	return err
+}
+
+// Flush waits until all that was made here has been put into the shared store, and tells others of it. What could not
+// be put is tried once more, and is for Push later.
+func (s *Store) Flush(ctx context.Context) Sent {
+	r := s.remote
+	if r == nil {
+		return Sent{}
+	}
+	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
+	defer stop()
+	r.wait()
+	r.mu.Lock()
+	again := r.unsent
+	r.unsent, r.away = nil, time.Time{}
+	r.mu.Unlock()
+	for _, e := range again {
+		r.queue(e)
+	}
+	r.wait()
+	err := r.tellOthers(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	done := r.sent
+	done.Unsent = len(r.unsent) + len(r.waiting)
+	if done.Unsent > 0 {
+		done.Err = errors.Join(r.err, ctx.Err())
+	} else if err != nil {
+		done.Unsent, done.Err = len(r.lines), err
+	}
+	r.sent, r.unsent = Sent{}, nil
+	return done
+}
+
+// tellOthers writes the index of what was put, also when ctx has ended.
+func (r *remote) tellOthers(ctx context.Context) error {
+	r.indexing.Lock()
+	defer r.indexing.Unlock()
+	r.mu.Lock()
+	n := len(r.lines)
+	r.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
+	defer cancel()
+	if err := r.writeIndex(ctx); err != nil {
+		return err
+	}
+	next := r.table.clone()
+	// Who must not remove leaves the segments to somebody else.
+	if r.copies.merge(ctx, r.Bucket, next) == nil {
+		r.mu.Lock()
+		r.table = next
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// Waiting returns how many results are still to be sent.
+func (s *Store) Waiting() int {
+	if s.remote == nil {
+		return 0
+	}
+	s.remote.mu.Lock()
+	defer s.remote.mu.Unlock()
+	return len(s.remote.waiting) + s.remote.workers
+}
+
+// wait returns when nothing is being sent.
+func (r *remote) wait() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.workers > 0 {
+		r.idle.Wait()
+	}
+}
+
+// end ends what is being sent.
+func (r *remote) end(cause error) {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.cancel(cause)
+	r.wait()
+}

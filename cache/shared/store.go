@@ -1,0 +1,280 @@
+// Package shared is a store that several machines share. It stands behind the store of each: a miss there is looked up
+// here, and a result that was made there is put here.
+package shared
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+)
+
+// Options say which store is shared, and how.
+type Options struct {
+	Bucket   bucket.Bucket
+	Name     string // for people
+	Dir      string // of this machine, for copies of the index
+	ReadOnly bool
+	Trust    []ed25519.PublicKey       // only entries that one of them signed are taken; empty: all are
+	Key      ed25519.PrivateKey        // by which entries are signed; nil: they are not
+	Wanted   func(address string) bool // whether the result of a node is of use to other machines
+	Tell     func(warning string)      // must not be nil; called by several goroutines
+}
+
+// Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
+type Store struct {
+	*cache.Disk
+	remote *remote // nil: nothing is shared
+}
+
+// New returns a store that shares nothing yet.
+func New(d *cache.Disk) *Store { return &Store{Disk: d} }
+
+// Share puts a shared store behind that of the machine. It sends no request.
+func (s *Store) Share(o Options) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.remote = &remote{Options: o, disk: s.Disk, copies: copies{o.Dir}, ctx: ctx, cancel: cancel,
+		refused: map[cache.Key]bool{}, told: map[string]bool{}, fetching: map[cache.Key]*sync.Mutex{}}
+	s.remote.idle = sync.NewCond(&s.remote.mu)
+}
+
+// Shares reports whether there is a shared store.
+func (s *Store) Shares() bool { return s.remote != nil }
+
+// Close ends what is being sent, and closes the machine's store.
+func (s *Store) Close() error {
+	if s.remote != nil {
+		s.remote.end(errors.New("the store was closed"))
+	}
+	return s.Disk.Close()
+}
+
+// remote is a shared store as this process knows it.
+type remote struct {
+	Options
+	disk   *cache.Disk
+	copies copies
+	ctx    context.Context // of what is sent in the background
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	table    *table             // nil: not read, or out of reach
+	looked   time.Time          // when that was
+	refused  map[cache.Key]bool // entries that were not what they should be, or are gone
+	told     map[string]bool    // warnings
+	fetching map[cache.Key]*sync.Mutex
+
+	sending             // guarded by mu
+	idle     *sync.Cond // on mu: nothing is being sent
+	indexing sync.Mutex // held while the index is read or written
+}
+
+// fresh is for how long the index is not read again. Between two looks of an apply, others may have put something.
+const fresh = time.Minute
+
+// lookWithin bounds how long a plan waits for the index.
+const lookWithin = 20 * time.Second
+
+// tell warns once.
+func (r *remote) tell(format string, args ...any) {
+	warning := fmt.Sprintf(format, args...)
+	r.mu.Lock()
+	before := r.told[warning]
+	r.told[warning] = true
+	r.mu.Unlock()
+	if !before {
+		r.Tell("shared store " + r.Name + ": " + warning)
+	}
+}
+
+// index returns the index, read anew if it is old; nil if the store is out of reach.
+func (r *remote) index(ctx context.Context) *table {
+	r.indexing.Lock()
+	defer r.indexing.Unlock()
+	r.mu.Lock()
+	t, looked := r.table, r.looked
+	r.mu.Unlock()
+	if time.Since(looked) < fresh {
+		return t
+	}
+	t, err := r.look(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.tell("%v. Results that are not here are made here; benchgraph cache push puts them there later", reach(err))
+	}
+	return t
+}
+
+// look reads the index. The caller holds indexing.
+func (r *remote) look(ctx context.Context) (*table, error) {
+	within, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	t, err := r.copies.load(within, r.Bucket, func(s string) { r.tell("%s", s) })
+	if err != nil {
+		t = nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() == nil {
+		r.table, r.looked = t, time.Now()
+	}
+	return t, err
+}
+
+// reach adds to the error of a request what the user can do.
+func reach(err error) error {
+	switch {
+	case errors.Is(err, bucket.ErrDenied):
+		return fmt.Errorf("%w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("it did not answer within %s", lookWithin)
+	}
+	return err
+}
+
+// accepts reports whether a record may be believed.
+func (r *remote) accepts(rec *record) bool {
+	return len(r.Trust) == 0 || rec.signedBy(r.Trust)
+}
+
+// known returns what the index tells of a key.
+func (r *remote) known(ctx context.Context, key cache.Key) (record, bool) {
+	t := r.index(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t == nil || r.refused[key] {
+		return record{}, false
+	}
+	return t.record(key, r.accepts)
+}
+
+// named returns the key that has a content key.
+func (r *remote) named(ctx context.Context, content cache.Key) (cache.Key, bool) {
+	t := r.index(ctx)
+	if t == nil {
+		return cache.Key{}, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key, ok := t.contents[content]
+	return key, ok
+}
+
+// Peek returns the entry of a key, or the meta of an entry that only the shared store has, which has no Dir, no Files
+// and no Created. Get brings such an entry here.
+func (s *Store) Peek(ctx context.Context, key cache.Key) (cache.Entry, error) {
+	e, err := s.Disk.Get(ctx, key, false)
+	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
+		return e, err
+	}
+	r, ok := s.remote.known(ctx, key)
+	if !ok {
+		return e, err
+	}
+	if errors.Is(err, cache.ErrDamaged) {
+		s.remote.Tell(err.Error())
+	}
+	r.Created = time.Time{}
+	return cache.Entry{Meta: r.Meta}, nil
+}
+
+// PeekContent is Peek by content key.
+func (s *Store) PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error) {
+	e, err := s.Disk.Find(ctx, content)
+	if s.remote == nil || !errors.Is(err, cache.ErrMiss) || content.IsZero() {
+		return e, err
+	}
+	if key, ok := s.remote.named(ctx, content); ok {
+		if there, missing := s.Peek(ctx, key); missing == nil && there.Content == content {
+			return there, nil
+		}
+	}
+	return e, err
+}
+
+// Get returns the entry of a key, and brings it here if only the shared store has it. See cache.Store.
+func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error) {
+	e, err := s.Disk.Get(ctx, key, verify)
+	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
+		return e, err
+	}
+	return s.remote.get(ctx, key, err)
+}
+
+// GetSealed is Get with verify, and returns the state in which the files were when they were checked.
+func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+	e, seal, err := s.Disk.GetSealed(ctx, key)
+	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
+		return e, seal, err
+	}
+	if _, err := s.remote.get(ctx, key, err); err != nil {
+		return cache.Entry{}, cache.Seal{}, err
+	}
+	return s.Disk.GetSealed(ctx, key)
+}
+
+// Find is Get by content key.
+func (s *Store) Find(ctx context.Context, content cache.Key) (cache.Entry, error) {
+	e, err := s.PeekContent(ctx, content)
+	if err == nil && e.Dir == "" {
+		return s.Get(ctx, e.Key, false)
+	}
+	return e, err
+}
+
+// Put stores a draft here, and has it sent to the shared store. See cache.Store.
+func (s *Store) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
+	e, err := s.Disk.Put(ctx, draft)
+	if err == nil && s.remote != nil && s.remote.puts() && s.remote.Wanted(e.Address) {
+		s.remote.queue(e)
+	}
+	return e, err
+}
+
+// List calls f for the entries of the machine's store. Those of wanted addresses that only the shared store has are
+// brought here before.
+func (s *Store) List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error {
+	if s.remote != nil && wanted != nil {
+		var keys []cache.Key
+		for _, r := range s.remote.records(ctx) {
+			if wanted(r.Address) {
+				keys = append(keys, r.Key)
+			}
+		}
+		s.Bring(ctx, keys)
+	}
+	return s.Disk.List(ctx, wanted, f)
+}
+
+// Outline is that of an entry that is here; zero for one that only the shared store has.
+func (s *Store) Outline(m *cache.Meta) cache.Outline {
+	if s.remote == nil || len(m.Files) > 0 {
+		return s.Disk.Outline(m)
+	}
+	e, err := s.Disk.Get(context.Background(), m.Key, false)
+	if err != nil {
+		return cache.Outline{}
+	}
+	return s.Disk.Outline(&e.Meta)
+}
+
+// Absent reports whether there is certainly no entry under any of the keys. Of a shared store nothing is certain
+// without asking.
+func (s *Store) Absent(keys, contents []cache.Key) bool {
+	return (s.remote == nil || len(keys)+len(contents) == 0) && s.Disk.Absent(keys, contents)
+}
+
+// records are those of the index; none if the store is out of reach.
+func (r *remote) records(ctx context.Context) []record {
+	t := r.index(ctx)
+	if t == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return t.all(r.accepts)
+}

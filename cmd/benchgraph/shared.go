@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+)
+
+// signingKey is the environment variable that names the file of the key by which entries of the shared store are
+// signed.
+const signingKey = "BENCHGRAPH_SIGNING_KEY"
+
+// ownKinds are the kinds of nodes whose results are of no use to another machine: they stand for something that lies
+// beside the store, or are made from the mirror of a repo in less time than they are sent.
+var ownKinds = [...]string{"repo", "source", "image", "push"}
+
+// isShared reports whether the result of a node is of use to another machine.
+func isShared(address string) bool {
+	kind, _, _ := strings.Cut(address, ".")
+	return !slices.Contains(ownKinds[:], kind)
+}
+
+// share puts the shared store that the file declares behind that of this machine. It sends no request.
+func (s *session) share(o access) error {
+	spec := s.project.Spec.Store
+	if spec == nil || o.offline || s.store.Shares() {
+		return nil
+	}
+	region := spec.Region
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		if region == "" {
+			region = s.env[name]
+		}
+	}
+	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region})
+	if err != nil {
+		return fmt.Errorf("shared store %s: %w", spec.URL, err)
+	}
+	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
+	options := shared.Options{
+		Bucket: b, Name: spec.URL, Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])),
+		ReadOnly: spec.ReadOnly, Wanted: isShared,
+		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
+	}
+	for _, text := range spec.Trust {
+		key, err := shared.ParsePublicKey(text)
+		if err != nil {
+			return fmt.Errorf("shared store %s: trust: %w", spec.URL, err)
+		}
+		options.Trust = append(options.Trust, key)
+	}
+	if path := s.env[signingKey]; path != "" && !spec.ReadOnly {
+		if options.Key, err = shared.ReadPrivateKey(path); err != nil {
+			return hint("Name the file of a private key that ssh-keygen -t ed25519 wrote, or unset "+signingKey+".",
+				"%s=%s: %w", signingKey, path, err)
+		}
+	}
+	s.store.Share(options)
+	return nil
+}
+
+// flush waits until the results of an apply have been put into the shared store, and tells of those that have not.
+func (s *session) flush(ctx context.Context) {
+	if !s.store.Shares() {
+		return
+	}
+	if !s.store.Puts() && !s.project.Spec.Store.ReadOnly {
+		s.note("Warning: nothing is put into the shared store: only entries that a key of trust signed are taken. "+
+			"%s names the file of such a private key.", signingKey)
+	}
+	if n := s.store.Waiting(); n > 0 {
+		s.note("Putting %s results into the shared store %s.", view.Number(n), s.project.Spec.Store.URL)
+	}
+	s.tellSent(s.store.Flush(ctx))
+}
+
+func (s *session) tellSent(sent shared.Sent) {
+	name := s.project.Spec.Store.URL
+	if sent.Other > 0 {
+		s.note("Warning: the shared store %s has other results for %d nodes, which were put there before. "+
+			"Entries are not changed; on this machine, its own results stand.", name, sent.Other)
+	}
+	if sent.Unsent > 0 {
+		s.note("Warning: %d results could not be put into the shared store %s: %v. "+
+			"benchgraph cache push puts them there later.",
+			sent.Unsent, name, sent.Err)
+	}
+	if sent.Entries > 0 {
+		s.note("Put %s results (%s) into the shared store %s.", view.Number(sent.Entries), view.Bytes(sent.Bytes), name)
+	}
+}
+
+// withShared opens the project, which must declare a shared store.
+func (a *app) withShared(ctx context.Context, f func(*session) error) error {
+	s, err := a.open(ctx, access{recall: recallAll})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if !s.store.Shares() {
+		return noShared()
+	}
+	return f(s)
+}
+
+func noShared() error {
+	return &cli.UsageError{Message: "the file declares no shared store",
+		Remedy: `write store { url = "s3://BUCKET/PREFIX" } into its benchgraph block`}
+}
+
+// pushCache puts into the shared store what it lacks.
+func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
+	return a.withShared(ctx, func(s *session) error {
+		if !s.store.Puts() {
+			return hint("Remove read_only; where the file has trust, name a private key with "+signingKey+".",
+				"shared store %s: this machine puts nothing there", s.project.Spec.Store.URL)
+		}
+		sent, err := s.store.Push(ctx)
+		if err != nil {
+			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+		}
+		if sent.Unsent > 0 {
+			name := s.project.Spec.Store.URL
+			return fmt.Errorf("shared store %s: %d results could not be put there: %w", name, sent.Unsent, sent.Err)
+		}
+		if o.json {
+			doc := map[string]any{
+				"format": view.Format, "pushed": sent.Entries, "bytes": sent.Bytes, "there": sent.There,
+			}
+			return view.JSON(a.stdout, doc)
+		}
+		_, err = fmt.Fprintf(a.stdout, "Pushed %s entries (%s); %s were there already.\n",
+			view.Number(sent.Entries), view.Bytes(sent.Bytes), view.Number(sent.There))
+		return err
+	})
+}
+
+// pullCache brings here what the project's nodes use of the shared store.
+func (a *app) pullCache(ctx context.Context, o *cacheFlags) error {
+	used := map[cache.Key]bool{}
+	s, err := a.use(ctx, used, access{})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if !s.store.Shares() {
+		return noShared()
+	}
+	var keys []cache.Key
+	for key := range used {
+		keys = append(keys, key)
+	}
+	got := s.store.Pull(ctx, keys)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if o.json {
+		doc := map[string]any{"format": view.Format, "pulled": got.Entries, "bytes": got.Bytes, "lost": got.Lost}
+		err = view.JSON(a.stdout, doc)
+	} else {
+		_, err = fmt.Fprintf(a.stdout, "Pulled %s entries (%s).\n", view.Number(got.Entries), view.Bytes(got.Bytes))
+	}
+	if err == nil && got.Lost > 0 {
+		return hint("benchgraph apply makes them here.", "%d entries could not be pulled", got.Lost)
+	}
+	return err
+}

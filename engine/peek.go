@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// peeker is a store that knows of results which it would have to bring here first. Such an entry has no Dir, and its
+// Meta neither Text nor Files. A plan asks no more; Get brings the result when a task needs it.
+type peeker interface {
+	Peek(ctx context.Context, key cache.Key) (cache.Entry, error)
+	PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error)
+}
+
+// peek looks a key up in a store, and brings nothing here.
+func peek(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
+	if p, ok := store.(peeker); ok {
+		return p.Peek(ctx, key)
+	}
+	return store.Get(ctx, key, false)
+}
+
+// peekContent is peek by content key.
+func peekContent(ctx context.Context, store cache.Store, content cache.Key) (cache.Entry, error) {
+	if p, ok := store.(peeker); ok {
+		return p.PeekContent(ctx, content)
+	}
+	return store.Find(ctx, content)
+}
+
+// from adds to the reason of a step whose result is not here where it is.
+func from(reason string, e *cache.Entry) string {
+	if e.Dir == "" {
+		return reason + " (in the shared store)"
+	}
+	return reason
+}

@@ -1,0 +1,94 @@
+package hclspec
+
+import (
+	"encoding/base64"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+)
+
+// Store is a store that machines share.
+type Store struct {
+	URL      string   // s3://BUCKET/PREFIX, or file:///DIRECTORY
+	Endpoint string   // of s3: the server's http or https URL; empty: Amazon's
+	Region   string   // of s3; empty: as the environment or the server says
+	ReadOnly bool     // nothing is put there
+	Trust    []string // public ed25519 keys: only entries that one of them signed are taken; empty: all are
+}
+
+func storeSchema() *eval.Schema {
+	return &eval.Schema{Kind: "store", Free: []string{"url", "endpoint", "region", "read_only", "trust"}}
+}
+
+func (r reader) store() *Store {
+	s := &Store{
+		URL: r.Str("url"), Endpoint: r.Str("endpoint"), Region: r.Str("region"),
+		ReadOnly: r.Bool("read_only"), Trust: r.Strs("trust"),
+	}
+	r.Need("url", "the place that machines share, s3://BUCKET/PREFIX or file:///DIRECTORY")
+	u, ok := r.location("url", s.URL)
+	switch {
+	case !ok:
+	case u.Scheme != "s3" && u.Scheme != "file":
+		r.Fail(r.At("url"), "Unknown kind of store", "%q begins neither with s3:// nor with file://.", s.URL)
+	case u.RawQuery != "" || u.Fragment != "":
+		r.Fail(r.At("url"), "Invalid store", "%q has more than a place. "+
+			"The server and the region are arguments of their own, endpoint and region.", s.URL)
+	case u.Scheme == "s3" && u.Host == "":
+		r.Fail(r.At("url"), "Invalid store", "%q names no bucket. Write s3://BUCKET or s3://BUCKET/PREFIX.", s.URL)
+	case u.Scheme == "file" && (u.Host != "" || !path.IsAbs(u.Path) || path.Clean(u.Path) == "/"):
+		r.Fail(r.At("url"), "Invalid store", "%q is no directory. "+
+			"Write file:// and an absolute path, as in file:///shared/benchgraph.", s.URL)
+	case u.Scheme == "file" && s.Endpoint+s.Region != "":
+		r.Fail(r.Block.Range, "Unused argument", "endpoint and region are those of an s3:// store. Remove them.")
+	}
+	if e, ok := r.location("endpoint", s.Endpoint); ok && !isServer(e) {
+		r.Fail(r.At("endpoint"), "Invalid endpoint", "%q is no server. "+
+			"Write it like https://minio.example.org:9000, without a path.", s.Endpoint)
+	}
+	for i, key := range s.Trust {
+		if !isPublicKey(key) {
+			r.Fail(r.AtItem("trust", i), "Invalid key", "%q is no public ed25519 key. "+
+				"Write the line that ssh-keygen -t ed25519 wrote into the file that ends in .pub.", key)
+		}
+	}
+	return s
+}
+
+// isServer reports whether a URL names an http or https server and nothing on it.
+func isServer(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.Trim(u.Path, "/")+u.RawQuery == ""
+}
+
+// location reads a URL, which must not hold a password: the file is for everybody to read.
+func (r reader) location(name, text string) (*url.URL, bool) {
+	if text == "" {
+		return nil, false
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		r.Fail(r.At(name), "Invalid URL", "The value of %s is no URL.", name)
+		return nil, false
+	}
+	if u.User != nil {
+		r.Fail(r.At(name), "Credentials in a URL", "The value of %s holds a name or a password, "+
+			"which the file and logs would show. Remove it, "+
+			"and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.", name)
+		return nil, false
+	}
+	return u, true
+}
+
+// isPublicKey reports whether a line is a public ed25519 key as ssh-keygen writes it.
+func isPublicKey(line string) bool {
+	const kind = "ssh-ed25519"
+	fields := strings.Fields(line)
+	if len(fields) < 2 || fields[0] != kind {
+		return false
+	}
+	blob, err := base64.StdEncoding.DecodeString(fields[1])
+	const before = "\x00\x00\x00\x0b" + kind + "\x00\x00\x00\x20"
+	return err == nil && len(blob) == len(before)+32 && strings.HasPrefix(string(blob), before)
+}
