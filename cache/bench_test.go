@@ -17,8 +17,11 @@ import (
 // benchmarkLines are what a benchmark of a server says of itself: some forty lines.
 func benchmarkLines(i int) [][]string {
 	lines := [][]string{
-		{"command", fmt.Sprintf("python3 benchmarks/benchmark_serving.py --model meta-llama/Llama-3.1-8B-Instruct --num-prompts %d --port $PORT", i)},
-		{"server", "python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"},
+		{"command",
+			fmt.Sprintf("python3 benchmarks/benchmark_serving.py --model meta-llama/Llama-3.1-8B-Instruct "+
+				"--num-prompts %d --port $PORT", i)},
+		{"server",
+			"python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"},
 		{"client", "22d33bac0f8d5e4a5ae1b2c3d4e5f60718293a4b", "benchmarks"},
 		{"ready", "http", "/health"},
 		{"gpus", "1", "80GiB", "H100|H200"},
@@ -26,7 +29,8 @@ func benchmarkLines(i int) [][]string {
 		{"design", "7", "15", "blocked", "1"},
 	}
 	for e := range 24 {
-		lines = append(lines, []string{"env", fmt.Sprintf("VLLM_VARIABLE_%d", e), fmt.Sprintf("value \"%d\" of the setting", e*i)})
+		lines = append(lines, []string{"env", fmt.Sprintf("VLLM_VARIABLE_%d", e),
+			fmt.Sprintf("value \"%d\" of the setting", e*i)})
 	}
 	for input := range 8 {
 		lines = append(lines, []string{"input", "wheel", fmt.Sprintf("%064x", input*i)})
@@ -63,8 +67,10 @@ func fillStore(tb testing.TB, d *Disk, count int) []Key {
 			{Path: "result.json", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
 			{Path: "server.log", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
 		}
-		meta := Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: digest(files), Bytes: files[0].Size * 2,
-			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i), Created: time.Now(), Duration: time.Minute, Log: fmt.Sprint("attempt-", i)}
+		meta := Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: digest(files),
+			Bytes:   files[0].Size * 2,
+			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i), Created: time.Now(), Duration: time.Minute,
+			Log: fmt.Sprint("attempt-", i)}
 		text, err := EncodeMeta(meta)
 		if err != nil {
 			tb.Fatal(err)
@@ -73,7 +79,8 @@ func fillStore(tb testing.TB, d *Disk, count int) []Key {
 		if err := os.MkdirAll(filepath.Join(dir, FilesDir), 0o755); err != nil {
 			tb.Fatal(err)
 		}
-		for name, bytes := range map[string][]byte{"meta": text, "out/result.json": content, "out/server.log": content} {
+		for name, bytes := range map[string][]byte{"meta": text, "out/result.json": content,
+			"out/server.log": content} {
 			if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o644); err != nil {
 				tb.Fatal(err)
 			}
@@ -142,8 +149,10 @@ func BenchmarkStatCacheLoad(b *testing.B) {
 	files := map[string]stat{}
 	for i := range 100_000 {
 		name := fmt.Sprintf("/home/somebody/project/sources/package%d/module%d/file%d.py", i%97, i%1013, i)
-		files[name] = stat{Stamp: Stamp{Size: int64(i), Changed: 1700000000000000000 + int64(i), Touched: 1700000000500000000 + int64(i),
-			Device: 66305, Inode: uint64(1<<20 + i)}, SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)), Used: 1700000000}
+		files[name] = stat{Stamp: Stamp{Size: int64(i), Changed: 1700000000000000000 + int64(i),
+			Touched: 1700000000500000000 + int64(i),
+			Device:  66305, Inode: uint64(1<<20 + i)}, SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)),
+			Used: 1700000000}
 	}
 	text, err := encodeStats(files)
 	if err != nil {
@@ -167,10 +176,13 @@ func BenchmarkJournalOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "journal")
 	var text []byte
 	for i := range 10_000 {
-		a := Attempt{ID: fmt.Sprintf("20260102T030405-%06d", i), Run: "20260102T030405", Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i),
-			Key: describeBenchmark(benchmarkLines(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0), Duration: time.Minute}
+		a := Attempt{ID: fmt.Sprintf("20260102T030405-%06d", i), Run: "20260102T030405",
+			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i),
+			Key:     describeBenchmark(benchmarkLines(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0),
+			Duration: time.Minute}
 		if i%10 == 0 {
-			a.Failure = &Failure{Class: Permanent, Stage: "run", Evidence: "ValueError: no", Message: "the command ended with status 1"}
+			a.Failure = &Failure{Class: Permanent, Stage: "run", Evidence: "ValueError: no",
+				Message: "the command ended with status 1"}
 		}
 		line, err := encodeRecord(record{Attempt: &a})
 		if err != nil {

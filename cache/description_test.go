@@ -52,7 +52,10 @@ func TestKeyAsText(t *testing.T) {
 
 // drawLines draws lines whose labels and values are any bytes.
 func drawLines(t *rapid.T, name string) []cache.Line {
-	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a" \\\n]{0,3}`), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a" \\\n]{0,3}`),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string {
+			return string(b)
+		}))
 	lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cache.Line {
 		return cache.Line{Label: text.Draw(t, "label"), Values: rapid.SliceOfN(text, 0, 4).Draw(t, "values")}
 	}), 0, 6)
@@ -68,7 +71,9 @@ func describe(lines []cache.Line) *cache.Description {
 }
 
 func equalLines(a, b []cache.Line) bool {
-	return slices.EqualFunc(a, b, func(a, b cache.Line) bool { return a.Label == b.Label && slices.Equal(a.Values, b.Values) })
+	return slices.EqualFunc(a, b, func(a, b cache.Line) bool {
+		return a.Label == b.Label && slices.Equal(a.Values, b.Values)
+	})
 }
 
 func TestParseTextReadsBackWhatWasAdded(t *testing.T) {
@@ -117,7 +122,8 @@ func TestParseTextRefuses(t *testing.T) {
 }
 
 func FuzzParseText(f *testing.F) {
-	f.Add(describe([]cache.Line{{Label: "env", Values: []string{"A", "1"}}, {Label: "odd label"}, {Label: "", Values: []string{"\xff\u2028"}}}).Text())
+	f.Add(describe([]cache.Line{{Label: "env", Values: []string{"A", "1"}}, {Label: "odd label"},
+		{Label: "", Values: []string{"\xff\u2028"}}}).Text())
 	f.Add(cache.KeyVersion + "\nkind \"a\"\n\"\" 'b'\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -22,20 +22,25 @@ func TestExplain(t *testing.T) {
 		want     string
 	}{
 		{"nothing", lines{line("rev", "a")}, lines{line("rev", "a")}, ""},
-		{"one value", lines{line("commit.rev", "a1b2")}, lines{line("commit.rev", "c3d4")}, `commit.rev "a1b2" → "c3d4"`},
+		{"one value", lines{line("commit.rev", "a1b2")}, lines{line("commit.rev", "c3d4")},
+			`commit.rev "a1b2" → "c3d4"`},
 		{"one of many variables", lines{line("env", "A", "1"), line("env", "B", "2"), line("env", "C", "3")},
 			lines{line("env", "A", "1"), line("env", "B", "4"), line("env", "C", "3")}, `env "B" "2" → "4"`},
 		{"added", lines{}, lines{line("env", "A", "1")}, `env "A" "1" is new`},
 		{"removed", lines{line("flag")}, lines{}, `flag is gone`},
 		{"renamed", lines{line("env", "A", "1")}, lines{line("env", "B", "1")}, `env "A" "1" → "B" "1"`},
 		{"one more value", lines{line("gpus", "1")}, lines{line("gpus", "1", "80GiB")}, `gpus "1" nothing → "80GiB"`},
-		{"another order", lines{line("run", "a"), line("run", "b")}, lines{line("run", "b"), line("run", "a")}, `the order of run and other lines`},
+		{"another order", lines{line("run", "a"), line("run", "b")}, lines{line("run", "b"), line("run", "a")},
+			`the order of run and other lines`},
 		{"repeated", lines{line("run", "a"), line("run", "a")}, lines{line("run", "a")}, `run "a" is gone`},
 		{"digests are short", lines{line("input", "wheel", key1)}, lines{line("input", "wheel", key2)},
 			`input "wheel" "` + key1[:12] + `" → "` + key2[:12] + `"`},
-		{"long values are short", lines{line("command", "x")}, lines{line("command", long)}, `command "x" → "` + long[:48] + `…"`},
-		{"two", lines{line("a", "1"), line("b", "1")}, lines{line("a", "2"), line("b", "2")}, `a "1" → "2", b "1" → "2"`},
-		{"five", lines{line("a", "1"), line("b", "1"), line("c"), line("d")}, lines{line("a", "2"), line("b", "2"), line("e")},
+		{"long values are short", lines{line("command", "x")}, lines{line("command", long)}, `command "x" → "` +
+			long[:48] + `…"`},
+		{"two", lines{line("a", "1"), line("b", "1")}, lines{line("a", "2"), line("b", "2")},
+			`a "1" → "2", b "1" → "2"`},
+		{"five", lines{line("a", "1"), line("b", "1"), line("c"), line("d")},
+			lines{line("a", "2"), line("b", "2"), line("e")},
 			`a "1" → "2", b "1" → "2" and 3 more`},
 	} {
 		if got := cache.Explain(describe(story.old).Text(), describe(story.new).Text()); got != story.want {

@@ -28,10 +28,11 @@ const gcPatience = time.Minute
 
 // Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
 //
-// Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content key>
-// is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries share, tmp/ holds what is being prepared, quarantine/ what was found damaged.
-// In the file claims, processes lock one byte for each entry that they make.
-// There is no index that could disagree with the entries: a directory is looked up faster than an index is read.
+// Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content
+// key> is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries
+// share, tmp/ holds what is being prepared, quarantine/ what was found damaged. In the file claims, processes lock one
+// byte for each entry that they make. There is no index that could disagree with the entries: a directory is looked up
+// faster than an index is read.
 type Disk struct {
 	Mended string // what was put right when the store was opened, for people; empty: nothing
 
@@ -110,25 +111,27 @@ func openDisk(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there is
-// run and believed. The error says what to do about it.
+// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there
+// is run and believed. The error says what to do about it.
 func CheckOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir), info.Mode().Type())
+		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir),
+			info.Mode().Type())
 	}
 	if err := owned(info); err != nil {
 		name := strconv.Quote(dir)
-		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d %[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
+		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d "+
+			"%[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
 	}
 	return nil
 }
 
-// checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who owns
-// the entries is seen when they are read.
+// checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who
+// owns the entries is seen when they are read.
 func (d *Disk) checkShelves(sub string) error {
 	if err := CheckOwner(d.path(sub)); err != nil {
 		return err
@@ -158,8 +161,9 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// checkFormat makes sure that a directory is a store of a version that is known, and makes an empty one such. A store without a format
-// file, or with a damaged one, gets a new one: each entry says for itself whether it can be trusted. mended says what was done.
+// checkFormat makes sure that a directory is a store of a version that is known, and makes an empty one such. A store
+// without a format file, or with a damaged one, gets a new one: each entry says for itself whether it can be trusted.
+// mended says what was done.
 func checkFormat(dir string) (mended string, err error) {
 	path := filepath.Join(dir, formatFile)
 	text, err := ReadOwn(path)
@@ -177,17 +181,23 @@ func checkFormat(dir string) (mended string, err error) {
 			return "", err
 		}
 	case named && err == nil && version > formatVersion:
-		return "", fmt.Errorf("it has format %d, and this version knows formats up to %d: use a newer benchgraph, or another directory", version, formatVersion)
+		return "",
+			fmt.Errorf("it has format %d, and this version knows formats up to %d: use a newer benchgraph, or "+
+				"another directory", version, formatVersion)
 	case named && err == nil:
 		return "", nil
 	case isStore(dir):
 		aside := path + ".damaged"
-		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) { // another process may have been first
+		// another process may have been first
+		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", err
 		}
-		mended = fmt.Sprintf("store %s: its file %s was damaged (%.40q); it is moved to %s and written anew", dir, formatFile, text, aside)
+		mended = fmt.Sprintf("store %s: its file %s was damaged (%.40q); it is moved to %s and written anew", dir,
+			formatFile, text, aside)
 	default:
-		return "", fmt.Errorf("its file %s is damaged (%.40q), and it does not look like a store: choose another directory", formatFile, text)
+		return "",
+			fmt.Errorf("its file %s is damaged (%.40q), and it does not look like a store: choose another directory",
+				formatFile, text)
 	}
 	return mended, fs.Replace(path, fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
 }
@@ -211,7 +221,8 @@ func checkEmpty(dir string) error {
 	for _, e := range entries {
 		// Another process may be writing the format file just now, under a name like this one.
 		if !strings.HasPrefix(e.Name(), "."+formatFile+"-") && e.Name() != formatFile {
-			return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory", formatFile)
+			return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory",
+				formatFile)
 		}
 	}
 	return nil
@@ -236,8 +247,8 @@ func (d *Disk) path(parts ...string) string {
 	return filepath.Join(append([]string{d.dir}, parts...)...)
 }
 
-// Scratch makes an empty directory on the store's file system, which Put can make an entry. It is removed when the store
-// is closed, or when a later process finds that this one died.
+// Scratch makes an empty directory on the store's file system, which Put can make an entry. It is removed when the
+// store is closed, or when a later process finds that this one died.
 func (d *Disk) Scratch() (string, error) {
 	dir, err := d.scratchName()
 	if err == nil {

@@ -51,7 +51,9 @@ func TestDiskPassesTheSuite(t *testing.T) {
 		d := openDisk(t, dir)
 		dirs[d] = dir
 		return d
-	}, cachetest.Hooks{Again: func(t *testing.T, first cachetest.Store) cachetest.Store { return openDisk(t, dirs[first]) }})
+	}, cachetest.Hooks{Again: func(t *testing.T, first cachetest.Store) cachetest.Store {
+		return openDisk(t, dirs[first])
+	}})
 }
 
 func TestOpenDiskRefuses(t *testing.T) {
@@ -61,12 +63,18 @@ func TestOpenDiskRefuses(t *testing.T) {
 	}{
 		"others can write": {func(dir string) error { return os.Chmod(dir, 0o777) }, "chmod -R go-w"},
 		"the group can":    {func(dir string) error { return os.Chmod(dir, 0o775) }, "chmod -R go-w"},
-		"something else":   {func(dir string) error { return os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644) }, "not a store"},
+		"something else": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644)
+		}, "not a store"},
 		"a newer format": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "format"), []byte("benchgraph store 99\n"), 0o644)
 		}, "newer"},
-		"a damaged format": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "format"), []byte("benchgra"), 0o644) }, "damaged"},
-		"a file":           {func(dir string) error { return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o644)) }, "not a directory"},
+		"a damaged format": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "format"), []byte("benchgra"), 0o644)
+		}, "damaged"},
+		"a file": {func(dir string) error {
+			return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o644))
+		}, "not a directory"},
 		"another's": {func(dir string) error {
 			if os.Geteuid() != 0 {
 				return errors.ErrUnsupported // only root can give files away
@@ -98,9 +106,12 @@ func TestADamagedMetaFileIsAMiss(t *testing.T) {
 		"gone":      os.Remove,
 		"one byte": func(meta string) error {
 			text, err := os.ReadFile(meta)
-			return errors.Join(err, os.WriteFile(meta, []byte(strings.Replace(string(text), "test.made", "test.fake", 1)), 0o644))
+			return errors.Join(err, os.WriteFile(meta, []byte(strings.Replace(string(text), "test.made", "test.fake",
+				1)), 0o644))
 		},
-		"of a newer version": func(meta string) error { return os.WriteFile(meta, []byte("benchgraph entry 9 \n"), 0o644) },
+		"of a newer version": func(meta string) error {
+			return os.WriteFile(meta, []byte("benchgraph entry 9 \n"), 0o644)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := storeDir(t)
@@ -156,7 +167,8 @@ func TestPutDropsWhatAServerLeft(t *testing.T) {
 	if err := os.Rename(filepath.Join(short, "s"), filepath.Join(out, "socket")); err != nil {
 		t.Skip(err)
 	}
-	if err := errors.Join(syscall.Mkfifo(filepath.Join(out, "pipe"), 0o644), os.Chmod(filepath.Join(out, "private"), 0)); err != nil {
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(out, "pipe"), 0o644),
+		os.Chmod(filepath.Join(out, "private"), 0)); err != nil {
 		t.Fatal(err)
 	}
 	entry, err := d.Put(context.Background(), cache.Draft{Dir: dir, Meta: cachetest.Meta("a")})
@@ -210,7 +222,8 @@ func TestPutKeepsNothingButTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(filepath.Dir(entry.Dir))
-	if err != nil || len(left) != 2 || left[0].Name() != "meta" || !left[0].Type().IsRegular() || left[1].Name() != cache.FilesDir {
+	if err != nil || len(left) != 2 || left[0].Name() != "meta" || !left[0].Type().IsRegular() ||
+		left[1].Name() != cache.FilesDir {
 		t.Errorf("the entry consists of %v, %v", left, err)
 	}
 	if text, err := os.ReadFile(victim); string(text) != "mine" {
@@ -316,7 +329,8 @@ func TestListRemoveVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Chmod(filepath.Join(entry.Dir, "f"), 0o644), os.WriteFile(filepath.Join(entry.Dir, "f"), []byte("X"), 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Join(entry.Dir, "f"), 0o644),
+		os.WriteFile(filepath.Join(entry.Dir, "f"), []byte("X"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	reports := map[cache.Key]error{}
@@ -334,7 +348,10 @@ func TestListRemoveVerify(t *testing.T) {
 	stop := errors.New("stop")
 	var wanted []string
 	only := func(address string) bool { return address == listed[keys[1]] }
-	if err := d.List(ctx, only, func(m cache.Meta) error { wanted = append(wanted, m.Address); return nil }); err != nil || len(wanted) != 1 || !only(wanted[0]) {
+	if err := d.List(ctx, only, func(m cache.Meta) error {
+		wanted = append(wanted, m.Address)
+		return nil
+	}); err != nil || len(wanted) != 1 || !only(wanted[0]) {
 		t.Errorf("of one address, %v, %v", wanted, err)
 	}
 	if err := d.List(ctx, nil, func(cache.Meta) error { return stop }); !errors.Is(err, stop) {
@@ -374,11 +391,15 @@ func TestGC(t *testing.T) {
 					t.Fatal(err)
 				}
 				if result.Kept != len(story.stay) || len(result.Removed) != 4-len(story.stay) ||
-					result.KeptBytes != int64(100*result.Kept) || result.RemovedBytes != int64(100*len(result.Removed)) {
+					result.KeptBytes != int64(100*result.Kept) ||
+					result.RemovedBytes != int64(100*len(result.Removed)) {
 					t.Errorf("result: %+v", result)
 				}
 				left := map[string]bool{}
-				if err := d.List(ctx, nil, func(m cache.Meta) error { left[m.Log[4:]] = true; return nil }); err != nil {
+				if err := d.List(ctx, nil, func(m cache.Meta) error {
+					left[m.Log[4:]] = true
+					return nil
+				}); err != nil {
 					t.Fatal(err)
 				}
 				want := story.stay

@@ -18,7 +18,8 @@ var errIrregular = errors.New("it is no regular file")
 // errForeign is wrapped by the error for a file that somebody else may have written.
 var errForeign = errors.New("it cannot be trusted")
 
-// openRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make it.
+// openRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make
+// it.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
@@ -38,8 +39,8 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// openOwn opens a file of ours to be read and written, and makes it if it is not there. The error for what somebody else
-// put in its place says what to do.
+// openOwn opens a file of ours to be read and written, and makes it if it is not there. The error for what somebody
+// else put in its place says what to do.
 func openOwn(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags, 0o644)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {

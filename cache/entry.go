@@ -144,17 +144,20 @@ func (d *Disk) checkSizes(m *Meta) error {
 	return nil
 }
 
-// checkSize is checkSizes for one file of the entry in a directory below entries. What the directory tells is left in st.
+// checkSize is checkSizes for one file of the entry in a directory below entries. What the directory tells is left in
+// st.
 func (d *Disk) checkSize(dir string, file *File, st *unix.Stat_t) error {
 	err := d.lstat(dir+sep+FilesDir+sep+filepath.FromSlash(file.Path), st)
 	kind := st.Mode & unix.S_IFMT
 	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil && (kind == unix.S_IFLNK) != (file.Link != ""):
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), err == nil &&
+		(kind == unix.S_IFLNK) != (file.Link != ""):
 		return damage(file.Path + " is missing")
 	case errors.Is(err, unix.ENAMETOOLONG), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EINVAL):
 		return damage(fmt.Sprintf("%.80q cannot be the name of a file here", file.Path))
 	case err != nil:
-		return &os.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir, filepath.FromSlash(file.Path)), Err: err}
+		return &os.PathError{Op: "lstat", Path: filepath.Join(d.dir, "entries", dir, FilesDir,
+			filepath.FromSlash(file.Path)), Err: err}
 	case file.Link == "" && kind != unix.S_IFREG:
 		return damage(file.Path + " is no regular file")
 	case file.Link == "" && st.Size != file.Size:
@@ -215,8 +218,8 @@ type Seal struct {
 	at     time.Time
 }
 
-// seal returns the state of an entry's files, and of their directories, to which files could be added. It belongs before the
-// check of the bytes.
+// seal returns the state of an entry's files, and of their directories, to which files could be added. It belongs
+// before the check of the bytes.
 func (d *Disk) seal(m *Meta) (Seal, error) {
 	seal := Seal{stamps: make([]Stamp, 0, len(m.Files)+1), at: time.Now()}
 	dir := entryPath(m.Key)
@@ -243,8 +246,8 @@ func (d *Disk) seal(m *Meta) (Seal, error) {
 	return seal, nil
 }
 
-// Untouched reports whether the files of an entry are certainly as they were when the entry was sealed. A file that was new then may
-// have changed again without another stamp, and does not count as untouched.
+// Untouched reports whether the files of an entry are certainly as they were when the entry was sealed. A file that was
+// new then may have changed again without another stamp, and does not count as untouched.
 func (d *Disk) Untouched(m *Meta, sealed Seal) bool {
 	now, err := d.seal(m)
 	if err != nil || len(now.stamps) != len(sealed.stamps) {

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// Whoever can write to a store can write a meta file whose checksum is right. An entry counts as whole only when all that
-// it lists is there, and is what it lists.
+// Whoever can write to a store can write a meta file whose checksum is right. An entry counts as whole only when all
+// that it lists is there, and is what it lists.
 func FuzzEntry(f *testing.F) {
 	d, err := OpenDisk(filepath.Join(f.TempDir(), "store"))
 	if err != nil {
@@ -30,12 +30,15 @@ func FuzzEntry(f *testing.F) {
 	if err := os.Symlink("../a", filepath.Join(d.entryDir(key), FilesDir, "d", "link")); err != nil {
 		f.Fatal(err)
 	}
-	store, storeFile := fuzzing.Place(f, filepath.Join(d.entryDir(key), metaFile)), fuzzing.Place(f, filepath.Join(d.entryDir(key), FilesDir, "a"))
+	store, storeFile := fuzzing.Place(f, filepath.Join(d.entryDir(key), metaFile)),
+		fuzzing.Place(f, filepath.Join(d.entryDir(key), FilesDir, "a"))
 	files := func(content string) []File {
-		return []File{{Path: "a", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}, {Path: "d/link", Mode: modePlain, Link: "../a"}}
+		return []File{{Path: "a", Mode: modePlain, Size: int64(len(content)),
+			SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}, {Path: "d/link", Mode: modePlain, Link: "../a"}}
 	}
 	seed := func(content string, listed []File) {
-		text, err := EncodeMeta(Meta{Key: key, Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Digest: digest(listed), Files: listed})
+		text, err := EncodeMeta(Meta{Key: key, Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(),
+			Digest: digest(listed), Files: listed})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -48,7 +51,8 @@ func FuzzEntry(f *testing.F) {
 	seed("text", []File{{Path: "a\x00", Mode: modePlain}})
 	seed("text", []File{{Path: "d/link/x", Mode: modePlain}})
 	seed("", append(files(""), File{Path: "d/x", Mode: modeExecutable}))
-	seed("text", []File{{Path: "d", Mode: modePlain, Link: "/etc"}, {Path: "d/passwd", Mode: modePlain, Size: 4}, {Path: "a/../b", Mode: modePlain}})
+	seed("text", []File{{Path: "d", Mode: modePlain, Link: "/etc"}, {Path: "d/passwd", Mode: modePlain, Size: 4},
+		{Path: "a/../b", Mode: modePlain}})
 	f.Fuzz(func(t *testing.T, body, content []byte) {
 		store(seal(metaMagic, body))
 		storeFile(content)

@@ -23,8 +23,8 @@ import (
 // ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
 var ErrBusy = errors.New("the store is in use by another process")
 
-// List calls f for every entry of an address that is wanted (nil: of any), in the order of the keys, until it returns an error. Entries
-// whose meta file cannot be read are left out: Verify finds them.
+// List calls f for every entry of an address that is wanted (nil: of any), in the order of the keys, until it returns
+// an error. Entries whose meta file cannot be read are left out: Verify finds them.
 func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f func(Meta) error) error {
 	head := make([]byte, headOfMeta)
 	return d.each(ctx, func(key Key) error {
@@ -45,7 +45,8 @@ func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f fun
 // headOfMeta is how much of a meta file is read for its address alone: a store has tens of thousands.
 const headOfMeta = 1024
 
-// addressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to be read.
+// addressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to
+// be read.
 func addressIn(path string, head []byte) (address string, known bool) {
 	f, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -157,8 +158,8 @@ type resident struct {
 }
 
 // GC removes entries that are not wanted any more, and what lies in quarantine. It needs the store for itself: while
-// another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last used
-// is known to the hour. An error tells nothing of what was removed before it.
+// another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last
+// used is known to the hour. An error tells nothing of what was removed before it.
 func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
 	if !o.DryRun {
 		if err := d.exclusive(); err != nil {

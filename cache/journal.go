@@ -394,8 +394,8 @@ func (j *Journal) Last(address string, key Key) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of all
-// addresses that differ only in their instance key; 0 when nothing is known.
+// Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of
+// all addresses that differ only in their instance key; 0 when nothing is known.
 func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

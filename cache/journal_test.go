@@ -30,7 +30,8 @@ func openJournal(t testing.TB, path string) *Journal {
 
 // attempt makes an attempt at a node; class "" is a success.
 func attempt(id, address, key string, class Class, seconds int) Attempt {
-	a := Attempt{ID: id, Run: "run", Address: address, Key: Describe(key).Key(), Number: 1, Start: time.Unix(1700000000, 0).UTC(),
+	a := Attempt{ID: id, Run: "run", Address: address, Key: Describe(key).Key(), Number: 1,
+		Start:    time.Unix(1700000000, 0).UTC(),
 		Duration: time.Duration(seconds) * time.Second, Devices: []string{"GPU-1"}}
 	if class != "" {
 		a.Failure = &Failure{Class: class, Message: "failed as " + id}
@@ -61,8 +62,10 @@ func TestFailuresAreRemembered(t *testing.T) {
 		{"not a transient one", []Attempt{attempt("1", "a", "k", Transient, 1)}, ""},
 		{"not one of the machine", []Attempt{attempt("1", "a", "k", Infra, 1)}, ""},
 		{"a success ends it", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1)}, ""},
-		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", Transient, 1)}, ""},
-		{"another key's success", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "other", "", 1)}, "1"},
+		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", Permanent, 1),
+			attempt("2", "a", "k", Transient, 1)}, ""},
+		{"another key's success", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "other", "", 1)},
+			"1"},
 		{"at another address", []Attempt{attempt("1", "b", "k", Permanent, 1)}, "1"},
 	} {
 		path := filepath.Join(t.TempDir(), "journal")
@@ -80,7 +83,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 func TestTheLastAttemptAtAKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	record1(t, j, attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1), attempt("3", "a", "other", Transient, 1))
+	record1(t, j, attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1),
+		attempt("3", "a", "other", Transient, 1))
 	for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
 		for _, story := range []struct{ address, key, want string }{
 			{"a", "k", "2"}, {"a", "other", "3"}, {"b", "k", ""}, {"a", "none", ""},
@@ -153,7 +157,8 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 	for n, j := range []*Journal{a, b} {
 		wg.Go(func() {
 			for i := range 100 {
-				if err := j.Record(attempt(fmt.Sprint(n, "-", i), fmt.Sprint("node", i), fmt.Sprint(n, i), Permanent, 1)); err != nil {
+				if err := j.Record(attempt(fmt.Sprint(n, "-", i), fmt.Sprint("node", i), fmt.Sprint(n, i), Permanent,
+					1)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -178,7 +183,8 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "a", "k2", Permanent, 1), attempt("3", "a", "k3", Permanent, 1))
+	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "a", "k2", Permanent, 1),
+		attempt("3", "a", "k3", Permanent, 1))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +277,8 @@ func TestLongTextsAreCut(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	for _, r := range []record{{Attempt: &Attempt{ID: "1", Address: "a", Failure: &Failure{Class: Permanent}}}, {Forget: []string{"1"}}, {}} {
+	for _, r := range []record{{Attempt: &Attempt{ID: "1", Address: "a", Failure: &Failure{Class: Permanent}}},
+		{Forget: []string{"1"}}, {}} {
 		line, err := encodeRecord(r)
 		if err != nil {
 			f.Fatal(err)
@@ -304,8 +311,10 @@ func TestPlainRecordsAreReadAsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune(`"\,{}:<`))))
 		a := Attempt{
-			ID: text.Draw(t, "id"), Run: text.Draw(t, "run"), Address: text.Draw(t, "address"), Number: rapid.Int().Draw(t, "number"),
-			Start:    time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 1e9-1).Draw(t, "nanoseconds")).UTC(),
+			ID: text.Draw(t, "id"), Run: text.Draw(t, "run"), Address: text.Draw(t, "address"),
+			Number: rapid.Int().Draw(t, "number"),
+			Start: time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"),
+				rapid.Int64Range(0, 1e9-1).Draw(t, "nanoseconds")).UTC(),
 			Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
 		}
 		if rapid.Bool().Draw(t, "failed") {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the list
-// of files. A plan reads one for every node, which in JSON would be most of its work.
+// metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the
+// list of files. A plan reads one for every node, which in JSON would be most of its work.
 const (
 	metaFile    = "meta"
 	metaMagic   = "benchgraph entry 3 "
@@ -22,7 +22,8 @@ func EncodeMeta(m Meta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := fmt.Appendf(nil, "key %s\ncontent %s\ndigest %q\naddress %q\nlog %q\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
+	body := fmt.Appendf(nil,
+		"key %s\ncontent %s\ndigest %q\naddress %q\nlog %q\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
 		m.Key, m.Content, m.Digest, m.Address, m.Log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
 	body = append(body, m.Text...)
 	body = append(body, listing(m.Files)...)
@@ -37,7 +38,8 @@ func DecodeMeta(data []byte) (Meta, error) {
 	}
 	r := metaReader{rest: string(body)}
 	m := Meta{
-		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"), Log: r.text("log"),
+		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"),
+		Log:     r.text("log"),
 		Created: r.time("created"), Duration: time.Duration(r.number("duration")), Bytes: r.number("bytes"),
 	}
 	count, length := r.number("files"), r.number("text")

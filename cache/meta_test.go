@@ -14,9 +14,11 @@ import (
 )
 
 func FuzzMeta(f *testing.F) {
-	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(), Files: []File{
-		{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)}, {Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
-		{Path: "c/d", Mode: modePlain, Link: "../b"}}}
+	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(),
+		Files: []File{
+			{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)},
+			{Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
+			{Path: "c/d", Mode: modePlain, Link: "../b"}}}
 	text, err := EncodeMeta(meta)
 	if err != nil {
 		f.Fatal(err)

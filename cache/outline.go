@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Outline is what the directory of an entry tells of it: as much as Get looks at without verify, kept by whoever has looked
-// before. Of its Files only the paths, the sizes and whether they are links count.
+// Outline is what the directory of an entry tells of it: as much as Get looks at without verify, kept by whoever has
+// looked before. Of its Files only the paths, the sizes and whether they are links count.
 type Outline struct {
-	Key   Key
-	Meta  int64  // bytes of the meta file
-	First uint64 // of the first of Files its inode and time, by which another result under the same key is told; 0: there is none
+	Key  Key
+	Meta int64 // bytes of the meta file
+	// of the first of Files its inode and time, by which another result under the same key is told; 0: there is none
+	First uint64
 	Files []File
 }
 
@@ -34,8 +35,8 @@ func (d *Disk) Outline(m *Meta) Outline {
 // mark tells files of one length apart, also where a new one was given the inode of one that was removed.
 func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
-// Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry, it says
-// whether Get without verify would find all of it so.
+// Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry,
+// it says whether Get without verify would find all of it so.
 func (d *Disk) Intact(o *Outline, used bool) bool {
 	dir := entryPath(o.Key)
 	if used && !d.used(dir+sep+metaFile, o.Meta) {

@@ -12,7 +12,8 @@ func TestAnOutlineIsOfOneResult(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	meta := cachetest.Meta("a")
 	put := func(text string) cache.Outline {
-		e, err := d.Put(t.Context(), cache.Draft{Meta: meta, Dir: cachetest.Prepare(t, d, map[string]string{"f": text})})
+		e, err := d.Put(t.Context(), cache.Draft{Meta: meta,
+			Dir: cachetest.Prepare(t, d, map[string]string{"f": text})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,8 @@ func encodeRecord(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
 }
 
-// decodeRecord reads a line, which is given as bytes and as a string: a string of all lines costs less than one of each.
+// decodeRecord reads a line, which is given as bytes and as a string: a string of all lines costs less than one of
+// each.
 func decodeRecord(line []byte, words string) (record, error) {
 	var r record
 	sum, text, ok := bytes.Cut(line, []byte(" "))
@@ -50,8 +51,9 @@ func decodeRecord(line []byte, words string) (record, error) {
 	return r, err
 }
 
-// plainSuccess reads the record of an attempt that succeeded without devices, as encodeRecord writes it. Nearly all records
-// are of that kind, and reading them as any JSON took longer than the rest of a plan. It is false for all others.
+// plainSuccess reads the record of an attempt that succeeded without devices, as encodeRecord writes it. Nearly all
+// records are of that kind, and reading them as any JSON took longer than the rest of a plan. It is false for all
+// others.
 func plainSuccess(text string) (a Attempt, ok bool) {
 	ok = true
 	field := func(label, end string) (value string) {

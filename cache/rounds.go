@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// gather is how long the disk is left alone after a round for others to join the next one, if any are on their way: a sync
-// costs the processors, too, and meanwhile others cannot make files.
+// gather is how long the disk is left alone after a round for others to join the next one, if any are on their way: a
+// sync costs the processors, too, and meanwhile others cannot make files.
 const gather = 10 * time.Millisecond
 
-// rounds is the group commit of a file system: while it is being synced, those who come later wait for the next round, in
-// which one sync is enough for all of them. Under load a result thus costs a part of a sync instead of several.
+// rounds is the group commit of a file system: while it is being synced, those who come later wait for the next round,
+// in which one sync is enough for all of them. Under load a result thus costs a part of a sync instead of several.
 type rounds struct {
 	dir    *os.File // any of the file system
 	device uint64
@@ -129,8 +129,8 @@ func deviceOf(f *os.File) (uint64, error) {
 	return uint64(st.Dev), nil
 }
 
-// durable makes a log durable, and all else that was written to the store so far: together with all who wait for the same,
-// or, where the file system cannot do that, by syncing each of the files.
+// durable makes a log durable, and all else that was written to the store so far: together with all who wait for the
+// same, or, where the file system cannot do that, by syncing each of the files.
 func (d *Disk) durable(log *os.File, each func() error) error {
 	var err error
 	if log != nil && (d.rounds == nil || !d.rounds.covers(log)) {
@@ -145,8 +145,8 @@ func (d *Disk) durable(log *os.File, each func() error) error {
 	return err
 }
 
-// Expect says whether more results are on their way. If so, those who wait for the disk wait a moment longer, for others to
-// share their sync.
+// Expect says whether more results are on their way. If so, those who wait for the disk wait a moment longer, for
+// others to share their sync.
 func (d *Disk) Expect(more bool) {
 	if d.rounds != nil {
 		d.rounds.expect(more)

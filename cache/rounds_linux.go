@@ -16,12 +16,13 @@ func syncsWhole(f *os.File) bool {
 		return false
 	}
 	return slices.Contains([]int64{
-		unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC,
+		unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC,
 	}, int64(st.Type))
 }
 
-// syncAll makes durable all that was written to the file system of f. Since Linux 5.8 it tells of bytes that could not be
-// written; before, as with any other loss, the digests do.
+// syncAll makes durable all that was written to the file system of f. Since Linux 5.8 it tells of bytes that could not
+// be written; before, as with any other loss, the digests do.
 func syncAll(f *os.File) error {
 	for {
 		if err := unix.Syncfs(int(f.Fd())); !errors.Is(err, unix.EINTR) {

@@ -90,7 +90,8 @@ func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 	})
 }
 
-// Whoever comes while a sync is under way shares the next one: the one under way may have passed over his files already.
+// Whoever comes while a sync is under way shares the next one: the one under way may have passed over his files
+// already.
 func TestPutsShareTheirSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t)

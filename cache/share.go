@@ -13,9 +13,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Entries share equal files: trees of one repository differ in a few files of thousands. blobs/<2 digits>/<SHA-256> is one more
-// name of a file that some entry has, and a new entry takes that file in the place of its own. A file is never written to after
-// it was stored, and nothing outside the store gets a name of it: what commands may write to are copies.
+// Entries share equal files: trees of one repository differ in a few files of thousands. blobs/<2 digits>/<SHA-256> is
+// one more name of a file that some entry has, and a new entry takes that file in the place of its own. A file is never
+// written to after it was stored, and nothing outside the store gets a name of it: what commands may write to are
+// copies.
 
 // sharedFrom and sharedFiles bound which results are shared. To link a small one costs more than it saves.
 const (
@@ -37,8 +38,8 @@ func (d *Disk) blob(f *File) string {
 	return d.dir + sep + "blobs" + sep + f.SHA256[:2] + sep + name
 }
 
-// adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns the files that are new to the
-// store. A file system without hard links shares nothing.
+// adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns the files that
+// are new to the store. A file system without hard links shares nothing.
 func (d *Disk) adopt(t *tree) (fresh []*File, err error) {
 	at := &directory{root: t.root}
 	defer at.close()
@@ -69,8 +70,8 @@ func (d *Disk) whole(f *File, st *unix.Stat_t) bool {
 		int(st.Uid) == os.Geteuid() && uint32(st.Mode)&0o777 == uint32(f.Mode)&^0o222
 }
 
-// keep gives files of an entry names by which later entries find them. The files are durable already: after a crash, no name leads
-// to a file that was not written. What cannot be named is not shared.
+// keep gives files of an entry names by which later entries find them. The files are durable already: after a crash, no
+// name leads to a file that was not written. What cannot be named is not shared.
 func (d *Disk) keep(t *tree, fresh []*File) {
 	at := &directory{root: t.root}
 	defer at.close()
@@ -89,8 +90,8 @@ func (d *Disk) keep(t *tree, fresh []*File) {
 	}
 }
 
-// release takes away the names of files that no entry has any more. If another process makes one of them a file of its entry
-// meanwhile, that is one file more, and no harm.
+// release takes away the names of files that no entry has any more. If another process makes one of them a file of its
+// entry meanwhile, that is one file more, and no harm.
 func (d *Disk) release(files []File) {
 	var st unix.Stat_t
 	for i := range files {

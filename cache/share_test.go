@@ -70,7 +70,8 @@ func openStore(t *testing.T) *cache.Disk {
 }
 
 func many(n int, change string) map[string]string {
-	files := map[string]string{"empty": "", ".benchgraph-0": "a name as the store makes them " + change, "x:run": "text of 3"}
+	files := map[string]string{"empty": "", ".benchgraph-0": "a name as the store makes them " + change,
+		"x:run": "text of 3"}
 	for i := range n {
 		files[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprintf("text of %d", i)
 	}
@@ -84,7 +85,8 @@ func many(n int, change string) map[string]string {
 func TestEntriesShareEqualFiles(t *testing.T) {
 	d := openStore(t)
 	one, two := putTree(t, d, "one", many(40, "")), putTree(t, d, "two", many(40, "another"))
-	for path, shared := range map[string]bool{"d1/f1": true, "d0/f7": true, "d0/f0": false, ".benchgraph-0": false, "empty": false, "run": true} {
+	for path, shared := range map[string]bool{"d1/f1": true, "d0/f7": true, "d0/f0": false, ".benchgraph-0": false,
+		"empty": false, "run": true} {
 		a, _ := inodeOf(t, one, path)
 		b, _ := inodeOf(t, two, path)
 		if (a == b) != shared {
@@ -100,7 +102,8 @@ func TestEntriesShareEqualFiles(t *testing.T) {
 		t.Errorf("a file of a small result has %d names", names)
 	}
 	large := map[string]string{"large": strings.Repeat("x", 64<<10)}
-	if a, b := putTree(t, d, "l1", large), putTree(t, d, "l2", large); first(inodeOf(t, a, "large")) != first(inodeOf(t, b, "large")) {
+	if a, b := putTree(t, d, "l1", large), putTree(t, d, "l2",
+		large); first(inodeOf(t, a, "large")) != first(inodeOf(t, b, "large")) {
 		t.Error("a large file is not shared")
 	}
 	for _, e := range []cache.Entry{one, two} {
@@ -141,7 +144,8 @@ func TestADamagedSharedFileIsForgotten(t *testing.T) {
 	d := openStore(t)
 	one, two := putTree(t, d, "one", many(40, "")), putTree(t, d, "two", many(40, "another"))
 	at := filepath.Join(one.Dir, "d1/f1")
-	if err := errors.Join(os.Chmod(at, 0o644), os.WriteFile(at, []byte("TEXT OF 1"), 0o644), os.Chmod(at, 0o444)); err != nil {
+	if err := errors.Join(os.Chmod(at, 0o644), os.WriteFile(at, []byte("TEXT OF 1"), 0o644),
+		os.Chmod(at, 0o444)); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []cache.Entry{one, two} {
@@ -153,7 +157,8 @@ func TestADamagedSharedFileIsForgotten(t *testing.T) {
 	if _, err := d.Get(t.Context(), again.Key, true); err != nil {
 		t.Error(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(again.Dir, "d1/f1")); err != nil || !bytes.Equal(text, []byte("text of 1")) {
+	if text, err := os.ReadFile(filepath.Join(again.Dir, "d1/f1")); err != nil ||
+		!bytes.Equal(text, []byte("text of 1")) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -166,7 +171,9 @@ func TestGCTakesFilesThatNoEntryHas(t *testing.T) {
 		t.Fatal("nothing is shared")
 	}
 	store := filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(one.Dir))))
-	if err := errors.Join(os.MkdirAll(filepath.Join(store, "blobs", "ab"), 0o755), os.WriteFile(filepath.Join(store, "blobs", "ab", strings.Repeat("ab", 32)), []byte("left"), 0o444)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(store, "blobs", "ab"), 0o755),
+		os.WriteFile(filepath.Join(store, "blobs", "ab", strings.Repeat("ab", 32)), []byte("left"),
+			0o444)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.GC(context.Background(), cache.GCOptions{MaxBytes: 1}); err != nil {

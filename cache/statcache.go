@@ -28,9 +28,9 @@ const statLife = 30 * 24 * time.Hour
 // statMagic begins the file of a StatCache.
 const statMagic = "benchgraph stat cache 2 "
 
-// StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged when
-// its size, modification time, change time, inode and device are; and only digests of files that had not been changed
-// for two seconds are remembered. Its methods may be called from several goroutines.
+// StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged
+// when its size, modification time, change time, inode and device are; and only digests of files that had not been
+// changed for two seconds are remembered. Its methods may be called from several goroutines.
 type StatCache struct {
 	path  string
 	clock func() time.Time
@@ -48,8 +48,8 @@ type stat struct {
 	Used   int64 // when its digest was last asked for: Unix seconds, to some days
 }
 
-// OpenStatCache gives access to the digests remembered in a file, which is read when a file is first asked for. One that is
-// missing, damaged or not to be read is like an empty one; Damage tells which.
+// OpenStatCache gives access to the digests remembered in a file, which is read when a file is first asked for. One
+// that is missing, damaged or not to be read is like an empty one; Damage tells which.
 func OpenStatCache(path string) *StatCache { return &StatCache{path: path, clock: time.Now} }
 
 // load reads what is remembered; the caller holds mu.
@@ -84,8 +84,8 @@ func (c *StatCache) Damage() string {
 	return c.damage
 }
 
-// encodeStats writes one record a file: the digest, six numbers (negative ones with 2⁶⁴ added) and the path, between spaces, then a zero byte, which no
-// path holds. The order is that of the paths, so that equal caches are equal files.
+// encodeStats writes one record a file: the digest, six numbers (negative ones with 2⁶⁴ added) and the path, between
+// spaces, then a zero byte, which no path holds. The order is that of the paths, so that equal caches are equal files.
 func encodeStats(files map[string]stat) ([]byte, error) {
 	var body []byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -94,7 +94,8 @@ func encodeStats(files map[string]stat) ([]byte, error) {
 			return nil, fmt.Errorf("%q cannot be the name of a file with digest %q", name, s.SHA256)
 		}
 		body = append(body, s.SHA256...)
-		for _, n := range [...]uint64{uint64(s.Size), uint64(s.Changed), uint64(s.Touched), s.Device, s.Inode, uint64(s.Used)} {
+		for _, n := range [...]uint64{uint64(s.Size), uint64(s.Changed), uint64(s.Touched), s.Device, s.Inode,
+			uint64(s.Used)} {
 			body = append(body, ' ')
 			body = strconv.AppendUint(body, n, 10)
 		}
@@ -183,7 +184,8 @@ type Hashed struct {
 // Executable says whether a mode is that of a file that can be executed.
 func Executable(mode uint32) bool { return mode&0o100 != 0 }
 
-// Hash hashes a file. A link is followed. What is no regular file, and a file that changes whenever it is read, is an error.
+// Hash hashes a file. A link is followed. What is no regular file, and a file that changes whenever it is read, is an
+// error.
 func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	name, err := filepath.Abs(file)
 	if err != nil {

@@ -80,11 +80,13 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 		"same length": func(file string) error { return os.WriteFile(file, []byte("CONTENTS"), 0o644) },
 		"same length and time": func(file string) error {
 			info, err := os.Stat(file)
-			return errors.Join(err, os.WriteFile(file, []byte("CONTENTS"), 0o644), os.Chtimes(file, info.ModTime(), info.ModTime()))
+			return errors.Join(err, os.WriteFile(file, []byte("CONTENTS"), 0o644),
+				os.Chtimes(file, info.ModTime(), info.ModTime()))
 		},
 		"replaced": func(file string) error {
 			info, err := os.Stat(file)
-			return errors.Join(err, os.WriteFile(file+"2", []byte("CONTENTS"), 0o644), os.Chtimes(file+"2", info.ModTime(), info.ModTime()),
+			return errors.Join(err, os.WriteFile(file+"2", []byte("CONTENTS"), 0o644),
+				os.Chtimes(file+"2", info.ModTime(), info.ModTime()),
 				os.Rename(file+"2", file))
 		},
 	} {
@@ -102,7 +104,8 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h, err := c.Hash(ctx, file); h.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text)) || h.Stamp.Size != int64(len(text)) || err != nil {
+			if h, err := c.Hash(ctx, file); h.SHA256 != fmt.Sprintf("%x", sha256.Sum256(text)) ||
+				h.Stamp.Size != int64(len(text)) || err != nil {
 				t.Errorf("Hash = %+v, %v", h, err)
 			}
 		})
@@ -128,7 +131,8 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := time.Unix(0, max(st.Changed, st.Touched))
-	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, StampGrain: 0, StampGrain + time.Nanosecond: 1} {
+	for delay, want := range map[time.Duration]int{-time.Hour: 0, 0: 0, StampGrain: 0, StampGrain +
+		time.Nanosecond: 1} {
 		clear(c.files)
 		c.remember(file, stat{Stamp: st}, changed.Add(delay))
 		if len(c.files) != want {
@@ -183,7 +187,8 @@ func TestHashRefuses(t *testing.T) {
 	}
 }
 
-// TestAFileThatChangesWhileItIsRead has a file grow all the time: a digest must be that of what was there at one moment.
+// TestAFileThatChangesWhileItIsRead has a file grow all the time: a digest must be that of what was there at one
+// moment.
 func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "growing")
@@ -292,9 +297,15 @@ func TestAStatCacheThatIsNotOursIsEmpty(t *testing.T) {
 		put  func(path string) error
 		says string
 	}{
-		"pipe":      {func(path string) error { return unix.Mkfifo(path, 0o644) }, "it is no regular file: move it away; all files are read again"},
-		"directory": {func(path string) error { return os.Mkdir(path, 0o755) }, "move it away; all files are read again"},
-		"link":      {func(path string) error { return os.Symlink("/etc/passwd", path) }, "move it away; all files are read again"},
+		"pipe": {func(path string) error {
+			return unix.Mkfifo(path, 0o644)
+		}, "it is no regular file: move it away; all files are read again"},
+		"directory": {func(path string) error {
+			return os.Mkdir(path, 0o755)
+		}, "move it away; all files are read again"},
+		"link": {func(path string) error {
+			return os.Symlink("/etc/passwd", path)
+		}, "move it away; all files are read again"},
 		"writable": {func(path string) error {
 			return errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o666))
 		}, "others can write to it (mode 0666)"},
@@ -335,8 +346,9 @@ func TestDigestsThatNobodyAsksForGo(t *testing.T) {
 // TestOddFilesAreRemembered has what archives and rsync bring: times before 1970, names that are no text.
 func TestOddFilesAreRemembered(t *testing.T) {
 	want := map[string]stat{
-		"/old":                {Stamp: Stamp{Size: 1, Changed: -1, Touched: -1 << 63}, SHA256: "1", Used: 5},
-		"/new":                {Stamp: Stamp{Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1}, SHA256: "2"},
+		"/old": {Stamp: Stamp{Size: 1, Changed: -1, Touched: -1 << 63}, SHA256: "1", Used: 5},
+		"/new": {Stamp: Stamp{Size: 1<<63 - 1, Changed: 1<<63 - 1, Device: 1<<64 - 1, Inode: 1<<64 - 1},
+			SHA256: "2"},
 		"/a b\n\"c\"\xff 1 2": {SHA256: "3"},
 	}
 	text, err := encodeStats(want)
@@ -351,7 +363,8 @@ func TestOddFilesAreRemembered(t *testing.T) {
 func FuzzStatCache(f *testing.F) {
 	for _, files := range []map[string]stat{
 		{},
-		{"/a b\n\"c\"": {Stamp: Stamp{Size: 1, Changed: -1, Touched: 1 << 62, Device: 1 << 63, Inode: 7}, SHA256: fmt.Sprintf("%064x", 1), Used: 5}},
+		{"/a b\n\"c\"": {Stamp: Stamp{Size: 1, Changed: -1, Touched: 1 << 62, Device: 1 << 63, Inode: 7},
+			SHA256: fmt.Sprintf("%064x", 1), Used: 5}},
 	} {
 		text, err := encodeStats(files)
 		if err != nil {

@@ -22,8 +22,9 @@ type File struct {
 
 // Meta is what an entry says of itself.
 type Meta struct {
-	Key      Key           `json:"key"`
-	Content  Key           `json:"content"` // own description + digests of the inputs' bytes; the second way to find the entry; zero: there is none
+	Key Key `json:"key"`
+	// own description + digests of the inputs' bytes; the second way to find the entry; zero: there is none
+	Content  Key           `json:"content"`
 	Digest   string        `json:"digest"`  // SHA-256 over the list of files: equal digests are equal results
 	Address  string        `json:"address"` // the node that made it first, for people
 	Text     string        `json:"text"`    // the description the Key was made from
@@ -58,11 +59,10 @@ var ErrDamaged = errors.New("damaged")
 //
 // Get returns the whole entry of a key, or an error that wraps ErrMiss and says why (never stored, damaged, truncated);
 // a damaged entry is moved out of the way. With verify, every byte is read and checked; without it only what the
-// operating system's directory tells (names and sizes).
-// Find is Get by content key.
-// Put takes over the files of a draft, computes sizes, digests and Digest, and makes the entry visible in one step. When it
-// returns, the entry and the log survive a loss of power. If the key is there already, that entry wins and is returned.
-// A cancelled ctx ends the reading of the files, and not the waiting for the disk.
+// operating system's directory tells (names and sizes). Find is Get by content key. Put takes over the files of a
+// draft, computes sizes, digests and Digest, and makes the entry visible in one step. When it returns, the entry and
+// the log survive a loss of power. If the key is there already, that entry wins and is returned. A cancelled ctx ends
+// the reading of the files, and not the waiting for the disk.
 type Store interface {
 	Get(ctx context.Context, key Key, verify bool) (Entry, error)
 	Find(ctx context.Context, content Key) (Entry, error)

@@ -20,10 +20,10 @@ func superseded(key Key, attempt string) *Description {
 	return d
 }
 
-// Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own, which
-// nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at least one of
-// the two places. Processes that share the store do it one after the other: what one of them is copying, another one does
-// not take away.
+// Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own,
+// which nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at
+// least one of the two places. Processes that share the store do it one after the other: what one of them is copying,
+// another one does not take away.
 func (d *Disk) Supersede(ctx context.Context, key Key) error {
 	alone, err := openOwn(d.path("supersede.lock"), 0)
 	if err != nil {
@@ -52,7 +52,8 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 		return errors.Join(err, fs.RemoveTree(dir))
 	}
 	text := superseded(key, entry.Log)
-	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created, Duration: entry.Duration, Log: entry.Log}
+	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
+		Duration: entry.Duration, Log: entry.Log}
 	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
 	return err
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 )
 
-// Whatever takes its place, a result that was superseded is found by the attempt that made it, whole, until it is collected.
+// Whatever takes its place, a result that was superseded is found by the attempt that made it, whole, until it is
+// collected.
 func TestWhatIsSupersededStays(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
@@ -44,7 +45,8 @@ func TestWhatIsSupersededStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := os.ReadFile(filepath.Join(e.Dir, "link")); string(text) != attempt || e.Log != attempt || e.Address != meta.Address {
+		if text, err := os.ReadFile(filepath.Join(e.Dir, "link")); string(text) != attempt || e.Log != attempt ||
+			e.Address != meta.Address {
 			t.Errorf("%s: %q, %v in %+v", attempt, text, err, e)
 		}
 	}
@@ -59,7 +61,8 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
 	e := cachetest.Put(t, d, "a", map[string]string{"f": "1"})
-	if err := errors.Join(os.Chmod(filepath.Join(e.Dir, "f"), 0o644), os.WriteFile(filepath.Join(e.Dir, "f"), []byte("2"), 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Join(e.Dir, "f"), 0o644),
+		os.WriteFile(filepath.Join(e.Dir, "f"), []byte("2"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Supersede(ctx, e.Key); err != nil {
@@ -72,8 +75,8 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	}
 }
 
-// Two processes replace one result at the same time, as when projects share a store: none of them is told that what it copies has
-// gone.
+// Two processes replace one result at the same time, as when projects share a store: none of them is told that what it
+// copies has gone.
 func TestTwoMakeWayAtTheSameTime(t *testing.T) {
 	dir := storeDir(t)
 	disks := []*cache.Disk{openDisk(t, dir), openDisk(t, dir)}
@@ -84,7 +87,8 @@ func TestTwoMakeWayAtTheSameTime(t *testing.T) {
 	meta := cachetest.Meta("a")
 	for round := range 40 {
 		meta.Log = fmt.Sprint(round)
-		if _, err := disks[0].Put(t.Context(), cache.Draft{Meta: meta, Dir: cachetest.Prepare(t, disks[0], files)}); err != nil {
+		if _, err := disks[0].Put(t.Context(), cache.Draft{Meta: meta,
+			Dir: cachetest.Prepare(t, disks[0], files)}); err != nil {
 			t.Fatal(err)
 		}
 		var both sync.WaitGroup

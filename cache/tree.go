@@ -104,7 +104,8 @@ func (t *tree) walk(ctx context.Context, admit bool) error {
 	}
 	for id, count := range names {
 		if links[id] != uint64(count) {
-			return fmt.Errorf("%s is a hard link to a file outside the result, where it could be changed; copy the file instead", sample[id])
+			return fmt.Errorf("%s is a hard link to a file outside the result, where it could be changed; copy the "+
+				"file instead", sample[id])
 		}
 	}
 	return t.checkLinks()
@@ -156,7 +157,8 @@ func (t *tree) checkLinks() error {
 		}
 		_, err := t.root.Stat(file.Path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is a link to %q, which cannot be followed inside the result: %w", file.Path, file.Link, err)
+			return fmt.Errorf("%s is a link to %q, which cannot be followed inside the result: %w", file.Path,
+				file.Link, err)
 		}
 		if filepath.IsAbs(file.Link) {
 			return fmt.Errorf("%s is a link to %q, which is outside the result", file.Path, file.Link)

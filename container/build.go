@@ -64,7 +64,9 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 		return Image{}, err
 	}
 	if d.Outward != "" && !s.Network {
-		return Image{}, fmt.Errorf("%s: %s is fetched by the builder, which has no network here (network = true lets it)", s.Dockerfile, d.Outward)
+		return Image{},
+			fmt.Errorf("%s: %s is fetched by the builder, which has no network here (network = true lets it)",
+				s.Dockerfile, d.Outward)
 	}
 	names := map[string]string{}
 	for ref, id := range s.Pins {
@@ -79,7 +81,9 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	if b.log == nil {
 		b.log = io.Discard
 	}
-	_, err = long(ctx, e, "build image", func(ctx context.Context, a *api) (struct{}, error) { return struct{}{}, b.run(ctx, a, s, text) })
+	_, err = long(ctx, e, "build image", func(ctx context.Context, a *api) (struct{}, error) {
+		return struct{}{}, b.run(ctx, a, s, text)
+	})
 	switch {
 	case b.unsent != nil:
 		return Image{}, b.unsent
@@ -198,7 +202,9 @@ func (b *building) failure(said *EngineError) error {
 	if m := exitCode.FindStringSubmatch(said.Message); m != nil {
 		out.Code, _ = strconv.Atoi(m[1]) // an absurd one is no exit status
 	}
-	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool { return says(said.Message+out.Detail, m.words) }) {
+	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool {
+		return says(said.Message+out.Detail, m.words)
+	}) {
 		return said // a full disk, say, is no step's fault
 	}
 	return out

@@ -47,7 +47,8 @@ func project(t *testing.T, files map[string]string) string {
 }
 
 // build builds a project whose Dockerfile may name the small image "busybox"; what it makes is removed with the test.
-func build(ctx context.Context, t *testing.T, e *container.Engine, dir string, change func(*container.BuildSpec)) (container.Image, string, error) {
+func build(ctx context.Context, t *testing.T, e *container.Engine, dir string,
+	change func(*container.BuildSpec)) (container.Image, string, error) {
 	t.Helper()
 	files, err := container.Context(dir, "Dockerfile")
 	if err != nil {
@@ -56,7 +57,8 @@ func build(ctx context.Context, t *testing.T, e *container.Engine, dir string, c
 	var log bytes.Buffer
 	spec := container.BuildSpec{
 		Dir: dir, Files: files, Dockerfile: "Dockerfile", Log: &log,
-		Labels: map[string]string{container.LabelKey: t.Name()}, Pins: map[string]string{"busybox": containertest.Busybox(t, e)},
+		Labels: map[string]string{container.LabelKey: t.Name()},
+		Pins:   map[string]string{"busybox": containertest.Busybox(t, e)},
 	}
 	if change != nil {
 		change(&spec)
@@ -107,7 +109,8 @@ ENTRYPOINT ["/busybox"]
 	if !strings.Contains(log, "said "+word+"\n") || !strings.Contains(log, "COPY --from=made") {
 		t.Error(log)
 	}
-	if img.Labels[container.LabelKey] != t.Name() || !slices.Equal(img.Entrypoint, []string{"/busybox"}) || len(img.Layers) != 2 || len(img.Tags) != 0 {
+	if img.Labels[container.LabelKey] != t.Name() || !slices.Equal(img.Entrypoint, []string{"/busybox"}) ||
+		len(img.Layers) != 2 || len(img.Tags) != 0 {
 		t.Errorf("%+v", img)
 	}
 }
@@ -125,8 +128,11 @@ func TestBuildOnWhatWasPulled(t *testing.T) {
 	dropped(t, e, base.ID)
 	f.set(times(always, nil, status(500, "UNKNOWN")))
 	dir := project(t, map[string]string{"Dockerfile": "FROM " + p.ref + "\nCOPY Dockerfile /\n"})
-	img, log, err := build(t.Context(), t, e, dir, func(s *container.BuildSpec) { s.Pins = map[string]string{p.ref: base.ID} })
-	if err != nil || len(img.Layers) != 4 || !slices.Equal(img.Layers[:3], base.Layers) || !strings.Contains(log, "@"+p.digest) {
+	img, log, err := build(t.Context(), t, e, dir, func(s *container.BuildSpec) {
+		s.Pins = map[string]string{p.ref: base.ID}
+	})
+	if err != nil || len(img.Layers) != 4 || !slices.Equal(img.Layers[:3], base.Layers) ||
+		!strings.Contains(log, "@"+p.digest) {
 		t.Errorf("%+v, %v\n%s", img, err, log)
 	}
 	if n := f.count(""); n != 0 {
@@ -144,8 +150,10 @@ func TestBuildSaysWhichStepFailed(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"command":     {"FROM busybox\nRUN true\nRUN echo before; exit 42\nRUN true\n", "RUN echo before; exit 42", 42, "exit status 42"},
-		"killed":      {"FROM busybox\nRUN sleep 60 & kill -9 $!; wait $!\n", "RUN sleep 60 & kill -9 $!; wait $!", 137, "exit status 137"},
+		"command": {"FROM busybox\nRUN true\nRUN echo before; exit 42\nRUN true\n", "RUN echo before; exit 42", 42,
+			"exit status 42"},
+		"killed": {"FROM busybox\nRUN sleep 60 & kill -9 $!; wait $!\n", "RUN sleep 60 & kill -9 $!; wait $!", 137,
+			"exit status 137"},
 		"no program":  {"FROM busybox\nRUN nothing-of-that-name\n", "RUN nothing-of-that-name", 127, "exit status 127"},
 		"no file":     {"FROM busybox\nCOPY missing /\n", "COPY missing /", 0, "missing"},
 		"instruction": {"FROM busybox\nFLY away\n", "", 0, "FLY"},
@@ -177,9 +185,11 @@ func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)
 	for name, c := range map[string]struct{ dockerfile, says string }{
-		"what is not pinned":      {"FROM busybox AS a\nFROM somewhere.example/else\n", "somewhere.example/else of the Dockerfile is not pinned"},
-		"no value":                {"ARG X\nFROM ${X}\n", "argument X has no value"},
-		"what comes from afar":    {"FROM busybox\nADD --chown=0:0 https://example.com/x /x\n", "line 2: ADD https://example.com/x is fetched by the builder"},
+		"what is not pinned": {"FROM busybox AS a\nFROM somewhere.example/else\n",
+			"somewhere.example/else of the Dockerfile is not pinned"},
+		"no value": {"ARG X\nFROM ${X}\n", "argument X has no value"},
+		"what comes from afar": {"FROM busybox\nADD --chown=0:0 https://example.com/x /x\n",
+			"line 2: ADD https://example.com/x is fetched by the builder"},
 		"what may come from afar": {"FROM busybox\nARG U\nADD [\"$U\", \"/x\"]\n", "line 3: ADD $U"},
 	} {
 		_, _, err := build(t.Context(), t, e, project(t, map[string]string{"Dockerfile": c.dockerfile}), nil)
@@ -189,7 +199,9 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	dir := project(t, map[string]string{"Dockerfile": "FROM busybox\nCOPY a /\n", "a": "1"})
 	_, _, err := build(t.Context(), t, e, dir, func(s *container.BuildSpec) {
-		s.Files[slices.IndexFunc(s.Files, func(f container.ContextFile) bool { return f.Path == "a" })].SHA256 = strings.Repeat("0", 64)
+		s.Files[slices.IndexFunc(s.Files, func(f container.ContextFile) bool {
+			return f.Path == "a"
+		})].SHA256 = strings.Repeat("0", 64)
 	})
 	if changed, ok := errors.AsType[*container.ContextChanged](err); !ok || changed.Path != "a" {
 		t.Error(err)
@@ -212,7 +224,8 @@ func TestBuildIsCancelled(t *testing.T) {
 	if !errors.Is(err, cause) {
 		t.Error(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); running(t, "sleep\x001000.25"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); running(t,
+		"sleep\x001000.25"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its command still runs")
 		}
@@ -250,11 +263,14 @@ func TestContext(t *testing.T) {
 	dir := project(t, map[string]string{
 		"Dockerfile": "FROM scratch\n", "docker/Other": "FROM scratch\n", "docker/Other.dockerignore": "a\n",
 		".dockerignore": "# all of it\n**/*.o\nbuild\n!build/keep\nDockerfile\n/a\n",
-		"a":             "x", "b": "x", "sub/a": "x", "sub/x.o": "x", "build/drop": "x", "build/keep": "x", "out": "-> /etc/passwd",
+		"a":             "x", "b": "x", "sub/a": "x", "sub/x.o": "x", "build/drop": "x", "build/keep": "x",
+		"out": "-> /etc/passwd",
 	})
 	for dockerfile, want := range map[string][]string{
-		"Dockerfile":   {".dockerignore", "Dockerfile", "b", "build/keep", "docker", "docker/Other", "docker/Other.dockerignore", "out", "sub", "sub/a"},
-		"docker/Other": {".dockerignore", "Dockerfile", "b", "build", "build/drop", "build/keep", "docker", "docker/Other", "docker/Other.dockerignore", "out", "sub", "sub/a", "sub/x.o"},
+		"Dockerfile": {".dockerignore", "Dockerfile", "b", "build/keep", "docker", "docker/Other",
+			"docker/Other.dockerignore", "out", "sub", "sub/a"},
+		"docker/Other": {".dockerignore", "Dockerfile", "b", "build", "build/drop", "build/keep", "docker",
+			"docker/Other", "docker/Other.dockerignore", "out", "sub", "sub/a", "sub/x.o"},
 	} {
 		files, err := container.Context(dir, dockerfile)
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 
 // Create creates a container and returns its ID. The caller chooses the name, so that it can remove the container even
 // if the answer is lost.
-func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string, err error) {
+func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string,
+	err error) {
 	made, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
 		return a.ContainerCreate(ctx, c, h, nil, nil, name)
 	})
@@ -93,7 +94,8 @@ func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, erro
 		errs <-chan error
 	}
 	c, err := call(ctx, e, "wait for container", func(limited context.Context, a *api) (c channels, err error) {
-		stop := context.AfterFunc(limited, func() { cancel(context.Cause(limited)) }) // the request is to outlive limited
+		// the request is to outlive limited
+		stop := context.AfterFunc(limited, func() { cancel(context.Cause(limited)) })
 		defer stop()
 		c.end, c.errs = a.ContainerWait(watched, name, container.WaitConditionNextExit)
 		return c, limited.Err()
@@ -136,12 +138,14 @@ type Stream struct {
 // Attach connects to a container, which may be started afterwards.
 func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*Stream, error) {
 	return e.stream(ctx, "attach to container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
-		return a.ContainerAttach(ctx, name, container.AttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+		return a.ContainerAttach(ctx, name, container.AttachOptions{Stream: true, Stdin: stdin, Stdout: true,
+			Stderr: true})
 	})
 }
 
 // stream is call for a connection that stays. The client does not heed its context once it has dialed.
-func (e *Engine) stream(ctx context.Context, doing string, f func(context.Context, *api) (types.HijackedResponse, error)) (*Stream, error) {
+func (e *Engine) stream(ctx context.Context, doing string,
+	f func(context.Context, *api) (types.HijackedResponse, error)) (*Stream, error) {
 	return call(ctx, e, doing, func(limited context.Context, a *api) (*Stream, error) {
 		type answer struct {
 			conn types.HijackedResponse
@@ -186,23 +190,26 @@ func (s *Stream) Close() { s.conn.Close() }
 
 // Exec starts a program in a running container and returns its ID and its streams.
 func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions) (string, *Stream, error) {
-	r, err := call(ctx, e, "prepare a program in container", func(ctx context.Context, a *api) (container.ExecCreateResponse, error) {
-		return a.ContainerExecCreate(ctx, name, o)
-	})
+	r, err := call(ctx, e, "prepare a program in container",
+		func(ctx context.Context, a *api) (container.ExecCreateResponse, error) {
+			return a.ContainerExecCreate(ctx, name, o)
+		})
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := e.stream(ctx, "start a program in container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
-		return a.ContainerExecAttach(ctx, r.ID, container.ExecAttachOptions{})
-	})
+	s, err := e.stream(ctx, "start a program in container",
+		func(ctx context.Context, a *api) (types.HijackedResponse, error) {
+			return a.ContainerExecAttach(ctx, r.ID, container.ExecAttachOptions{})
+		})
 	return r.ID, s, err
 }
 
 // InspectExec returns the state of a program that Exec started.
 func (e *Engine) InspectExec(ctx context.Context, id string) (container.ExecInspect, error) {
-	return call(ctx, e, "inspect a program in container", func(ctx context.Context, a *api) (container.ExecInspect, error) {
-		return a.ContainerExecInspect(ctx, id)
-	})
+	return call(ctx, e, "inspect a program in container",
+		func(ctx context.Context, a *api) (container.ExecInspect, error) {
+			return a.ContainerExecInspect(ctx, id)
+		})
 }
 
 // CopyTo unpacks a tar at / of a container.
@@ -248,7 +255,8 @@ func (s *source) Read(b []byte) (int, error) {
 
 // Changes lists the files of its image that a container has changed.
 func (e *Engine) Changes(ctx context.Context, name string) ([]container.FilesystemChange, error) {
-	return long(ctx, e, "list changes of container", func(ctx context.Context, a *api) ([]container.FilesystemChange, error) {
+	return long(ctx, e, "list changes of container", func(ctx context.Context, a *api) ([]container.FilesystemChange,
+		error) {
 		return a.ContainerDiff(ctx, name)
 	})
 }
@@ -256,8 +264,9 @@ func (e *Engine) Changes(ctx context.Context, name string) ([]container.Filesyst
 // Commit makes an image from the files of a container and returns its ID. The image gets the container's configuration,
 // environment included, but for what o changes of it.
 func (e *Engine) Commit(ctx context.Context, name string, o container.CommitOptions) (string, error) {
-	r, err := long(ctx, e, "make an image of container", func(ctx context.Context, a *api) (container.CommitResponse, error) {
-		return a.ContainerCommit(ctx, name, o)
-	})
+	r, err := long(ctx, e, "make an image of container",
+		func(ctx context.Context, a *api) (container.CommitResponse, error) {
+			return a.ContainerCommit(ctx, name, o)
+		})
 	return r.ID, err
 }

@@ -39,8 +39,8 @@ const (
 )
 
 // Context lists what a builder gets of dir, in the order of the paths: all that .dockerignore lets through, or the
-// Dockerfile's own DOCKERFILE.dockerignore where there is one. dockerfile is a path below dir; it is always part of the list,
-// as builders find it nowhere else. Sockets are left out; devices and pipes are errors.
+// Dockerfile's own DOCKERFILE.dockerignore where there is one. dockerfile is a path below dir; it is always part of the
+// list, as builders find it nowhere else. Sockets are left out; devices and pipes are errors.
 func Context(dir, dockerfile string) ([]ContextFile, error) {
 	if !filepath.IsLocal(dockerfile) {
 		return nil, fmt.Errorf("%q is not below the context %s", dockerfile, dir)
@@ -173,13 +173,15 @@ func (w *contextWalk) add(name string, entry fs.DirEntry) error {
 	case fs.ModeSocket:
 		return nil
 	default:
-		return fmt.Errorf("%s is neither a file nor a directory nor a link; .dockerignore can leave it out", filepath.Join(w.root.Name(), name))
+		return fmt.Errorf("%s is neither a file nor a directory nor a link; .dockerignore can leave it out",
+			filepath.Join(w.root.Name(), name))
 	}
 	if w.files = append(w.files, f); len(w.files) > maxContextFiles {
 		return fmt.Errorf("%s: over %d files to send; .dockerignore can leave some out", w.root.Name(), maxContextFiles)
 	}
 	if w.size > math.MaxInt64-f.Size || w.size+f.Size > maxContextSize {
-		return fmt.Errorf("%s: over %d GiB to send; .dockerignore can leave some out", w.root.Name(), maxContextSize>>30)
+		return fmt.Errorf("%s: over %d GiB to send; .dockerignore can leave some out", w.root.Name(),
+			maxContextSize>>30)
 	}
 	w.size += f.Size
 	return nil
@@ -190,8 +192,8 @@ type ContextChanged struct{ Path string }
 
 func (e *ContextChanged) Error() string { return e.Path + " was changed after it was looked at" }
 
-// send writes a context as a tar that depends on nothing but names, contents and who may execute: the same files give the
-// same bytes. instead is what replaces the content of the Dockerfile.
+// send writes a context as a tar that depends on nothing but names, contents and who may execute: the same files give
+// the same bytes. instead is what replaces the content of the Dockerfile.
 func send(out io.Writer, dir string, files []ContextFile, dockerfile string, instead []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

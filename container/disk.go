@@ -113,9 +113,10 @@ func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error)
 			return nil, err
 		}
 	}
-	history, err := call(ctx, e, "read the history of an image", func(ctx context.Context, a *api) ([]image.HistoryResponseItem, error) {
-		return a.ImageHistory(ctx, img.ID)
-	})
+	history, err := call(ctx, e, "read the history of an image",
+		func(ctx context.Context, a *api) ([]image.HistoryResponseItem, error) {
+			return a.ImageHistory(ctx, img.ID)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +158,8 @@ func IsFull(err error) bool {
 
 func isFull(text string) bool { return says(text, noSpace) }
 
-// Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of this
-// machine, which is asked once where that is.
+// Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of
+// this machine, which is asked once where that is.
 func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err error) {
 	if !strings.HasPrefix(e.Host(), "unix://") {
 		return 0, 0, false, nil

@@ -28,7 +28,8 @@ func TestWhatWasBroughtMayGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if brought, err := e.Brought(t.Context()); err != nil || len(brought) != 1 || brought[0].ID != img.ID || !brought[0].Brought || !img.Brought || len(img.Tags) > 0 {
+	if brought, err := e.Brought(t.Context()); err != nil || len(brought) != 1 || brought[0].ID != img.ID ||
+		!brought[0].Brought || !img.Brought || len(img.Tags) > 0 {
 		t.Fatalf("%+v, %v", brought, err)
 	}
 	refused := func(why string) {

@@ -27,7 +27,8 @@ const (
 	LabelKey   = labelPrefix + "key"   // of an image: SHA-256 of what it was made from
 	LabelNode  = labelPrefix + "node"  // address of the node that it was made for
 	LabelState = labelPrefix + "state" // of containers and networks: the state directory of the benchgraph that made it
-	LabelOwner = labelPrefix + "owner" // of containers and networks: the process that made it, as boot ID, PID namespace, PID and start time
+	// of containers and networks: the process that made it, as boot ID, PID namespace, PID and start time
+	LabelOwner = labelPrefix + "owner"
 )
 
 // api is the engine's client, so that other files need not import it.
@@ -35,8 +36,9 @@ type api = client.Client
 
 // Options say which engine is meant and on whose behalf.
 type Options struct {
-	Environ map[string]string // DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
-	State   string            // directory of the caller's state; goes into labels
+	// DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
+	Environ map[string]string
+	State   string // directory of the caller's state; goes into labels
 
 	Patience time.Duration // for what takes an engine (0: 2 min) or a registry (0: 30 s) a moment to answer
 	Wait     time.Duration // of AwaitBack, at most
@@ -59,7 +61,8 @@ func Open(o Options) *Engine {
 		// Each request uses a connection of its own: a connection that was left open to a stopping engine still
 		// answers.
 		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: client.CheckRedirect}
-		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()), client.WithAPIVersionNegotiation()}
+		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()),
+			client.WithAPIVersionNegotiation()}
 		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
 			options = append(options, client.WithVersion(v))
 		}
@@ -128,14 +131,15 @@ func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, prob
 
 // Ping reports whether the engine answers. The error is *Unavailable if it does not.
 func (e *Engine) Ping(ctx context.Context) error {
-	_, err := call(ctx, e, "ask the container engine whether it is there", func(ctx context.Context, a *api) (types.Ping, error) {
-		return a.Ping(ctx)
-	})
+	_, err := call(ctx, e, "ask the container engine whether it is there",
+		func(ctx context.Context, a *api) (types.Ping, error) {
+			return a.Ping(ctx)
+		})
 	return err
 }
 
-// AwaitBack waits while the engine is away, for Options.Wait at most, and returns when the engine answers. AwaitBack reports no
-// error: the request that follows does.
+// AwaitBack waits while the engine is away, for Options.Wait at most, and returns when the engine answers. AwaitBack
+// reports no error: the request that follows does.
 func (e *Engine) AwaitBack(ctx context.Context) {
 	if e == nil || e.options.Wait == 0 {
 		return

@@ -75,7 +75,8 @@ var errBrokeOff = errors.New("the engine broke off")
 func brokeOff(doing string, err error) *Error {
 	return &Error{
 		Doing: doing, Class: cache.Transient, Err: fmt.Errorf("%w: %w", errBrokeOff, err),
-		Reason: "the container engine broke off (" + err.Error() + ")", Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+		Reason: "the container engine broke off (" + err.Error() + ")",
+		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
 }
 
@@ -89,8 +90,10 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing), "look at its log (journalctl -u docker), and restart it when nothing else uses it"}
-	case connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
+		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing),
+			"look at its log (journalctl -u docker), and restart it when nothing else uses it"}
+	case connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
 		if u := e.unreachable(); u != nil {
 			return u
 		}
@@ -127,14 +130,21 @@ const noSpace = "no space left on device|disk quota exceeded"
 var meanings = []meaning{
 	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
-	{"capabilities: [[gpu]]", cache.Infra, "install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
-	{"nvidia-container-cli", cache.Infra, "see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
-	{"address pool", cache.Infra, "remove networks that nobody uses (docker network prune), or give the engine more addresses (default-address-pools)"},
+	{"capabilities: [[gpu]]", cache.Infra,
+		"install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
+	{"nvidia-container-cli", cache.Infra,
+		"see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
+	{"address pool", cache.Infra,
+		"remove networks that nobody uses (docker network prune), or give the engine more addresses " +
+			"(default-address-pools)"},
 	{"container-init binary|docker-init", cache.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},
-	{"error gathering device information", cache.Infra, "this machine does not have the device: load its driver, or leave it out of devices"},
-	{"setting rlimit", cache.Infra, "the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity in its systemd unit)"},
+	{"error gathering device information", cache.Infra,
+		"this machine does not have the device: load its driver, or leave it out of devices"},
+	{"setting rlimit", cache.Infra,
+		"the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity " +
+			"in its systemd unit)"},
 	{"too many open files", cache.Infra, "raise the limit of open files of the engine"},
 	{"context deadline exceeded", cache.Transient, "the engine has too much to do"},
 	{"transport is closing|shutting down", cache.Transient, "the engine is being restarted"},
@@ -151,7 +161,8 @@ func (e *Engine) unreachable() *Unavailable {
 		network = "tcp"
 	default:
 		u.Reason = "engines are not reached by " + network
-		u.Remedy = "forward its socket (ssh -nNL /tmp/engine.sock:/var/run/docker.sock HOST) and set DOCKER_HOST=unix:///tmp/engine.sock"
+		u.Remedy = "forward its socket (ssh -nNL /tmp/engine.sock:/var/run/docker.sock HOST) and set " +
+			"DOCKER_HOST=unix:///tmp/engine.sock"
 		return u
 	}
 	c, err := net.DialTimeout(network, address, min(10*time.Second, e.patience()))
@@ -164,7 +175,8 @@ func (e *Engine) unreachable() *Unavailable {
 		u.Reason = err.Error()
 	case errors.Is(err, fs.ErrNotExist):
 		u.Reason = "there is no such socket"
-		u.Remedy = "install Docker (https://docs.docker.com/engine/install), start it (sudo systemctl start docker), or name another engine in DOCKER_HOST"
+		u.Remedy = "install Docker (https://docs.docker.com/engine/install), start it (sudo systemctl start " +
+			"docker), or name another engine in DOCKER_HOST"
 	case errors.Is(err, fs.ErrPermission):
 		u.Reason = "permission denied"
 		u.Remedy = "join the group docker (sudo usermod -aG docker $USER) and log in again"

@@ -27,7 +27,8 @@ func playEngine(t *testing.T, f http.HandlerFunc) *container.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/_ping") {
 			w.Header().Set("Api-Version", "1.41")
 			return
@@ -40,7 +41,8 @@ func playEngine(t *testing.T, f http.HandlerFunc) *container.Engine {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, Patience: 200 * time.Millisecond})
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket},
+		Patience: 200 * time.Millisecond})
 }
 
 func TestWhatEnginesSayHasAMeaning(t *testing.T) {
@@ -50,11 +52,16 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 		class cache.Class
 		want  string
 	}{
-		{500, "mkdir /var/lib/docker/overlay2/x: no space left on device", cache.Infra, "make room where the engine keeps its images"},
-		{500, `could not select device driver \"\" with capabilities: [[gpu]]`, cache.Infra, "nvidia-ctk runtime configure"},
-		{500, "failed to create shim task: nvidia-container-cli: initialization error", cache.Infra, "whether nvidia-smi works"},
-		{400, "could not find an available, non-overlapping IPv4 address pool among the defaults", cache.Infra, "docker network prune"},
-		{500, "OCI runtime create failed: fork/exec: resource temporarily unavailable", cache.Transient, "run fewer at a time"},
+		{500, "mkdir /var/lib/docker/overlay2/x: no space left on device", cache.Infra,
+			"make room where the engine keeps its images"},
+		{500, `could not select device driver \"\" with capabilities: [[gpu]]`, cache.Infra,
+			"nvidia-ctk runtime configure"},
+		{500, "failed to create shim task: nvidia-container-cli: initialization error", cache.Infra,
+			"whether nvidia-smi works"},
+		{400, "could not find an available, non-overlapping IPv4 address pool among the defaults", cache.Infra,
+			"docker network prune"},
+		{500, "OCI runtime create failed: fork/exec: resource temporarily unavailable", cache.Transient,
+			"run fewer at a time"},
 		{503, "something", cache.Transient, "create container: something"},
 		{409, "name is in use", cache.Transient, "name is in use"},
 		{400, "invalid mount config", cache.Permanent, "create container: invalid mount config"},
@@ -69,8 +76,10 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 		if s, err := e.Attach(t.Context(), "x", false); s != nil || err == nil {
 			t.Errorf("attached to an engine that says %d: %v, %v", test.code, s, err)
 		}
-		if container.Class(err) != test.class || !strings.Contains(fmt.Sprint(err), test.want) || container.IsGone(err) {
-			t.Errorf("%d %s: %v (%s), want %q (%s)", test.code, test.says, err, container.Class(err), test.want, test.class)
+		if container.Class(err) != test.class || !strings.Contains(fmt.Sprint(err), test.want) ||
+			container.IsGone(err) {
+			t.Errorf("%d %s: %v (%s), want %q (%s)", test.code, test.says, err, container.Class(err), test.want,
+				test.class)
 		}
 	}
 }
@@ -78,7 +87,9 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 // What a long message means may stand at its end, and that end is shown.
 func TestTheEndOfALongMessageCounts(t *testing.T) {
 	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "{\"errorDetail\":{\"message\":\"ApplyLayer exit status 1: write /%s: no space left on device\"}}\n", strings.Repeat("deep/", 1000))
+		fmt.Fprintf(w,
+			"{\"errorDetail\":{\"message\":\"ApplyLayer exit status 1: write /%s: no space left on device\"}}\n",
+			strings.Repeat("deep/", 1000))
 	})
 	_, err := e.Import(t.Context(), strings.NewReader(""), nil)
 	if !container.IsFull(err) || container.Class(err) != cache.Infra || len(err.Error()) > 500 {
@@ -99,18 +110,23 @@ func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 		class  cache.Class
 		want   string
 	}{
-		{"breaks off before its answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, cache.Transient, "broke off"},
+		{"breaks off before its answer", func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, cache.Transient, "broke off"},
 		{"breaks off in its answer", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"Id":"abc`)
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, cache.Transient, "broke off"},
-		{"says nothing", func(_ http.ResponseWriter, r *http.Request) { <-release }, cache.Infra, "did not answer within 200ms (create container)"},
+		{"says nothing", func(_ http.ResponseWriter, r *http.Request) {
+			<-release
+		}, cache.Infra, "did not answer within 200ms (create container)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := playEngine(t, test.answer)
 			_, err := e.Create(t.Context(), "x", &api.Config{}, &api.HostConfig{})
-			if container.Class(err) != test.class || !container.IsGone(err) || !strings.Contains(fmt.Sprint(err), test.want) {
+			if container.Class(err) != test.class || !container.IsGone(err) ||
+				!strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("%v (%s)", err, container.Class(err))
 			}
 			if test.class == cache.Infra {
@@ -133,14 +149,16 @@ func TestAnEngineThatHangsWhileSomethingLongIsDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + l.Addr().String()}, Patience: 200 * time.Millisecond})
+	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + l.Addr().String()},
+		Patience: 200 * time.Millisecond})
 	for name, f := range map[string]func() error{
 		"commit": func() error { _, err := e.Commit(t.Context(), "x", api.CommitOptions{}); return err },
 		"attach": func() error { _, err := e.Attach(t.Context(), "x", false); return err },
 		"wait":   func() error { _, err := e.Await(t.Context(), "x"); return err },
 		"ping":   func() error { return e.Ping(t.Context()) },
 	} {
-		if err := f(); !container.IsGone(err) || container.Class(err) != cache.Infra || !strings.Contains(err.Error(), "did not answer within 200ms") {
+		if err := f(); !container.IsGone(err) || container.Class(err) != cache.Infra ||
+			!strings.Contains(err.Error(), "did not answer within 200ms") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

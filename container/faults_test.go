@@ -84,7 +84,8 @@ func (f *faults) count(words ...string) int {
 }
 
 // times lets a fault happen n times for the requests whose text has all words.
-func times(n int, words []string, fault func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+func times(n int, words []string, fault func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter,
+	*http.Request) bool {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		for _, word := range words {

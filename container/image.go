@@ -99,7 +99,8 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	}
 	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // an image need not say
 	if c := r.Config; c != nil {
-		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir, c.Entrypoint, c.Cmd
+		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir,
+			c.Entrypoint, c.Cmd
 		out.Volumes, out.Shell, out.Health = slices.Sorted(maps.Keys(c.Volumes)), c.Shell, c.Healthcheck
 	}
 	return unmarked(out), nil
@@ -112,8 +113,9 @@ func named(refs []string) []string {
 
 // Pin is which image a reference names now.
 type Pin struct {
-	Digest string // "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
-	Size   int64  // bytes that are to be fetched, compressed; 0: the engine has it
+	// "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
+	Digest string
+	Size   int64 // bytes that are to be fetched, compressed; 0: the engine has it
 }
 
 // Resolve returns the image of a reference: the engine's image of that name, or else the registry's. Errors are
@@ -171,7 +173,8 @@ func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]s
 	}
 	id := ""
 	_, err = long(ctx, e, "import image", func(ctx context.Context, a *api) (struct{}, error) {
-		body, err := a.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "", image.ImportOptions{Changes: changes})
+		body, err := a.ImageImport(ctx, image.ImportSource{Source: root, SourceName: "-"}, "",
+			image.ImportOptions{Changes: changes})
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -28,7 +28,8 @@ func open(t *testing.T, e *container.Engine, environ map[string]string) *contain
 		environ = map[string]string{}
 	}
 	environ["DOCKER_HOST"] = e.Host()
-	return container.Open(container.Options{Environ: environ, State: e.State(), Patience: 5 * time.Second, Pause: 10 * time.Millisecond})
+	return container.Open(container.Options{Environ: environ, State: e.State(), Patience: 5 * time.Second,
+		Pause: 10 * time.Millisecond})
 }
 
 // rootOf is a tar with one file of random bytes, so that no two are the same.
@@ -70,7 +71,8 @@ func imported(t *testing.T, e *container.Engine, size int, labels map[string]str
 func TestImport(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)
-	labels := map[string]string{"org.opencontainers.image.title": "quote \" back\\slash $HOME ${x:-y} 'single' #no <<EOF \\", "empty": "", "a.b/c": "ünï"}
+	labels := map[string]string{"org.opencontainers.image.title": "quote \" back\\slash $HOME ${x:-y} 'single' #no " +
+		"<<EOF \\", "empty": "", "a.b/c": "ünï"}
 	img := imported(t, e, 10, labels)
 	again, err := e.Image(t.Context(), img.ID)
 	if err != nil {
@@ -80,7 +82,8 @@ func TestImport(t *testing.T) {
 	if d := cmp.Diff(img, again) + cmp.Diff(labels, img.Labels); d != "" {
 		t.Error(d)
 	}
-	if img.OS != "linux" || img.Arch == "" || len(img.Layers) != 1 || img.Size != 10 || time.Since(img.Created) > time.Hour {
+	if img.OS != "linux" || img.Arch == "" || len(img.Layers) != 1 || img.Size != 10 ||
+		time.Since(img.Created) > time.Hour {
 		t.Errorf("%+v", img)
 	}
 }
@@ -108,10 +111,13 @@ func TestImagesAreThoseWithOurKey(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("%s is not among %+v", ours.ID, images)
 	}
-	if got := images[i]; got.Labels[container.LabelNode] != "image.x" || got.Size != ours.Size || got.Created.Unix() != ours.Created.Unix() || len(got.Tags)+len(got.Digests) > 0 {
+	if got := images[i]; got.Labels[container.LabelNode] != "image.x" || got.Size != ours.Size ||
+		got.Created.Unix() != ours.Created.Unix() || len(got.Tags)+len(got.Digests) > 0 {
 		t.Errorf("%+v", got)
 	}
-	if slices.ContainsFunc(images, func(i container.Image) bool { return i.ID == foreign || i.Labels[container.LabelKey] == "" }) {
+	if slices.ContainsFunc(images, func(i container.Image) bool {
+		return i.ID == foreign || i.Labels[container.LabelKey] == ""
+	}) {
 		t.Errorf("%+v", images)
 	}
 }

@@ -99,6 +99,7 @@ func (l login) header(host string) (string, error) {
 		host = "https://index.docker.io/v1/"
 	}
 	return registry.EncodeAuthConfig(registry.AuthConfig{
-		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken, ServerAddress: host,
+		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken,
+		ServerAddress: host,
 	})
 }

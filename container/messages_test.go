@@ -11,7 +11,8 @@ import (
 
 // What an engine tells is read to its end or to its first mistake, however it looks.
 func FuzzMessages(f *testing.F) {
-	f.Add([]byte(`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":2}}` + "\r\n" + `{"stream":"Step 1/2 : RUN x\n"}` + "\n" + `{"errorDetail":{"code":3,"message":"m"},"error":"m"}`))
+	f.Add([]byte(`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":2}}` + "\r\n" +
+		`{"stream":"Step 1/2 : RUN x\n"}` + "\n" + `{"errorDetail":{"code":3,"message":"m"},"error":"m"}`))
 	f.Add([]byte(`{"id":"moby.buildkit.trace","aux":"CnkKR3NoYTI1NjplOGM2MTNlMDdiMGI3ZmYzMzg5M2I2OTRmNzc1OWExMGQ0MmUxODBmMmI0ZGMzNDlmYjU3ZGM2YjcxZGNhYjAwGhJleHBvcnRpbmcgdG8gaW1hZ2UqDAjOqYfYBhDXtID7ATIMCM6ph9gGEI/2vZsCEsoBClV3cml0aW5nIGltYWdlIA=="}`))
 	f.Add([]byte(`{"id":"moby.image.id","aux":{"ID":"sha256:5"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -89,7 +89,8 @@ const pullAttempts = 4
 func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image, error) {
 	img, err := e.Image(ctx, wanted.String())
 	if err == nil && !slices.Contains(img.Digests, reference.FamiliarString(wanted)) {
-		err = &RegistryError{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted), Reason: Damaged, Detail: "the engine has " + img.ID + " instead"}
+		err = &RegistryError{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted), Reason: Damaged,
+			Detail: "the engine has " + img.ID + " instead"}
 	}
 	return img, err
 }
@@ -101,9 +102,10 @@ func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulli
 	}, w.hear)
 }
 
-// transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it is
-// given up.
-func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named, begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
+// transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it
+// is given up.
+func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named,
+	begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
 	l, err := e.login(reference.Domain(ref))
 	if err != nil {
 		return err
@@ -113,7 +115,9 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 		return err
 	}
 	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
-	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: fmt.Sprintf("nothing came for %v", stall), Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
+	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
+		Detail: fmt.Sprintf("nothing came for %v", stall),
+		Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(stall, func() { cancel(stalled) })
@@ -132,8 +136,8 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 	return err
 }
 
-// stallFactor is how much longer than for an answer a transfer without progress is waited for: a large layer is unpacked
-// and compared in silence.
+// stallFactor is how much longer than for an answer a transfer without progress is waited for: a large layer is
+// unpacked and compared in silence.
 const stallFactor = 10
 
 // pulling follows the progress of a pull.
@@ -141,8 +145,9 @@ type pulling struct {
 	manifest
 	report func(Progress)
 	has    map[string]int64 // short ID of a layer -> bytes that are there
-	seen   map[string]bool  // short IDs of the layers that came whole, also in earlier attempts: an engine may drop them with a failed pull
-	moved  bool             // one came whole for the first time
+	// short IDs of the layers that came whole, also in earlier attempts: an engine may drop them with a failed pull
+	seen  map[string]bool
+	moved bool // one came whole for the first time
 }
 
 func (w *pulling) hear(m message) {
@@ -242,7 +247,8 @@ func answered(err error) bool {
 		return true
 	}
 	for _, is := range []func(error) bool{
-		errdefs.IsInternal, errdefs.IsNotFound, errdefs.IsUnauthorized, errdefs.IsPermissionDenied, errdefs.IsInvalidArgument, errdefs.IsConflict,
+		errdefs.IsInternal, errdefs.IsNotFound, errdefs.IsUnauthorized, errdefs.IsPermissionDenied,
+		errdefs.IsInvalidArgument, errdefs.IsConflict,
 		errdefs.IsUnavailable, errdefs.IsNotImplemented, errdefs.IsUnknown,
 	} {
 		if is(err) {
@@ -252,19 +258,21 @@ func answered(err error) bool {
 	return false
 }
 
-// refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The engine
-// has words only.
+// refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The
+// engine has words only.
 func refusal(ref reference.Named, l login, err error) error {
 	if err == nil || !answered(err) {
 		return err
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing, Detail: shown(text)}
+	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
+		Detail: shown(text)}
 	has := func(words ...string) bool { return containsAny(strings.ToLower(text), words...) }
 	switch {
 	case isFull(text):
 		return err
-	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch", "does not match"):
+	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch",
+		"does not match"):
 		out.Reason = Damaged
 	case has("toomanyrequests", "429", "rate limit"):
 		out.Reason = Throttled
@@ -274,7 +282,8 @@ func refusal(ref reference.Named, l login, err error) error {
 		out.Reason = Missing
 	case has("x509:", "http response to https client"):
 		out.Reason = Untrusted
-	case has("no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout", "awaiting headers"):
+	case has("no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout",
+		"awaiting headers"):
 		out.Reason = Unreachable
 	}
 	out.Remedy = remedy(out, l)

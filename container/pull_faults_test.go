@@ -15,7 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// A layer that never comes is given up, although the other layers come each time: an engine that fails keeps none of them.
+// A layer that never comes is given up, although the other layers come each time: an engine that fails keeps none of
+// them.
 func TestPullGivesUpALayerThatNeverComes(t *testing.T) {
 	t.Parallel()
 	e := open(t, impatient(t), nil)
@@ -28,12 +29,13 @@ func TestPullGivesUpALayerThatNeverComes(t *testing.T) {
 	}
 }
 
-// A registry that falls silent in the middle of a layer is given up. It is not asked again at once, as the engine would go
-// on to wait for the same answer.
+// A registry that falls silent in the middle of a layer is given up. It is not asked again at once, as the engine would
+// go on to wait for the same answer.
 func TestPullGivesUpSilence(t *testing.T) {
 	t.Parallel()
 	d := containertest.NewDaemon(t, containertest.DaemonOptions{})
-	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: 2 * time.Second})
+	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State,
+		Patience: 2 * time.Second})
 	f := newFaults(t)
 	p := publish(t, f.Host)
 	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, hang))

@@ -156,7 +156,8 @@ func TestPullOutlivesWhatPasses(t *testing.T) {
 			return times(2, []string{"/manifests/"}, status(429, "TOOMANYREQUESTS", "Retry-After", "0"))
 		},
 		"asked too often for a layer": func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
-			return times(2, []string{"GET", "/blobs/" + p.layers[1]}, status(429, "TOOMANYREQUESTS", "Retry-After", "0"))
+			return times(2, []string{"GET", "/blobs/" + p.layers[1]},
+				status(429, "TOOMANYREQUESTS", "Retry-After", "0"))
 		},
 		"a fault of its own": func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(2, []string{"/manifests/"}, status(503, "UNAVAILABLE"))
@@ -235,7 +236,8 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v, %v", img, err)
 			}
-			if refused.Reason != c.reason || !strings.Contains(err.Error(), strings.ReplaceAll(c.says, "HOST", f.Host)) || !strings.Contains(err.Error(), p.digest) {
+			if refused.Reason != c.reason || !strings.Contains(err.Error(),
+				strings.ReplaceAll(c.says, "HOST", f.Host)) || !strings.Contains(err.Error(), p.digest) {
 				t.Errorf("%s: %v", refused.Reason, err)
 			}
 			if n := f.count("GET", "/manifests/"); !refused.Passing() && n > 3 {
@@ -281,9 +283,10 @@ func TestPullWithCredentials(t *testing.T) {
 		config string
 		says   string // empty: it goes well
 	}{
-		"right":    {fmt.Sprintf(`{"auths": {"http://%s/v2/": {"auth": %q}}}`, f.Host, auth), ""},
-		"other":    {fmt.Sprintf(`{"auths": {"other.example": {"auth": %q}}}`, auth), "with an account that may"},
-		"helper":   {fmt.Sprintf(`{"auths": {%q: {}}, "credsStore": "desktop"}`, f.Host), "docker-credential-desktop, which is not run"},
+		"right": {fmt.Sprintf(`{"auths": {"http://%s/v2/": {"auth": %q}}}`, f.Host, auth), ""},
+		"other": {fmt.Sprintf(`{"auths": {"other.example": {"auth": %q}}}`, auth), "with an account that may"},
+		"helper": {fmt.Sprintf(`{"auths": {%q: {}}, "credsStore": "desktop"}`, f.Host),
+			"docker-credential-desktop, which is not run"},
 		"damaged":  {`{"auths": {"` + secret, "not the JSON that docker login writes"},
 		"no value": {fmt.Sprintf(`{"auths": {%q: {"auth": "!%s"}}}`, f.Host, secret), "not the JSON"},
 	} {
@@ -318,7 +321,8 @@ func TestResolvePlatform(t *testing.T) {
 	f := newFaults(t)
 	ours, other := platformImage(t, "amd64", 2), platformImage(t, "s390x", 3)
 	add := func(img v1.Image, arch string) mutate.IndexAddendum {
-		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}}
+		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux",
+			Architecture: arch}}}
 	}
 	for tag, index := range map[string]v1.ImageIndex{
 		"both":  mutate.AppendManifests(empty.Index, add(other, "s390x"), add(ours, "amd64")),
@@ -333,7 +337,8 @@ func TestResolvePlatform(t *testing.T) {
 		}
 		pin, err := e.Resolve(t.Context(), ref.String())
 		if tag == "other" {
-			if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Missing || !strings.Contains(err.Error(), "not for this platform") {
+			if refused, ok := errors.AsType[*container.RegistryError](err); !ok ||
+				refused.Reason != container.Missing || !strings.Contains(err.Error(), "not for this platform") {
 				t.Error(pin, err)
 			}
 			continue
@@ -364,7 +369,8 @@ func TestResolveWithoutARegistry(t *testing.T) {
 		t.Errorf("%+v, %v", pin, err)
 	}
 	_, err = e.Resolve(t.Context(), "127.0.0.1:1/some/image")
-	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Unreachable || !strings.Contains(err.Error(), "offline") {
+	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Unreachable ||
+		!strings.Contains(err.Error(), "offline") {
 		t.Error(err)
 	}
 	var missing *container.NoImage

@@ -14,9 +14,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Push brings an image to a registry, under the name REPOSITORY:TAG, and returns the digest by which the registry has it. The
-// engine's own names are afterwards what they were. What breaks off, and what the registry refuses for now, is tried again.
-// Errors are *RegistryError, those of the engine, or ctx's cause. progress may be nil.
+// Push brings an image to a registry, under the name REPOSITORY:TAG, and returns the digest by which the registry has
+// it. The engine's own names are afterwards what they were. What breaks off, and what the registry refuses for now, is
+// tried again. Errors are *RegistryError, those of the engine, or ctx's cause. progress may be nil.
 func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progress)) (dgst string, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -37,7 +37,8 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 	seen := map[string]bool{}
 	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
 		w := &pushing{report: progress, has: map[string]int64{}, all: map[string]int64{}, seen: seen}
-		err := e.transfer(ctx, "push image", target, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
+		err := e.transfer(ctx, "push image", target, func(ctx context.Context, a *api, auth string) (io.ReadCloser,
+			error) {
 			return a.ImagePush(ctx, target.String(), image.PushOptions{RegistryAuth: auth})
 		}, w.hear)
 		if err == nil && w.digest == "" {
@@ -126,7 +127,9 @@ func (w *pushing) hear(m message) {
 	switch {
 	case strings.HasPrefix(m.Status, "Pushing"):
 		w.has[m.ID], w.all[m.ID] = m.Detail.Current, max(m.Detail.Total, m.Detail.Current)
-	case slices.ContainsFunc([]string{"Pushed", "Layer already exists", "Mounted from"}, func(s string) bool { return strings.HasPrefix(m.Status, s) }):
+	case slices.ContainsFunc([]string{"Pushed", "Layer already exists", "Mounted from"}, func(s string) bool {
+		return strings.HasPrefix(m.Status, s)
+	}):
 		w.has[m.ID] = w.all[m.ID]
 		w.moved = w.moved || !w.seen[m.ID]
 		w.seen[m.ID] = true

@@ -61,7 +61,8 @@ func TestPush(t *testing.T) {
 	if _, err := e.Push(t.Context(), ours.ID, ref, nil); err != nil {
 		t.Fatal(err)
 	}
-	if img, err := e.Image(t.Context(), ref); err != nil || img.ID != other.ID || !slices.Contains(img.Tags, ref+":latest") {
+	if img, err := e.Image(t.Context(), ref); err != nil || img.ID != other.ID ||
+		!slices.Contains(img.Tags, ref+":latest") {
 		t.Errorf("%+v, %v", img, err)
 	}
 	containertest.RemoveImage(t, e, ref+":latest")
@@ -101,7 +102,8 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 			f.set(c.spoil(f))
 			ref := f.Host + "/" + repository(t) + ":v1"
 			digest, err := e.Push(t.Context(), img.ID, ref, nil)
-			if refused, ok := errors.AsType[*container.RegistryError](err); c.reason == "" && err != nil || c.reason != "" && (!ok || refused.Reason != c.reason) {
+			if refused, ok := errors.AsType[*container.RegistryError](err); c.reason == "" && err != nil ||
+				c.reason != "" && (!ok || refused.Reason != c.reason) {
 				t.Errorf("%s, %v", digest, err)
 			}
 			if again, err := e.Image(t.Context(), img.ID); err != nil || len(again.Tags) != 0 {
@@ -122,7 +124,8 @@ func TestPushRefuses(t *testing.T) {
 			t.Error(ref)
 		}
 	}
-	if _, err := e.Push(context.Background(), "sha256:"+strings.Repeat("0", 64), "127.0.0.1:1/x", nil); !container.IsNotFound(err) {
+	if _, err := e.Push(context.Background(), "sha256:"+strings.Repeat("0", 64), "127.0.0.1:1/x",
+		nil); !container.IsNotFound(err) {
 		t.Error(err)
 	}
 }

@@ -46,7 +46,8 @@ type RegistryError struct {
 func (e *RegistryError) Error() string {
 	text := fmt.Sprintf("%s: the registry %s %s", e.Ref, e.Host, map[Reason]string{
 		Denied: "does not let us", Missing: "does not have it", Throttled: "was asked too often", Failing: "failed",
-		Unreachable: "cannot be reached", Damaged: "sent something else than was asked for", Untrusted: "is not trusted",
+		Unreachable: "cannot be reached", Damaged: "sent something else than was asked for",
+		Untrusted: "is not trusted",
 	}[e.Reason])
 	if e.Detail != "" {
 		text += ": " + e.Detail
@@ -152,17 +153,21 @@ func shown(text string) string {
 func remedy(e *RegistryError, l login) string {
 	switch {
 	case e.Reason == Denied && l.helper != "":
-		return fmt.Sprintf("%s leaves the credentials of this registry to docker-credential-%s, which is not run; put them into \"auths\" of a config.json of their own and set DOCKER_CONFIG to its directory", l.file, printable.Line(l.helper))
+		return fmt.Sprintf("%s leaves the credentials of this registry to docker-credential-%s, which is not run; "+
+			"put them into \"auths\" of a config.json of their own and set DOCKER_CONFIG to its directory", l.file,
+			printable.Line(l.helper))
 	case e.Reason == Denied && l.file == "":
 		return "docker login " + e.Host
 	case e.Reason == Denied:
 		return "docker login " + e.Host + " with an account that may (credentials are taken from " + l.file + ")"
 	case e.Reason == Missing:
-		return "look for a mistake in the name or the tag; some registries say so, too, when credentials are missing (docker login " + e.Host + ")"
+		return "look for a mistake in the name or the tag; some registries say so, too, when credentials are " +
+			"missing (docker login " + e.Host + ")"
 	case e.Reason == Throttled:
 		return "docker login " + e.Host + " often raises the limit"
 	case e.Reason == Unreachable:
-		return "is this machine offline, or is a proxy missing (HTTPS_PROXY)? An image that the engine has needs no registry"
+		return "is this machine offline, or is a proxy missing (HTTPS_PROXY)? An image that the engine has needs no " +
+			"registry"
 	}
 	return ""
 }

@@ -92,7 +92,8 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 	out := manifest{digest: desc.Digest.String(), sizes: map[string]int64{}}
 	for i, l := range m.Layers {
 		if i >= maxLayers || l.Size < 0 || l.Size > math.MaxInt64-out.total {
-			return manifest{}, &RegistryError{Ref: reference.FamiliarString(ref), Host: host, Reason: Damaged, Detail: "its manifest makes no sense"}
+			return manifest{}, &RegistryError{Ref: reference.FamiliarString(ref), Host: host, Reason: Damaged,
+				Detail: "its manifest makes no sense"}
 		}
 		out.sizes[l.Digest.String()] = l.Size
 		out.total += l.Size
@@ -161,9 +162,10 @@ type platform struct {
 
 // platform asks the engine. It names architectures as the kernel does, images name them as Go does.
 func (e *Engine) platform(ctx context.Context) (platform, error) {
-	info, err := call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (system.Info, error) {
-		return a.Info(ctx)
-	})
+	info, err := call(ctx, e, "ask the container engine who it is",
+		func(ctx context.Context, a *api) (system.Info, error) {
+			return a.Info(ctx)
+		})
 	if err != nil {
 		return platform{}, err
 	}
@@ -196,16 +198,18 @@ func (e *Engine) platform(ctx context.Context) (platform, error) {
 			return true
 		}
 		ip := net.ParseIP(bare)
-		return ip != nil && slices.ContainsFunc(info.RegistryConfig.InsecureRegistryCIDRs, func(n *registry.NetIPNet) bool {
-			return n != nil && (*net.IPNet)(n).Contains(ip)
-		})
+		return ip != nil && slices.ContainsFunc(info.RegistryConfig.InsecureRegistryCIDRs,
+			func(n *registry.NetIPNet) bool {
+				return n != nil && (*net.IPNet)(n).Contains(ip)
+			})
 	}
 	return p, nil
 }
 
-// retry calls attempt until it succeeds, fails for good, or has brought nothing too often. Before each pause, waiting is told
-// why there is one.
-func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error), waiting func(cause error)) error {
+// retry calls attempt until it succeeds, fails for good, or has brought nothing too often. Before each pause, waiting
+// is told why there is one.
+func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error),
+	waiting func(cause error)) error {
 	pause, failed := cmp.Or(e.options.Pause, firstPause), 0
 	for n := 1; ; n++ {
 		progress, err := attempt(ctx)

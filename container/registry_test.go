@@ -40,11 +40,14 @@ func TestResolveWithAHostileRegistry(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
-			fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":"application/vnd.docker.container.image.v1+json","size":2,"digest":"sha256:%064d"},"layers":[%s]}`, 1, layers)
+			fmt.Fprintf(w,
+				`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":"application/vnd.docker.container.image.v1+json","size":2,"digest":"sha256:%064d"},"layers":[%s]}`,
+				1, layers)
 		}
 	}
 	layer := func(n int, size string) string {
-		return fmt.Sprintf(`{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","size":%s,"digest":"sha256:%064d"}`, size, n)
+		return fmt.Sprintf(`{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","size":%s,"digest":"sha256:%064d"}`,
+			size, n)
 	}
 	many := make([]string, 2000)
 	for i := range many {
@@ -70,10 +73,13 @@ func TestResolveWithAHostileRegistry(t *testing.T) {
 				}
 			}
 		}, container.Failing},
-		"terminal":        {status(403, "DENIED\x1b[2J", "X", "y"), container.Denied},
-		"no manifest":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>\x1b[31mlogin") }, container.Failing},
-		"negative":        {manifest(layer(1, "-5")), container.Damaged},
-		"too large":       {manifest(layer(1, "9223372036854775807") + "," + layer(2, "9223372036854775807")), container.Damaged},
+		"terminal": {status(403, "DENIED\x1b[2J", "X", "y"), container.Denied},
+		"no manifest": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<html>\x1b[31mlogin")
+		}, container.Failing},
+		"negative": {manifest(layer(1, "-5")), container.Damaged},
+		"too large": {manifest(layer(1, "9223372036854775807") + "," + layer(2, "9223372036854775807")),
+			container.Damaged},
 		"too many layers": {manifest(strings.Join(many, ",")), container.Damaged},
 		"silent":          {hang, container.Unreachable},
 	} {
@@ -113,7 +119,9 @@ func TestResolveKeepsToTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { plain.Add(1) })}
+			server := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				plain.Add(1)
+			})}
 			go server.Serve(l)
 			t.Cleanup(func() { server.Close() })
 			host = l.Addr().String()
@@ -124,7 +132,8 @@ func TestResolveKeepsToTLS(t *testing.T) {
 		t.Skip("this machine has no private address")
 	}
 	_, err = open(t, shared, nil).Resolve(t.Context(), host+"/some/image")
-	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Untrusted || !strings.Contains(err.Error(), "plain HTTP") {
+	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Untrusted ||
+		!strings.Contains(err.Error(), "plain HTTP") {
 		t.Error(err)
 	}
 	if n := plain.Load(); n > 0 {

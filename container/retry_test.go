@@ -15,7 +15,8 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "99999": maxPause, "-1": 0, "x": 0, "99999999999999999999": 0,
-		time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"): maxPause, "Mon, 02 Jan 2006 15:04:05 GMT": 0,
+		time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"): maxPause,
+		"Mon, 02 Jan 2006 15:04:05 GMT":                                         0,
 	} {
 		if got := retryAfter(header); got != want {
 			t.Errorf("%q: %v, want %v", header, got, want)
@@ -32,12 +33,17 @@ func TestRetry(t *testing.T) {
 		attempts int
 		min, max time.Duration
 	}{
-		"at once":       {[]error{nil}, nil, 1, 0, 0},
-		"permanent":     {[]error{&RegistryError{Reason: Denied}}, nil, 1, 0, 0},
-		"asked to wait": {[]error{&RegistryError{Reason: Throttled, After: time.Minute}, nil}, nil, 2, time.Minute, time.Minute},
-		"grows":         {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, nil, 3, 3 * time.Second, 4 * time.Second},
-		"gives up":      {[]error{&RegistryError{Reason: Unreachable}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Throttled}}, nil, 3, 3 * time.Second, 4 * time.Second},
-		"goes on":       {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, []bool{false, true, false, false, true}, 5, 8 * time.Second, 10 * time.Second},
+		"at once":   {[]error{nil}, nil, 1, 0, 0},
+		"permanent": {[]error{&RegistryError{Reason: Denied}}, nil, 1, 0, 0},
+		"asked to wait": {[]error{&RegistryError{Reason: Throttled, After: time.Minute}, nil}, nil, 2, time.Minute,
+			time.Minute},
+		"grows": {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, nil, 3,
+			3 * time.Second, 4 * time.Second},
+		"gives up": {[]error{&RegistryError{Reason: Unreachable}, &RegistryError{Reason: Failing},
+			&RegistryError{Reason: Throttled}}, nil, 3, 3 * time.Second, 4 * time.Second},
+		"goes on": {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing},
+			&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil},
+			[]bool{false, true, false, false, true}, 5, 8 * time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,7 +69,9 @@ func TestRetry(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
-	if err := Open(Options{}).retry(ctx, 3, func(context.Context) (bool, error) { return false, &Unavailable{} }, nil); err != cause {
+	if err := Open(Options{}).retry(ctx, 3, func(context.Context) (bool, error) {
+		return false, &Unavailable{}
+	}, nil); err != cause {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,8 @@ func (m machine) cpuQuota() int {
 		}
 	}
 	for _, dir := range m.groups("cpu") {
-		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))), number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
+		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))),
+			number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
 	}
 	return least
 }
@@ -58,8 +59,8 @@ func number(text string) int64 {
 	return n
 }
 
-// groups returns the directories of the control group that this process is in and of all groups above it that can be seen,
-// as a limit of each of them holds. controller is empty for version 2.
+// groups returns the directories of the control group that this process is in and of all groups above it that can be
+// seen, as a limit of each of them holds. controller is empty for version 2.
 func (m machine) groups(controller string) []string {
 	member, ok := m.membership(controller)
 	if !ok {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// choose picks n of the devices that are free, lowest index first among equals: a set whose members are connected as well
-// as can be, by the worst of its links, then by all of them; and, of equal sets, the one that leaves better connected
-// devices to others. Links may be nil: nothing is known of them.
+// choose picks n of the devices that are free, lowest index first among equals: a set whose members are connected as
+// well as can be, by the worst of its links, then by all of them; and, of equal sets, the one that leaves better
+// connected devices to others. Links may be nil: nothing is known of them.
 func choose(free []Device, n int, links func(a, b Device) Link) []Device {
 	if n >= len(free) || n == 0 || links == nil || len(free) > maxChoice {
 		return free[:min(n, len(free))]

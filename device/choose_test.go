@@ -13,7 +13,8 @@ func matrix(t *testing.T, text string) ([]Device, func(a, b Device) Link) {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		rows = append(rows, strings.Fields(line))
 	}
-	kinds := map[string]Link{"NV2": {2, PathSystem}, "NV4": {4, PathSystem}, "PIX": {0, PathSingle}, "PXB": {0, PathMultiple}, "NODE": {0, PathNode}, "SYS": {0, PathSystem}}
+	kinds := map[string]Link{"NV2": {2, PathSystem}, "NV4": {4, PathSystem}, "PIX": {0, PathSingle},
+		"PXB": {0, PathMultiple}, "NODE": {0, PathNode}, "SYS": {0, PathSystem}}
 	all := FakeGPUs(len(rows)+1, "NVIDIA V100", 16<<30)
 	return all, func(a, b Device) Link {
 		l, ok := kinds[rows[max(a.Index, b.Index)-1][min(a.Index, b.Index)]]

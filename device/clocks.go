@@ -36,8 +36,8 @@ var errNoLock = errors.New("its clocks cannot be locked")
 // clockStep is the tolerance in MHz: drivers choose the nearest clock that a device has.
 const clockStep = 20
 
-// CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it; empty:
-// nothing is known against it.
+// CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it;
+// empty: nothing is known against it.
 func (d *Driver) CannotLock(devices []Device, mhz int) string {
 	l, ok := d.opened().(locker)
 	if !ok {
@@ -69,8 +69,9 @@ func (d *Driver) cannotReach(dev Device, mhz int) string {
 type Clocks struct {
 	Driver  *Driver
 	Records string // directory
-	// Guard starts what resets the clocks of a record, and removes it, once this process is gone without having done so. It
-	// keeps the files open until then: they are the locks of the devices. done tells it that there is nothing left to do.
+	// Guard starts what resets the clocks of a record, and removes it, once this process is gone without having done
+	// so. It keeps the files open until then: they are the locks of the devices. done tells it that there is nothing
+	// left to do.
 	Guard func(record string, locks []*os.File) (done func() error, err error)
 }
 
@@ -99,7 +100,8 @@ func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, er
 	}
 	done, err := c.Guard(record, l.Locks())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("nobody would reset the clocks if this process were killed: %w", err), os.Remove(record))
+		return nil, errors.Join(fmt.Errorf("nobody would reset the clocks if this process were killed: %w", err),
+			os.Remove(record))
 	}
 	locked := &LockedClocks{driver: c.Driver, devices: l.GPUs, record: record, done: done}
 	if err := locked.lock(ctx, mhz); err != nil {
@@ -150,7 +152,8 @@ func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
 				break
 			}
 			if !time.Now().Before(end) {
-				return fmt.Errorf("device %d: the driver locked the SM clock at %d MHz, and it is %d MHz", d.Index, mhz, *r.SMClock)
+				return fmt.Errorf("device %d: the driver locked the SM clock at %d MHz, and it is %d MHz", d.Index, mhz,
+					*r.SMClock)
 			}
 			select {
 			case <-ctx.Done():
@@ -162,7 +165,8 @@ func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
 	return nil
 }
 
-// Reset gives the devices their own clocks back. One for which that fails is left out from now on. A second call does nothing.
+// Reset gives the devices their own clocks back. One for which that fails is left out from now on. A second call does
+// nothing.
 func (l *LockedClocks) Reset() (err error) {
 	l.reset.Do(func() {
 		err = resetRecord(l.driver, l.record)
@@ -222,10 +226,10 @@ func GuardClocks(ctx context.Context, alive io.Reader, record, library string) e
 	return resetRecord(d, record)
 }
 
-// ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them. Their records
-// are in a directory, by which nobody may lock clocks meanwhile. The locks of devices are where Options say. It
-// returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay for later, and
-// their devices are left out.
+// ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them.
+// Their records are in a directory, by which nobody may lock clocks meanwhile. The locks of devices are where Options
+// say. It returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay
+// for later, and their devices are left out.
 func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 	files, err := os.ReadDir(records)
 	if errors.Is(err, os.ErrNotExist) {
@@ -239,7 +243,9 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 		if strings.HasPrefix(f.Name(), ".") { // unfinished: no clock was locked yet
 			_ = os.Remove(path)
 		} else if err := resetLeft(d, path, hostLock, gpuLocks, guardPatience); err != nil {
-			left = append(left, fmt.Errorf("%w; apply as root, or reset it with nvidia-smi --reset-gpu-clocks and remove %s", err, path))
+			left = append(left,
+				fmt.Errorf("%w; apply as root, or reset it with nvidia-smi --reset-gpu-clocks and remove %s", err,
+					path))
 		}
 	}
 	return left
@@ -262,7 +268,8 @@ func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Durat
 	for _, uuid := range uuids {
 		lock, err := host.await(Device{UUID: uuid}, patience)
 		if err != nil {
-			return d.stillLocked(uuids, fmt.Errorf("an earlier apply locked it, and it is reset once nobody has leased %s: %w", uuid, err))
+			return d.stillLocked(uuids,
+				fmt.Errorf("an earlier apply locked it, and it is reset once nobody has leased %s: %w", uuid, err))
 		}
 		defer lock.close()
 	}

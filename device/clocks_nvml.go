@@ -10,7 +10,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// cannotLock knows of drivers that have no such function, and that the kernel's part of the driver does it for root alone.
+// cannotLock knows of drivers that have no such function, and that the kernel's part of the driver does it for root
+// alone.
 func (s *nvmlSource) cannotLock() string {
 	if !s.has("nvmlDeviceSetGpuLockedClocks") || !s.has("nvmlDeviceResetGpuLockedClocks") {
 		return "this driver cannot lock clocks: it is too old"

@@ -32,12 +32,13 @@ func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 	w.play(strings.Replace(scene, "limit=500", "limit=700", 1))
 	w.driver = OpenDriver(t.Context(), DriverOptions{Library: w.library})
 	t.Cleanup(w.driver.Close)
-	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"), Guard: func(record string, locks []*os.File) (func() error, error) {
-		if text, err := os.ReadFile(record); err != nil || string(text) != "GPU-a\nGPU-b\n" || len(locks) != 2 {
-			t.Errorf("the guard is given %d locks and a record of %q, %v", len(locks), text, err)
-		}
-		return func() error { w.ended++; return nil }, nil
-	}}
+	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"),
+		Guard: func(record string, locks []*os.File) (func() error, error) {
+			if text, err := os.ReadFile(record); err != nil || string(text) != "GPU-a\nGPU-b\n" || len(locks) != 2 {
+				t.Errorf("the guard is given %d locks and a record of %q, %v", len(locks), text, err)
+			}
+			return func() error { w.ended++; return nil }, nil
+		}}
 	return w
 }
 
@@ -103,12 +104,16 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 		want     string
 		before   bool // it is known without trying
 	}{
-		"an old driver":         {old: true, want: "too old", before: true},
-		"too fast":              {mhz: 2100, want: "reaches 1980 MHz", before: true},
-		"not root":              {from: "mem=2619 slow=0x44", to: "lock=4 reset=4 slow=0x44", want: "device 1: only root"},
-		"an old device":         {from: "mem=2619 slow=0x44", to: "lock=3 reset=3 slow=0x44", want: "device 1: its clocks cannot be locked"},
-		"no such clock":         {from: "mem=2619 slow=0x0", to: "lock=2 reset=4 slow=0x0", want: "device 0: it has no such clock"},
-		"it is said to be, but": {from: "sm=1410", to: "sm=1980 drift=1", want: "device 1: the driver locked the SM clock at 1200 MHz, and it is 1980 MHz"},
+		"an old driver": {old: true, want: "too old", before: true},
+		"too fast":      {mhz: 2100, want: "reaches 1980 MHz", before: true},
+		"not root": {from: "mem=2619 slow=0x44", to: "lock=4 reset=4 slow=0x44",
+			want: "device 1: only root"},
+		"an old device": {from: "mem=2619 slow=0x44", to: "lock=3 reset=3 slow=0x44",
+			want: "device 1: its clocks cannot be locked"},
+		"no such clock": {from: "mem=2619 slow=0x0", to: "lock=2 reset=4 slow=0x0",
+			want: "device 0: it has no such clock"},
+		"it is said to be, but": {from: "sm=1410", to: "sm=1980 drift=1",
+			want: "device 1: the driver locked the SM clock at 1200 MHz, and it is 1980 MHz"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newClockWorld(t, strings.Replace(twoH100, test.from, test.to, 1), test.old)
@@ -128,10 +133,12 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 	}
 	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
 	d.Provider = ProviderNvidiaSMI
-	if why := d.CannotLock(devices, 1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
+	if why := d.CannotLock(devices,
+		1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
 		t.Error(why)
 	}
-	w := newClockWorld(t, strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
+	w := newClockWorld(t, strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1",
+		1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
 	if why := w.driver.CannotLock(w.driver.Devices()[:1], 1200); !strings.Contains(why, "partitioned") {
 		t.Error(why)
 	}
@@ -180,8 +187,8 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	}
 }
 
-// A device whose clock stays locked is granted to nobody, and its record stays for who can reset it: a block on it would be
-// measured at that clock, and nothing would tell.
+// A device whose clock stays locked is granted to nobody, and its record stays for who can reset it: a block on it
+// would be measured at that clock, and nothing would tell.
 func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	const fails = "mem=2619 slow=0x44"
 	stuck := strings.Replace(twoH100, fails, "reset=4 slow=0x44", 1)
@@ -197,7 +204,8 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	// left are the indices of the devices that are left out, as one that is measured on would be told of them.
 	left := func(w *clockWorld) (indices []int) {
 		for _, q := range w.driver.Quarantined() {
-			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") || w.driver.Lost(w.driver.Devices()[q.Index]) != q.Why {
+			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") ||
+				w.driver.Lost(w.driver.Devices()[q.Index]) != q.Why {
 				w.t.Errorf("%+v, lost: %q", q, w.driver.Lost(w.driver.Devices()[q.Index]))
 			}
 			indices = append(indices, q.Index)
@@ -219,7 +227,8 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		l.Release()
 		w.play(stuck)
 		errs := ResetLeft(w.driver, w.clocks.Records, w.locks, "")
-		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "GPU-b: only root may lock the clocks of devices; apply as root, or") || w.records() != 1 {
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(),
+			"GPU-b: only root may lock the clocks of devices; apply as root, or") || w.records() != 1 {
 			t.Errorf("%v, %d records", errs, w.records())
 		}
 		if got := left(w); !slices.Equal(got, []int{1}) {
@@ -240,7 +249,8 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		l.Release()
 		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
 		devices[1].UUID, d.devices = "GPU-b", devices
-		if errs := ResetLeft(d, w.clocks.Records, w.locks, ""); len(errs) != 1 || d.Lost(devices[1]) == "" || d.Lost(devices[0]) != "" {
+		if errs := ResetLeft(d, w.clocks.Records, w.locks, ""); len(errs) != 1 || d.Lost(devices[1]) == "" ||
+			d.Lost(devices[0]) != "" {
 			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))
 		}
 	})
@@ -283,9 +293,12 @@ func TestWhoMayLockClocks(t *testing.T) {
 		want  bool
 	}{
 		{"no driver", fstest.MapFS{"proc/self/status": file("CapEff:\t0000000000000000\n")}, true},
-		{"root", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("Name:\tx\nCapEff:\t000001ffffffffff\n")}, true},
-		{"root in a container", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("CapEff:\t00000000a80425fb\n")}, false},
-		{"a user", fstest.MapFS{"proc/driver/nvidia/version": file(""), "proc/self/status": file("CapEff:\t0000000000000000\n")}, false},
+		{"root", fstest.MapFS{"proc/driver/nvidia/version": file(""),
+			"proc/self/status": file("Name:\tx\nCapEff:\t000001ffffffffff\n")}, true},
+		{"root in a container", fstest.MapFS{"proc/driver/nvidia/version": file(""),
+			"proc/self/status": file("CapEff:\t00000000a80425fb\n")}, false},
+		{"a user", fstest.MapFS{"proc/driver/nvidia/version": file(""),
+			"proc/self/status": file("CapEff:\t0000000000000000\n")}, false},
 		{"not to be seen", fstest.MapFS{"proc/driver/nvidia/version": file("")}, true},
 	} {
 		if got := (machine{test.files}).mayLockClocks(); got != test.want {

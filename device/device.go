@@ -8,12 +8,13 @@ import (
 
 // Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
 type Device struct {
-	Index      int     `json:"index"` // of the GPU; its instances share it
-	UUID       string  `json:"uuid"`
-	Name       string  `json:"name"`
-	Memory     int64   `json:"memory_bytes"`
-	Used       int64   `json:"used_bytes"`
-	Parent     string  `json:"parent,omitempty"` // UUID of the GPU that this is an instance of; empty: it is a whole one
+	Index  int    `json:"index"` // of the GPU; its instances share it
+	UUID   string `json:"uuid"`
+	Name   string `json:"name"`
+	Memory int64  `json:"memory_bytes"`
+	Used   int64  `json:"used_bytes"`
+	// UUID of the GPU that this is an instance of; empty: it is a whole one
+	Parent     string  `json:"parent,omitempty"`
 	PCI        string  `json:"pci,omitempty"`
 	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
@@ -23,8 +24,9 @@ type Device struct {
 
 // GPUs asks for devices, which are all of one kind. The zero value asks for none.
 type GPUs struct {
-	Count  int
-	Memory int64          // bytes a device must have at least, as its maker counts: up to 8 % may be kept by driver and ECC
+	Count int
+	// bytes a device must have at least, as its maker counts: up to 8 % may be kept by driver and ECC
+	Memory int64
 	Model  *regexp.Regexp // matched against Device.Name; nil: any
 	Kind   string         // as KindOf calls it; empty: any
 }
@@ -40,8 +42,8 @@ type Request struct {
 	Quiet  bool // nothing else of benchgraph's runs on the host meanwhile
 }
 
-// NoCore is what a node asks for that only waits for others, such as a download. A pool grants a few of them at a time, beside those
-// that compute.
+// NoCore is what a node asks for that only waits for others, such as a download. A pool grants a few of them at a time,
+// beside those that compute.
 const NoCore = -1
 
 // Takes is how many cores a request takes of a machine that has enough.
@@ -90,7 +92,8 @@ func (l *Lease) Release() {
 	}
 }
 
-// Locks are the open files by whose locks the devices are kept from others. Who inherits them keeps the devices, too, until it ends.
+// Locks are the open files by whose locks the devices are kept from others. Who inherits them keeps the devices, too,
+// until it ends.
 func (l *Lease) Locks() []*os.File { return l.locks }
 
 // Amounts are how much there is of what can be counted.
@@ -141,12 +144,16 @@ type Pool interface {
 
 // Refusal is why a request is not granted now.
 type Refusal struct {
-	WaitsFor string          // in words
-	Looking  bool            // for a look at devices that may do: there is no answer yet, and soon there is one
-	Outside  bool            // for what others than benchgraph keep from it: what its own leases hold would not be enough
-	Settles  bool            // with Outside: for devices that this process has just given back, which may have to cool down
-	Disk     bool            // for room on the disk; else, if Outside, for devices
-	Lost     bool            // for nothing that could come: too many of the devices are not granted any more
-	Taken    int             // devices that others keep, of those that Free counts
-	Changed  <-chan struct{} // closed when devices were found in another state, and the answer may be another one; nil: it does not depend on that
+	WaitsFor string // in words
+	Looking  bool   // for a look at devices that may do: there is no answer yet, and soon there is one
+	// for what others than benchgraph keep from it: what its own leases hold would not be enough
+	Outside bool
+	// with Outside: for devices that this process has just given back, which may have to cool down
+	Settles bool
+	Disk    bool // for room on the disk; else, if Outside, for devices
+	Lost    bool // for nothing that could come: too many of the devices are not granted any more
+	Taken   int  // devices that others keep, of those that Free counts
+	// closed when devices were found in another state, and the answer may be another one; nil: it does not depend on
+	// that
+	Changed <-chan struct{}
 }

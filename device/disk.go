@@ -24,7 +24,8 @@ func DiskOf(dir string) func() Disk {
 		}
 		block := int64(fs.Bsize)
 		free := int64(fs.Bavail) * block
-		return Disk{Dir: dir, Size: (int64(fs.Blocks)-int64(fs.Bfree))*block + free, Free: free} // some is kept for root
+		// some is kept for root
+		return Disk{Dir: dir, Size: (int64(fs.Blocks)-int64(fs.Bfree))*block + free, Free: free}
 	}
 }
 
@@ -44,8 +45,8 @@ func (p *LocalPool) diskFits(needed int64) error {
 	return nil
 }
 
-// diskWaits refuses what there is no room for now. What a lease has already filled of its room counts twice, as used and as kept:
-// how much that is nobody knows, and a disk that is full breaks everything.
+// diskWaits refuses what there is no room for now. What a lease has already filled of its room counts twice, as used
+// and as kept: how much that is nobody knows, and a disk that is full breaks everything.
 func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	d := p.disk(needed)
 	kept := p.diskKept()

@@ -19,7 +19,8 @@ func TestRoomOnTheDiskRunsShortAndComesBack(t *testing.T) {
 	}
 	mustNot(t, p, all, "10 GiB of disk (6 GiB of 10 GiB are free)")
 	four := must(t, p, device.Request{Disk: 4 * gib})
-	mustNot(t, p, device.Request{Disk: 3 * gib}, "3 GiB of disk (6 GiB of 10 GiB are free, and 4 GiB are kept for what runs)")
+	mustNot(t, p, device.Request{Disk: 3 * gib},
+		"3 GiB of disk (6 GiB of 10 GiB are free, and 4 GiB are kept for what runs)")
 	must(t, p, device.Request{}).Release() // who needs none is not kept waiting
 	if a := p.Free(device.Request{Disk: 1}); a.Disk != 2*gib {
 		t.Errorf("%d bytes are free", a.Disk)
@@ -55,7 +56,9 @@ func TestWhatIsGrantedOfTheDiskCanBeFilled(t *testing.T) {
 			}
 			return n
 		}
-		p, err := device.NewPool(device.Options{CPUs: 100, Disk: func() device.Disk { return device.Disk{Size: size, Free: free()} }})
+		p, err := device.NewPool(device.Options{CPUs: 100, Disk: func() device.Disk {
+			return device.Disk{Size: size, Free: free()}
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

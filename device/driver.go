@@ -133,14 +133,16 @@ type DriverOptions struct {
 	Patience time.Duration // with each call while it is opened; 0: silence
 }
 
-// NewDriver returns a Driver that is opened by the first question about devices: a command that needs none never waits for the driver.
+// NewDriver returns a Driver that is opened by the first question about devices: a command that needs none never waits
+// for the driver.
 func NewDriver(ctx context.Context, o DriverOptions) *Driver {
 	d := &Driver{}
 	d.open = sync.OnceFunc(func() { d.answer, d.elsewhere = find(ctx, o), elsewhere() })
 	return d
 }
 
-// OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason says why.
+// OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason
+// says why.
 func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
 	d := NewDriver(ctx, o)
 	d.open()
@@ -172,7 +174,8 @@ func find(ctx context.Context, o DriverOptions) answer {
 	if err != nil {
 		var smi error
 		if a, smi = openSMI(ctx); smi != nil {
-			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi), Hangs: errors.Is(err, errSilent)}
+			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi),
+				Hangs: errors.Is(err, errSilent)}
 		}
 	}
 	seen := map[string]bool{}
@@ -223,8 +226,8 @@ func (d *Driver) Read(of Device) (Reading, error) {
 	return r, nil
 }
 
-// silence is how long a driver may take to answer before it counts as one that hangs. Where it is not kept loaded, seconds are
-// usual.
+// silence is how long a driver may take to answer before it counts as one that hangs. Where it is not kept loaded,
+// seconds are usual.
 const silence = 20 * time.Second
 
 var (
@@ -238,7 +241,8 @@ type question struct {
 	since time.Time
 }
 
-// ask reads a device. Nothing can end a read that hangs: it is left alone, and that device is not read again until it has come back.
+// ask reads a device. Nothing can end a read that hangs: it is left alone, and that device is not read again until it
+// has come back.
 func (d *Driver) ask(of Device) (Reading, error) {
 	q, err := d.begin(of)
 	if err != nil {
@@ -259,8 +263,8 @@ func (d *Driver) ask(of Device) (Reading, error) {
 	return r.Reading, cmp.Or(err, r.error)
 }
 
-// within returns what f returns, or an error after patience or at the end of ctx. A call that hangs cannot be ended: its goroutine stays
-// behind.
+// within returns what f returns, or an error after patience or at the end of ctx. A call that hangs cannot be ended:
+// its goroutine stays behind.
 func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T, err error) {
 	answers := make(chan T, 1)
 	go func() { answers <- f() }()
@@ -274,8 +278,8 @@ func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T
 	}
 }
 
-// begin notes that a device is read, unless a read of it hangs. Several may be under way: of a look of the pool, and of who was
-// granted the device meanwhile.
+// begin notes that a device is read, unless a read of it hangs. Several may be under way: of a look of the pool, and of
+// who was granted the device meanwhile.
 func (d *Driver) begin(of Device) (*question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -283,7 +287,9 @@ func (d *Driver) begin(of Device) (*question, error) {
 		return nil, errClosed
 	}
 	q := &question{of.UUID, time.Now()}
-	if slices.ContainsFunc(d.asked, func(other *question) bool { return other.of == q.of && q.since.Sub(other.since) >= silence }) {
+	if slices.ContainsFunc(d.asked, func(other *question) bool {
+		return other.of == q.of && q.since.Sub(other.since) >= silence
+	}) {
 		return nil, errSilent
 	}
 	d.asked = append(d.asked, q)

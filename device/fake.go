@@ -9,7 +9,8 @@ func These(devices []Device) func() []Device { return func() []Device { return d
 func FakeGPUs(n int, name string, memory int64) []Device {
 	var all []Device
 	for i := range n {
-		all = append(all, Device{Index: i, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i), Name: name, Memory: memory})
+		all = append(all, Device{Index: i, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i), Name: name,
+			Memory: memory})
 	}
 	return all
 }

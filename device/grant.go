@@ -138,8 +138,8 @@ func (p *LocalPool) refuse(want GPUs, some []Device, free int, refused map[strin
 	}
 }
 
-// lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be had, and why. What
-// is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
+// lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be
+// had, and why. What is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
 func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal) {
 	for _, d := range chosen {
 		if refused := p.lockGPU(d, h); refused != nil {

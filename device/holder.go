@@ -45,7 +45,8 @@ func (h Holder) String() string {
 	return text
 }
 
-// HolderOf says who has leased a device, of whatever user, where pools have these Options.HostLock and GPULocks; nil: nobody.
+// HolderOf says who has leased a device, of whatever user, where pools have these Options.HostLock and GPULocks; nil:
+// nobody.
 func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	f, err := os.OpenFile(gpuLock(hostLock, gpuLocks, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -67,13 +68,15 @@ func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	p.identify()
 	h.User, h.Program = p.User, p.Name
 	var n note
-	if text, err := io.ReadAll(io.LimitReader(f, maxNote)); err == nil && json.Unmarshal(text, &n) == nil && n.PID == h.PID {
+	if text, err := io.ReadAll(io.LimitReader(f, maxNote)); err == nil && json.Unmarshal(text, &n) == nil &&
+		n.PID == h.PID {
 		h.Since, h.Node = &n.Since, n.Node
 	}
 	return h, nil
 }
 
-// note is what stands in the lock file of a device: what its holder is at, if he may write there; else it is of an earlier one.
+// note is what stands in the lock file of a device: what its holder is at, if he may write there; else it is of an
+// earlier one.
 type note struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
@@ -82,8 +85,8 @@ type note struct {
 
 const maxNote = 64 << 10
 
-// write notes in a lock file who holds it. It may belong to another user. One that has a second name may be anybody's file,
-// linked to by whoever wants it gone; it is locked like others, and nothing written.
+// write notes in a lock file who holds it. It may belong to another user. One that has a second name may be anybody's
+// file, linked to by whoever wants it gone; it is locked like others, and nothing written.
 func (l *fileLock) write(n note) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(l.f.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {

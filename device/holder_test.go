@@ -11,12 +11,14 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another one.
+// Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another
+// one.
 func TestWhoHoldsADevice(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
 	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
 		t.Run(name, func(t *testing.T) {
-			o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib)), HostLock: host, GPULocks: locks}
+			o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib)), HostLock: host,
+				GPULocks: locks}
 			p := newPool(t, o)
 			holder := func(i int) *device.Holder {
 				t.Helper()
@@ -43,10 +45,12 @@ func TestWhoHoldsADevice(t *testing.T) {
 			if h.PID == 0 {
 				t.Skip("the kernel does not tell who holds a lock")
 			}
-			if h.Node != "trial.x" || h.User == "" || h.Program == "" || h.Since.Before(before) || h.Since.After(time.Now()) {
+			if h.Node != "trial.x" || h.User == "" || h.Program == "" || h.Since.Before(before) ||
+				h.Since.After(time.Now()) {
 				t.Errorf("%+v", h)
 			}
-			if text := h.String(); !strings.Contains(text, h.Program+" ") || !strings.Contains(text, " of "+h.User+": trial.x, since ") {
+			if text := h.String(); !strings.Contains(text, h.Program+" ") ||
+				!strings.Contains(text, " of "+h.User+": trial.x, since ") {
 				t.Errorf("%s", text)
 			}
 			if h := holder(1); h != nil {
@@ -56,7 +60,8 @@ func TestWhoHoldsADevice(t *testing.T) {
 			if locks == "" {
 				file = host + "." + o.GPUs()[0].UUID
 			}
-			if err := os.WriteFile(file, []byte(`{"pid":1,"node":"of an earlier holder","since":"2024-01-01T00:00:00Z"}`), 0); err != nil {
+			if err := os.WriteFile(file,
+				[]byte(`{"pid":1,"node":"of an earlier holder","since":"2024-01-01T00:00:00Z"}`), 0); err != nil {
 				t.Fatal(err)
 			}
 			if h := holder(0); h == nil || h.PID != os.Getpid() || h.Node != "" || h.Since != nil {
@@ -70,10 +75,12 @@ func TestWhoHoldsADevice(t *testing.T) {
 	}
 }
 
-// In a directory of all users anybody may give another file the name of a lock. Whoever leases the device leaves that file alone.
+// In a directory of all users anybody may give another file the name of a lock. Whoever leases the device leaves that
+// file alone.
 func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: host, GPULocks: locks}
+	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: host,
+		GPULocks: locks}
 	p := newPool(t, o)
 	must(t, p, device.Request{GPUs: device.GPUs{Count: 1}}).Release() // which makes the directory
 	if err := os.Remove(filepath.Join(locks, o.GPUs()[0].UUID)); err != nil {
@@ -102,7 +109,8 @@ func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 // Where everybody can remove the locks of others, they are none.
 func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 	dir := t.TempDir()
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
+	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)),
+		HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
 	for _, test := range []struct {
 		name string
 		mode os.FileMode
@@ -122,7 +130,8 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		l, why := p.TryAcquire(device.Request{GPUs: device.GPUs{Count: 1}})
-		if (why == nil) != test.ok || why != nil && (!why.Outside || !strings.Contains(why.WaitsFor, "run chmod +t "+o.GPULocks)) {
+		if (why == nil) != test.ok || why != nil && (!why.Outside ||
+			!strings.Contains(why.WaitsFor, "run chmod +t "+o.GPULocks)) {
 			t.Errorf("%s: %+v", test.name, why)
 		}
 		if l != nil {

@@ -14,15 +14,16 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
-// it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
+// hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively
+// while it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
 type hostLock struct {
 	namedLock
 	gpus   string // directory of the devices' locks; empty: they lie beside path
 	leases int
 
-	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node meanwhile, and the
-	// running nodes come to their end. A pool that waits for the end of a quiet node holds the turn shared: no other quiet node comes first.
+	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node
+	// meanwhile, and the running nodes come to their end. A pool that waits for the end of a quiet node holds the turn
+	// shared: no other quiet node comes first.
 	turn   namedLock
 	queued fs.LockKind // how turn is held; notQueued: not at all
 }
@@ -56,7 +57,8 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	return h, nil
 }
 
-// CheckLocks says why the locks of devices in a directory of all users of the machine would be none; "" is no such directory.
+// CheckLocks says why the locks of devices in a directory of all users of the machine would be none; "" is no such
+// directory.
 func CheckLocks(dir string) error {
 	if dir == "" {
 		return nil
@@ -81,7 +83,8 @@ func openToAll(dir string) error {
 		return &os.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
 	}
 	if info.Mode()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run chmod +t %[1]s", dir, info.Mode())
+		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run chmod +t %[1]s",
+			dir, info.Mode())
 	}
 	return nil
 }
@@ -203,8 +206,8 @@ type fileLock struct {
 	f *os.File
 }
 
-// openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no pipe
-// waited for, as the directory may be open to all.
+// openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no
+// pipe waited for, as the directory may be open to all.
 func openLock(path string) (*fileLock, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)

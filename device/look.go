@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// A driver takes its time to say how a device is, milliseconds or seconds, and may hang. So who asks the pool for devices
-// is answered by the last look at them, and told when that found something new. While somebody asks, one goroutine looks once a
-// second at all devices that are asked for, and makes known at once how all of them are: of two that somebody leaves together,
-// not one is granted to a small request before the other is seen. It ends when nobody has asked for a while.
+// A driver takes its time to say how a device is, milliseconds or seconds, and may hang. So who asks the pool for
+// devices is answered by the last look at them, and told when that found something new. While somebody asks, one
+// goroutine looks once a second at all devices that are asked for, and makes known at once how all of them are: of two
+// that somebody leaves together, not one is granted to a small request before the other is seen. It ends when nobody
+// has asked for a while.
 //
 // A grant follows from a look that is no older than a second and the time that the driver takes. That keeps leases off
 // devices that others use, and is not enough for a sample: before that, who holds the lease looks again (AwaitIdle).

@@ -28,8 +28,8 @@ func lookers(t *testing.T, at func(d Device, second int) (Reading, error)) (*Loc
 
 func devicesWanted(n int) Request { return Request{GPUs: GPUs{Count: n}} }
 
-// Who asks is answered at once, however slow the driver is, and told when there is an answer. A look serves one grant, and
-// when nobody asks nobody looks.
+// Who asks is answered at once, however slow the driver is, and told when there is an answer. A look serves one grant,
+// and when nobody asks nobody looks.
 func TestASlowDriverKeepsNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 4 * time.Second
@@ -43,7 +43,8 @@ func TestASlowDriverKeepsNobodyWaiting(t *testing.T) {
 		for range 3 {
 			asked := time.Now()
 			for range 5 { // the same question is no other look
-				if l, why := pool.TryAcquire(devicesWanted(2)); l != nil || !why.Looking || why.Outside || time.Since(asked) > 0 {
+				if l, why := pool.TryAcquire(devicesWanted(2)); l != nil || !why.Looking || why.Outside ||
+					time.Since(asked) > 0 {
 					t.Fatalf("after %s: %+v", time.Since(asked), why)
 				}
 			}
@@ -108,7 +109,8 @@ func TestWhoWaitsIsTold(t *testing.T) {
 				changes++
 			case <-time.After(300 * time.Millisecond):
 			}
-			if l, why = pool.TryAcquire(devicesWanted(1)); why == nil && (changes != 1 || time.Since(begun) != 100*time.Second) {
+			if l, why = pool.TryAcquire(devicesWanted(1)); why == nil &&
+				(changes != 1 || time.Since(begun) != 100*time.Second) {
 				t.Errorf("granted after %s and %d changes", time.Since(begun), changes)
 			}
 		}
@@ -146,8 +148,8 @@ func TestOneLookFindsTheFreeOne(t *testing.T) {
 	})
 }
 
-// A driver that hangs on a device is a reason to refuse that one, is not asked again for it, and is asked anew once it has come
-// back.
+// A driver that hangs on a device is a reason to refuse that one, is not asked again for it, and is asked anew once it
+// has come back.
 func TestADriverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Pointer[chan struct{}]
@@ -173,7 +175,8 @@ func TestADriverThatHangs(t *testing.T) {
 		l.Release()
 		for range 3 { // it is not waited for a second time, also when nobody asked for a while
 			asked := time.Now()
-			if _, why = settled(pool, devicesWanted(2)); why == nil || !why.Outside || !strings.Contains(why.WaitsFor, "device 0: ") ||
+			if _, why = settled(pool, devicesWanted(2)); why == nil || !why.Outside ||
+				!strings.Contains(why.WaitsFor, "device 0: ") ||
 				!strings.HasSuffix(why.WaitsFor, "the driver has not answered for 20s)") || time.Since(asked) > 0 {
 				t.Errorf("after %s: %+v", time.Since(asked), why)
 			}
@@ -213,14 +216,15 @@ func TestALateAnswerIsJudged(t *testing.T) {
 			t.Error("the driver was let go of while it was asked")
 		}
 		time.Sleep(time.Minute)
-		if _, why := settled(pool, devicesWanted(2)); why == nil || !why.Lost || !strings.Contains(why.WaitsFor, "Xid 79") {
+		if _, why := settled(pool, devicesWanted(2)); why == nil || !why.Lost ||
+			!strings.Contains(why.WaitsFor, "Xid 79") {
 			t.Errorf("%+v", why)
 		}
 	})
 }
 
-// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the other: the
-// driver is not let go of while it is asked, and is asked nothing once it was let go of.
+// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the
+// other: the driver is not let go of while it is asked, and is asked nothing once it was let go of.
 func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
 	for _, hangs := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -271,11 +275,13 @@ func TestALookBeforeTheLeaseOfAnotherSaysNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pool.Close()
-		if _, why := settled(pool, devicesWanted(2)); why == nil || !strings.HasPrefix(why.WaitsFor, "2 devices (1 of them free; device 1: 71 °C") {
+		if _, why := settled(pool, devicesWanted(2)); why == nil ||
+			!strings.HasPrefix(why.WaitsFor, "2 devices (1 of them free; device 1: 71 °C") {
 			t.Fatalf("%+v", why)
 		}
 		held, _ := other.TryAcquire(devicesWanted(1))
-		if _, why := pool.TryAcquire(devicesWanted(1)); why == nil || !strings.Contains(why.WaitsFor, "leased by another benchgraph") {
+		if _, why := pool.TryAcquire(devicesWanted(1)); why == nil ||
+			!strings.Contains(why.WaitsFor, "leased by another benchgraph") {
 			t.Fatalf("%+v", why)
 		}
 		warm.Store(true)

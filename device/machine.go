@@ -42,7 +42,8 @@ type ClassGPU struct {
 // ClassOf is the kind of one GPU, with a count of one.
 func ClassOf(d Device) ClassGPU {
 	branch, _, _ := strings.Cut(d.Driver, ".")
-	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked, Count: 1}
+	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked,
+		Count: 1}
 }
 
 // KindOf is the kind of a device in words. Numbers from devices of two kinds are never mixed.
@@ -83,8 +84,8 @@ type Instance struct {
 	Settings
 }
 
-// Machine returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not known),
-// and what they are of. An error says what could not be read; the rest is valid.
+// Machine returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not
+// known), and what they are of. An error says what could not be read; the rest is valid.
 func Machine() (cpus int, memory int64, cpuModel, kernel string, err error) {
 	m := machine{os.DirFS("/")}
 	memory, err = m.memory()
@@ -97,7 +98,8 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	cpus, memory, model, kernel, err := Machine()
 	m := machine{os.DirFS("/")}
 	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
-	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(), Settings: m.settings(gpus)}
+	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(),
+		Settings: m.settings(gpus)}
 	name, nameErr := os.Hostname()
 	if nameErr == nil {
 		sum := sha256.Sum256([]byte(name))
@@ -118,8 +120,8 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	return c, i, errors.Join(err, nameErr)
 }
 
-// mayLockClocks says whether this process may lock the clocks of GPUs. NVIDIA's kernel driver asks for CAP_SYS_ADMIN; where it is
-// not to be seen, whoever answers in its place decides.
+// mayLockClocks says whether this process may lock the clocks of GPUs. NVIDIA's kernel driver asks for CAP_SYS_ADMIN;
+// where it is not to be seen, whoever answers in its place decides.
 func (m machine) mayLockClocks() bool {
 	const sysAdmin = 21
 	if _, err := fs.Stat(m.root, "proc/driver/nvidia"); err != nil {
@@ -147,8 +149,8 @@ type machine struct {
 	root fs.FS
 }
 
-// cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the quota
-// of its control groups, of which a part of a core counts as one.
+// cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the
+// quota of its control groups, of which a part of a core counts as one.
 func (m machine) cpus() int {
 	n := runtime.NumCPU()
 	if quota := m.cpuQuota(); quota > 0 {

@@ -53,14 +53,19 @@ func TestControlGroupsLimit(t *testing.T) {
 			"sys/fs/cgroup/a/b/c/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "1073741824\n",
 		}, 2, 1 << 30},
 		{"version 1", map[string]string{
-			"proc/self/mountinfo": strings.ReplaceAll(v1mount, "%ROOT", "/"), "proc/self/cgroup": "4:memory:/job\n2:cpu,cpuacct:/job\n0::/\n",
-			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
-			"sys/fs/cgroup/memory/job/memory.limit_in_bytes": "2147483648\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+			"proc/self/mountinfo":                             strings.ReplaceAll(v1mount, "%ROOT", "/"),
+			"proc/self/cgroup":                                "4:memory:/job\n2:cpu,cpuacct:/job\n0::/\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us":  "400000\n",
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/memory/job/memory.limit_in_bytes":  "2147483648\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":      "9223372036854771712\n",
 		}, 4, 2 << 30},
 		{"version 1 in a container that sees only its own part", map[string]string{
-			"proc/self/mountinfo": strings.ReplaceAll(v1mount, "%ROOT", "/docker/1a2b"), "proc/self/cgroup": "4:memory:/docker/1a2b\n2:cpu,cpuacct:/docker/1a2b\n",
-			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
+			"proc/self/mountinfo":                         strings.ReplaceAll(v1mount, "%ROOT", "/docker/1a2b"),
+			"proc/self/cgroup":                            "4:memory:/docker/1a2b\n2:cpu,cpuacct:/docker/1a2b\n",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":  "-1\n",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":  "2147483648\n",
 		}, 0, 2 << 30},
 		{"a membership that leads outside", map[string]string{
 			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/../../a\n", "sys/fs/cgroup/memory.max": "4096\n",
@@ -87,7 +92,8 @@ func TestMemoryIsTheLeastThatHolds(t *testing.T) {
 
 func TestCPUModel(t *testing.T) {
 	for want, info := range map[string]string{
-		"Intel(R) Xeon(R) Platinum 8480C":               "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)  Platinum 8480C\n",
+		"Intel(R) Xeon(R) Platinum 8480C": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)  Platinum " +
+			"8480C\n",
 		runtime.GOARCH + " implementer 0x41 part 0xd0c": "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
 		"POWER9, altivec supported":                     "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n",
 	} {
@@ -121,15 +127,19 @@ func TestInstanceReadings(t *testing.T) {
 func TestSettings(t *testing.T) {
 	const cpu = "sys/devices/system/cpu/"
 	text := map[string]string{
-		cpu + "smt/active": "1\n", cpu + "intel_pstate/no_turbo": "1\n", cpu + "cpufreq/boost": "1\n", cpu + "cpu0/microcode/version": "0x2b0004b1\n",
+		cpu + "smt/active": "1\n", cpu + "intel_pstate/no_turbo": "1\n", cpu + "cpufreq/boost": "1\n", cpu +
+			"cpu0/microcode/version": "0x2b0004b1\n",
 		cpu + "cpu0/cpufreq/scaling_max_freq": "3800000\n", "sys/devices/system/node/online": "0-1\n",
 		"proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "proc/self/cgroup": "0::/a\n",
 		"sys/fs/cgroup/a/cpu.max": "150000 100000\n", "sys/fs/cgroup/a/memory.max": "1073741824\n",
 	}
-	i := Instance{Host: "h", Kernel: "6.1", Governor: "performance", Settings: files(text).settings([]Device{{Driver: "550.54.15", Locked: 1410}, {Driver: "550.54.15"}})}
+	i := Instance{Host: "h", Kernel: "6.1", Governor: "performance",
+		Settings: files(text).settings([]Device{{Driver: "550.54.15", Locked: 1410}, {Driver: "550.54.15"}})}
 	want := map[string]string{
-		"host": "h", "kernel": "6.1", "governor": "performance", "turbo": "off", "SMT": "on", "NUMA nodes": "0-1", "microcode": "0x2b0004b1",
-		"driver": "550.54.15", "GPU clock": "1410 MHz", "CPU clock limit": "3800 MHz", "CPU quota": "1.5 cores", "memory limit": "1 GiB",
+		"host": "h", "kernel": "6.1", "governor": "performance", "turbo": "off", "SMT": "on", "NUMA nodes": "0-1",
+		"microcode": "0x2b0004b1",
+		"driver":    "550.54.15", "GPU clock": "1410 MHz", "CPU clock limit": "3800 MHz", "CPU quota": "1.5 cores",
+		"memory limit": "1 GiB",
 	}
 	if diff := cmp.Diff(want, i.Names()); diff != "" {
 		t.Error(diff)
@@ -144,7 +154,8 @@ func TestSettings(t *testing.T) {
 	if names := (Instance{Settings: files(nil).settings(nil)}).Names(); len(names) > 0 {
 		t.Errorf("%v", names)
 	}
-	if record, err := json.Marshal(Instance{Settings: files(map[string]string{cpu + "smt/active": "many"}).settings(nil)}); err != nil || string(record) != `{"host":"","kernel":""}` {
+	if record, err := json.Marshal(Instance{Settings: files(map[string]string{cpu +
+		"smt/active": "many"}).settings(nil)}); err != nil || string(record) != `{"host":"","kernel":""}` {
 		t.Errorf("%s, %v", record, err)
 	}
 }
@@ -154,8 +165,10 @@ func TestThisMachine(t *testing.T) {
 	if err != nil || cpus < 1 || cpus > runtime.NumCPU() || memory < 1<<20 || model == "" || kernel == "" {
 		t.Errorf("%d cores, %d bytes, %q, %q, %v", cpus, memory, model, kernel, err)
 	}
-	class, instance, err := Inventory(append(FakeGPUs(2, "NVIDIA L4", 24<<30), Device{UUID: "GPU-x", Name: "NVIDIA A10", Memory: 24 << 30}))
-	if err != nil || class.Cores != cpus || len(class.GPUs) != 2 || class.GPUs[1].Count != 2 || len(instance.UUIDs) != 3 || len(instance.Host) != 12 {
+	class, instance, err := Inventory(append(FakeGPUs(2, "NVIDIA L4", 24<<30),
+		Device{UUID: "GPU-x", Name: "NVIDIA A10", Memory: 24 << 30}))
+	if err != nil || class.Cores != cpus || len(class.GPUs) != 2 || class.GPUs[1].Count != 2 ||
+		len(instance.UUIDs) != 3 || len(instance.Host) != 12 {
 		t.Errorf("%+v, %+v, %v", class, instance, err)
 	}
 	if !strings.HasSuffix(class.String(), ", 1 × NVIDIA A10 24 GiB, 2 × NVIDIA L4 24 GiB") {
@@ -171,25 +184,31 @@ func TestNvidiaSMI(t *testing.T) {
 		reason       string
 	}{
 		{"not installed", "", 0, "none", "not in PATH"},
-		{"driver gone", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver.'; exit 9", 0, "none", "could not communicate"},
+		{"driver gone", "echo 'NVIDIA-SMI has failed because it could not communicate with the driver.'; exit 9", 0,
+			"none", "could not communicate"},
 		{"no device", "exit 0", 0, "none", "no device"},
 		{"nonsense", "echo hello", 0, "none", "hello"},
-		{"two", "case $1 in *driver_version) echo 550.1 && exit;; esac; echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
+		{"two",
+			"case $1 in *driver_version) echo 550.1 && exit;; esac; echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, " +
+				"4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PATH", dir)
 			if test.script != "" {
-				if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+test.script+"\n"),
+					0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
 			devices, provider, reason := d.Devices(), d.Provider, d.Reason
-			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
+			if len(devices) != test.devices || provider != test.provider || !strings.Contains(reason, test.reason) ||
+				(reason == "") != (test.reason == "") {
 				t.Errorf("%+v, %q, %q", devices, provider, reason)
 			}
-			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, NUMA: -1, Driver: "550.1"}) {
+			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3",
+				Memory: 81559 << 20, Used: 4 << 20, NUMA: -1, Driver: "550.1"}) {
 				t.Errorf("%+v", devices[0])
 			}
 		})
@@ -199,21 +218,26 @@ func TestNvidiaSMI(t *testing.T) {
 		gone   bool
 		want   string
 	}{
-		"an answer of another version": {"echo '4, 0, 30'", false, `nvidia-smi answers "4, 0, 30\n", which is not understood`},
-		"another failure":              {"echo 'Failed to initialize NVML' && exit 9", false, "Failed to initialize NVML"},
-		"off the bus":                  {"echo 'Unable to determine the device handle: GPU is lost.' && exit 15", true, "GPU is lost"},
-		"no longer there":              {"echo 'No devices were found' && exit 6", true, "No devices were found"},
+		"an answer of another version": {"echo '4, 0, 30'", false,
+			`nvidia-smi answers "4, 0, 30\n", which is not understood`},
+		"another failure": {"echo 'Failed to initialize NVML' && exit 9", false,
+			"Failed to initialize NVML"},
+		"off the bus": {"echo 'Unable to determine the device handle: GPU is lost.' && exit 15", true,
+			"GPU is lost"},
+		"no longer there": {"echo 'No devices were found' && exit 6", true, "No devices were found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PATH", dir+":/usr/bin:/bin")
-			script := "#!/bin/sh\ncase $* in *version*) echo 550.1;; *--id*) " + test.script + ";; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac\n"
+			script := "#!/bin/sh\ncase $* in *version*) echo 550.1;; *--id*) " + test.script +
+				";; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac\n"
 			if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
 			defer d.Close()
-			if _, err := d.Read(d.Devices()[0]); err == nil || Gone(err) != test.gone || !strings.Contains(err.Error(), test.want) {
+			if _, err := d.Read(d.Devices()[0]); err == nil || Gone(err) != test.gone ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -221,8 +245,10 @@ func TestNvidiaSMI(t *testing.T) {
 	t.Run("closed while it hangs", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("PATH", dir+":/usr/bin:/bin")
-		const script = "case $* in *version*) echo 550.1;; *--id*) echo $$ >%[1]s/new; mv %[1]s/new %[1]s/pid; exec sleep 1000;; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac"
-		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), fmt.Appendf(nil, "#!/bin/sh\n"+script+"\n", dir), 0o755); err != nil {
+		const script = "case $* in *version*) echo 550.1;; *--id*) echo $$ >%[1]s/new; mv %[1]s/new %[1]s/pid; exec " +
+			"sleep 1000;; *) echo '0, GPU-a, NVIDIA H100, 81559, 4';; esac"
+		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), fmt.Appendf(nil, "#!/bin/sh\n"+script+"\n", dir),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 		d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere"})
@@ -247,12 +273,14 @@ func TestNvidiaSMI(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("PATH", dir+":/usr/bin:/bin")
-		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\nexec sleep 1000\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if d := OpenDriver(ctx, DriverOptions{Library: "/nowhere"}); d.Provider != ProviderNone || !strings.Contains(d.Reason, "cancel") {
+		if d := OpenDriver(ctx, DriverOptions{Library: "/nowhere"}); d.Provider != ProviderNone ||
+			!strings.Contains(d.Reason, "cancel") {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -279,7 +307,8 @@ func FuzzControlGroups(f *testing.F) {
 	f.Add("4:cpu:/../..\n", "33 31 0:30 /x /sys/../.. rw - cgroup cgroup rw,cpu\n", "-1")
 	f.Fuzz(func(t *testing.T, member, mounts, limit string) {
 		fuzzing.Frugal(t, len(member)+len(mounts)+len(limit), func() {
-			m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts, "sys/fs/cgroup/cpu.max": limit,
+			m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts,
+				"sys/fs/cgroup/cpu.max":    limit,
 				"sys/fs/cgroup/memory.max": limit, "proc/meminfo": limit, "proc/cpuinfo": limit})
 			if m.cpuQuota() < 0 || m.memoryLimit() < 0 || m.cpuModel() == "" {
 				t.Error("a limit below nothing")

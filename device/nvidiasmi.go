@@ -61,7 +61,8 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
-		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 { // it is not there, or off the bus: see nvidia-smi(1)
+			// it is not there, or off the bus: see nvidia-smi(1)
+		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 {
 			err = errGone
 		}
 		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(out.String()+problem.String()))
@@ -89,7 +90,8 @@ func (s *smiSource) close(bool) {
 // read asks for a device's memory, utilization, temperature and power, and for who uses it.
 func (s *smiSource) read(d Device) (Reading, error) {
 	r := Reading{Processes: []Process{}}
-	out, err := s.ask(s.open, "--id="+d.UUID, "--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
+	out, err := s.ask(s.open, "--id="+d.UUID,
+		"--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
 	if err != nil {
 		return r, err
 	}
@@ -162,7 +164,8 @@ func parseSMI(text string) ([]Device, error) {
 			return nil, fmt.Errorf("%.200q is not index, UUID, name, total and used memory", line)
 		}
 		used, _ := mebibytes(f[n-1]) // [N/A] where the driver does not tell
-		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total, Used: used})
+		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total,
+			Used: used})
 	}
 	return all, nil
 }

@@ -65,7 +65,8 @@ func (l links) count(f found, byPCI map[string]string) {
 	}
 }
 
-// switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the two.
+// switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the
+// two.
 func (l links) switched(uuid string, n int) {
 	l[pair(uuid, uuid)] = Link{NVLinks: n}
 	for key, link := range l {

@@ -26,7 +26,8 @@ type nvmlSource struct {
 	events map[string]nvml.EventSet // by UUID: what has happened since the device was first read
 }
 
-// openNVML loads the library and lists the devices. An error says why there is nobody to ask. No call is waited for longer than patience.
+// openNVML loads the library and lists the devices. An error says why there is nobody to ask. No call is waited for
+// longer than patience.
 func openNVML(ctx context.Context, library string, patience time.Duration) (answer, error) {
 	var options []nvml.LibraryOption
 	if library != "" {
@@ -40,11 +41,14 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return answer{}, errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed elsewhere")
+		return answer{},
+			errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed " +
+				"elsewhere")
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return answer{}, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return answer{}, errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
+		return answer{},
+			errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
 	default:
 		return answer{}, fmt.Errorf("NVML: %v", ret)
 	}
@@ -53,7 +57,8 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 		return answer{}, fmt.Errorf("NVML: %w", err)
 	}
 	if err := s.list(ctx, &d, patience); err != nil {
-		return answer{}, fmt.Errorf("NVML: %w", err) // the library stays open: to close it might wait for a call that hangs
+		// the library stays open: to close it might wait for a call that hangs
+		return answer{}, fmt.Errorf("NVML: %w", err)
 	}
 	return d, nil
 }
@@ -218,7 +223,8 @@ func text(b []uint8) string {
 
 // instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole.
 func (s *nvmlSource) instances(h nvml.Device, whole Device) []Device {
-	if !s.has("nvmlDeviceGetMigMode") || !s.has("nvmlDeviceGetMaxMigDeviceCount") || !s.has("nvmlDeviceGetMigDeviceHandleByIndex") {
+	if !s.has("nvmlDeviceGetMigMode") || !s.has("nvmlDeviceGetMaxMigDeviceCount") ||
+		!s.has("nvmlDeviceGetMigDeviceHandleByIndex") {
 		return nil
 	}
 	mode, _, ret := h.GetMigMode()
@@ -306,7 +312,8 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 }
 
 // xids are the critical errors since the device was last read. Before it was first read, nobody kept them. Those of an
-// instance of MIG are those of its GPU: what breaks that breaks all, and what a program on another instance did is harmless here.
+// instance of MIG are those of its GPU: what breaks that breaks all, and what a program on another instance did is
+// harmless here.
 func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
 		return nil

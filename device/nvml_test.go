@@ -27,11 +27,13 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	play(twoH100)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
-	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" || len(d.Devices()) != 2 {
+	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" ||
+		len(d.Devices()) != 2 {
 		t.Fatalf("%+v", d)
 	}
 	a, b := d.Devices()[0], d.Devices()[1]
-	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15"}
+	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20,
+		PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15"}
 	if a != want {
 		t.Errorf("%+v", a)
 	}
@@ -42,7 +44,8 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *r.Temperature != 83 || *r.Utilization != 97 || *r.Power != 499 || *r.PowerLimit != 500 || *r.SMClock != 1410 || *r.MaxSMClock != 1980 || *r.Uncorrected != 2 || r.Used != 61000<<20 {
+	if *r.Temperature != 83 || *r.Utilization != 97 || *r.Power != 499 || *r.PowerLimit != 500 || *r.SMClock != 1410 ||
+		*r.MaxSMClock != 1980 || *r.Uncorrected != 2 || r.Used != 61000<<20 {
 		t.Errorf("%+v", r)
 	}
 	if !slices.Equal(r.Slowdowns, []string{SlowThermal, SlowPowerCap}) || len(r.Processes) != 0 {
@@ -56,13 +59,15 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
 	d.elsewhere = false // the library counts as we do
-	play(twoH100 + "process on=GPU-a pid=" + self() + " mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
+	play(twoH100 + "process on=GPU-a pid=" + self() +
+		" mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
 	r, err := d.Read(d.Devices()[0])
 	if err != nil || len(r.Processes) != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	own, gone := r.Processes[0], r.Processes[1]
-	if own.PID != os.Getpid() || own.Used != 1<<30 || own.User == "" || !strings.HasPrefix("device.test", own.Name[:6]) {
+	if own.PID != os.Getpid() || own.Used != 1<<30 || own.User == "" ||
+		!strings.HasPrefix("device.test", own.Name[:6]) {
 		t.Errorf("own %+v", own)
 	}
 	if gone != (Process{PID: 2147483647}) {
@@ -97,7 +102,8 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	r, err := d.Read(d.Devices()[0])
-	if err != nil || r.PowerLimit != nil || *r.Temperature != 31 || len(r.Processes) != 1 || r.Processes[0].Used != 5<<20 {
+	if err != nil || r.PowerLimit != nil || *r.Temperature != 31 || len(r.Processes) != 1 ||
+		r.Processes[0].Used != 5<<20 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if l := d.Link(d.Devices()[0], d.Devices()[1]); l.String() != "NODE" {
@@ -108,7 +114,8 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	partitioned := strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
-		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
+		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 " +
+		"name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
 	play(partitioned)
 	d := OpenDriver(t.Context(), DriverOptions{Library: library})
 	defer d.Close()
@@ -160,22 +167,26 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
 		play("system init=" + init + "\n")
-		if d := OpenDriver(t.Context(), DriverOptions{Library: library}); d.Provider != ProviderNone || !strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
+		if d := OpenDriver(t.Context(), DriverOptions{Library: library}); d.Provider != ProviderNone ||
+			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
 			t.Errorf("init %s: %+v", init, d)
 		}
 	}
-	if d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone || !strings.Contains(d.Reason, "no NVIDIA driver") {
+	if d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone ||
+		!strings.Contains(d.Reason, "no NVIDIA driver") {
 		t.Errorf("%+v", d)
 	}
 }
 
-// A call that never returns is the commonest fault of a driver. The device that hangs is left out, and a driver that hangs as a whole is none.
+// A call that never returns is the commonest fault of a driver. The device that hangs is left out, and a driver that
+// hangs as a whole is none.
 func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	library, play := nvmltest.World(t, false)
 	play(strings.Replace(twoH100, "gpu uuid=GPU-a", "gpu hang=1 uuid=GPU-a", 1))
 	d := OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
-	if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" || d.Reason != "device 0: the driver has not answered for 20s" {
+	if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" ||
+		d.Reason != "device 0: the driver has not answered for 20s" {
 		t.Errorf("one device hangs: %+v", d.answer)
 	}
 	if r, err := d.Read(d.Devices()[0]); err != nil || r.Used == 0 {
@@ -186,7 +197,8 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	play("system driver=550.54.15 hang=1\n")
 	d = OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
-	if d.Provider != ProviderNone || !strings.Contains(d.Reason, "NVML: the driver has not answered for 20s; nvidia-smi") {
+	if d.Provider != ProviderNone || !strings.Contains(d.Reason,
+		"NVML: the driver has not answered for 20s; nvidia-smi") {
 		t.Errorf("all hangs: %+v", d.answer)
 	}
 	d.Close()

@@ -17,25 +17,32 @@ import (
 
 // Options say what a LocalPool has to grant.
 type Options struct {
-	CPUs     int                    // cores
-	Cores    func() []int           // the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
-	Memory   int64                  // bytes; 0: not known, so never short
-	Disk     func() Disk            // the file system on which nodes work, as it is now; nil: not known, so never short
-	GPUs     func() []Device        // in the order in which they are granted, where they are connected alike; asked once when some are needed; nil: none
-	Links    func(a, b Device) Link // how two of them are connected; nil: not known
-	Ready    func(Device) string    // looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
-	Lost     func(Device) string    // why a device is not to be granted any more; empty: it may be; nil: all may
-	Last     func(Device) bool      // whether a device is granted only when there are too few others; nil: none is
-	GPULocks string                 // directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
-	Name     string                 // by which texts call the machine; empty: this machine
-	HostLock string                 // path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this process only
+	CPUs int // cores
+	// the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
+	Cores  func() []int
+	Memory int64       // bytes; 0: not known, so never short
+	Disk   func() Disk // the file system on which nodes work, as it is now; nil: not known, so never short
+	// in the order in which they are granted, where they are connected alike; asked once when some are needed; nil:
+	// none
+	GPUs  func() []Device
+	Links func(a, b Device) Link // how two of them are connected; nil: not known
+	// looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
+	Ready func(Device) string
+	Lost  func(Device) string // why a device is not to be granted any more; empty: it may be; nil: all may
+	Last  func(Device) bool   // whether a device is granted only when there are too few others; nil: none is
+	// directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
+	GPULocks string
+	Name     string // by which texts call the machine; empty: this machine
+	// path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this
+	// process only
+	HostLock string
 }
 
 // LocalPool is the Pool of this machine. It is safe for concurrent use.
 //
-// It never waits, not for a driver either (see look.go), and keeps no queue: one scheduler asks in the order that it thinks
-// right, and keeps small requests back when a quiet one should have its turn. Between processes there is no such order: a process that always holds something
-// can keep another from being quiet.
+// It never waits, not for a driver either (see look.go), and keeps no queue: one scheduler asks in the order that it
+// thinks right, and keeps small requests back when a quiet one should have its turn. Between processes there is no such
+// order: a process that always holds something can keep another from being quiet.
 type LocalPool struct {
 	total Options
 
@@ -113,7 +120,8 @@ func (p *LocalPool) Fits(r Request) error {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
-		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", bytesText(r.Memory), p.total.Name, bytesText(p.total.Memory)))
+		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", bytesText(r.Memory), p.total.Name,
+			bytesText(p.total.Memory)))
 	}
 	if err := p.diskFits(r.Disk); err != nil {
 		errs = append(errs, err)
@@ -148,7 +156,8 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	}
 	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
-		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, bytesText(near.Memory), strings.Join(lacks, " and "))
+		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, bytesText(near.Memory),
+			strings.Join(lacks, " and "))
 	}
 	return errors.New(text)
 }
@@ -189,8 +198,8 @@ func (g GPUs) String() string {
 // Suits says whether a device meets the conditions.
 func (g GPUs) Suits(d Device) bool { return len(g.lacks(d)) == 0 }
 
-// lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB: up to
-// 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
+// lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB:
+// up to 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
 func (g GPUs) lacks(d Device) []string {
 	var lacks []string
 	if g.Memory > 0 && d.Memory < g.Memory-g.Memory/100*8 {
@@ -285,13 +294,14 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)
 	}
 	if p.total.Memory > 0 && l.Memory > memory {
-		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory), bytesText(p.total.Memory))
+		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory),
+			bytesText(p.total.Memory))
 	}
 	return ""
 }
 
-// freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no more of
-// them than the pool has.
+// freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no
+// more of them than the pool has.
 func (p *LocalPool) freeCores(n int) []int {
 	if p.total.Cores == nil {
 		return nil

@@ -58,7 +58,8 @@ func mustNot(t testing.TB, p device.Pool, r device.Request, why string) {
 }
 
 func TestFitsSaysWhatIsMissing(t *testing.T) {
-	gpus := append(device.FakeGPUs(1, "NVIDIA A10", 22.5*gib), device.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
+	gpus := append(device.FakeGPUs(1, "NVIDIA A10", 22.5*gib),
+		device.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
 	for _, test := range []struct {
 		name string
 		want device.Request
@@ -66,25 +67,37 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 	}{
 		{"nothing", device.Request{}, ""},
 		{"more cores than there are", device.Request{CPUs: 64}, ""},
-		{"more disk than there is", device.Request{Disk: 3 * gib}, "needs 3 GiB of disk; the file system of /work has 2 GiB"},
-		{"more memory than there is", device.Request{Memory: 64 * gib}, "needs 64 GiB of memory; this machine has 16 GiB"},
+		{"more disk than there is", device.Request{Disk: 3 * gib},
+			"needs 3 GiB of disk; the file system of /work has 2 GiB"},
+		{"more memory than there is", device.Request{Memory: 64 * gib},
+			"needs 64 GiB of memory; this machine has 16 GiB"},
 		{"negative", device.Request{Ports: -1}, "negative amount"},
 		{"an H100 has nominally 80 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 * gib}}, ""},
-		{"an A10 has nominally 24 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 24 * gib, Model: regexp.MustCompile("A10")}}, ""},
-		{"two kinds", device.Request{GPUs: device.GPUs{Count: 2, Memory: 24 * gib}}, "needs 2 devices with 24 GiB; this machine has 1 of one kind (1 × NVIDIA A10 22.5 GiB, 1 × NVIDIA H100 80GB HBM3 79.65 GiB)"},
+		{"an A10 has nominally 24 GiB", device.Request{GPUs: device.GPUs{Count: 1, Memory: 24 * gib,
+			Model: regexp.MustCompile("A10")}}, ""},
+		{"two kinds", device.Request{GPUs: device.GPUs{Count: 2, Memory: 24 * gib}},
+			"needs 2 devices with 24 GiB; this machine has 1 of one kind (1 × NVIDIA A10 22.5 GiB, 1 × NVIDIA H100 " +
+				"80GB HBM3 79.65 GiB)"},
 		{"that kind", device.Request{GPUs: device.GPUs{Count: 1, Kind: "NVIDIA A10 22.5 GiB"}}, ""},
-		{"another kind", device.Request{GPUs: device.GPUs{Count: 1, Kind: "NVIDIA A10 22.5 GiB 150 W"}}, "needs 1 device of the kind NVIDIA A10 22.5 GiB 150 W; this machine has none"},
-		{"too many", device.Request{GPUs: device.GPUs{Count: 2, Memory: 80 * gib}}, "needs 2 devices with 80 GiB; this machine has 1"},
-		{"too large", device.Request{GPUs: device.GPUs{Count: 1, Memory: 141 * gib}}, "needs 1 device with 141 GiB; this machine has none (nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it has 61.35 GiB too little)"},
-		{"another model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H200|B200")}}, "nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it is of another model"},
+		{"another kind", device.Request{GPUs: device.GPUs{Count: 1, Kind: "NVIDIA A10 22.5 GiB 150 W"}},
+			"needs 1 device of the kind NVIDIA A10 22.5 GiB 150 W; this machine has none"},
+		{"too many", device.Request{GPUs: device.GPUs{Count: 2, Memory: 80 * gib}},
+			"needs 2 devices with 80 GiB; this machine has 1"},
+		{"too large", device.Request{GPUs: device.GPUs{Count: 1, Memory: 141 * gib}},
+			"needs 1 device with 141 GiB; this machine has none (nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it " +
+				"has 61.35 GiB too little)"},
+		{"another model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H200|B200")}},
+			"nearest: NVIDIA H100 80GB HBM3 79.65 GiB, but it is of another model"},
 		{"that model", device.Request{GPUs: device.GPUs{Count: 1, Model: regexp.MustCompile("H100|H200")}}, ""},
-		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}}, "needs 9 devices; this machine has 1 of one kind"},
+		{"two mistakes at once", device.Request{Memory: 64 * gib, GPUs: device.GPUs{Count: 9}},
+			"needs 9 devices; this machine has 1 of one kind"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			disk := func() device.Disk { return device.Disk{Dir: "/work", Size: 2 * gib, Free: gib} }
 			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, Disk: disk, GPUs: device.These(gpus)})
 			err := p.Fits(test.want)
-			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			if test.err == "" && err != nil || test.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.err)) {
 				t.Errorf("Fits: %v, want %q", err, test.err)
 			}
 			if l, waits := p.TryAcquire(test.want); (l != nil) != (test.err == "") {
@@ -102,7 +115,8 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
-// Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of both.
+// Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of
+// both.
 func TestALeaseIsOfOneKind(t *testing.T) {
 	gpus := device.FakeGPUs(8, "NVIDIA A100", 80*gib)
 	for i := range gpus[4:] {
@@ -147,7 +161,8 @@ func TestNewPoolRefusesNonsense(t *testing.T) {
 }
 
 func TestAmountsRunShortAndComeBack(t *testing.T) {
-	p := newPool(t, device.Options{CPUs: 4, Memory: 8 * gib, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib))})
+	p := newPool(t, device.Options{CPUs: 4, Memory: 8 * gib,
+		GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib))})
 	three := must(t, p, device.Request{CPUs: 3, Memory: 6 * gib, GPUs: device.GPUs{Count: 1}})
 	if three.GPUs[0].Index != 0 {
 		t.Errorf("got device %d, want the lowest", three.GPUs[0].Index)
@@ -223,7 +238,9 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 	const cpus, memory, gpus = 6, 10, 3
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := []int{1, 2, 5, 6, 7, 8, 11}
-		p, err := device.NewPool(device.Options{CPUs: cpus, Cores: func() []int { return numbers }, Memory: memory, GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA L4", 24*gib))})
+		p, err := device.NewPool(device.Options{CPUs: cpus, Cores: func() []int {
+			return numbers
+		}, Memory: memory, GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA L4", 24*gib))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,9 +267,11 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 					t.Fatalf("%+v fits and nothing is held, but it waits for %s", r, waits.WaitsFor)
 				case l != nil && p.Fits(r) != nil:
 					t.Fatalf("%+v does not fit and was granted", r)
-				case l != nil && (l.CPUs != min(max(r.CPUs, 1), cpus) || l.Memory != r.Memory || len(l.Ports) != r.Ports || len(l.GPUs) != r.GPUs.Count || l.Quiet != r.Quiet):
+				case l != nil && (l.CPUs != min(max(r.CPUs, 1), cpus) || l.Memory != r.Memory ||
+					len(l.Ports) != r.Ports || len(l.GPUs) != r.GPUs.Count || l.Quiet != r.Quiet):
 					t.Fatalf("%+v was granted for %+v", l, r)
-				case l != nil && (r.Cores && len(l.Cores) != l.CPUs || !r.Cores && l.Cores != nil || !slices.IsSorted(l.Cores)):
+				case l != nil && (r.Cores && len(l.Cores) != l.CPUs || !r.Cores && l.Cores != nil ||
+					!slices.IsSorted(l.Cores)):
 					t.Fatalf("%d cores are granted, and these are named: %v", l.CPUs, l.Cores)
 				case l != nil:
 					held = append(held, l)
@@ -277,7 +296,8 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 		for len(held) > 0 {
 			release(0)
 		}
-		if l, waits := p.TryAcquire(device.Request{CPUs: cpus, Memory: memory, GPUs: device.GPUs{Count: gpus}, Quiet: true}); l == nil {
+		if l, waits := p.TryAcquire(device.Request{CPUs: cpus, Memory: memory, GPUs: device.GPUs{Count: gpus},
+			Quiet: true}); l == nil {
 			t.Fatalf("all was given back, but all cannot be had: waits for %s", waits.WaitsFor)
 		}
 	})
@@ -329,13 +349,15 @@ func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	mustNot(t, a, device.Request{GPUs: device.GPUs{Count: 1}}, "0 of them free")
 	two.Release()
 	mustNot(t, b, device.Request{Quiet: true}, "quiet: the end of what device.test "+strconv.Itoa(os.Getpid()))
-	mustNot(t, a, device.Request{}, "its turn: device.test") // a pool that waits for quiet comes before nodes that have not started
+	// a pool that waits for quiet comes before nodes that have not started
+	mustNot(t, a, device.Request{}, "its turn: device.test")
 	one.Release()
 
 	quiet := must(t, b, device.Request{Quiet: true})
 	mustNot(t, a, device.Request{}, "the end of a quiet one of device.test")
 	quiet.Release()
-	mustNot(t, b, device.Request{Quiet: true}, "its turn: device.test") // and a pool that waited for a quiet node comes before further quiet nodes
+	// and a pool that waited for a quiet node comes before further quiet nodes
+	mustNot(t, b, device.Request{Quiet: true}, "its turn: device.test")
 	must(t, a, device.Request{}).Release()
 
 	if err := os.Remove(lock); err != nil { // somebody tidies up
@@ -379,7 +401,8 @@ func TestQuietAndOthersTakeTurns(t *testing.T) {
 	}
 }
 
-// Another user's benchgraph, with a host lock of its own, holds a device; and a lock file that is tidied away is no lock.
+// Another user's benchgraph, with a host lock of its own, holds a device; and a lock file that is tidied away is no
+// lock.
 func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 	locks := filepath.Join(t.TempDir(), "devices")
 	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), GPULocks: locks}
@@ -560,7 +583,8 @@ func TestCoresOfThisMachine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux numbers the cores")
 	}
-	if len(cores) != runtime.NumCPU() || !slices.IsSorted(cores) || len(slices.Compact(slices.Clone(cores))) != len(cores) {
+	if len(cores) != runtime.NumCPU() || !slices.IsSorted(cores) ||
+		len(slices.Compact(slices.Clone(cores))) != len(cores) {
 		t.Errorf("the cores are %v; the runtime sees %d", cores, runtime.NumCPU())
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Ports are chosen below those that the kernel gives to outgoing connections (from 32768 on Linux): a server that loads a
-// model for minutes before it listens would else find its port taken by some client of anything.
+// Ports are chosen below those that the kernel gives to outgoing connections (from 32768 on Linux): a server that loads
+// a model for minutes before it listens would else find its port taken by some client of anything.
 const (
 	lowPort  = 20000
 	highPort = 32768

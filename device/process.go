@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// elsewhere says whether this process is in a PID namespace of its own, as in a container: the numbers by which the driver
-// tells of processes are then those of the machine, which mean nothing here, or others. The kernel numbers the namespace that
-// it began with alike on all machines (PROC_PID_INIT_INO).
+// elsewhere says whether this process is in a PID namespace of its own, as in a container: the numbers by which the
+// driver tells of processes are then those of the machine, which mean nothing here, or others. The kernel numbers the
+// namespace that it began with alike on all machines (PROC_PID_INIT_INO).
 func elsewhere() bool {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && link != "pid:[4026531836]"

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Profile is a machine as "benchgraph devices -json" describes it: all that is needed to plan for the machine from another one.
+// Profile is a machine as "benchgraph devices -json" describes it: all that is needed to plan for the machine from
+// another one.
 type Profile struct {
 	Host    Host
 	Devices []Device
@@ -48,8 +49,8 @@ const (
 
 var goName = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from this machine, and
-// named in Lacks.
+// ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from
+// this machine, and named in Lacks.
 func ParseProfile(document []byte) (*Profile, error) {
 	if len(document) > maxProfile {
 		return nil, fmt.Errorf("the file is larger than %d MiB", maxProfile>>20)
@@ -64,7 +65,9 @@ func ParseProfile(document []byte) (*Profile, error) {
 		return nil, errors.New("this is not what \"benchgraph devices -json\" prints")
 	}
 	if major, _, _ := strings.Cut(*doc.Format, "."); major != "1" {
-		return nil, fmt.Errorf("its format is %q, and this benchgraph reads 1.x: print it anew with the same version of benchgraph", *doc.Format)
+		return nil,
+			fmt.Errorf("its format is %q, and this benchgraph reads 1.x: print it anew with the same version of "+
+				"benchgraph", *doc.Format)
 	}
 	p := &Profile{Devices: *doc.Devices}
 	if len(p.Devices) > maxProfileDevices {
@@ -73,7 +76,8 @@ func ParseProfile(document []byte) (*Profile, error) {
 	seen := map[string]bool{}
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		if d.UUID == "" || seen[d.UUID] || d.Name == "" || d.Memory <= 0 || d.Memory > maxProfileMemory || max(len(d.UUID), len(d.Name)) > maxProfileText {
+		if d.UUID == "" || seen[d.UUID] || d.Name == "" || d.Memory <= 0 || d.Memory > maxProfileMemory ||
+			max(len(d.UUID), len(d.Name)) > maxProfileText {
 			return nil, fmt.Errorf("device %d has no name, no memory or no UUID of its own", i)
 		}
 		seen[d.UUID] = true
@@ -92,15 +96,16 @@ func ParseProfile(document []byte) (*Profile, error) {
 	}
 	p.Host = *doc.Machine
 	h := p.Host
-	if !goName.MatchString(h.OS) || !goName.MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores || h.Memory < 0 || h.Memory > maxProfileMemory ||
+	if !goName.MatchString(h.OS) || !goName.MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores ||
+		h.Memory < 0 || h.Memory > maxProfileMemory ||
 		max(len(h.CPU), len(h.Arch), len(h.OS)) > maxProfileText {
 		return nil, errors.New("its \"machine\" makes no sense: it needs os, arch, cpu, cores and memory_bytes")
 	}
 	return p, nil
 }
 
-// Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a process of another
-// machine that does not own its devices.
+// Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a
+// process of another machine that does not own its devices.
 func (p *Profile) Pool(name string) (*LocalPool, error) {
 	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: These(p.Devices), Name: name})
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-const h100 = `{"index": 0, "uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85520809984, "power_limit_w": 700}`
+const h100 = `{"index": 0, "uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85520809984, ` +
+	`"power_limit_w": 700}`
 
 func TestParseProfile(t *testing.T) {
 	t.Parallel()
-	p, err := ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1], "devices": [` + h100 + `],
+	p, err := ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1], "devices": [` + h100 +
+		`],
 		"machine": {"os": "linux", "arch": "amd64", "cpu": "Xeon", "cores": 96, "memory_bytes": 1099511627776, "new": true}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +24,8 @@ func TestParseProfile(t *testing.T) {
 	if got := p.String(); got != "1 × NVIDIA H100 80GB HBM3 79.65 GiB 700 W driver 550; Xeon, 96 cores, 1024 GiB, amd64" {
 		t.Error(got)
 	}
-	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(Class{Cores: 1}, p.Devices) || len(p.Lacks) > 0 {
+	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(Class{Cores: 1}, p.Devices) ||
+		len(p.Lacks) > 0 {
 		t.Errorf("%+v", p)
 	}
 	pool, err := p.Pool("machine h100")
@@ -45,7 +48,8 @@ func TestParseProfile(t *testing.T) {
 		`{"format": 1, "devices": []}`:       "this is not what",
 		`{"format": "2.0", "devices": []}`:   `its format is "2.0"`,
 		`{"format": "1.0", "devices": [{}]}`: "device 0 has no name",
-		`{"format": "1.0", "devices": [` + h100 + `,` + h100 + `]}`:                           "device 1 has no name, no memory or no UUID of its own",
+		`{"format": "1.0", "devices": [` + h100 + `,` + h100 +
+			`]}`: "device 1 has no name, no memory or no UUID of its own",
 		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`:               "it has 2001 devices",
 		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:                           `its "machine" makes no sense`,
 		`{"format": "1.0", "devices": [], "machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,

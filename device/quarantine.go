@@ -62,7 +62,9 @@ func (d *Driver) Quarantined() []Quarantine {
 	for _, q := range d.left {
 		all = append(all, q)
 	}
-	slices.SortFunc(all, func(a, b Quarantine) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	slices.SortFunc(all, func(a, b Quarantine) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
+	})
 	return all
 }
 
@@ -79,8 +81,8 @@ func (d *Driver) Lost(of Device) string {
 // doubtful is how many blocks in a row must have been void because of a device's speed before another one is preferred.
 const doubtful = 2
 
-// Doubt notes that a block on these devices did not count since they were not as fast as they were. It returns those for
-// which others are preferred from now on.
+// Doubt notes that a block on these devices did not count since they were not as fast as they were. It returns those
+// for which others are preferred from now on.
 func (d *Driver) Doubt(devices []Device) (fresh []Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

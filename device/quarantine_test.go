@@ -21,8 +21,8 @@ func settled(p *LocalPool, r Request) (*Lease, *Refusal) {
 	}
 }
 
-// A device that reported an error of its own, or that vanished, is granted to nobody any more, whoever found it out, and is
-// told of once. One whose memory is not freed is for Ready to keep back.
+// A device that reported an error of its own, or that vanished, is granted to nobody any more, whoever found it out,
+// and is told of once. One whose memory is not freed is for Ready to keep back.
 func TestQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(dev Device, second int) (Reading, error) {
@@ -53,7 +53,8 @@ func TestQuarantine(t *testing.T) {
 		w := d.Watch(held.GPUs, func(int) bool { return true }, func() {})
 		time.Sleep(3500 * time.Millisecond)
 		w.Stop()
-		if why := ask(2); why == nil || !why.Lost || !strings.Contains(why.WaitsFor, "device 0: Xid 79 (fallen off the bus)") {
+		if why := ask(2); why == nil || !why.Lost || !strings.Contains(why.WaitsFor,
+			"device 0: Xid 79 (fallen off the bus)") {
 			t.Errorf("two when one is lost, although still leased: %+v", why)
 		}
 		held.Release()
@@ -69,14 +70,16 @@ func TestQuarantine(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		for range 2 {
-			if why := ask(1); why == nil || !why.Lost || !why.Outside || !strings.Contains(why.WaitsFor, "device 1: the device is gone: fell off the bus") {
+			if why := ask(1); why == nil || !why.Lost || !why.Outside ||
+				!strings.Contains(why.WaitsFor, "device 1: the device is gone: fell off the bus") {
 				t.Errorf("one when both are lost: %+v", why)
 			}
 		}
 		want := []string{
 			"device 0 (GPU-00000000-0000-0000-0000-000000000000) is left out from now on: Xid 79 (fallen off the bus)",
 			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out until it is free: 60 GiB of its memory in use",
-			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out from now on: the device is gone: fell off the bus",
+			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out from now on: the device is gone: fell " +
+				"off the bus",
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("told %q", told)

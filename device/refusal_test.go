@@ -24,9 +24,9 @@ func settled(p device.Pool, r device.Request) (*device.Lease, *device.Refusal) {
 	}
 }
 
-// TestRefusals: whoever keeps which devices, a request is granted when enough are left, and a refusal never blames others for
-// what leases of benchgraphs could serve; where nothing is leased, it does blame them. What is free without what others keep is
-// never enough.
+// TestRefusals: whoever keeps which devices, a request is granted when enough are left, and a refusal never blames
+// others for what leases of benchgraphs could serve; where nothing is leased, it does blame them. What is free without
+// what others keep is never enough.
 func TestRefusals(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -69,7 +69,8 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 	open := func() *device.LocalPool {
 		// The doubtful ones are granted last: so those that are to be leased are the ones that are leased.
 		last := func(d device.Device) bool { return !is(d, ours) && !is(d, theirs) }
-		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: why(used), Lost: why(lost), Last: last, HostLock: host})
+		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: why(used), Lost: why(lost),
+			Last: last, HostLock: host})
 		if err != nil {
 			t.Fatal(err)
 		}

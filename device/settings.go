@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Settings are what else of a machine may explain a difference between two measurements of one Class. What this system does not tell
-// is empty or nil.
+// Settings are what else of a machine may explain a difference between two measurements of one Class. What this system
+// does not tell is empty or nil.
 type Settings struct {
 	Turbo     *bool    `json:"turbo,omitempty"` // cores may run faster than their nominal frequency
 	SMT       *bool    `json:"smt,omitempty"`   // a core runs several threads
@@ -39,7 +39,8 @@ func (m machine) settings(gpus []Device) Settings {
 	if khz := number(m.line(cpu + "cpu0/cpufreq/scaling_max_freq")); khz > 0 {
 		s.MaxClock = float64(khz) / 1000
 	}
-	if limit := m.memoryLimit(); limit > 0 && limit < 1<<60 { // without a limit, version 1 tells a number beyond any memory
+	// without a limit, version 1 tells a number beyond any memory
+	if limit := m.memoryLimit(); limit > 0 && limit < 1<<60 {
 		s.MemoryMax = limit
 	}
 	drivers, clocks := map[string]bool{}, map[string]bool{}
@@ -86,16 +87,18 @@ func (m machine) quota() float64 {
 		consider(number(quota), number(period))
 	}
 	for _, dir := range m.groups("cpu") {
-		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))), number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
+		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))),
+			number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
 	}
 	return least
 }
 
-// Names are what is known of an instance beside what changes by itself, as its load and temperature do: values by the names that people
-// have for them.
+// Names are what is known of an instance beside what changes by itself, as its load and temperature do: values by the
+// names that people have for them.
 func (i Instance) Names() map[string]string {
 	all := map[string]string{
-		"host": i.Host, "kernel": i.Kernel, "governor": i.Governor, "turbo": word(i.Turbo), "SMT": word(i.SMT), "NUMA nodes": i.NUMA, "microcode": i.Microcode,
+		"host": i.Host, "kernel": i.Kernel, "governor": i.Governor, "turbo": word(i.Turbo), "SMT": word(i.SMT),
+		"NUMA nodes": i.NUMA, "microcode": i.Microcode,
 		"driver": strings.Join(i.Drivers, ", "), "GPU clock": strings.Join(i.GPUClocks, ", "),
 	}
 	if i.MaxClock > 0 {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it down,
-// and its memory was free afterwards. Idle is the gate, Watch looks while it runs, and Idle again is the aftermath.
+// A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
+// down, and its memory was free afterwards. Idle is the gate, Watch looks while it runs, and Idle again is the
+// aftermath.
 
 // Limits say what counts as idle. The zero value means the defaults.
 type Limits struct {
@@ -35,8 +36,8 @@ func (l Limits) of(d Device) Limits {
 	return l
 }
 
-// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is lost:
-// there is nothing to wait for.
+// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is
+// lost: there is nothing to wait for.
 func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 	r, err := d.Read(of)
 	if err != nil {
@@ -124,7 +125,8 @@ func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, pati
 	}
 }
 
-// firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may get ready.
+// firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may
+// get ready.
 func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 	found := make([]*Busy, len(devices))
 	var all sync.WaitGroup
@@ -164,12 +166,12 @@ type Summary struct {
 	foreign     []string // processes that are not known as ours
 }
 
-// NotToldApart is the flag of a sample taken in a PID namespace where none of the processes on the device was known: they may
-// have been the sample's, or anybody's. That the device was free before and after is then all that is known.
+// NotToldApart is the flag of a sample taken in a PID namespace where none of the processes on the device was known:
+// they may have been the sample's, or anybody's. That the device was free before and after is then all that is known.
 const NotToldApart = "processes_not_told_apart"
 
-// NotAllTold is the flag of a sample taken where there is only nvidia-smi to ask, which tells neither of critical errors, of the
-// device or its memory, nor why clocks are low: what would have made the sample void may have happened.
+// NotAllTold is the flag of a sample taken where there is only nvidia-smi to ask, which tells neither of critical
+// errors, of the device or its memory, nor why clocks are low: what would have made the sample void may have happened.
 const NotAllTold = "errors_and_slowdowns_not_told"
 
 // Range sums up a quantity over time.
@@ -208,10 +210,11 @@ type Watch struct {
 	done  chan struct{}
 }
 
-// Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is called
-// once, when the first problem is seen.
+// Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is
+// called once, when the first problem is seen.
 func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm), state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm),
+		state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
 	}
@@ -284,8 +287,8 @@ func (w *Watch) look() {
 	}
 }
 
-// takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells mean the
-// same here, so that whoever else it told of is foreign.
+// takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells
+// mean the same here, so that whoever else it told of is foreign.
 func (w *Watch) takeProcesses(s *Summary, all []Process) {
 	for _, p := range all {
 		if w.own(p.PID) {
@@ -311,11 +314,12 @@ func (w *Watch) takeProcesses(s *Summary, all []Process) {
 const forgets = 500 * time.Millisecond
 
 // read reads a device. What the driver tells of a process and what the system tells of it are of two moments: one that
-// the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So the
-// driver is asked again until it has forgotten it.
+// the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So
+// the driver is asked again until it has forgotten it.
 func (w *Watch) read(dev Device) (Reading, error) {
 	r, err := w.driver.Read(dev)
-	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes, w.unknown); time.Sleep(forgets / 10) {
+	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes,
+		w.unknown); time.Sleep(forgets / 10) {
 		if !time.Now().Before(end) {
 			for _, p := range r.Processes {
 				if w.unknown(p) {

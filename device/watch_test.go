@@ -27,7 +27,8 @@ func (p *played) close(busy bool)       { p.closed.Store(!busy) }
 
 func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
 	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
-	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices, source: &played{begun: time.Now(), at: at}}}, devices
+	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices,
+		source: &played{begun: time.Now(), at: at}}}, devices
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -40,7 +41,8 @@ func TestIdleSaysWhyNot(t *testing.T) {
 	}{
 		{"idle", Reading{Used: 600 << 20, Utilization: ptr(0), Temperature: ptr(41)}, ""},
 		{"nothing told", Reading{}, ""},
-		{"somebody", Reading{Used: 40 << 30, Processes: []Process{{PID: 2147483647, Used: 40 << 30}}}, "process 2147483647 with 40 GiB"},
+		{"somebody", Reading{Used: 40 << 30, Processes: []Process{{PID: 2147483647, Used: 40 << 30}}},
+			"process 2147483647 with 40 GiB"},
 		{"memory that nobody owns", Reading{Used: 40 << 30}, "40 GiB of its memory in use by nobody"},
 		{"busy and hot", Reading{Utilization: ptr(30), Temperature: ptr(84)}, "30 % busy, 84 °C, more than 70"},
 	} {
@@ -61,7 +63,8 @@ func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("interrupted"))
 		defer cancel()
 		begun := time.Now()
-		if err := d.AwaitIdle(ctx, devices, Limits{}, time.Hour); err == nil || err.Error() != "interrupted" || time.Since(begun) != 2*time.Second {
+		if err := d.AwaitIdle(ctx, devices, Limits{}, time.Hour); err == nil || err.Error() != "interrupted" ||
+			time.Since(begun) != 2*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 		time.Sleep(time.Minute)
@@ -95,18 +98,23 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 10*time.Second); !errors.As(err, &busy) || busy.Device.Index != 1 || busy.Gone || time.Since(begun) != 10*time.Second {
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 10*time.Second); !errors.As(err, &busy) ||
+			busy.Device.Index != 1 || busy.Gone || time.Since(begun) != 10*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); err != nil || time.Since(begun) != 30*time.Second {
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); err != nil ||
+			time.Since(begun) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, fmt.Errorf("%w: fell off the bus", errGone) })
+		d, devices := play(func(Device, int) (Reading, error) {
+			return Reading{}, fmt.Errorf("%w: fell off the bus", errGone)
+		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone || time.Since(begun) > 0 {
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
+			time.Since(begun) > 0 {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 	})
@@ -122,7 +130,8 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 		})
 		for range 2 {
 			var busy *Busy
-			if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone || busy.Device.Index != 1 || busy.Why != "Xid 79 (fallen off the bus)" {
+			if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
+				busy.Device.Index != 1 || busy.Why != "Xid 79 (fallen off the bus)" {
 				t.Errorf("%v", err)
 			}
 		}
@@ -131,7 +140,8 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 
 // What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.
 func TestWatch(t *testing.T) {
-	quiet := Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60), SMClock: ptr(1980), Uncorrected: ptr(uint64(3)), Processes: []Process{{PID: 1000}}}
+	quiet := Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60), SMClock: ptr(1980),
+		Uncorrected: ptr(uint64(3)), Processes: []Process{{PID: 1000}}}
 	with := func(change func(*Reading)) Reading {
 		r := quiet
 		change(&r)
@@ -145,18 +155,35 @@ func TestWatch(t *testing.T) {
 		flags    []string
 	}{
 		{name: "nothing", odd: quiet},
-		{name: "the power cap", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowPowerCap} }), flags: []string{SlowPowerCap}},
-		{name: "heat", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowThermal, SlowSWThermal} }), problems: []string{SlowThermal, SlowSWThermal}},
-		{name: "the power brake", odd: with(func(r *Reading) { r.Slowdowns = []string{SlowPowerBrake} }), problems: []string{SlowPowerBrake}},
-		{name: "somebody else", odd: with(func(r *Reading) { r.Processes = append(slices.Clone(r.Processes), Process{PID: 2147483647, Used: 5}) }), problems: []string{"foreign process 2147483647"}},
-		{name: "broken memory", odd: with(func(r *Reading) { r.Uncorrected = ptr(uint64(4)) }), problems: []string{"uncorrected memory errors"}},
-		{name: "a broken device", odd: with(func(r *Reading) { r.Xids = []uint64{79} }), problems: []string{"Xid 79 (fallen off the bus)"}},
-		{name: "an error that nobody knows", odd: with(func(r *Reading) { r.Xids = []uint64{777, 777} }), problems: []string{"Xid 777"}},
+		{name: "the power cap", odd: with(func(r *Reading) {
+			r.Slowdowns = []string{SlowPowerCap}
+		}), flags: []string{SlowPowerCap}},
+		{name: "heat", odd: with(func(r *Reading) {
+			r.Slowdowns = []string{SlowThermal, SlowSWThermal}
+		}), problems: []string{SlowThermal, SlowSWThermal}},
+		{name: "the power brake", odd: with(func(r *Reading) {
+			r.Slowdowns = []string{SlowPowerBrake}
+		}), problems: []string{SlowPowerBrake}},
+		{name: "somebody else", odd: with(func(r *Reading) {
+			r.Processes = append(slices.Clone(r.Processes), Process{PID: 2147483647, Used: 5})
+		}), problems: []string{"foreign process 2147483647"}},
+		{name: "broken memory", odd: with(func(r *Reading) {
+			r.Uncorrected = ptr(uint64(4))
+		}), problems: []string{"uncorrected memory errors"}},
+		{name: "a broken device", odd: with(func(r *Reading) {
+			r.Xids = []uint64{79}
+		}), problems: []string{"Xid 79 (fallen off the bus)"}},
+		{name: "an error that nobody knows", odd: with(func(r *Reading) {
+			r.Xids = []uint64{777, 777}
+		}), problems: []string{"Xid 777"}},
 		{
 			name: "a faulty program", odd: with(func(r *Reading) { r.Xids = []uint64{31, 31, 13, 43, 45, 109} }),
-			flags: []string{"Xid 31 (page fault)", "Xid 13 (graphics engine exception)", "Xid 43 (stopped processing)", "Xid 45 (preemptive cleanup)", "Xid 109 (context switch timeout)"},
+			flags: []string{"Xid 31 (page fault)", "Xid 13 (graphics engine exception)", "Xid 43 (stopped processing)",
+				"Xid 45 (preemptive cleanup)", "Xid 109 (context switch timeout)"},
 		},
-		{name: "a program that brings the device down", odd: with(func(r *Reading) { r.Xids = []uint64{31, 95} }), problems: []string{"Xid 95 (uncontained memory error)"}, flags: []string{"Xid 31 (page fault)"}},
+		{name: "a program that brings the device down", odd: with(func(r *Reading) {
+			r.Xids = []uint64{31, 95}
+		}), problems: []string{"Xid 95 (uncontained memory error)"}, flags: []string{"Xid 31 (page fault)"}},
 		{name: "lost", err: fmt.Errorf("%w: lost", errGone), problems: []string{"the device is gone: lost"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -175,10 +202,12 @@ func TestWatch(t *testing.T) {
 				if alarms != min(1, len(test.problems)) {
 					t.Errorf("%d alarms", alarms)
 				}
-				if s := sums[0]; s.Looks != 11 || len(s.Problems)+len(s.Flags) != 0 || s.Power.Mean != 600 || s.SMClock.Min != 1980 || s.Temperature.Max != 60 {
+				if s := sums[0]; s.Looks != 11 || len(s.Problems)+len(s.Flags) != 0 || s.Power.Mean != 600 ||
+					s.SMClock.Min != 1980 || s.Temperature.Max != 60 {
 					t.Errorf("the other device: %+v", s)
 				}
-				if !slices.EqualFunc(sums[1].Problems, test.problems, strings.HasSuffix) || !slices.Equal(sums[1].Flags, test.flags) || len(early) != len(test.problems) {
+				if !slices.EqualFunc(sums[1].Problems, test.problems, strings.HasSuffix) ||
+					!slices.Equal(sums[1].Flags, test.flags) || len(early) != len(test.problems) {
 					t.Errorf("%q, %q, early %q", sums[1].Problems, sums[1].Flags, early)
 				}
 			})
@@ -186,8 +215,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// The driver goes on telling of a process for a moment after its end. Whose it was cannot be found out any more; a process of
-// another PID namespace stays.
+// The driver goes on telling of a process for a moment after its end. Whose it was cannot be found out any more; a
+// process of another PID namespace stays.
 func TestAProcessThatEndsDuringALookIsNoIntruder(t *testing.T) {
 	const gone, elsewhere = 2147483646, 2147483647
 	for _, test := range []struct {
@@ -223,8 +252,8 @@ func TestAProcessThatEndsDuringALookIsNoIntruder(t *testing.T) {
 	}
 }
 
-// In a PID namespace of its own, nobody knows whose processes the driver tells of, unless one is known as ours: then it counts
-// as we do.
+// In a PID namespace of its own, nobody knows whose processes the driver tells of, unless one is known as ours: then it
+// counts as we do.
 func TestProcessesInANamespace(t *testing.T) {
 	const ours, stranger = 1000, 2147483647
 	for _, test := range []struct {
@@ -238,8 +267,10 @@ func TestProcessesInANamespace(t *testing.T) {
 		{name: "nobody"},
 		{name: "ours alone", processes: [][]int{{ours}, {ours}}},
 		{name: "nobody known", processes: [][]int{{}, {stranger}, {stranger}}, flags: []string{NotToldApart}},
-		{name: "ours and a stranger", processes: [][]int{{}, {ours, stranger}}, problems: []string{"foreign process 2147483647"}, alarmAfter: 1},
-		{name: "first a stranger, then ours", processes: [][]int{{stranger}, {}, {}, {ours}}, problems: []string{"foreign process 2147483647"}, alarmAfter: 3},
+		{name: "ours and a stranger", processes: [][]int{{}, {ours, stranger}},
+			problems: []string{"foreign process 2147483647"}, alarmAfter: 1},
+		{name: "first a stranger, then ours", processes: [][]int{{stranger}, {}, {}, {ours}},
+			problems: []string{"foreign process 2147483647"}, alarmAfter: 3},
 		{name: "ours here, a stranger there", processes: [][]int{{}, {}, {ours}}, second: true, alarmAfter: 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -260,7 +291,8 @@ func TestProcessesInANamespace(t *testing.T) {
 				w := d.Watch(devices, func(pid int) bool { return pid == ours }, func() { alarm = time.Since(begun) })
 				time.Sleep(5500 * time.Millisecond)
 				sums := w.Stop()
-				if !slices.Equal(sums[0].Problems, test.problems) || !slices.Equal(sums[0].Flags, test.flags) || len(sums[1].Problems) > 0 != test.second {
+				if !slices.Equal(sums[0].Problems, test.problems) || !slices.Equal(sums[0].Flags, test.flags) ||
+					len(sums[1].Problems) > 0 != test.second {
 					t.Errorf("%+v", sums)
 				}
 				if int(alarm/time.Second) != test.alarmAfter {
@@ -296,7 +328,8 @@ func TestDevicesAreReadSideBySide(t *testing.T) {
 		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 0); !errors.As(err, &busy) || busy.Device.Index != 0 || time.Since(begun) != slow {
+		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 0); !errors.As(err, &busy) || busy.Device.Index != 0 ||
+			time.Since(begun) != slow {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 		begun = time.Now()

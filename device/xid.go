@@ -2,11 +2,12 @@ package device
 
 import "fmt"
 
-// harmless are the critical errors after which a device is still sound. All but one are reported of a faulty program, or of
-// one that was ended: they are its own affair, and who judges it must see its failure. These are the ones that NVIDIA's own
-// health check passes over (k8s-device-plugin, internal/rm/health.go: "Application errors: the GPU should still be healthy").
-// The other one, 63, NVIDIA's catalogue answers with "ignore" (https://docs.nvidia.com/deploy/xid-errors): memory was set
-// aside, and an error that nothing could correct is told by itself, as 48, 94 or 95.
+// harmless are the critical errors after which a device is still sound. All but one are reported of a faulty program,
+// or of one that was ended: they are its own affair, and who judges it must see its failure. These are the ones that
+// NVIDIA's own health check passes over (k8s-device-plugin, internal/rm/health.go: "Application errors: the GPU should
+// still be healthy"). The other one, 63, NVIDIA's catalogue answers with "ignore"
+// (https://docs.nvidia.com/deploy/xid-errors): memory was set aside, and an error that nothing could correct is told by
+// itself, as 48, 94 or 95.
 //
 // After any other, nobody knows whether what was measured is right, nor what comes next.
 var harmless = map[uint64]string{

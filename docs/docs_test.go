@@ -1,5 +1,5 @@
-// Package docs_test makes sure that the documentation says what the code does: its tables are complete, its examples are
-// read without a mistake, and its links lead somewhere.
+// Package docs_test makes sure that the documentation says what the code does: its tables are complete, its examples
+// are read without a mistake, and its links lead somewhere.
 package docs_test
 
 import (
@@ -41,7 +41,8 @@ func TestEveryAttributeIsDocumented(t *testing.T) {
 			block = h[1]
 		} else if r := row.FindStringSubmatch(line); r != nil {
 			for name := range strings.FieldsSeq(r[1]) {
-				told[hclspec.AttributeInfo{Block: block, Attribute: strings.Trim(name, "`"), InKey: r[2] == "yes"}] = true
+				told[hclspec.AttributeInfo{Block: block, Attribute: strings.Trim(name, "`"),
+					InKey: r[2] == "yes"}] = true
 			}
 		}
 	}
@@ -82,7 +83,8 @@ func TestExamplesAreValid(t *testing.T) {
 	for page, files := range map[string]map[string]string{
 		"language.md": {
 			"commits.csv": "commit,parent,suite\n77e01b2,77e01b2^,decode\n", "more/a.hcl": "", "texts/a.txt": "a\n",
-			"tools/count.py": "", "patches/4f2a91c.diff": "not read\n", "machines/h100x8.json": "{}", "docker/Dockerfile": "",
+			"tools/count.py": "", "patches/4f2a91c.diff": "not read\n", "machines/h100x8.json": "{}",
+			"docker/Dockerfile": "",
 		},
 		"../README.md": {},
 	} {
@@ -157,9 +159,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: %s leads nowhere", page, l[1])
 				continue
 			}
-			if fragment != "" && !slices.ContainsFunc(heading.FindAllStringSubmatch(read(t, target), -1), func(h []string) bool {
-				return anchor(h[1]) == fragment
-			}) {
+			if fragment != "" && !slices.ContainsFunc(heading.FindAllStringSubmatch(read(t, target), -1),
+				func(h []string) bool {
+					return anchor(h[1]) == fragment
+				}) {
 				t.Errorf("%s: %s: no such heading", page, l[1])
 			}
 		}
@@ -184,7 +187,8 @@ func TestPathsAreThere(t *testing.T) {
 // Every module that the code imports has its line in dependencies.md, and no other has.
 func TestDependenciesAreDocumented(t *testing.T) {
 	var modules []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "dependencies.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "dependencies.md"),
+		-1) {
 		modules = append(modules, m[1])
 	}
 	used := map[string]bool{"honnef.co/go/tools": true, "gotest.tools/gotestsum": true} // run by make
@@ -194,7 +198,9 @@ func TestDependenciesAreDocumented(t *testing.T) {
 			if !strings.Contains(first, ".") || strings.HasPrefix(imported, "github.com/benchgraph/benchgraph") {
 				continue
 			}
-			i := slices.IndexFunc(modules, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") })
+			i := slices.IndexFunc(modules, func(m string) bool {
+				return imported == m || strings.HasPrefix(imported, m+"/")
+			})
 			if i < 0 {
 				t.Errorf("%s imports %s, which is not in dependencies.md", name, imported)
 				continue

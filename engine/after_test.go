@@ -29,7 +29,8 @@ func TestAfter(t *testing.T) {
 	p = w.plan(nodes...)
 	w.wantPlan(p, "trial.ok=cached trial.bad=blocked trial.none=blocked compare.c=cached report.r=cached")
 	text := w.content(p, "compare.c")
-	for _, part := range []string{"trial.ok: 1 <nil>", "trial.bad: blocked crashed false", "trial.none: blocked no GPU true"} {
+	for _, part := range []string{"trial.ok: 1 <nil>", "trial.bad: blocked crashed false",
+		"trial.none: blocked no GPU true"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q does not say %q", text, part)
 		}
@@ -46,8 +47,8 @@ func TestAfter(t *testing.T) {
 	w.wantRan("compare.c", "report.r")
 }
 
-// TestAfterAgain has everything in the key settled by the apply, not by the plan: the journal knows nothing of what was lost,
-// for it had another name.
+// TestAfterAgain has everything in the key settled by the apply, not by the plan: the journal knows nothing of what was
+// lost, for it had another name.
 func TestAfterAgain(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
@@ -65,8 +66,8 @@ func TestAfterAgain(t *testing.T) {
 	}
 }
 
-// TestALostMeasurement has results read from one that is not there any more. As long as they say all that is asked, it is not
-// measured again; when it must be, they are read anew, for it came out differently.
+// TestALostMeasurement has results read from one that is not there any more. As long as they say all that is asked, it
+// is not measured again; when it must be, they are read anew, for it came out differently.
 func TestALostMeasurement(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
@@ -108,7 +109,8 @@ func TestALostMeasurement(t *testing.T) {
 	}
 	p = w.plan(nodes...)
 	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
-	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked crashed") || !strings.Contains(got, "b(first)(other)") {
+	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked crashed") ||
+		!strings.Contains(got, "b(first)(other)") {
 		t.Errorf("the report says %q", got)
 	}
 }
@@ -128,8 +130,8 @@ func TestRememberedFailureIsFoundOnceTheKeyIsKnown(t *testing.T) {
 	w.wantRan("trial.renamed")
 }
 
-// TestEndsReadTheSame checks that an apply writes the ends of failures into keys as the next plan will: a message longer
-// than the journal keeps, or of odd bytes, must not make what comes after it stale.
+// TestEndsReadTheSame checks that an apply writes the ends of failures into keys as the next plan will: a message
+// longer than the journal keeps, or of odd bytes, must not make what comes after it stale.
 func TestEndsReadTheSame(t *testing.T) {
 	for name, message := range map[string]string{"long": strings.Repeat("é", 5000), "odd": "a\xffb\x00\u2028"} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,8 @@ func TestCancelDuringBackOff(t *testing.T) {
 		begin := time.Now()
 		time.AfterFunc(time.Minute, cancel)
 		r, err := w.applyPlan(ctx, w.plan(node{at: "a.a", says: "1", do: func(context.Context, *engine.Env) error {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Transient}, Retry: &engine.Retry{Attempts: 2, Backoff: time.Hour}}
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Transient},
+				Retry: &engine.Retry{Attempts: 2, Backoff: time.Hour}}
 		}}))
 		if !errors.Is(err, context.Canceled) || r.NotRun != 1 || time.Since(begin) != time.Minute {
 			t.Errorf("%+v, %v after %s", r, err, time.Since(begin))
@@ -91,7 +92,8 @@ func TestParallelism(t *testing.T) {
 	}
 	var nodes []node
 	for i := range 24 {
-		nodes = append(nodes, node{at: fmt.Sprint("a.", i), says: fmt.Sprint(i), do: busy, asks: device.Request{CPUs: 1 + i%2}})
+		nodes = append(nodes, node{at: fmt.Sprint("a.", i), says: fmt.Sprint(i), do: busy,
+			asks: device.Request{CPUs: 1 + i%2}})
 	}
 	for _, story := range []struct{ parallelism, want int64 }{{2, 2}, {0, 4}, {1, 1}} {
 		w.applies.Parallelism = int(story.parallelism)
@@ -145,7 +147,8 @@ func TestQuietComesLastAndAlone(t *testing.T) {
 	var nodes []node
 	for i := range 6 {
 		nodes = append(nodes,
-			node{at: fmt.Sprint("bench.", i), says: fmt.Sprint(i), do: quiet, asks: device.Request{Quiet: true, CPUs: 1 + i%3}},
+			node{at: fmt.Sprint("bench.", i), says: fmt.Sprint(i), do: quiet,
+				asks: device.Request{Quiet: true, CPUs: 1 + i%3}},
 			node{at: fmt.Sprint("wheel.", i), says: fmt.Sprint(i), do: loud})
 	}
 	w.apply(nodes...)
@@ -179,7 +182,8 @@ func TestAnotherProcessHolds(t *testing.T) {
 		if held == nil {
 			t.Fatal(why.WaitsFor)
 		}
-		time.AfterFunc(time.Hour+250*time.Millisecond, held.Release) // while nobody looks: a lock that is just given back has no owner to name
+		// while nobody looks: a lock that is just given back has no owner to name
+		time.AfterFunc(time.Hour+250*time.Millisecond, held.Release)
 		begin := time.Now()
 		w.apply(node{at: "bench.b", says: "1", asks: device.Request{Quiet: true}})
 		if took := time.Since(begin); took < time.Hour || took > time.Hour+time.Second {
@@ -261,7 +265,8 @@ func TestBrokenStore(t *testing.T) {
 	broken := errors.New("too many open files")
 	t.Run("while planning", func(t *testing.T) {
 		w := newWorld(t)
-		_, err := engine.NewPlan(t.Context(), w.graph(chain()...), engine.PlanOptions{Store: &brokenStore{Store: w.store, get: broken}, Journal: w.journal})
+		_, err := engine.NewPlan(t.Context(), w.graph(chain()...),
+			engine.PlanOptions{Store: &brokenStore{Store: w.store, get: broken}, Journal: w.journal})
 		if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "source.a: ") {
 			t.Errorf("%v", err)
 		}

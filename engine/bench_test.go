@@ -16,7 +16,8 @@ import (
 type lines struct{ id string }
 
 func (l lines) Describe(d *cache.Description) {
-	d.Add("command", "python3 benchmarks/benchmark_serving.py --model meta-llama/Llama-3.1-8B-Instruct --port $PORT", l.id)
+	d.Add("command", "python3 benchmarks/benchmark_serving.py --model meta-llama/Llama-3.1-8B-Instruct --port $PORT",
+		l.id)
 	d.Add("metric", "items", "work done: ([0-9.]+) items/s", "items/s", "higher")
 	for _, name := range [...]string{"PATH", "HOME", "LANG", "VLLM_USE_V1"} {
 		d.Add("env", name, "value of the setting")
@@ -58,7 +59,8 @@ func campaign(count int) []*engine.Node {
 // benchWorld is a world with devices.
 func benchWorld(b *testing.B) *world {
 	w := newWorld(b)
-	pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(8, "NVIDIA H200", 140<<30))})
+	pool, err := device.NewPool(device.Options{CPUs: 64,
+		GPUs: device.These(device.FakeGPUs(8, "NVIDIA H200", 140<<30))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -117,8 +119,8 @@ func benchmarkPlan(b *testing.B, count int, onDisk bool) {
 	}
 }
 
-// fillMemory stores made-up results until the plan finds nothing to do: what comes after something has its key only when
-// that is there.
+// fillMemory stores made-up results until the plan finds nothing to do: what comes after something has its key only
+// when that is there.
 func fillMemory(w *world, g *engine.Graph) {
 	store := newMemory(w)
 	w.store = store
@@ -166,7 +168,8 @@ func BenchmarkApplyNoop10k(b *testing.B) {
 	}
 	fillMemory(w, g)
 	p := w.planGraph(g)
-	o := engine.ApplyOptions{Store: w.store, Journal: w.journal, Pool: w.pool, Scratch: w.disk.Scratch, LogDir: filepath.Join(w.dir, "logs")}
+	o := engine.ApplyOptions{Store: w.store, Journal: w.journal, Pool: w.pool, Scratch: w.disk.Scratch,
+		LogDir: filepath.Join(w.dir, "logs")}
 	b.ReportAllocs()
 	for b.Loop() {
 		if r, err := engine.Apply(context.Background(), p, o); err != nil || r.Cached != len(p.Steps) {

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// However long a driver takes to answer, what needs no device goes on, and each node starts when it is known to have its devices.
-// The patience for others begins when they have been seen.
+// However long a driver takes to answer, what needs no device goes on, and each node starts when it is known to have
+// its devices. The patience for others begins when they have been seen.
 func TestASlowDriverStallsNothing(t *testing.T) {
 	const answer = 4 * time.Second
 	for _, test := range []struct {
@@ -21,7 +21,8 @@ func TestASlowDriverStallsNothing(t *testing.T) {
 		want string
 	}{
 		{"idle", func(time.Duration) bool { return false }, "done 1m4s"},
-		{"used for a while", until(10 * time.Second), "done 1m14s"}, // the looks begin at 0, 5 and 10; the last is answered at 14
+		// the looks begin at 0, 5 and 10; the last is answered at 14
+		{"used for a while", until(10 * time.Second), "done 1m14s"},
 		{"used for ever", always, "device_busy 15m4s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -50,8 +51,8 @@ func TestASlowDriverStallsNothing(t *testing.T) {
 	}
 }
 
-// A driver that hangs is told of once, as what is waited for, and its devices are waited for with patience; when it comes
-// back, they serve.
+// A driver that hangs is told of once, as what is waited for, and its devices are waited for with patience; when it
+// comes back, they serve.
 func TestADriverThatHangsIsToldOnce(t *testing.T) {
 	for end, want := range map[time.Duration]string{10 * time.Minute: "done 10m0s", time.Hour: "device_busy 15m20s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,13 +67,15 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 				}
 				return ""
 			}
-			pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: hung})
+			pool, err := device.NewPool(device.Options{CPUs: 8,
+				GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: hung})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pool.Close() })
 			w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), 15*time.Minute
-			w.apply(node{at: "trial.a", says: "a", asks: gpus(2)}, node{at: "wheel.x", says: "x", do: takes(time.Second)})
+			w.apply(node{at: "trial.a", says: "a", asks: gpus(2)},
+				node{at: "wheel.x", says: "x", do: takes(time.Second)})
 			if got := w.ends(begin); got["trial.a"] != want || got["wheel.x"] != "done 1s" {
 				t.Errorf("%v", got)
 			}
@@ -90,8 +93,8 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 	}
 }
 
-// While a device is looked at, the slot, the cores and the quiet that its node needs are not given to what comes later: else it
-// would find them taken each time that it is known to have its device.
+// While a device is looked at, the slot, the cores and the quiet that its node needs are not given to what comes later:
+// else it would find them taken each time that it is known to have its device.
 func TestAPlaceIsKeptDuringALook(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -100,17 +103,22 @@ func TestAPlaceIsKeptDuringALook(t *testing.T) {
 	}{
 		{name: "the last slot", parallelism: 1, first: gpus(1)},
 		{name: "cores", first: device.Request{CPUs: 8, GPUs: device.GPUs{Count: 1}}},
-		{name: "quiet", first: device.Request{Quiet: true, GPUs: device.GPUs{Count: 1}}, rest: device.Request{Quiet: true}},
+		{name: "quiet", first: device.Request{Quiet: true, GPUs: device.GPUs{Count: 1}},
+			rest: device.Request{Quiet: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				o := &outsiders{uses: map[string]func(time.Duration) bool{}}
-				o.uses[outside(w, 1, time.Hour, o)[0].UUID] = func(time.Duration) bool { time.Sleep(2 * time.Second); return false }
+				o.uses[outside(w, 1, time.Hour, o)[0].UUID] = func(time.Duration) bool {
+					time.Sleep(2 * time.Second)
+					return false
+				}
 				w.applies.Parallelism = test.parallelism
 				nodes := []node{{at: "trial.first", says: "first", asks: test.first, lasts: 100 * time.Hour}}
 				for i := range 20 {
-					nodes = append(nodes, node{at: fmt.Sprintf("later.%02d", i), says: fmt.Sprint(i), asks: test.rest, do: takes(time.Hour), lasts: time.Hour})
+					nodes = append(nodes, node{at: fmt.Sprintf("later.%02d", i), says: fmt.Sprint(i), asks: test.rest,
+						do: takes(time.Hour), lasts: time.Hour})
 				}
 				w.apply(nodes...)
 				if at := w.told(o.begin, engine.NodeStart, "trial.first"); at != 2*time.Second {
@@ -130,7 +138,8 @@ func TestPatienceOutlastsALook(t *testing.T) {
 		w.applies.Parallelism = 1
 		nodes := []node{{at: "trial.a", says: "a", asks: gpus(1), lasts: time.Hour}}
 		for i := range 30 {
-			nodes = append(nodes, node{at: fmt.Sprintf("wheel.%02d", i), says: fmt.Sprint(i), do: takes(10 * time.Second), lasts: 10 * time.Second})
+			nodes = append(nodes, node{at: fmt.Sprintf("wheel.%02d", i), says: fmt.Sprint(i),
+				do: takes(10 * time.Second), lasts: 10 * time.Second})
 		}
 		w.apply(nodes...)
 		if e := w.event(engine.NodeFailed, "trial.a"); e.Time.Sub(o.begin) > 4*time.Minute {
@@ -139,15 +148,16 @@ func TestPatienceOutlastsALook(t *testing.T) {
 	})
 }
 
-// A device that others always use is no reason to let a wide node wait for ever for two of ours: the place is kept when these are
-// enough.
+// A device that others always use is no reason to let a wide node wait for ever for two of ours: the place is kept when
+// these are enough.
 func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			o := &outsiders{begin: time.Now(), uses: map[string]func(time.Duration) bool{}}
 			devices := device.FakeGPUs(3, "NVIDIA H100", 80<<30)
-			options := device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready, HostLock: w.dir + "/host.lock"}
+			options := device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready, HostLock: w.dir +
+				"/host.lock"}
 			pool, err := device.NewPool(options)
 			if err != nil {
 				t.Fatal(err)
@@ -167,14 +177,17 @@ func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 			w.pool, w.store, w.applies.DeviceWait = pool, newMemory(w), time.Hour
 			nodes := []node{
 				{at: "wheel.wide", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
-				{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2), do: takes(time.Minute), lasts: time.Minute},
+				{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2), do: takes(time.Minute),
+					lasts: time.Minute},
 			}
 			for i := range 12 {
 				lasts := time.Duration(10+i) * time.Minute
-				nodes = append(nodes, node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: gpus(1), do: takes(lasts), lasts: lasts})
+				nodes = append(nodes, node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: gpus(1),
+					do: takes(lasts), lasts: lasts})
 			}
 			w.apply(nodes...)
-			if wide := w.told(o.begin, engine.NodeStart, "trial.wide"); wide > 22*time.Minute { // the first two small ones are the longest
+			// the first two small ones are the longest
+			if wide := w.told(o.begin, engine.NodeStart, "trial.wide"); wide > 22*time.Minute {
 				t.Errorf("leased %t: the wide one started after %s", leased, wide)
 			}
 		})
@@ -207,7 +220,8 @@ func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 func TestNothingIsToldOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		options := device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30)), HostLock: w.dir + "/host.lock"}
+		options := device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30)),
+			HostLock: w.dir + "/host.lock"}
 		other, err := device.NewPool(options)
 		if err != nil {
 			t.Fatal(err)

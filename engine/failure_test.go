@@ -30,7 +30,8 @@ func TestPermanentFailureIsRemembered(t *testing.T) {
 	if e := w.event(engine.NodeSkipped, "wheel.w"); e.Reason != "needs source.a, which failed" {
 		t.Errorf("reason: %q", e.Reason)
 	}
-	if text := w.logOf(w.event(engine.NodeFailed, "source.a")); !strings.HasPrefix(text, "begin source.a") || !strings.Contains(text, "wrapped: the patch does not apply") {
+	if text := w.logOf(w.event(engine.NodeFailed, "source.a")); !strings.HasPrefix(text, "begin source.a") ||
+		!strings.Contains(text, "wrapped: the patch does not apply") {
 		t.Errorf("log: %q", text)
 	}
 
@@ -39,7 +40,8 @@ func TestPermanentFailureIsRemembered(t *testing.T) {
 	w.wantReason(p, "source.a", "failed before: the patch does not apply")
 	again := w.apply(nodes...)
 	w.wantRan()
-	if again.Failed != 1 || again.Failures[0].Failure.Message != "the patch does not apply" || again.Failures[0].Log != r.Failures[0].Log {
+	if again.Failed != 1 || again.Failures[0].Failure.Message != "the patch does not apply" ||
+		again.Failures[0].Log != r.Failures[0].Log {
 		t.Errorf("%+v, want the failure of %+v", again, r)
 	}
 
@@ -94,7 +96,8 @@ func TestRetriesBackOff(t *testing.T) {
 		flaky := func(context.Context, *engine.Env) error {
 			starts = append(starts, time.Since(begin))
 			if len(starts) < 5 {
-				return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Message: "no space"}, Retry: &engine.Retry{Attempts: 5, Backoff: time.Minute}}
+				return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Message: "no space"},
+					Retry: &engine.Retry{Attempts: 5, Backoff: time.Minute}}
 			}
 			return nil
 		}
@@ -114,7 +117,9 @@ func TestRetriesBackOff(t *testing.T) {
 func TestErrorOfNoClassIsInfra(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.apply(node{at: "task.t", says: "1", do: func(context.Context, *engine.Env) error { return errors.New("odd") }})
+		r := w.apply(node{at: "task.t", says: "1", do: func(context.Context, *engine.Env) error {
+			return errors.New("odd")
+		}})
 		w.wantRan("task.t", "task.t", "task.t")
 		if r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra {
 			t.Errorf("%+v", r)
@@ -142,11 +147,18 @@ func TestFailFast(t *testing.T) {
 					}},
 					node{at: "b.flaky", says: "2", do: func(context.Context, *engine.Env) error {
 						time.Sleep(story.flaky)
-						return &engine.Failure{Failure: cache.Failure{Class: cache.Transient}, Retry: &engine.Retry{Attempts: 9, Backoff: time.Hour}}
+						return &engine.Failure{Failure: cache.Failure{Class: cache.Transient},
+							Retry: &engine.Retry{Attempts: 9, Backoff: time.Hour}}
 					}},
 					node{at: "c.c", says: "3", needs: []string{"a.bad"}},
-					node{at: "d.d", says: "4", do: func(context.Context, *engine.Env) error { time.Sleep(2 * time.Second); return nil }},
-					node{at: "e.e", says: "5", needs: []string{"d.d"}, do: func(context.Context, *engine.Env) error { time.Sleep(2 * time.Minute); return nil }},
+					node{at: "d.d", says: "4", do: func(context.Context, *engine.Env) error {
+						time.Sleep(2 * time.Second)
+						return nil
+					}},
+					node{at: "e.e", says: "5", needs: []string{"d.d"}, do: func(context.Context, *engine.Env) error {
+						time.Sleep(2 * time.Minute)
+						return nil
+					}},
 					node{at: "f.f", says: "6", needs: []string{"e.e"}},
 				)
 				if r.Failed != story.failed || r.Blocked != 1 || r.NotRun < 1 {
@@ -177,7 +189,8 @@ func TestPanicIsAFailureOfOneNode(t *testing.T) {
 		}
 	})
 	text := w.logOf(w.event(engine.NodeFailed, "a.panics"))
-	if !strings.Contains(text, "panic: runtime error: index out of range") || !strings.Contains(text, "failure_test.go:") {
+	if !strings.Contains(text, "panic: runtime error: index out of range") ||
+		!strings.Contains(text, "failure_test.go:") {
 		t.Errorf("the log does not show where it was: %s", text)
 	}
 	w.wantPlan(w.plan(nodes...), "a.panics=run b.b=cached c.gone=run")

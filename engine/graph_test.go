@@ -54,7 +54,8 @@ func TestGraphMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err = engine.NewGraph([]*engine.Node{{Address: "z"}, {Address: "y"}, {Address: "x", Needs: []*engine.Node{outside}}})
+		_, err = engine.NewGraph([]*engine.Node{{Address: "z"}, {Address: "y"},
+			{Address: "x", Needs: []*engine.Node{outside}}})
 		if err == nil || err.Error() != "x needs o.o, which is not in the graph" {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -78,7 +79,8 @@ func TestDeepChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := w.planGraph(g)
-	r, err := engine.Apply(context.Background(), p, engine.ApplyOptions{Store: w.store, Journal: w.journal, Pool: w.pool, Scratch: w.disk.Scratch, LogDir: w.dir})
+	r, err := engine.Apply(context.Background(), p, engine.ApplyOptions{Store: w.store, Journal: w.journal,
+		Pool: w.pool, Scratch: w.disk.Scratch, LogDir: w.dir})
 	if err != nil || r.Cached != length {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// A program changes an input in the store. The program's own result does not count, no later node uses the changed bytes, and the next
-// apply makes the input again.
+// A program changes an input in the store. The program's own result does not count, no later node uses the changed
+// bytes, and the next apply makes the input again.
 func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 	w := newWorld(t)
 	other := []byte("Wheel")
@@ -38,7 +38,8 @@ func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f := w.event(engine.NodeFailed, "b.cheat").Failure
-	if f.Class != cache.Infra || f.Rule != engine.InputChanged || !strings.Contains(f.Message, "input a.wheel was changed while b.cheat ran") {
+	if f.Class != cache.Infra || f.Rule != engine.InputChanged ||
+		!strings.Contains(f.Message, "input a.wheel was changed while b.cheat ran") {
 		t.Errorf("%+v", *f)
 	}
 	if f := w.event(engine.NodeFailed, "d.other").Failure; f.Rule != engine.InputGone {
@@ -56,7 +57,8 @@ func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 	}
 }
 
-// A file that is added to an input is found, and so is an entry that was made anew with other bytes, under the same key.
+// A file that is added to an input is found, and so is an entry that was made anew with other bytes, under the same
+// key.
 func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*world, *engine.Env) error{
@@ -73,7 +75,8 @@ func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 			}
 			old := env.Inputs[0].Entry
 			out := filepath.Join(dir, cache.FilesDir)
-			if err := errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, "out"), []byte("other"), 0o644), w.disk.Remove(old.Key)); err != nil {
+			if err := errors.Join(os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(out, "out"), []byte("other"), 0o644),
+				w.disk.Remove(old.Key)); err != nil {
 				return err
 			}
 			log, err := os.Create(filepath.Join(w.dir, "log"))
@@ -81,7 +84,8 @@ func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 				return err
 			}
 			defer log.Close()
-			_, err = w.disk.Put(t.Context(), cache.Draft{Meta: cache.Meta{Key: old.Key, Text: old.Text, Address: old.Address, Created: old.Created, Log: "log"}, Dir: dir, Log: log})
+			_, err = w.disk.Put(t.Context(), cache.Draft{Meta: cache.Meta{Key: old.Key, Text: old.Text,
+				Address: old.Address, Created: old.Created, Log: "log"}, Dir: dir, Log: log})
 			return err
 		},
 	} {
@@ -90,8 +94,9 @@ func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 			w := newWorld(t)
 			w.apply(node{at: "a.wheel", says: "wheel"})
 			time.Sleep(2100 * time.Millisecond) // its stamps have settled
-			r := w.apply(node{at: "a.wheel", says: "wheel"}, node{at: "b.cheat", says: "cheat", needs: []string{"a.wheel"},
-				do: func(_ context.Context, env *engine.Env) error { return change(w, env) }})
+			r := w.apply(node{at: "a.wheel", says: "wheel"}, node{at: "b.cheat", says: "cheat",
+				needs: []string{"a.wheel"},
+				do:    func(_ context.Context, env *engine.Env) error { return change(w, env) }})
 			if r.Failed != 1 {
 				t.Fatalf("%+v", r)
 			}

@@ -29,8 +29,8 @@ func blocks() []node {
 // tooLarge is what no machine of a story has.
 var tooLarge = device.Request{Memory: 1 << 40}
 
-// A block whose raw output was lost, on a machine that could not make it again, did not end otherwise by that: what comes after it
-// is up to date, and nothing is blocked.
+// A block whose raw output was lost, on a machine that could not make it again, did not end otherwise by that: what
+// comes after it is up to date, and nothing is blocked.
 func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
@@ -55,7 +55,8 @@ func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 	}
 	p = w.plan(nodes...)
 	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=cached compare.c=cached report.r=cached")
-	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked") || !strings.Contains(got, "b(first)(second)") {
+	if got := w.content(p, "report.r"); !strings.Contains(got, "trial.2: blocked") ||
+		!strings.Contains(got, "b(first)(second)") {
 		t.Errorf("the report says %q", got)
 	}
 	w.apply(nodes...)
@@ -87,7 +88,8 @@ func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
 	w.wantRan()
 }
 
-// Without its journal, too, it is known of what was lost that it ended well, as long as something is there that was made from it.
+// Without its journal, too, it is known of what was lost that it ended well, as long as something is there that was
+// made from it.
 func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
@@ -225,12 +227,13 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 	})
 }
 
-// TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a result that is
-// there is not taken away by what cannot be done, and a second apply finds nothing to do.
+// TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a
+// result that is there is not taken away by what cannot be done, and a second apply finds nothing to do.
 func TestWhatIsStoredStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
-		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true, sameOutput: true})
+		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true,
+			sameOutput: true})
 		reading := rapid.Bool().Draw(t, "reading")
 		for i := range nodes {
 			nodes[i].reads = nodes[i].reads && reading
@@ -243,7 +246,8 @@ func TestWhatIsStoredStands(t *testing.T) {
 		w.apply(nodes...)
 		first := w.plan(nodes...)
 		lost, anew := map[string]bool{}, map[string]bool{}
-		firm := map[string]bool{} // those of which something is stored, as of all that is in their keys; why others cannot be run may change
+		// those of which something is stored, as of all that is in their keys; why others cannot be run may change
+		firm := map[string]bool{}
 		replacing := rapid.Bool().Draw(t, "replacing")
 		for i := range nodes {
 			at := nodes[i].at
@@ -290,7 +294,8 @@ func TestWhatIsStoredStands(t *testing.T) {
 		}
 		for i := range p.Steps {
 			for _, dep := range p.Steps[i].Node.After {
-				if s, _ := p.Step(dep.Address); p.Steps[i].Action == engine.Run && s.Action == engine.Blocked && s.Failure == nil {
+				if s, _ := p.Step(dep.Address); p.Steps[i].Action == engine.Run && s.Action == engine.Blocked &&
+					s.Failure == nil {
 					return // it was made without that, which is another key for what is made of it
 				}
 			}

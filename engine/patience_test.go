@@ -87,13 +87,17 @@ func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
 	}{
 		{
 			name: "one that never ends", gpus: 1, wait: wait, uses: map[int]func(time.Duration) bool{0: always},
-			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1)}, {at: "trial.b", says: "b", asks: gpus(1)}, {at: "bench.a", says: "c", needs: []string{"trial.a"}}, {at: "wheel.x", says: "x", do: hour}},
-			want:  map[string]string{"trial.a": "device_busy 15m0s", "trial.b": "device_busy 15m0s", "bench.a": "skipped", "wheel.x": "done 1h0m0s"},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1)}, {at: "trial.b", says: "b", asks: gpus(1)},
+				{at: "bench.a", says: "c", needs: []string{"trial.a"}}, {at: "wheel.x", says: "x", do: hour}},
+			want: map[string]string{"trial.a": "device_busy 15m0s", "trial.b": "device_busy 15m0s",
+				"bench.a": "skipped", "wheel.x": "done 1h0m0s"},
 		},
 		{
-			name: "one that ends in time", gpus: 1, wait: wait, uses: map[int]func(time.Duration) bool{0: until(14 * time.Minute)},
-			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1)}},
-			want:  map[string]string{"trial.a": "done 1h14m0s", "trial.b": "done 1h14m0s"},
+			name: "one that ends in time", gpus: 1, wait: wait,
+			uses: map[int]func(time.Duration) bool{0: until(14 * time.Minute)},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour},
+				{at: "trial.b", says: "b", asks: gpus(1)}},
+			want: map[string]string{"trial.a": "done 1h14m0s", "trial.b": "done 1h14m0s"},
 		},
 		{
 			name: "for ever", gpus: 1, uses: map[int]func(time.Duration) bool{0: until(10 * time.Hour)},
@@ -101,17 +105,26 @@ func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
 			want:  map[string]string{"trial.a": "done 10h0m0s"},
 		},
 		{
-			name: "the other device serves, and is waited for, too", gpus: 2, wait: wait, uses: map[int]func(time.Duration) bool{0: always},
-			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1), do: hour}, {at: "trial.two", says: "two", asks: gpus(2)}},
-			want:  map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 2h0m0s", "trial.two": "device_busy 2h15m0s"},
+			name: "the other device serves, and is waited for, too", gpus: 2, wait: wait,
+			uses: map[int]func(time.Duration) bool{0: always},
+			nodes: []node{{at: "trial.a", says: "a", asks: gpus(1), do: hour},
+				{at: "trial.b", says: "b", asks: gpus(1), do: hour}, {at: "trial.two", says: "two", asks: gpus(2)}},
+			want: map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 2h0m0s",
+				"trial.two": "device_busy 2h15m0s"},
 		},
 		{
-			name: "own work is what is missing, then others", gpus: 2, wait: wait, uses: map[int]func(time.Duration) bool{0: func(at time.Duration) bool { return at > time.Minute }},
+			name: "own work is what is missing, then others", gpus: 2, wait: wait,
+			uses: map[int]func(time.Duration) bool{0: func(at time.Duration) bool {
+				return at > time.Minute
+			}},
 			nodes: []node{
-				{at: "trial.a", says: "a", asks: gpus(1), do: hour}, {at: "trial.b", says: "b", asks: gpus(1), do: hour},
-				{at: "wheel.two", says: "wheel", do: takes(time.Second)}, {at: "trial.two", says: "two", asks: gpus(2), needs: []string{"wheel.two"}},
+				{at: "trial.a", says: "a", asks: gpus(1), do: hour},
+				{at: "trial.b", says: "b", asks: gpus(1), do: hour},
+				{at: "wheel.two", says: "wheel", do: takes(time.Second)},
+				{at: "trial.two", says: "two", asks: gpus(2), needs: []string{"wheel.two"}},
 			},
-			want: map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 1h0m0s", "wheel.two": "done 1s", "trial.two": "device_busy 1h15m0s"},
+			want: map[string]string{"trial.a": "done 1h0m0s", "trial.b": "done 1h0m0s", "wheel.two": "done 1s",
+				"trial.two": "device_busy 1h15m0s"},
 		},
 		{
 			name: "it comes and goes, and another device is taken in turn: never is one free", gpus: 2, wait: wait,
@@ -153,8 +166,9 @@ func TestRoomOnTheDiskIsWaitedForWithPatience(t *testing.T) {
 	}{
 		{
 			name: "nobody makes room", free: func(time.Duration) int64 { return 10 },
-			nodes: []node{{at: "wheel.a", says: "a", asks: room(11)}, {at: "wheel.b", says: "b", asks: room(10), do: takes(time.Second)}},
-			want:  map[string]string{"wheel.a": "disk_full 15m1s", "wheel.b": "done 1s"},
+			nodes: []node{{at: "wheel.a", says: "a", asks: room(11)},
+				{at: "wheel.b", says: "b", asks: room(10), do: takes(time.Second)}},
+			want: map[string]string{"wheel.a": "disk_full 15m1s", "wheel.b": "done 1s"},
 		},
 		{
 			name: "somebody makes room in time", free: func(at time.Duration) int64 { return int64(at / time.Minute) },
@@ -163,15 +177,18 @@ func TestRoomOnTheDiskIsWaitedForWithPatience(t *testing.T) {
 		},
 		{
 			name: "it is kept for own work", free: func(time.Duration) int64 { return 10 },
-			nodes: []node{{at: "wheel.a", says: "a", asks: room(6), do: takes(time.Hour)}, {at: "wheel.b", says: "b", asks: room(5), do: takes(time.Hour)}},
-			want:  map[string]string{"wheel.a": "done 1h0m0s", "wheel.b": "done 2h0m0s"},
+			nodes: []node{{at: "wheel.a", says: "a", asks: room(6), do: takes(time.Hour)},
+				{at: "wheel.b", says: "b", asks: room(5), do: takes(time.Hour)}},
+			want: map[string]string{"wheel.a": "done 1h0m0s", "wheel.b": "done 2h0m0s"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				begin := time.Now()
-				pool, err := device.NewPool(device.Options{CPUs: 8, Disk: func() device.Disk { return device.Disk{Size: 100, Free: test.free(time.Since(begin))} }})
+				pool, err := device.NewPool(device.Options{CPUs: 8, Disk: func() device.Disk {
+					return device.Disk{Size: 100, Free: test.free(time.Since(begin))}
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +215,8 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 		}
 		e := w.event(engine.NodeFailed, "trial.a")
 		const evidence = "device 0: used by process 4242 (python of mallory)"
-		if e.Attempt != 1 || !strings.Contains(e.Failure.Evidence, evidence) || !strings.Contains(w.logOf(e), evidence) {
+		if e.Attempt != 1 || !strings.Contains(e.Failure.Evidence, evidence) ||
+			!strings.Contains(w.logOf(e), evidence) {
 			t.Errorf("%+v", e)
 		}
 		if note := w.event(engine.Note, ""); !strings.Contains(note.Reason, evidence+"); it is given up after 1m0s") {
@@ -219,10 +237,12 @@ func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
 			w := newWorld(t)
 			o := &outsiders{uses: map[string]func(time.Duration) bool{}}
 			o.uses[outside(w, 1, time.Hour, o)[0].UUID] = until(end)
-			w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}, node{at: "trial.b", says: "b", asks: gpus(1)}, node{at: "wheel.x", says: "x", do: takes(time.Hour)})
+			w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}, node{at: "trial.b", says: "b", asks: gpus(1)},
+				node{at: "wheel.x", says: "x", do: takes(time.Hour)})
 			notes := 0
 			for _, e := range w.events {
-				if e.Type == engine.Note && strings.Contains(e.Reason, "waiting: 1 device (0 of them free; device 0: used by process 4242") {
+				if e.Type == engine.Note && strings.Contains(e.Reason,
+					"waiting: 1 device (0 of them free; device 0: used by process 4242") {
 					notes++
 				}
 			}
@@ -240,7 +260,8 @@ func TestWithoutASlotNoTimePasses(t *testing.T) {
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
 		o.uses[outside(w, 1, 15*time.Minute, o)[0].UUID] = always
 		w.applies.Parallelism = 1
-		w.apply(node{at: "trial.a", says: "a", asks: gpus(1), lasts: 2 * time.Hour}, node{at: "wheel.x", says: "x", do: takes(time.Hour), lasts: time.Hour})
+		w.apply(node{at: "trial.a", says: "a", asks: gpus(1), lasts: 2 * time.Hour},
+			node{at: "wheel.x", says: "x", do: takes(time.Hour), lasts: time.Hour})
 		if e := w.event(engine.NodeFailed, "trial.a"); e.Time.Sub(o.begin) < 74*time.Minute {
 			t.Errorf("it was given up after %s", e.Time.Sub(o.begin))
 		}
@@ -256,7 +277,8 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 		var pools [2]*device.LocalPool
 		for i := range pools {
 			var err error
-			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), HostLock: lock}); err != nil {
+			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices),
+				HostLock: lock}); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = pools[i].Close() })
@@ -268,7 +290,8 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 		time.AfterFunc(time.Hour, held.Release)
 		w.pool, w.store, w.applies.DeviceWait = pools[0], newMemory(w), time.Minute
 		begin := time.Now()
-		w.apply(node{at: "trial.two", says: "two", asks: gpus(2), do: takes(time.Minute)}, node{at: "trial.one", says: "one", asks: gpus(1), do: takes(time.Minute)})
+		w.apply(node{at: "trial.two", says: "two", asks: gpus(2), do: takes(time.Minute)},
+			node{at: "trial.one", says: "one", asks: gpus(1), do: takes(time.Minute)})
 		got := w.ends(begin)
 		if got["trial.one"] != "done 1m0s" || got["trial.two"] != "done 1h1m0s" {
 			t.Errorf("%v", got)
@@ -276,8 +299,8 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
-// A device that is warm for a moment after our own work is none that others use: small nodes, which are content with the one
-// that has cooled down, do not go before a wide one for ever.
+// A device that is warm for a moment after our own work is none that others use: small nodes, which are content with
+// the one that has cooled down, do not go before a wide one for ever.
 func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -292,14 +315,15 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 				begin := time.Now()
 				var mu sync.Mutex
 				used := map[string]time.Time{} // by UUID: until when it was
-				pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: func(d device.Device) string {
-					mu.Lock()
-					defer mu.Unlock()
-					if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
-						return "71 °C, more than 70"
-					}
-					return ""
-				}})
+				pool, err := device.NewPool(device.Options{CPUs: 64,
+					GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: func(d device.Device) string {
+						mu.Lock()
+						defer mu.Unlock()
+						if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
+							return "71 °C, more than 70"
+						}
+						return ""
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -317,11 +341,13 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 				}
 				nodes := []node{
 					{at: "wheel.wide", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
-					{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2), do: runs(time.Minute), lasts: time.Minute},
+					{at: "trial.wide", says: "wide", needs: []string{"wheel.wide"}, asks: gpus(2),
+						do: runs(time.Minute), lasts: time.Minute},
 				}
 				for i := range 8 {
 					lasts := time.Duration(10+i) * time.Minute
-					nodes = append(nodes, node{at: fmt.Sprintf("small.%d", i), says: fmt.Sprint(i), asks: gpus(1), do: runs(lasts), lasts: lasts})
+					nodes = append(nodes, node{at: fmt.Sprintf("small.%d", i), says: fmt.Sprint(i), asks: gpus(1),
+						do: runs(lasts), lasts: lasts})
 				}
 				w.apply(nodes...)
 				// The first two are the longest.
@@ -353,10 +379,12 @@ func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 		nodes := []node{
 			{at: "trial.never", says: "never", asks: h100, lasts: 100 * time.Hour},
 			{at: "wheel.large", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
-			{at: "trial.large", says: "large", needs: []string{"wheel.large"}, asks: two, do: takes(time.Minute), lasts: time.Minute},
+			{at: "trial.large", says: "large", needs: []string{"wheel.large"}, asks: two, do: takes(time.Minute),
+				lasts: time.Minute},
 		}
 		for i := range 40 { // the first is shorter than declared, so that never both devices are free at once
-			n := node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: one, do: takes(3 * time.Minute), lasts: 3 * time.Minute}
+			n := node{at: fmt.Sprintf("small.%02d", i), says: fmt.Sprint(i), asks: one, do: takes(3 * time.Minute),
+				lasts: 3 * time.Minute}
 			if i == 0 {
 				n.do = takes(90 * time.Second)
 			}
@@ -369,8 +397,9 @@ func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
-// TestPatience: whatever others do on the devices, a node fails exactly when it has been waiting for them alone, without a
-// break, for as long as is allowed; it starts as soon as it can; and what needs none of these devices does not notice.
+// TestPatience: whatever others do on the devices, a node fails exactly when it has been waiting for them alone,
+// without a break, for as long as is allowed; it starts as soon as it can; and what needs none of these devices does
+// not notice.
 func TestPatience(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const minutes = 40
@@ -387,7 +416,10 @@ func TestPatience(t *testing.T) {
 			o := &outsiders{uses: map[string]func(time.Duration) bool{}}
 			devices := outside(w, count, time.Duration(allowed)*time.Minute, o)
 			for i, d := range devices {
-				o.uses[d.UUID] = func(at time.Duration) bool { m := int(at / time.Minute); return m >= minutes || used[i][m] }
+				o.uses[d.UUID] = func(at time.Duration) bool {
+					m := int(at / time.Minute)
+					return m >= minutes || used[i][m]
+				}
 			}
 			// Our own node has all devices first, as far as they are free; it is longer, and asked first.
 			var mu sync.Mutex
@@ -398,14 +430,15 @@ func TestPatience(t *testing.T) {
 			}
 			var ownFrom, ownTo int
 			if holds > 0 {
-				nodes = append(nodes, node{at: "trial.own", says: "own", asks: gpus(count), lasts: 10 * time.Hour, do: func(ctx context.Context, env *engine.Env) error {
-					mu.Lock()
-					own, ownFrom = len(env.Lease.GPUs), int(time.Since(o.begin)/time.Minute)
-					ownTo = ownFrom + holds
-					mu.Unlock()
-					time.Sleep(time.Duration(holds) * time.Minute)
-					return nil
-				}})
+				nodes = append(nodes, node{at: "trial.own", says: "own", asks: gpus(count), lasts: 10 * time.Hour,
+					do: func(ctx context.Context, env *engine.Env) error {
+						mu.Lock()
+						own, ownFrom = len(env.Lease.GPUs), int(time.Since(o.begin)/time.Minute)
+						ownTo = ownFrom + holds
+						mu.Unlock()
+						time.Sleep(time.Duration(holds) * time.Minute)
+						return nil
+					}})
 			}
 			w.apply(nodes...)
 			ends := w.ends(o.begin)
@@ -438,7 +471,8 @@ func TestPatience(t *testing.T) {
 				}
 			}
 			if got := ends["trial.wanted"]; got != model && !slices.Contains(either, got) {
-				t.Errorf("devices %v, %d wanted, %d minutes allowed, own %d from %d to %d: %s, want %s", show(used), want, allowed, own, ownFrom, ownTo, got, model)
+				t.Errorf("devices %v, %d wanted, %d minutes allowed, own %d from %d to %d: %s, want %s", show(used),
+					want, allowed, own, ownFrom, ownTo, got, model)
 			}
 		})
 	})

@@ -73,7 +73,8 @@ func drawSays(t *rapid.T, s shape, i int) string {
 		number = rapid.IntRange(0, 3).Draw(t, "says")
 	}
 	if s.failures && rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
-		class := rapid.SampledFrom([]cache.Class{cache.Permanent, cache.Invalid, cache.Fixable, cache.Transient, cache.Infra}).Draw(t, "class")
+		class := rapid.SampledFrom([]cache.Class{cache.Permanent, cache.Invalid, cache.Fixable, cache.Transient,
+			cache.Infra}).Draw(t, "class")
 		return fmt.Sprintf("%d-fails:%s", number, class)
 	}
 	return fmt.Sprint(number)
@@ -199,8 +200,8 @@ func TestChangeRunsWhatDependsOnIt(t *testing.T) {
 func TestHistoryDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
-		// A result outlives what later keeps its node from running, so graphs with such things do depend on history; and
-		// of two failures that keep a node from running, the second is not tried when the first is known.
+		// A result outlives what later keeps its node from running, so graphs with such things do depend on history;
+		// and of two failures that keep a node from running, the second is not tried when the first is known.
 		s := shape{failures: true, after: true, twins: true, sameOutput: true}
 		w.terse = true
 		nodes := drawNodes(t, h, s)
@@ -235,7 +236,8 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 				t.Errorf("%s: from nothing %q, with a history %q", at, fresh.content(a, at), w.content(b, at))
 			}
 			if len(a.Graph.Users(a.Steps[i].Node)) == 0 && inA != inB {
-				t.Errorf("%s: stored: from nothing %t (%s), with a history %t (%s)", at, inA, a.Steps[i].Reason, inB, b.Steps[i].Reason)
+				t.Errorf("%s: stored: from nothing %t (%s), with a history %t (%s)", at, inA, a.Steps[i].Reason, inB,
+					b.Steps[i].Reason)
 			}
 		}
 	})

@@ -89,8 +89,8 @@ func indices(n int) []int {
 	return all
 }
 
-// BenchmarkReadyQueue is one decision of the scheduler: a node that could start is added and the best one is taken, with
-// 10,000 waiting, of 32 different requests of which half are refused.
+// BenchmarkReadyQueue is one decision of the scheduler: a node that could start is added and the best one is taken,
+// with 10,000 waiting, of 32 different requests of which half are refused.
 func BenchmarkReadyQueue(b *testing.B) {
 	const waiting = 10_000
 	kinds := requests()

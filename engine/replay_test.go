@@ -100,7 +100,8 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
-		pool, err := device.NewPool(device.Options{CPUs: cores, GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA H100", 80<<30))})
+		pool, err := device.NewPool(device.Options{CPUs: cores,
+			GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +109,10 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 		var nodes []node
 		for _, j := range jobs {
 			nodes = append(nodes,
-				node{at: "wheel." + j.commit, says: "wheel " + j.commit, asks: device.Request{CPUs: buildCores}, do: takes(j.build), lasts: j.build},
-				node{at: "trial." + j.commit, says: "trial", needs: []string{"wheel." + j.commit}, asks: device.Request{GPUs: device.GPUs{Count: j.gpus}}, do: takes(j.run), lasts: j.run})
+				node{at: "wheel." + j.commit, says: "wheel " + j.commit, asks: device.Request{CPUs: buildCores},
+					do: takes(j.build), lasts: j.build},
+				node{at: "trial." + j.commit, says: "trial", needs: []string{"wheel." + j.commit},
+					asks: device.Request{GPUs: device.GPUs{Count: j.gpus}}, do: takes(j.run), lasts: j.run})
 		}
 		begin := time.Now()
 		if r := w.apply(nodes...); r.Done != len(nodes) {
@@ -120,12 +123,13 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 	return makespan
 }
 
-// The campaign on machines of one to eight devices ends within a twentieth of what no schedule can beat. Measuring takes a
-// core, as it does in truth, beside those of the builds.
+// The campaign on machines of one to eight devices ends within a twentieth of what no schedule can beat. Measuring
+// takes a core, as it does in truth, beside those of the builds.
 func TestReplayOfTheCampaign(t *testing.T) {
 	all := campaignJobs(t)
 	var table strings.Builder
-	fmt.Fprintf(&table, "%6s %6s %8s %12s %12s %12s %8s %8s\n", "cores", "gpus", "commits", "bound", "benchgraph", "fifo", "ratio", "fifo")
+	fmt.Fprintf(&table, "%6s %6s %8s %12s %12s %12s %8s %8s\n", "cores", "gpus", "commits", "bound", "benchgraph",
+		"fifo", "ratio", "fifo")
 	for _, machine := range []struct{ cores, gpus int }{ // those of docs/performance.md
 		{buildCores, 1}, {buildCores, 8}, {3 * buildCores, 2}, {3 * buildCores, 4}, {3 * buildCores, 8},
 	} {
@@ -134,7 +138,8 @@ func TestReplayOfTheCampaign(t *testing.T) {
 		least, queue := bound(jobs, cores, gpus), fifo(jobs, cores, gpus)
 		took := replay(t, jobs, cores+gpus, gpus)
 		ratio := took.Seconds() / least.Seconds()
-		fmt.Fprintf(&table, "%6d %6d %8d %12s %12s %12s %8.3f %8.3f\n", cores, gpus, len(jobs), least.Round(time.Minute),
+		fmt.Fprintf(&table, "%6d %6d %8d %12s %12s %12s %8.3f %8.3f\n", cores, gpus, len(jobs),
+			least.Round(time.Minute),
 			took.Round(time.Minute), queue.Round(time.Minute), ratio, queue.Seconds()/least.Seconds())
 		if ratio > 1.05 {
 			t.Errorf("%d cores, %d devices: %.3f times the bound", cores, gpus, ratio)
@@ -148,7 +153,8 @@ func TestALargeNodeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
-		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30))})
+		pool, err := device.NewPool(device.Options{CPUs: 64,
+			GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +171,10 @@ func TestALargeNodeIsNotStarved(t *testing.T) {
 		}
 		nodes = append(nodes,
 			node{at: "wheel.large", says: "wheel", do: takes(5 * time.Minute), lasts: 5 * time.Minute},
-			node{at: "trial.large", says: "large", needs: []string{"wheel.large"}, asks: two, do: takes(time.Minute), lasts: time.Minute},
-			node{at: "trial.short", says: "short", needs: []string{"wheel.large"}, asks: one, do: takes(time.Second), lasts: time.Second},
+			node{at: "trial.large", says: "large", needs: []string{"wheel.large"}, asks: two, do: takes(time.Minute),
+				lasts: time.Minute},
+			node{at: "trial.short", says: "short", needs: []string{"wheel.large"}, asks: one, do: takes(time.Second),
+				lasts: time.Second},
 		)
 		begin := time.Now()
 		w.apply(nodes...)
@@ -175,7 +183,8 @@ func TestALargeNodeIsNotStarved(t *testing.T) {
 			t.Errorf("the large one started after %s", large)
 		}
 		if short := w.told(begin, engine.NodeDone, "trial.short").Round(time.Second); short > large {
-			t.Errorf("a short one that would have been over in time ended after %s, the large one started after %s", short, large)
+			t.Errorf("a short one that would have been over in time ended after %s, the large one started after %s",
+				short, large)
 		}
 	})
 }

@@ -71,7 +71,8 @@ func (r *shelf) empty() {
 }
 
 // under makes a script check all the while that one of the node's spans is held.
-func (r *shelf) under(spans []*engine.Span, d time.Duration, do func(context.Context, *engine.Env) error) func(context.Context, *engine.Env) error {
+func (r *shelf) under(spans []*engine.Span, d time.Duration,
+	do func(context.Context, *engine.Env) error) func(context.Context, *engine.Env) error {
 	check := func(when string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -90,7 +91,8 @@ func (r *shelf) under(spans []*engine.Span, d time.Duration, do func(context.Con
 	}
 }
 
-// study is a campaign of commits: of each, two images of wheels and a base that all share, and blocks that use both images.
+// study is a campaign of commits: of each, two images of wheels and a base that all share, and blocks that use both
+// images.
 func study(r *shelf, commits, blocks int) []node {
 	quiet := device.Request{Quiet: true}
 	var all []*engine.Span
@@ -104,7 +106,8 @@ func study(r *shelf, commits, blocks int) []node {
 			at := func(kind string) string { return fmt.Sprintf("%s.%d-%s", kind, c, variant) }
 			nodes = append(nodes,
 				node{at: at("wheel"), says: at("wheel"), do: takes(time.Hour)},
-				node{at: at("image"), says: at("image"), needs: []string{"image.base", at("wheel")}, spans: own, do: r.under(own, time.Minute, nil)})
+				node{at: at("image"), says: at("image"), needs: []string{"image.base", at("wheel")}, spans: own,
+					do: r.under(own, time.Minute, nil)})
 			images = append(images, at("image"))
 		}
 		for b := range blocks {
@@ -180,11 +183,13 @@ func TestLargeSpanIsNotStarved(t *testing.T) {
 			spans := []*engine.Span{{Name: fmt.Sprint(i)}}
 			r.takes[spans[0]] = size
 			at := fmt.Sprintf("n.%d", i)
-			nodes = append(nodes, node{at: at, says: at, spans: spans, do: r.under(spans, time.Duration(i+1)*time.Hour, nil)})
+			nodes = append(nodes, node{at: at, says: at, spans: spans,
+				do: r.under(spans, time.Duration(i+1)*time.Hour, nil)})
 		}
 		begin := time.Now()
 		w.apply(append(nodes, node{at: "n.plain", says: "plain", do: takes(24 * time.Hour)})...)
-		for at, want := range map[string]time.Duration{"n.0": 0, "n.1": 0, "n.plain": 0, "n.2": 2 * time.Hour, "n.3": 5 * time.Hour} {
+		for at, want := range map[string]time.Duration{"n.0": 0, "n.1": 0, "n.plain": 0, "n.2": 2 * time.Hour,
+			"n.3": 5 * time.Hour} {
 			if got := w.told(begin, engine.NodeStart, at).Round(time.Hour); got != want {
 				t.Errorf("%s started after %s, want %s", at, got, want)
 			}
@@ -263,8 +268,8 @@ func TestInterruptedApplyHoldsNothing(t *testing.T) {
 	r.empty()
 }
 
-// TestSpans: whatever the graph and however it fails, each node runs under one of its spans, none is held twice or after the
-// end, and all nodes come to their ends.
+// TestSpans: whatever the graph and however it fails, each node runs under one of its spans, none is held twice or
+// after the end, and all nodes come to their ends.
 func TestSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)

@@ -130,8 +130,8 @@ func TestEvictedAndImpossibleIsNotNeeded(t *testing.T) {
 	}
 }
 
-// A part of a result may be kept elsewhere, as an image is by its engine. When that part is lost, so is the result: it is
-// made anew, but only for something that is to be run.
+// A part of a result may be kept elsewhere, as an image is by its engine. When that part is lost, so is the result: it
+// is made anew, but only for something that is to be run.
 func TestAResultWhosePartElsewhereIsGoneIsMadeAgainWhenNeeded(t *testing.T) {
 	w := newWorld(t)
 	gone := ""
@@ -385,7 +385,8 @@ func TestDamagedInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := w.applyPlan(t.Context(), p)
-	if err != nil || r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra || !strings.Contains(r.Failures[0].Failure.Message, "wheel.w") {
+	if err != nil || r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra ||
+		!strings.Contains(r.Failures[0].Failure.Message, "wheel.w") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w.wantRan()
@@ -456,7 +457,8 @@ func TestEndOfAPlan(t *testing.T) {
 	p := w.plan(nodes...)
 	for at, want := range map[string]string{
 		"a.ok": "a.ok: 1 <nil>", "c.c": "c.c: blocked needs b.bad, which failed false",
-		"b.bad": "b.bad: blocked crashed false {Class:permanent Rule: Stage: Subject: Evidence: Message:crashed Remedy:}",
+		"b.bad": "b.bad: blocked crashed false {Class:permanent Rule: Stage: Subject: Evidence: Message:crashed " +
+			"Remedy:}",
 	} {
 		s, _ := p.Step(at)
 		end, err := p.End(t.Context(), w.store, s)

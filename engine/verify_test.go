@@ -60,19 +60,23 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 		return os.WriteFile(filepath.Join(env.Out, "weights"), make([]byte, 65<<20), 0o644)
 	}}}
 	for _, at := range []string{"b.one", "b.two", "b.three"} {
-		story = append(story, node{at: at, says: at, needs: []string{"a.model"}, asks: device.Request{GPUs: device.GPUs{Count: 1}}, do: func(context.Context, *engine.Env) error {
-			d.note("ran")
-			return nil
-		}})
+		story = append(story, node{at: at, says: at, needs: []string{"a.model"},
+			asks: device.Request{GPUs: device.GPUs{Count: 1}}, do: func(context.Context, *engine.Env) error {
+				d.note("ran")
+				return nil
+			}})
 	}
 	if r := w.apply(story...); r.Done != 4 {
 		t.Errorf("%+v", r)
 	}
 	first := slices.Index(d.notes, "granted")
-	if want := []string{"granted", "ran", "granted", "ran", "granted", "ran"}; first < 1 || !slices.Equal(d.notes[first:], want) {
+	if want := []string{"granted", "ran", "granted", "ran", "granted", "ran"}; first < 1 ||
+		!slices.Equal(d.notes[first:], want) {
 		t.Errorf("%q", d.notes)
 	}
-	told := slices.IndexFunc(w.events, func(e engine.Event) bool { return e.Reason == engine.Waiting+"the check of its inputs, 65MiB" })
+	told := slices.IndexFunc(w.events, func(e engine.Event) bool {
+		return e.Reason == engine.Waiting+"the check of its inputs, 65MiB"
+	})
 	if last := w.event(engine.Note, ""); told < 0 || last.Reason != engine.Waiting+"its turn" {
 		t.Errorf("told: %d, %q", told, last.Reason)
 	}
@@ -81,7 +85,8 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	d.notes = nil
 	small := []node{
 		{at: "a.file", says: "file"},
-		{at: "b.one", says: "one of file", needs: []string{"a.file"}, asks: device.Request{GPUs: device.GPUs{Count: 1}}},
+		{at: "b.one", says: "one of file", needs: []string{"a.file"},
+			asks: device.Request{GPUs: device.GPUs{Count: 1}}},
 		{at: "a.model", says: "model", do: story[0].do},
 		{at: "c.plain", says: "plain", needs: []string{"a.model"}},
 	}

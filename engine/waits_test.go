@@ -88,7 +88,9 @@ func TestStoreIsToldWhetherMoreResultsAreOnTheirWay(t *testing.T) {
 			t.Errorf("told %v, want %v", told, want)
 		}
 		told = nil
-		w.apply(node{at: "d.bad", says: "4", do: func(context.Context, *engine.Env) error { return errors.New("no result") }})
+		w.apply(node{at: "d.bad", says: "4", do: func(context.Context, *engine.Env) error {
+			return errors.New("no result")
+		}})
 		if len(told) == 0 || told[len(told)-1] {
 			t.Errorf("told %v, and after the last one failed nothing is on its way", told)
 		}

@@ -30,7 +30,8 @@ type node struct {
 	lasts              time.Duration // declared; 0: not known
 	spans              []*engine.Span
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
-	gone               func() string                                    // what is gone of its results outside the store; nil: nothing
+	// what is gone of its results outside the store; nil: nothing
+	gone func() string
 }
 
 // world is a store, a journal and a pool, and what happened in them.
@@ -43,7 +44,8 @@ type world struct {
 	pool    device.Pool
 	plans   engine.PlanOptions  // beside the store, the journal and the pool
 	applies engine.ApplyOptions // likewise
-	terse   bool                // tasks make nothing of reasons and addresses: keys do not hold them, so who uses them describes them
+	// tasks make nothing of reasons and addresses: keys do not hold them, so who uses them describes them
+	terse bool
 
 	mu     sync.Mutex
 	ran    []string // addresses, in the order in which attempts started
@@ -165,7 +167,8 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	var list []*engine.Node
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
-		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks, Estimate: n.lasts, Spans: n.spans, Reads: n.reads}
+		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks,
+			Estimate: n.lasts, Spans: n.spans, Reads: n.reads}
 		all[n.at] = made
 		list = append(list, made)
 	}
@@ -245,8 +248,10 @@ func (w *world) checkStanding(p *engine.Plan, r *engine.Result) {
 		got, want := &r.Standing.Steps[i], &now.Steps[i]
 		result, _ := got.Stored()
 		stored, _ := want.Stored()
-		if got.Action != want.Action || got.Reason != want.Reason || got.Key != want.Key || got.Text != want.Text || result.Digest != stored.Digest {
-			w.t.Errorf("%s stands as %s %s (%s), a plan says %s %s (%s)", want.Node.Address, got.Action, got.Key.Short(), got.Reason, want.Action, want.Key.Short(), want.Reason)
+		if got.Action != want.Action || got.Reason != want.Reason || got.Key != want.Key || got.Text != want.Text ||
+			result.Digest != stored.Digest {
+			w.t.Errorf("%s stands as %s %s (%s), a plan says %s %s (%s)", want.Node.Address, got.Action,
+				got.Key.Short(), got.Reason, want.Action, want.Key.Short(), want.Reason)
 		}
 	}
 }

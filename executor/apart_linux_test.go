@@ -13,7 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// vigil writes "here" when it begins, and what it finds in its file number 3 into "over" when its standard input is at its end.
+// vigil writes "here" when it begins, and what it finds in its file number 3 into "over" when its standard input is at
+// its end.
 const vigil = `cd "$0"; : > here; cat; cat <&3 > half; mv half over`
 
 func startVigil(dir string) (done func() error, err error) {
@@ -58,7 +59,8 @@ func beApart(dir string) {
 	h := executor.NewHost(executor.HostOptions{Owner: dir, Rolls: filepath.Join(dir, "rolls")})
 	_, err := startVigil(dir)
 	if err == nil {
-		_, err = h.Start(context.Background(), executor.Command{Argv: []string{"sh", "-euc", "exec 9<>life; : > started; while :; do sleep 0.02; done"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}})
+		_, err = h.Start(context.Background(), executor.Command{Argv: []string{"sh", "-euc",
+			"exec 9<>life; : > started; while :; do sleep 0.02; done"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,14 +18,15 @@ import (
 func BenchmarkHostRun(b *testing.B) {
 	h := executor.NewHost(executor.HostOptions{})
 	for b.Loop() {
-		if s, err := executor.Run(b.Context(), h, executor.Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil || !s.OK() {
+		if s, err := executor.Run(b.Context(), h, executor.Command{Argv: []string{"/bin/true"},
+			Dir: "/"}); err != nil || !s.OK() {
 			b.Fatal(s, err)
 		}
 	}
 }
 
-// BenchmarkSandbox compares a command in a sandbox with the same one without: both take turns, and the median of the differences
-// counts.
+// BenchmarkSandbox compares a command in a sandbox with the same one without: both take turns, and the median of the
+// differences counts.
 func BenchmarkSandbox(b *testing.B) {
 	if err := executor.CheckSandbox(); err != nil {
 		b.Skip(err)
@@ -34,13 +35,15 @@ func BenchmarkSandbox(b *testing.B) {
 	tmp, home := b.TempDir(), b.TempDir()
 	timed := func(o *executor.Sandbox) time.Duration {
 		begun := time.Now()
-		cmd := executor.Command{Argv: []string{"/bin/true"}, Dir: b.TempDir(), Env: []string{"HOME=" + home}, Sandbox: o}
+		cmd := executor.Command{Argv: []string{"/bin/true"}, Dir: b.TempDir(), Env: []string{"HOME=" + home},
+			Sandbox: o}
 		if s, err := executor.Run(b.Context(), h, cmd); err != nil || !s.OK() {
 			b.Fatal(s, err)
 		}
 		return time.Since(begun)
 	}
-	server, err := h.Start(b.Context(), executor.Command{Argv: []string{"/bin/sleep", "1000"}, Dir: tmp, Sandbox: &executor.Sandbox{}})
+	server, err := h.Start(b.Context(), executor.Command{Argv: []string{"/bin/sleep", "1000"}, Dir: tmp,
+		Sandbox: &executor.Sandbox{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,8 +61,9 @@ func BenchmarkSandbox(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkContainer compares a command in a container with the least that an engine can be asked for to run it: create,
-// start, wait, remove. Both take turns; the figures are medians, and their ratio is what counts (bench/container).
+// BenchmarkContainer compares a command in a container with the least that an engine can be asked for to run it:
+// create, start, wait, remove. Both take turns; the figures are medians, and their ratio is what counts
+// (bench/container).
 func BenchmarkContainer(b *testing.B) {
 	e := containertest.Engine(b)
 	image := containertest.Busybox(b, e)

@@ -68,7 +68,8 @@ func checkWords(cmd Command) error {
 	for _, text := range [][]string{cmd.Argv, cmd.Env} {
 		for _, s := range text {
 			if strings.ContainsRune(s, 0) {
-				return &StartError{Program: cmd.Argv[0], Reason: fmt.Sprintf("NUL byte in %.40q", s), Remedy: "pass such data in a file", Err: syscall.EINVAL}
+				return &StartError{Program: cmd.Argv[0], Reason: fmt.Sprintf("NUL byte in %.40q", s),
+					Remedy: "pass such data in a file", Err: syscall.EINVAL}
 			}
 		}
 	}
@@ -77,20 +78,22 @@ func checkWords(cmd Command) error {
 
 func checkDir(name, dir string) error {
 	if !filepath.IsAbs(dir) {
-		return &StartError{Program: name, Reason: fmt.Sprintf("working directory %q is not an absolute path", dir), Err: syscall.EINVAL}
+		return &StartError{Program: name, Reason: fmt.Sprintf("working directory %q is not an absolute path", dir),
+			Err: syscall.EINVAL}
 	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "stat", Path: dir, Err: syscall.ENOTDIR}
 	}
 	if err != nil {
-		return &StartError{Program: name, Reason: "working directory: " + err.Error(), Remedy: "make the directory first", Passing: true, Err: err}
+		return &StartError{Program: name, Reason: "working directory: " + err.Error(),
+			Remedy: "make the directory first", Passing: true, Err: err}
 	}
 	return nil
 }
 
-// shell is the program that most commands are given to. What is found by this name in a PATH is kept in shells, as long as
-// it is there: unlike python3, say, which a task may install in front of another one, it belongs to the machine.
+// shell is the program that most commands are given to. What is found by this name in a PATH is kept in shells, as long
+// as it is there: unlike python3, say, which a task may install in front of another one, it belongs to the machine.
 const shell = "sh"
 
 var shells sync.Map // PATH → path of the shell
@@ -99,7 +102,8 @@ var shells sync.Map // PATH → path of the shell
 func lookPath(name string, cmd Command) (string, error) {
 	list, ok := valueOf(cmd.Env, "PATH")
 	if !ok {
-		return "", &StartError{Program: name, Reason: "cannot be looked up: the command's environment has no PATH", Remedy: "set PATH or give the program's whole path", Err: fs.ErrNotExist}
+		return "", &StartError{Program: name, Reason: "cannot be looked up: the command's environment has no PATH",
+			Remedy: "set PATH or give the program's whole path", Err: fs.ErrNotExist}
 	}
 	if known, ok := shells.Load(list); ok && name == shell && executable(known.(string)) == nil {
 		return known.(string), nil
@@ -169,7 +173,8 @@ func explain(cmd Command, path string, err error) error {
 	case errors.As(err, &other) && other.Path == os.DevNull:
 		e.Remedy = "this system has no devices: mount /dev"
 	case errors.Is(err, syscall.E2BIG):
-		e.Reason = fmt.Sprintf("argument list too long: %d bytes in %d arguments, %d bytes of environment", size(cmd.Argv), len(cmd.Argv), size(cmd.Env))
+		e.Reason = fmt.Sprintf("argument list too long: %d bytes in %d arguments, %d bytes of environment",
+			size(cmd.Argv), len(cmd.Argv), size(cmd.Env))
 		e.Remedy = "pass the data in a file or on standard input"
 	case errors.Is(err, syscall.EISDIR):
 		e.Reason = path + " is a directory"

@@ -40,20 +40,38 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 		{"not found", func(c *executor.Command) { c.Argv, c.Env = []string{"nvcc"}, []string{"PATH=/opt/a:/opt/b"} },
 			[]string{"nvcc: not found in PATH (/opt/a:/opt/b); install it"}, fs.ErrNotExist},
 		{"no PATH", func(c *executor.Command) { c.Env = nil }, []string{"sh: ", "has no PATH"}, fs.ErrNotExist},
-		{"path that is not there", func(c *executor.Command) { c.Argv = []string{"./run.sh"} }, []string{"./run.sh: " + "", "does not exist"}, fs.ErrNotExist},
-		{"not executable", func(c *executor.Command) { c.Argv = []string{plain} }, []string{"permission denied", "chmod +x"}, fs.ErrPermission},
+		{"path that is not there", func(c *executor.Command) {
+			c.Argv = []string{"./run.sh"}
+		}, []string{"./run.sh: " + "", "does not exist"}, fs.ErrNotExist},
+		{"not executable", func(c *executor.Command) {
+			c.Argv = []string{plain}
+		}, []string{"permission denied", "chmod +x"}, fs.ErrPermission},
 		{"not executable, in PATH", func(c *executor.Command) {
 			c.Argv, c.Env = []string{"plain"}, []string{"PATH=" + filepath.Dir(plain)}
 		}, []string{"plain: permission denied: " + plain}, fs.ErrPermission},
 		{"a directory", func(c *executor.Command) { c.Argv = []string{"/usr"} }, []string{"/usr is a directory"}, nil},
-		{"interpreter", func(c *executor.Command) { c.Argv = []string{noInterpreter} }, []string{`needs the interpreter "/no/such/python"`, "#! line"}, fs.ErrNotExist},
-		{"no program", func(c *executor.Command) { c.Argv = []string{noProgram} }, []string{"neither a program for this machine nor a script"}, nil},
-		{"no directory", func(c *executor.Command) { c.Dir += "/missing" }, []string{"sh: working directory", "missing", "make the directory"}, fs.ErrNotExist},
-		{"a file as directory", func(c *executor.Command) { c.Dir = plain }, []string{"working directory", "not a directory"}, nil},
-		{"a relative directory", func(c *executor.Command) { c.Dir = "here" }, []string{`"here" is not an absolute path`}, nil},
-		{"too long", func(c *executor.Command) { c.Argv = append(c.Argv, strings.Repeat("x", 4<<20)) }, []string{"sh: argument list too long: 4194", "file or on standard input"}, nil},
+		{"interpreter", func(c *executor.Command) {
+			c.Argv = []string{noInterpreter}
+		}, []string{`needs the interpreter "/no/such/python"`, "#! line"}, fs.ErrNotExist},
+		{"no program", func(c *executor.Command) {
+			c.Argv = []string{noProgram}
+		}, []string{"neither a program for this machine nor a script"}, nil},
+		{"no directory", func(c *executor.Command) {
+			c.Dir += "/missing"
+		}, []string{"sh: working directory", "missing", "make the directory"}, fs.ErrNotExist},
+		{"a file as directory", func(c *executor.Command) {
+			c.Dir = plain
+		}, []string{"working directory", "not a directory"}, nil},
+		{"a relative directory", func(c *executor.Command) {
+			c.Dir = "here"
+		}, []string{`"here" is not an absolute path`}, nil},
+		{"too long", func(c *executor.Command) {
+			c.Argv = append(c.Argv, strings.Repeat("x", 4<<20))
+		}, []string{"sh: argument list too long: 4194", "file or on standard input"}, nil},
 		{"NUL", func(c *executor.Command) { c.Argv = append(c.Argv, "a\x00b") }, []string{`NUL byte in "a\x00b"`}, nil},
-		{"NUL in the environment", func(c *executor.Command) { c.Env = append(c.Env, "A=\x00") }, []string{"NUL byte"}, nil},
+		{"NUL in the environment", func(c *executor.Command) {
+			c.Env = append(c.Env, "A=\x00")
+		}, []string{"NUL byte"}, nil},
 		{"empty", func(c *executor.Command) { c.Argv = nil }, []string{"command: is empty"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,7 +94,8 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 		cmd.Container = &executor.Container{Image: "docker.io/library/debian"}
 		_, err := h.Start(t.Context(), cmd)
 		var unsupported *executor.Unsupported
-		if !errors.As(err, &unsupported) || unsupported.Remedy == "" || !strings.Contains(err.Error(), "no container engine") {
+		if !errors.As(err, &unsupported) || unsupported.Remedy == "" ||
+			!strings.Contains(err.Error(), "no container engine") {
 			t.Errorf("%v (%T)", err, err)
 		}
 	})
@@ -84,7 +103,8 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 
 func TestProgramsAreLookedUpAsTheCommandWould(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
-	first, second := write(t, "tool", "#!/bin/sh\necho first\n", 0o755), write(t, "tool", "#!/bin/sh\necho second\n", 0o755)
+	first, second := write(t, "tool", "#!/bin/sh\necho first\n", 0o755),
+		write(t, "tool", "#!/bin/sh\necho second\n", 0o755)
 	relative := write(t, "bin/tool", "#!/bin/sh\necho relative\n", 0o755)
 	for _, test := range []struct{ name, argv0, path, dir, want string }{
 		{"the first in PATH", "tool", filepath.Dir(first) + ":" + filepath.Dir(second), "/", "first\n"},
@@ -94,7 +114,8 @@ func TestProgramsAreLookedUpAsTheCommandWould(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			s, err := executor.Run(t.Context(), h, executor.Command{Argv: []string{test.argv0}, Dir: test.dir, Env: []string{"PATH=" + test.path}, Stdout: &out})
+			s, err := executor.Run(t.Context(), h, executor.Command{Argv: []string{test.argv0}, Dir: test.dir,
+				Env: []string{"PATH=" + test.path}, Stdout: &out})
 			if err != nil || !s.OK() || out.String() != test.want {
 				t.Errorf("%+v, %v, %q", s, err, &out)
 			}
@@ -108,7 +129,8 @@ func TestTheShellIsFoundAgainWhenItIsGone(t *testing.T) {
 	first, second := write(t, "sh", "#!/bin/sh\necho first\n", 0o755), write(t, "sh", "#!/bin/sh\necho second\n", 0o755)
 	run := func() string {
 		var out bytes.Buffer
-		cmd := executor.Command{Argv: []string{"sh"}, Dir: "/", Env: []string{"PATH=" + filepath.Dir(first) + ":" + filepath.Dir(second)}, Stdout: &out}
+		cmd := executor.Command{Argv: []string{"sh"}, Dir: "/",
+			Env: []string{"PATH=" + filepath.Dir(first) + ":" + filepath.Dir(second)}, Stdout: &out}
 		if s, err := executor.Run(t.Context(), h, cmd); err != nil || !s.OK() {
 			t.Fatalf("%+v, %v", s, err)
 		}

@@ -74,8 +74,8 @@ type contained struct {
 	await func() (code int, err error)
 }
 
-// start makes the container and starts it. Output and end are waited for before, so that nothing is missed. The end of ctx
-// interrupts no request that makes something: the engine would go on with it.
+// start makes the container and starts it. Output and end are waited for before, so that nothing is missed. The end of
+// ctx interrupts no request that makes something: the engine would go on with it.
 func (c *contained) start(ctx context.Context) error {
 	e := c.docker.engine
 	network, err := c.network()
@@ -131,7 +131,8 @@ func (c *contained) network() (string, error) {
 	case o.Beside != nil:
 		beside, ok := o.Beside.(Contained)
 		if !ok {
-			return "", &Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container", Remedy: "run both in containers"}
+			return "", &Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container",
+				Remedy: "run both in containers"}
 		}
 		return "container:" + beside.Container(), nil
 	case o.Outward: // that of others would let them in
@@ -177,7 +178,8 @@ func (c *contained) supervise() {
 
 // robbed is the error for a container that somebody else removed: what is told of its end then means nothing.
 func (c *contained) robbed() error {
-	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else", Class: cache.Transient}
+	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else",
+		Class: cache.Transient}
 }
 
 // report fills in what only the engine knows. Nothing is asked when nothing can be the matter.
@@ -208,7 +210,8 @@ const (
 	oomPause = 100 * time.Millisecond
 )
 
-// exitStatus undoes what shells and the init of a container do: a program that a signal ended exits with 128 and its number.
+// exitStatus undoes what shells and the init of a container do: a program that a signal ended exits with 128 and its
+// number.
 func exitStatus(code int) Status {
 	if code > 128 && unix.SignalName(syscall.Signal(code-128)) != "" {
 		return Status{Code: -1, Signal: signalName(syscall.Signal(code - 128))}
@@ -217,7 +220,8 @@ func exitStatus(code int) Status {
 }
 
 // initFailures are what the first process of a container says when it cannot start the program: tini, then catatonit.
-var initFailures = regexp.MustCompile(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): failed to exec pid1: (.+)\n$`)
+var initFailures = regexp.MustCompile(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): ` +
+	`failed to exec pid1: (.+)\n$`)
 
 // failure says that the program could not be started when its container has ended because of that.
 func (c *contained) failure() error {
@@ -235,8 +239,8 @@ func (c *contained) failure() error {
 	return e
 }
 
-// remove removes what is not to be kept. The engine may just be on its way out, or away: what it told last is not believed
-// then, as it ends its containers itself before.
+// remove removes what is not to be kept. The engine may just be on its way out, or away: what it told last is not
+// believed then, as it ends its containers itself before.
 func (c *contained) remove() {
 	var err error
 	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {

@@ -71,7 +71,8 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 		return d.startWithin(ctx, cmd)
 	}
 	d.engine.AwaitBack(ctx)
-	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd, output: newOutput(cmd)}}
+	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd,
+		output: newOutput(cmd)}}
 	c.begin()
 	c.ctx = context.WithoutCancel(ctx) // the end of ctx has the program stopped, for which the engine is asked
 	if err := c.start(ctx); err != nil {
@@ -96,8 +97,8 @@ func (d *Docker) made(id string) {
 // containerID is the ID of a container in the name of its control group, as all engines write it.
 var containerID = regexp.MustCompile(`[0-9a-f]{64}`)
 
-// Own says whether a process is Own, or runs in a container of this Docker, whose parent is the engine: it is known by its
-// control group, which can also be seen of another user's process.
+// Own says whether a process is Own, or runs in a container of this Docker, whose parent is the engine: it is known by
+// its control group, which can also be seen of another user's process.
 func (d *Docker) Own(pid int) bool {
 	if Own(pid) {
 		return true
@@ -173,14 +174,16 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	if !c.Keep {
 		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(mounts)
 		if c.User != "" && info.UsersMapped {
-			h.UsernsMode = "host" // else what it writes to directories of the host would belong to another user than this one
+			// else what it writes to directories of the host would belong to another user than this one
+			h.UsernsMode = "host"
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
 	}
 	for _, name := range c.Devices {
-		h.Devices = append(h.Devices, api.DeviceMapping{PathOnHost: name, PathInContainer: name, CgroupPermissions: "rwm"})
+		h.Devices = append(h.Devices, api.DeviceMapping{PathOnHost: name, PathInContainer: name,
+			CgroupPermissions: "rwm"})
 	}
 	if network == "none" {
 		// torch.distributed and ray ask for the host's name, which the engine tells only where there is a network.
@@ -211,7 +214,8 @@ func (d *Docker) mounts(all []Mount) ([]mount.Mount, error) {
 	var out []mount.Mount
 	for _, m := range all {
 		if m.Host == "" {
-			out = append(out, mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: m.Inside, ReadOnly: !m.Writable})
+			out = append(out, mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: m.Inside,
+				ReadOnly: !m.Writable})
 			continue
 		}
 		for _, socket := range []string{strings.TrimPrefix(d.engine.Host(), "unix://"), "/var/run/docker.sock"} {

@@ -26,7 +26,8 @@ import (
 
 // patient opens an engine that may take that long to answer.
 func patient(d *containertest.Daemon, patience time.Duration) *container.Engine {
-	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State, Patience: patience})
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State,
+		Patience: patience})
 }
 
 // ownWorld is an engine that may be broken.
@@ -89,12 +90,14 @@ func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := w.start(t, w.shell(serve))
-			within, err := w.Start(t.Context(), executor.Command{Argv: []string{"sleep", "1000"}, Container: &executor.Container{Within: p}})
+			within, err := w.Start(t.Context(), executor.Command{Argv: []string{"sleep", "1000"},
+				Container: &executor.Container{Within: p}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			again()
-			if s, err := p.Wait(t.Context()); container.Class(err) != cache.Transient || !strings.Contains(err.Error(), "went away") {
+			if s, err := p.Wait(t.Context()); container.Class(err) != cache.Transient ||
+				!strings.Contains(err.Error(), "went away") {
 				t.Errorf("%+v, %v (%s)", s, err, container.Class(err))
 			}
 			if s, err := within.Wait(t.Context()); err == nil {
@@ -116,7 +119,8 @@ func TestTheEngineGoesAwayForGood(t *testing.T) {
 	stopped := w.start(t, w.shell(serve))
 	d.Kill()
 	var gone *container.Unavailable
-	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || container.Class(err) != cache.Infra || !strings.Contains(err.Error(), "nobody listens") || s.OK() {
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || container.Class(err) != cache.Infra ||
+		!strings.Contains(err.Error(), "nobody listens") || s.OK() {
 		t.Errorf("Wait: %+v, %v", s, err)
 	}
 	if s, err := stopped.Stop(); !errors.As(err, &gone) || s.OK() {
@@ -134,7 +138,8 @@ func TestTheEngineHangs(t *testing.T) {
 	d.Signal(syscall.SIGSTOP)
 	defer d.Signal(syscall.SIGCONT)
 	var gone *container.Unavailable
-	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || !strings.Contains(err.Error(), "did not answer within 2s") || s.OK() {
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) ||
+		!strings.Contains(err.Error(), "did not answer within 2s") || s.OK() {
 		t.Errorf("Wait: %+v, %v", s, err)
 	}
 	if _, err := w.Start(t.Context(), w.shell("exit 0")); !errors.As(err, &gone) {
@@ -153,11 +158,12 @@ func TestWhyThereIsNoEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string][]string{
-		"unix://" + dir + "/missing": {"no container engine at unix://" + dir, "there is no such socket", "install Docker", "systemctl start docker", "DOCKER_HOST"},
-		"unix://" + closed:           {"nobody listens", "systemctl start docker"},
-		"tcp://127.0.0.1:1":          {"127.0.0.1:1", "refused"},
-		"ssh://me@there":             {"not reached by ssh", "ssh -nNL"},
-		"nonsense":                   {"nonsense", "DOCKER_HOST"},
+		"unix://" + dir + "/missing": {"no container engine at unix://" + dir, "there is no such socket",
+			"install Docker", "systemctl start docker", "DOCKER_HOST"},
+		"unix://" + closed:  {"nobody listens", "systemctl start docker"},
+		"tcp://127.0.0.1:1": {"127.0.0.1:1", "refused"},
+		"ssh://me@there":    {"not reached by ssh", "ssh -nNL"},
+		"nonsense":          {"nonsense", "DOCKER_HOST"},
 	} {
 		w := world{Docker: newDocker(container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": host}}))}
 		_, err := w.Start(t.Context(), w.shell("exit 0"))
@@ -202,7 +208,8 @@ func TestTheDiskOfTheEngineIsFull(t *testing.T) {
 	p := w.start(t, serves)
 	t.Cleanup(func() { _ = w.engine.Remove(context.Background(), p.Container()) })
 	fill()
-	s, out := w.run(t, executor.Command{Argv: []string{"sh", "-c", "echo much >/etc/much"}, Container: &executor.Container{Within: p}})
+	s, out := w.run(t, executor.Command{Argv: []string{"sh", "-c", "echo much >/etc/much"},
+		Container: &executor.Container{Within: p}})
 	if s.OK() || !strings.Contains(out, "No space left on device") {
 		t.Errorf("%+v, %q", s, out)
 	}

@@ -44,13 +44,15 @@ func TestWhatRunsInOurContainersIsOurs(t *testing.T) {
 	another := world{newDocker(w.engine), w.engine, w.image}
 	bare := w.shell("echo ready; exec env -i sleep 1000")
 	ours, theirs := w.start(t, bare), another.start(t, bare)
-	within, err := w.Start(t.Context(), executor.Command{Argv: []string{"env", "-i", "sleep", "1001"}, Container: &executor.Container{Within: ours}})
+	within, err := w.Start(t.Context(), executor.Command{Argv: []string{"env", "-i", "sleep", "1001"},
+		Container: &executor.Container{Within: ours}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = within.Stop() })
 	var mine []int
-	for deadline := time.Now().Add(10 * time.Second); len(mine) < 2 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(mine) < 2 &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		mine = programs(t, w, ours.Container(), "sleep")
 	}
 	others := programs(t, w, theirs.Container(), "sleep")
@@ -62,7 +64,8 @@ func TestWhatRunsInOurContainersIsOurs(t *testing.T) {
 	}
 	for _, pid := range mine {
 		if !w.Own(pid) || executor.Own(pid) {
-			t.Errorf("%d, which hides its environment: by its container %v, else %v", pid, w.Own(pid), executor.Own(pid))
+			t.Errorf("%d, which hides its environment: by its container %v, else %v", pid, w.Own(pid),
+				executor.Own(pid))
 		}
 	}
 	if slices.ContainsFunc(others, w.Own) || w.Own(1) {

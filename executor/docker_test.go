@@ -32,7 +32,8 @@ type inBusybox struct {
 }
 
 func (b inBusybox) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
-	cmd.Container = &executor.Container{Image: b.image, User: me(), Mounts: []executor.Mount{{Host: cmd.Dir, Inside: cmd.Dir, Writable: true}}}
+	cmd.Container = &executor.Container{Image: b.image, User: me(),
+		Mounts: []executor.Mount{{Host: cmd.Dir, Inside: cmd.Dir, Writable: true}}}
 	return b.Executor.Start(ctx, cmd)
 }
 
@@ -45,7 +46,8 @@ func TestDockerPassesTheSuite(t *testing.T) {
 	e := containertest.Engine(t)
 	image := containertest.Busybox(t, e)
 	// The last two are Podman's, which passes the suite but for input that is not read: it resets the connection then.
-	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoUsage: true, NoCount: true, Unordered: true, LateStart: true}
+	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoUsage: true, NoCount: true,
+		Unordered: true, LateStart: true}
 	t.Run("suite", func(t *testing.T) {
 		executortest.Run(t, traits, func(*testing.T) executor.Executor { return inBusybox{newDocker(e), image} })
 	})
@@ -74,7 +76,8 @@ func newWorld(t *testing.T) world {
 
 // shell returns a command that runs script in a container of its own.
 func (w world) shell(script string) executor.Command {
-	return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/tmp", Grace: 50 * time.Millisecond, Container: &executor.Container{Image: w.image}}
+	return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/tmp", Grace: 50 * time.Millisecond,
+		Container: &executor.Container{Image: w.image}}
 }
 
 // run runs cmd to its end and returns what it printed.
@@ -131,14 +134,17 @@ func TestAContainerIsConfined(t *testing.T) {
 	cmd.Container.CPUs, cmd.Container.Memory, cmd.Container.User = "0", 256<<20, me()
 	_, got := w.run(t, cmd)
 	for _, want := range []string{
-		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "\nlo\n1\n", " 131072 ",
-		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n127.0.0.1\tbenchgraph\n", os.Getuid()),
+		"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "\nlo\n1\n",
+		" 131072 ",
+		"\n268435456\n", "\n32768\n", "\ndocker-init\n", fmt.Sprintf("\n%d\nbenchgraph\n127.0.0.1\tbenchgraph\n",
+			os.Getuid()),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if !strings.Contains(got, "\n268435456\n268435456\n") && !strings.Contains(got, "\n268435456\n0\n") { // as cgroups v1 and v2 tell it
+	// as cgroups v1 and v2 tell it
+	if !strings.Contains(got, "\n268435456\n268435456\n") && !strings.Contains(got, "\n268435456\n0\n") {
 		t.Errorf("it may use swap beside its memory:\n%s", got)
 	}
 	if strings.Contains(got, "changed") {
@@ -165,7 +171,8 @@ func TestNoContainerGetsTheEngine(t *testing.T) {
 	if err := os.Symlink("/var/run", link); err != nil {
 		t.Fatal(err)
 	}
-	for _, host := range []string{"/var/run/docker.sock", "/run/docker.sock", "/var/run", "/run/", "/var/../run", "/", link, link + "/docker.sock"} {
+	for _, host := range []string{"/var/run/docker.sock", "/run/docker.sock", "/var/run", "/run/", "/var/../run", "/",
+		link, link + "/docker.sock"} {
 		cmd := w.shell("exit 0")
 		cmd.Container.Mounts = []executor.Mount{{Host: host, Inside: "/x"}}
 		_, err := w.Start(t.Context(), cmd)
@@ -199,7 +206,8 @@ func TestFilesAndAnImageOfThem(t *testing.T) {
 	var files bytes.Buffer
 	archive := tar.NewWriter(&files)
 	text := "#!/bin/sh\necho brought\n"
-	err := errors.Join(archive.WriteHeader(&tar.Header{Name: "opt/tool", Mode: 0o755, Size: int64(len(text))}), second(archive.Write([]byte(text))), archive.Close())
+	err := errors.Join(archive.WriteHeader(&tar.Header{Name: "opt/tool", Mode: 0o755, Size: int64(len(text))}),
+		second(archive.Write([]byte(text))), archive.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +245,8 @@ func TestFilesAndAnImageOfThem(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	image, err := w.engine.Commit(t.Context(), name, api.CommitOptions{Changes: []string{"LABEL io.benchgraph.test=committed", "ENTRYPOINT []"}})
+	image, err := w.engine.Commit(t.Context(), name,
+		api.CommitOptions{Changes: []string{"LABEL io.benchgraph.test=committed", "ENTRYPOINT []"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +281,8 @@ func TestAServerIsReachedByItsClientAlone(t *testing.T) {
 	if _, out := w.run(t, client); out != "hello\n" {
 		t.Errorf("beside: %q", out)
 	}
-	within := executor.Command{Argv: []string{"nc", "127.0.0.1", "8000"}, Container: &executor.Container{Within: server}}
+	within := executor.Command{Argv: []string{"nc", "127.0.0.1", "8000"},
+		Container: &executor.Container{Within: server}}
 	if s, out := w.run(t, within); !s.OK() || out != "hello\n" {
 		t.Errorf("within: %+v, %q", s, out)
 	}
@@ -315,7 +325,8 @@ func TestWithinAContainer(t *testing.T) {
 	w := newWorld(t)
 	host := w.start(t, w.shell(serve))
 	inside := func(script string) executor.Command {
-		return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/bin", Grace: 50 * time.Millisecond, Env: []string{"A=b"}, Container: &executor.Container{Within: host}}
+		return executor.Command{Argv: []string{"sh", "-euc", script}, Dir: "/bin", Grace: 50 * time.Millisecond,
+			Env: []string{"A=b"}, Container: &executor.Container{Within: host}}
 	}
 	cmd := inside("pwd; echo $A; cat; exit 7")
 	cmd.Stdin = strings.NewReader("input\n")
@@ -342,10 +353,12 @@ func TestWithinAContainer(t *testing.T) {
 	missing := inside("")
 	missing.Argv = []string{"no-such-program"}
 	_, err := executor.Run(t.Context(), w, missing)
-	if start, ok := errors.AsType[*executor.StartError](err); !ok || start.Program != "no-such-program" || !errors.Is(err, fs.ErrNotExist) {
+	if start, ok := errors.AsType[*executor.StartError](err); !ok || start.Program != "no-such-program" ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v (%T)", err, err)
 	}
-	if s, out := w.run(t, inside("(sleep 1000 >/dev/null 2>&1 &); echo left one behind")); !s.OK() || out != "left one behind\n" {
+	if s, out := w.run(t, inside("(sleep 1000 >/dev/null 2>&1 &); echo left one behind")); !s.OK() ||
+		out != "left one behind\n" {
 		t.Errorf("%+v, %q", s, out)
 	}
 	p, err := w.Start(t.Context(), inside("sleep 1000"))
@@ -388,7 +401,8 @@ func TestSomebodyElseEndsAContainer(t *testing.T) {
 	if err := w.engine.Remove(t.Context(), p.Container()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Wait(t.Context()); err == nil || container.Class(err) != "transient" || !strings.Contains(err.Error(), "removed by somebody else") {
+	if _, err := p.Wait(t.Context()); err == nil || container.Class(err) != "transient" ||
+		!strings.Contains(err.Error(), "removed by somebody else") {
 		t.Errorf("docker rm -f: %v", err)
 	}
 }
@@ -401,15 +415,33 @@ func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
 		want   []string
 		class  string
 	}{
-		{"no image", func(c *executor.Command) { c.Container.Image = "sha256:" + strings.Repeat("0", 64) }, []string{"No such image", "apply again"}, "infra"},
-		{"no GPUs", func(c *executor.Command) { c.Container.GPUs = []string{"GPU-1"} }, []string{"gpu", "install the NVIDIA Container Toolkit"}, "infra"},
-		{"no such core", func(c *executor.Command) { c.Container.CPUs = "4000" }, []string{"4000", "name cores that the machine has"}, "permanent"},
-		{"no such user", func(c *executor.Command) { c.Container.User = "nobody-knows" }, []string{"sh: ", "nobody-knows"}, "permanent"},
-		{"nothing to mount", func(c *executor.Command) { c.Container.Mounts = []executor.Mount{{Host: "/no/such", Inside: "/x"}} }, []string{"sh: ", "/no/such"}, "permanent"},
-		{"not executable", func(c *executor.Command) { c.Argv = []string{"/etc/passwd"} }, []string{"/etc/passwd: ", "Permission denied", "chmod +x"}, "permanent"},
-		{"not there", func(c *executor.Command) { c.Argv = []string{"./run"} }, []string{"./run: ", "No such file", "in the image"}, "permanent"},
-		{"beside the host", func(c *executor.Command) { c.Container.Beside = hostProcess(t) }, []string{"in no container"}, "permanent"},
-		{"within the host", func(c *executor.Command) { c.Container.Within = hostProcess(t) }, []string{"in no container"}, "permanent"},
+		{"no image", func(c *executor.Command) {
+			c.Container.Image = "sha256:" + strings.Repeat("0", 64)
+		}, []string{"No such image", "apply again"}, "infra"},
+		{"no GPUs", func(c *executor.Command) {
+			c.Container.GPUs = []string{"GPU-1"}
+		}, []string{"gpu", "install the NVIDIA Container Toolkit"}, "infra"},
+		{"no such core", func(c *executor.Command) {
+			c.Container.CPUs = "4000"
+		}, []string{"4000", "name cores that the machine has"}, "permanent"},
+		{"no such user", func(c *executor.Command) {
+			c.Container.User = "nobody-knows"
+		}, []string{"sh: ", "nobody-knows"}, "permanent"},
+		{"nothing to mount", func(c *executor.Command) {
+			c.Container.Mounts = []executor.Mount{{Host: "/no/such", Inside: "/x"}}
+		}, []string{"sh: ", "/no/such"}, "permanent"},
+		{"not executable", func(c *executor.Command) {
+			c.Argv = []string{"/etc/passwd"}
+		}, []string{"/etc/passwd: ", "Permission denied", "chmod +x"}, "permanent"},
+		{"not there", func(c *executor.Command) {
+			c.Argv = []string{"./run"}
+		}, []string{"./run: ", "No such file", "in the image"}, "permanent"},
+		{"beside the host", func(c *executor.Command) {
+			c.Container.Beside = hostProcess(t)
+		}, []string{"in no container"}, "permanent"},
+		{"within the host", func(c *executor.Command) {
+			c.Container.Within = hostProcess(t)
+		}, []string{"in no container"}, "permanent"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := w.shell("exit 0")
@@ -432,7 +464,8 @@ func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
 
 func hostProcess(t *testing.T) executor.Process {
 	t.Helper()
-	p, err := executor.NewHost(executor.HostOptions{}).Start(t.Context(), executor.Command{Argv: []string{"/bin/true"}, Dir: "/"})
+	p, err := executor.NewHost(executor.HostOptions{}).Start(t.Context(),
+		executor.Command{Argv: []string{"/bin/true"}, Dir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +476,8 @@ func hostProcess(t *testing.T) executor.Process {
 func TestAStartGivenUpLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	for i := range 30 {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*i)*time.Millisecond/2, errors.New("given up"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i*i)*time.Millisecond/2,
+			errors.New("given up"))
 		cmd := w.shell("sleep 1000")
 		cmd.Container.Outward = i%2 == 0
 		if _, err := executor.Run(ctx, w, cmd); err == nil || err.Error() != "given up" {

@@ -10,9 +10,10 @@ import (
 
 // Command is one program to run.
 type Command struct {
-	Argv    []string      // argv[0] is looked up in the PATH of Env; a relative path is below Dir
-	Dir     string        // working directory, absolute
-	Env     []string      // the whole environment, as NAME=value; nothing is added but BENCHGRAPH_PROC, by which descendants are found
+	Argv []string // argv[0] is looked up in the PATH of Env; a relative path is below Dir
+	Dir  string   // working directory, absolute
+	// the whole environment, as NAME=value; nothing is added but BENCHGRAPH_PROC, by which descendants are found
+	Env     []string
 	Stdin   io.Reader     // nil: empty
 	Stdout  io.Writer     // gets everything, in order; nil: discarded
 	Stderr  io.Writer     // may be the same as Stdout
@@ -82,10 +83,12 @@ type Container struct {
 	Ulimits map[string]int64 // by the names that engines have for them; -1: none
 	GPUs    []string         // UUIDs of the devices that it gets
 	Devices []string         // paths of further devices of the host, and of directories of such
-	Outward bool             // it may reach beyond this machine, over a network of its own; else it has none but its loopback
-	Beside  Process          // its network is that of this container; nil: its own
-	Within  Process          // it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
-	Keep    bool             // it stays, stopped, until container.Engine.Remove: it is to become an image
+	// it may reach beyond this machine, over a network of its own; else it has none but its loopback
+	Outward bool
+	Beside  Process // its network is that of this container; nil: its own
+	// it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
+	Within Process
+	Keep   bool // it stays, stopped, until container.Engine.Remove: it is to become an image
 }
 
 // Contained is a Process in a container.
@@ -102,17 +105,18 @@ type Mount struct {
 	Writable bool
 }
 
-// Status is how a program ended. A status is data, never an error. A container engine knows neither of processor time, nor
-// of memory, nor of what was left: there these are 0.
+// Status is how a program ended. A status is data, never an error. A container engine knows neither of processor time,
+// nor of memory, nor of what was left: there these are 0.
 type Status struct {
 	Code   int           // exit status; -1 when a signal ended it
 	Signal string        // "SIGKILL"; empty: it exited
 	Wall   time.Duration // from start to end of the program itself
 	User   time.Duration // processor time in user mode, descendants included
 	System time.Duration // processor time in the kernel, descendants included
-	MaxRSS int64         // bytes, of the largest process; the kernel never says less than the starting process had itself
-	Left   int           // processes that outlived it and had to be ended
-	OOM    bool          // it was ended because it used more memory than it may
+	// bytes, of the largest process; the kernel never says less than the starting process had itself
+	MaxRSS int64
+	Left   int  // processes that outlived it and had to be ended
+	OOM    bool // it was ended because it used more memory than it may
 }
 
 // OK says whether the program exited with status 0.
@@ -121,8 +125,8 @@ func (s Status) OK() bool { return s.Code == 0 && s.Signal == "" }
 // Process is a program that was started.
 //
 // Done is closed when the program itself has ended; what it left behind is then ended, whether or not anybody waits.
-// Wait returns its status after all its descendants are gone; when ctx ends first, it stops everything and returns ctx's
-// cause as the error. Stop ends it politely, then firmly; it is safe at any time and any number of times.
+// Wait returns its status after all its descendants are gone; when ctx ends first, it stops everything and returns
+// ctx's cause as the error. Stop ends it politely, then firmly; it is safe at any time and any number of times.
 type Process interface {
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (Status, error)

@@ -23,8 +23,8 @@ type adoption struct {
 	foreign map[int]bool // sessions in which no descendant of a program can be
 }
 
-// adoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found. Where
-// the kernel refuses, they are known by their session and their environment only.
+// adoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found.
+// Where the kernel refuses, they are known by their session and their environment only.
 //
 // Foreign are the sessions of what is there already: its own, and those of children that it has from a program that was
 // replaced by it, as in "server & exec benchgraph".
@@ -90,7 +90,8 @@ func newFamily(leader int, id string, orphans adoption) (*family, error) {
 		return nil, err
 	}
 	m, _ := parseMark(id)
-	return &family{leader: procID{leader, born}, mark: m, thread: unix.Gettid(), orphans: orphans, known: map[procID]bool{}}, nil
+	return &family{leader: procID{leader, born}, mark: m, thread: unix.Gettid(), orphans: orphans,
+		known: map[procID]bool{}}, nil
 }
 
 // gone says whether nothing is left of the family but its leader, which has ended and was not reaped yet. Most programs
@@ -162,12 +163,15 @@ func addChildren(all []proc, in map[int]bool) {
 
 // strays returns the orphans that this process adopted and that nothing but their age connects with a program: they
 // changed their session, and hide their environment (a server that sets its title overwrites it). Such a one belongs to
-// this family unless another program still runs that is old enough to have started it; who ends after all of those ends it.
+// this family unless another program still runs that is old enough to have started it; who ends after all of those ends
+// it.
 //
 // What this process started itself, through any package, is told from what it adopted by the pidfd that os keeps of it.
 func (f *family) strays(all []proc) []proc {
 	self := os.Getpid()
-	adopted := slices.DeleteFunc(slices.Clone(all), func(p proc) bool { return p.parent != self || p.pid == f.leader.pid })
+	adopted := slices.DeleteFunc(slices.Clone(all), func(p proc) bool {
+		return p.parent != self || p.pid == f.leader.pid
+	})
 	if len(adopted) == 0 {
 		return nil
 	}

@@ -145,7 +145,8 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 		}
 		if f.Step != "" {
 			return &Unsupported{
-				What:   fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step, syscall.Errno(f.Errno)),
+				What: fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step,
+					syscall.Errno(f.Errno)),
 				Remedy: `say sandbox = "none"`,
 			}
 		}
@@ -224,7 +225,8 @@ func SandboxOf() Confinement {
 var checkFence = sync.OnceValue(func() error {
 	if landlockVersion() == 0 {
 		return &Unsupported{
-			What: "a sandbox by Landlock, which this kernel does not speak", Remedy: "it needs Linux 5.19 or newer, with landlock in lsm=",
+			What:   "a sandbox by Landlock, which this kernel does not speak",
+			Remedy: "it needs Linux 5.19 or newer, with landlock in lsm=",
 		}
 	}
 	var cmd exec.Cmd

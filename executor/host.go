@@ -19,7 +19,8 @@ import (
 
 const (
 	defaultGrace = 5 * time.Second
-	// What a program started last, such as the tee of a shell's output, often ends a moment after it: that is no leftover.
+	// What a program started last, such as the tee of a shell's output, often ends a moment after it: that is no
+	// leftover.
 	settleTime = 100 * time.Millisecond
 	// A process that has been killed and is still there after this long hangs in the kernel.
 	killTime = 10 * time.Second
@@ -35,13 +36,14 @@ type HostOptions struct {
 
 // Host is the Executor that runs programs on this machine, as the current user.
 //
-// Each program gets a session, and thus a process group, of its own and has no terminal. Its descendants are known by that
-// session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, by becoming children of this process
-// when their own parent ends. The last of these makes this whole process a reaper of orphans; a daemon that hides its
-// environment and its session, and whose parent is gone, is ended when no other program is left that may have started it.
+// Each program gets a session, and thus a process group, of its own and has no terminal. Its descendants are known by
+// that session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, by becoming children of this
+// process when their own parent ends. The last of these makes this whole process a reaper of orphans; a daemon that
+// hides its environment and its session, and whose parent is gone, is ended when no other program is left that may have
+// started it.
 //
-// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left, by the
-// mark in its environment or, where that is gone, by the roll of what ran.
+// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left, by
+// the mark in its environment or, where that is gone, by the roll of what ran.
 type Host struct {
 	mark    mark
 	orphans adoption
@@ -214,8 +216,8 @@ func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
 // exec starts the program and learns who it is.
 func (p *process) exec(join func(pid int) (*family, error)) error {
 	var err error
-	// A fork elsewhere in this process holds, until its exec, every file open: also a program that was just written, which
-	// then cannot be executed. That lasts a moment.
+	// A fork elsewhere in this process holds, until its exec, every file open: also a program that was just written,
+	// which then cannot be executed. That lasts a moment.
 	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
 		try := p.template
 		p.cmd = &try

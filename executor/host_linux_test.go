@@ -144,7 +144,8 @@ func TestHostFindsWhatAProgramMadeItsSibling(t *testing.T) {
 func haveSibling(dir string) {
 	life, err := os.OpenFile(filepath.Join(dir, "life"), os.O_RDWR, 0)
 	if err == nil {
-		attr := &os.ProcAttr{Dir: dir, Env: []string{}, Files: []*os.File{life}, Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_PARENT, Setsid: true}}
+		attr := &os.ProcAttr{Dir: dir, Env: []string{}, Files: []*os.File{life},
+			Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_PARENT, Setsid: true}}
 		_, err = os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, attr)
 	}
 	if err != nil {
@@ -220,7 +221,8 @@ func TestHostLeavesInheritedChildrenAlone(t *testing.T) {
 // beHeir runs one program as a benchgraph that a shell with children has turned into.
 func beHeir(dir string) {
 	h := executor.NewHost(executor.HostOptions{})
-	s, err := executor.Run(context.Background(), h, executor.Command{Argv: []string{"/bin/sh", "-c", "exit 0"}, Dir: dir})
+	s, err := executor.Run(context.Background(), h, executor.Command{Argv: []string{"/bin/sh", "-c", "exit 0"},
+		Dir: dir})
 	if err != nil || !s.OK() || s.Left != 0 {
 		fmt.Fprintln(os.Stderr, s, err)
 		os.Exit(1)
@@ -252,7 +254,8 @@ func adoptedZombies(t *testing.T) string {
 // A server that hands itself on to a new process all the time is caught, too.
 func TestHostEndsWhatMultiplies(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
-	cmd := lasting(t, `trap '' TERM; for i in 1 2 3 4; do (while :; do (setsid sleep 0.03 &) ; sleep 0.01; done) & done; sleep 0.1`)
+	cmd := lasting(t,
+		`trap '' TERM; for i in 1 2 3 4; do (while :; do (setsid sleep 0.03 &) ; sleep 0.01; done) & done; sleep 0.1`)
 	s, err := executor.Run(t.Context(), h, cmd)
 	if err != nil || !s.OK() || s.Left < 4 {
 		t.Errorf("%+v, %v", s, err)
@@ -313,7 +316,8 @@ func TestHostKeepsNoOutput(t *testing.T) {
 func beOwner(dir string) {
 	h := executor.NewHost(executor.HostOptions{Owner: dir})
 	_, err := h.Start(context.Background(), executor.Command{
-		Argv: []string{"sh", "-euc", `exec 9<>program; (exec 9<>life; setsid sh -c 'trap "" TERM; exec 9<>life; : >ready; while :; do sleep 0.02; done' >/dev/null 2>&1 &)
+		Argv: []string{"sh", "-euc",
+			`exec 9<>program; (exec 9<>life; setsid sh -c 'trap "" TERM; exec 9<>life; : >ready; while :; do sleep 0.02; done' >/dev/null 2>&1 &)
 			while :; do sleep 0.02; done`},
 		Dir: dir,
 		Env: []string{"PATH=/usr/bin:/bin"},

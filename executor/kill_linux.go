@@ -21,7 +21,8 @@ func KillDescendants() {
 		session, _ := unix.Getsid(0)
 		living := 0
 		for _, p := range all {
-			// Programs have a session of their own. What shares ours was there before, as in "server & exec benchgraph".
+			// Programs have a session of their own. What shares ours was there before, as in "server & exec
+			// benchgraph".
 			if in[p.pid] && p.session != session && !isApart(p.session) && p.state != 'Z' && p.state != 'X' {
 				living++
 				signalProc(p, unix.SIGKILL)

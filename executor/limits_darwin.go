@@ -5,7 +5,8 @@ import "os/exec"
 // Enforced says that this system enforces no limits.
 func Enforced() (Enforcement, error) {
 	return Enforcement{}, &Unsupported{
-		What: "limits of memory, cores and processes, which need the control groups of Linux", Remedy: "give each block an image",
+		What:   "limits of memory, cores and processes, which need the control groups of Linux",
+		Remedy: "give each block an image",
 	}
 }
 

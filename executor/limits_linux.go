@@ -38,7 +38,8 @@ func Enforced() (Enforcement, error) {
 		return Enforcement{}, &Unsupported{What: limits + err.Error(), Remedy: delegate}
 	}
 	return Enforcement{
-		Memory: r.Has("memory"), Processes: r.Has("pids"), Cores: r.Has("cpuset"), CPUs: r.Has("cpu") || r.Has("cpuset"),
+		Memory: r.Has("memory"), Processes: r.Has("pids"), Cores: r.Has("cpuset"), CPUs: r.Has("cpu") ||
+			r.Has("cpuset"),
 	}, nil
 }
 

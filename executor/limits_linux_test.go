@@ -54,7 +54,8 @@ func confined(t *testing.T, each func(t *testing.T, run runner)) {
 func TestLimitOfMemory(t *testing.T) {
 	confined(t, func(t *testing.T, run runner) {
 		const grows = "sleep 1000 & text=$(head -c 60000000 /dev/zero | tr '\\0' x); echo survived ${#text}"
-		if s, out := run(grows, executor.Limits{Memory: 32 << 20}); s.OK() || !s.OOM || strings.Contains(out, "survived") {
+		if s, out := run(grows, executor.Limits{Memory: 32 << 20}); s.OK() || !s.OOM ||
+			strings.Contains(out, "survived") {
 			t.Errorf("%+v, %q", s, out)
 		}
 		if s, out := run("echo little", executor.Limits{Memory: 32 << 20}); !s.OK() || s.OOM || out != "little\n" {

@@ -23,7 +23,8 @@ type output struct {
 
 func newOutput(cmd Command) *output {
 	o := &output{stdout: io.Discard, stderr: io.Discard}
-	// Each has a mask.Writer of its own even for the same writer: a secret may be in pieces, with a piece of the other between.
+	// Each has a mask.Writer of its own even for the same writer: a secret may be in pieces, with a piece of the other
+	// between.
 	if cmd.Stdout != nil {
 		o.stdout = steady{o.sinks.open(cmd.Stdout, cmd.Secrets)}
 	}
@@ -49,7 +50,8 @@ func (o *output) drain() error {
 	case <-o.copied:
 		return o.err
 	case <-time.After(killTime):
-		return &container.Error{Doing: "read the output", Reason: "the engine does not bring it to an end", Class: cache.Transient}
+		return &container.Error{Doing: "read the output", Reason: "the engine does not bring it to an end",
+			Class: cache.Transient}
 	}
 }
 

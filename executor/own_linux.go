@@ -2,8 +2,8 @@ package executor
 
 import "os"
 
-// Own says whether a process is this one, or was started by it: it descends from it, or carries its mark. A process that
-// cannot be seen from here is somebody else's, and Docker.Own knows more of those in containers.
+// Own says whether a process is this one, or was started by it: it descends from it, or carries its mark. A process
+// that cannot be seen from here is somebody else's, and Docker.Own knows more of those in containers.
 func Own(pid int) bool {
 	self := os.Getpid()
 	for at := pid; at > 1; {

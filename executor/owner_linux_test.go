@@ -56,7 +56,8 @@ func another(t *testing.T, w world, state string) (*exec.Cmd, string) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if err := errors.Join(w.engine.Remove(context.Background(), name), w.engine.RemoveNetwork(context.Background(), name)); err != nil {
+		if err := errors.Join(w.engine.Remove(context.Background(), name),
+			w.engine.RemoveNetwork(context.Background(), name)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -92,8 +93,9 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 		labels map[string]string
 		stays  bool
 	}{
-		"without labels":                      {nil, true},
-		"of another tool":                     {map[string]string{"com.example.owner": "x", "io.benchgraph": "x"}, true},
+		"without labels": {nil, true},
+		"of another tool": {map[string]string{"com.example.owner": "x", "io.benchgraph": "x"},
+			true},
 		"of an image node":                    {map[string]string{container.LabelState: state}, true},
 		"of an owner in words":                {labels(state, "somebody"), true},
 		"of this process":                     {labels(state, self), true},
@@ -103,7 +105,8 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 	}
 	for name, c := range crafted {
 		name = strings.NewReplacer(" ", "-", ",", "", "'", "").Replace("benchgraph-test-" + name)
-		_, err := w.engine.Create(t.Context(), name, &api.Config{Image: w.image, Cmd: []string{"true"}, Labels: c.labels}, &api.HostConfig{NetworkMode: "none"})
+		_, err := w.engine.Create(t.Context(), name, &api.Config{Image: w.image, Cmd: []string{"true"},
+			Labels: c.labels}, &api.HostConfig{NetworkMode: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +127,8 @@ func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	if has(itsContainer) || !has(othersContainer) || !has(mine.Container()) {
-		t.Errorf("of the dead: %v, of the living: %v, mine: %v", has(itsContainer), has(othersContainer), has(mine.Container()))
+		t.Errorf("of the dead: %v, of the living: %v, mine: %v", has(itsContainer), has(othersContainer),
+			has(mine.Container()))
 	}
 	if err := w.engine.CreateNetwork(t.Context(), itsContainer, nil); err != nil {
 		t.Errorf("the network of the dead: %v", err)

@@ -16,7 +16,8 @@ func TestProcStatOfThisProcess(t *testing.T) {
 
 func TestParseStatOfAHostileName(t *testing.T) {
 	p, err := parseStat("42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7 8\n")
-	if err != nil || p.name != "a) R 1 (b" || p.pid != 42 || p.parent != 7 || p.group != 8 || p.session != 9 || p.born != 12345 || p.state != 'S' {
+	if err != nil || p.name != "a) R 1 (b" || p.pid != 42 || p.parent != 7 || p.group != 8 || p.session != 9 ||
+		p.born != 12345 || p.state != 'S' {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 const reapGrace = 2 * time.Second
 
 // Reap ends what a Host with the same options left behind when its process was killed, and returns how many processes
-// that were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives, those
-// that the roll of such a starter tells of, and what descends from them. When ctx ends first, it returns ctx's cause.
+// that were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives,
+// those that the roll of such a starter tells of, and what descends from them. When ctx ends first, it returns ctx's
+// cause.
 func Reap(ctx context.Context, o HostOptions) (int, error) {
 	hash, namespace := ownerHash(o.Owner), pidNamespace()
 	var rolls []abandonedRoll

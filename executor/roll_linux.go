@@ -16,10 +16,11 @@ import (
 const rollEvery = time.Second
 
 // roll is a file that says which programs of this process run, for the Reap that comes after a kill: what hides its
-// environment, and whose ancestors are gone, is then known by its session, or as an orphan that this process had adopted.
+// environment, and whose ancestors are gone, is then known by its session, or as an orphan that this process had
+// adopted.
 //
-// Its first line is when it was last up to date, in clock ticks since boot. Each further line is + or -, the number of a
-// process, and its start. It is not synced: processes do not outlive the machine.
+// Its first line is when it was last up to date, in clock ticks since boot. Each further line is + or -, the number of
+// a process, and its start. It is not synced: processes do not outlive the machine.
 type roll struct {
 	path string
 
@@ -42,8 +43,8 @@ func (h *Host) note(sign byte, id procID) {
 	h.roll.write(sign, id)
 }
 
-// openRoll opens the roll before the first program is started, so that as little as possible lies between a start and its
-// line. A roll that cannot be written is none: what is lost is what Reap could not find without it.
+// openRoll opens the roll before the first program is started, so that as little as possible lies between a start and
+// its line. A roll that cannot be written is none: what is lost is what Reap could not find without it.
 func (h *Host) openRoll() {
 	r := &h.roll
 	r.mu.Lock()
@@ -132,8 +133,9 @@ func (h *Host) Close() error {
 	return err
 }
 
-// childrenOf returns this process's children, but for those of foreign sessions. They are not known where the kernel was
-// built without CONFIG_PROC_CHILDREN, nor to the first process of a container, which is given the orphans of strangers.
+// childrenOf returns this process's children, but for those of foreign sessions. They are not known where the kernel
+// was built without CONFIG_PROC_CHILDREN, nor to the first process of a container, which is given the orphans of
+// strangers.
 func childrenOf(foreign map[int]bool) (ids map[procID]bool, known bool) {
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // of each thread
 	if os.Getpid() == 1 || len(lists) == 0 {
@@ -182,7 +184,8 @@ func readRolls(dir, namespace string, living map[procID]bool) []abandonedRoll {
 	for _, file := range files {
 		var starter procID
 		rest, ok := strings.CutPrefix(file.Name(), namespace+".")
-		if _, err := fmt.Sscanf(rest, "%d.%d", &starter.pid, &starter.born); !ok || err != nil || living[starter] || !file.Type().IsRegular() {
+		if _, err := fmt.Sscanf(rest, "%d.%d", &starter.pid, &starter.born); !ok || err != nil || living[starter] ||
+			!file.Type().IsRegular() {
 			continue
 		}
 		roll := abandonedRoll{path: filepath.Join(dir, file.Name()), running: map[procID]bool{}}
@@ -195,7 +198,9 @@ func readRolls(dir, namespace string, living map[procID]bool) []abandonedRoll {
 			for line := range strings.Lines(lines) {
 				var sign string
 				var id procID
-				if _, err := fmt.Sscanf(line, "%1s %d %d\n", &sign, &id.pid, &id.born); err == nil && strings.HasSuffix(line, "\n") { // else torn
+				// else torn
+				if _, err := fmt.Sscanf(line, "%1s %d %d\n", &sign, &id.pid, &id.born); err == nil &&
+					strings.HasSuffix(line, "\n") {
 					roll.running[id] = sign == "+"
 				}
 			}
@@ -205,8 +210,9 @@ func readRolls(dir, namespace string, living map[procID]bool) []abandonedRoll {
 	return rolls
 }
 
-// holds says whether p was listed, or is of the session of a program that was listed. The number of a session is not used
-// again while anything of it lives, so what was born while the roll was kept, and has that number, is of that session.
+// holds says whether p was listed, or is of the session of a program that was listed. The number of a session is not
+// used again while anything of it lives, so what was born while the roll was kept, and has that number, is of that
+// session.
 func (r *abandonedRoll) holds(p proc) bool {
 	if r.running[p.id()] {
 		return true

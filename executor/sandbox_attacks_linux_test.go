@@ -16,8 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// attacks are what a candidate may do that wants to win. Each prints its name if it succeeds. VICTIM is another process of
-// the same user, SHM its file in /dev/shm, PORT its port, SOCKET its abstract socket.
+// attacks are what a candidate may do that wants to win. Each prints its name if it succeeds. VICTIM is another process
+// of the same user, SHM its file in /dev/shm, PORT its port, SOCKET its abstract socket.
 const attacks = `
 	try() { name=$1; shift; if ("$@") >/dev/null 2>&1; then echo "$name"; fi; }
 	for sig in 0 STOP TERM KILL; do try "signal $sig" kill -$sig $VICTIM; done
@@ -94,7 +94,8 @@ func TestACandidateThatWantsToWinDoesNot(t *testing.T) {
 	}
 	defer leak.Close()
 	before := scheduling(t, victim.Process.Pid)
-	out := inSandbox(t, executor.Sandbox{}, attacks, fmt.Sprint("VICTIM=", victim.Process.Pid), "SHM="+shm, "SOCKET="+name,
+	out := inSandbox(t, executor.Sandbox{}, attacks, fmt.Sprint("VICTIM=", victim.Process.Pid), "SHM="+shm,
+		"SOCKET="+name,
 		fmt.Sprint("PORT=", port.Addr().(*net.TCPAddr).Port))
 	if out != "over\n" {
 		t.Errorf("these succeed:\n%s", strings.TrimSuffix(out, "over\n"))
@@ -113,7 +114,8 @@ func TestACandidateThatWantsToWinDoesNot(t *testing.T) {
 		return // they would change the machine
 	}
 	text, err := cmd.CombinedOutput()
-	for _, one := range []string{"signal 0", "nice of others", "environment of others", "files of others", "shared memory"} {
+	for _, one := range []string{"signal 0", "nice of others", "environment of others", "files of others",
+		"shared memory"} {
 		if !strings.Contains(string(text), one+"\n") {
 			t.Errorf("without a sandbox, %q does not succeed either: %v\n%s", one, err, text)
 		}
@@ -155,7 +157,8 @@ func TestSandboxesOfAnOrdinaryUser(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, program, 0o755), os.Chown(dir, 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "-test.run", "^(TestASandbox(Shows|Gives|Ends)|TestACandidate|TestServerAndClientOfASandbox)", "-test.v")
+	cmd := exec.Command(path, "-test.run",
+		"^(TestASandbox(Shows|Gives|Ends)|TestACandidate|TestServerAndClientOfASandbox)", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

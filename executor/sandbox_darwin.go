@@ -5,7 +5,8 @@ import "context"
 // CheckSandbox says why commands cannot have a Sandbox: this system has no namespaces.
 func CheckSandbox() error {
 	return &Unsupported{
-		What: "a sandbox, which needs the namespaces of Linux", Remedy: `say sandbox = "none", or give each block an image`,
+		What:   "a sandbox, which needs the namespaces of Linux",
+		Remedy: `say sandbox = "none", or give each block an image`,
 	}
 }
 

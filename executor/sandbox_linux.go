@@ -62,7 +62,8 @@ func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 func networkOf(p Process) (*namespace.Network, error) {
 	s, ok := p.(*sandboxed)
 	if !ok || s.network {
-		return nil, &Unsupported{What: "the network of a program that has none of its own", Remedy: "run both in a sandbox"}
+		return nil, &Unsupported{What: "the network of a program that has none of its own",
+			Remedy: "run both in a sandbox"}
 	}
 	n, err := namespace.NetworkOf(s.cmd.Process.Pid)
 	if err != nil {
@@ -115,12 +116,14 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 		}
 		list, _ := valueOf(cmd.Env, "PATH")
 		return &StartError{
-			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)", list),
+			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)",
+				list),
 			Remedy: "install it for all users; or " + remedy, Err: fs.ErrNotExist,
 		}
 	}
 	if errno == syscall.ENOENT && executable(path) == nil && interpreter(path) == "" {
-		return &StartError{Program: cmd.Argv[0], Reason: path + " is not there in the sandbox", Remedy: remedy, Err: fs.ErrNotExist}
+		return &StartError{Program: cmd.Argv[0], Reason: path + " is not there in the sandbox", Remedy: remedy,
+			Err: fs.ErrNotExist}
 	}
 	return explain(cmd, path, errno)
 }
@@ -211,7 +214,8 @@ var private = []string{"/home", "/root", "/run"}
 // specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
-	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil, Settle: settleTime, Most: mostProcesses}
+	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil,
+		Settle: settleTime, Most: mostProcesses}
 	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
 		s.Path = below(cmd.Dir, cmd.Argv[0])
 	}
@@ -281,7 +285,8 @@ func lastOf(env []string) []string {
 
 // holdsSystem says whether commands need what is in a directory.
 func holdsSystem(dir string) bool {
-	for _, path := range []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/etc", "/proc", "/sys", "/dev"} {
+	for _, path := range []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/etc", "/proc", "/sys",
+		"/dev"} {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			continue
@@ -293,8 +298,8 @@ func holdsSystem(dir string) bool {
 	return false
 }
 
-// giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it. A user
-// without one has /tmp.
+// giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it.
+// A user without one has /tmp.
 func giveHome(s *first.Spec, o *Sandbox) {
 	home, _ := valueOf(s.Env, "HOME")
 	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) || holdsSystem(home) {
@@ -347,15 +352,16 @@ func nodes(gpus []string) ([]string, error) {
 	return all, nil
 }
 
-// CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy. That is
-// found out once, by making one.
+// CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.
+// That is found out once, by making one.
 func CheckSandbox() error { return checkSandbox() }
 
 var checkSandbox = sync.OnceValue(func() error {
 	var s sandboxed
 	tried := make(chan error, 1)
 	onThread(func() {
-		spec := first.Spec{Trial: true, Loopback: true, Empty: private, Binds: []first.Bind{{To: "/tmp", Writable: true}}}
+		spec := first.Spec{Trial: true, Loopback: true, Empty: private,
+			Binds: []first.Bind{{To: "/tmp", Writable: true}}}
 		tried <- s.launch(Command{}, spec, nil)
 	})
 	err := <-tried
@@ -381,9 +387,11 @@ func refused(step string, err error) error {
 	case os.Geteuid() != 0 && setting("kernel.unprivileged_userns_clone") == "0":
 		e.Remedy = "sysctl kernel.unprivileged_userns_clone=1"
 	case os.Geteuid() != 0 && setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
-		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl " +
+			"kernel.apparmor_restrict_unprivileged_userns=0"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS), errors.Is(err, syscall.EAGAIN):
-		e.Remedy = "too many namespaces or processes are there: run fewer at a time, or raise user.max_user_namespaces and ulimit -u"
+		e.Remedy = "too many namespaces or processes are there: run fewer at a time, or raise " +
+			"user.max_user_namespaces and ulimit -u"
 	default:
 		e.Remedy = "in a container, start that with --privileged, or give each block an image"
 	}

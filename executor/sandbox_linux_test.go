@@ -55,12 +55,14 @@ func inSandbox(t *testing.T, o executor.Sandbox, script string, env ...string) s
 
 func TestASandboxShowsWhatItIsToldAndNothingElse(t *testing.T) {
 	project, input, home := t.TempDir(), t.TempDir(), t.TempDir()
-	for _, name := range []string{filepath.Join(project, "file"), filepath.Join(input, "file"), filepath.Join(home, ".netrc")} {
+	for _, name := range []string{filepath.Join(project, "file"), filepath.Join(input, "file"),
+		filepath.Join(home, ".netrc")} {
 		if err := os.WriteFile(name, []byte("of the host\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Tmp: t.TempDir(), Home: t.TempDir(), Shown: []executor.Mount{{Host: input}}}, `
+	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Tmp: t.TempDir(), Home: t.TempDir(),
+		Shown: []executor.Mount{{Host: input}}}, `
 		cat "$INPUT/file"
 		ls -A "$PROJECT" 2>/dev/null || echo no project
 		ls -A "$HOME" /home /root /run /dev/shm
@@ -121,7 +123,8 @@ func TestASandboxGivesNoPrivilegesBack(t *testing.T) {
 // A fork bomb that leaves its session and its environment is over when the command is.
 func TestASandboxEndsWhatKeepsForking(t *testing.T) {
 	needSandbox(t)
-	cmd := lasting(t, `(env -i setsid sh -c 'ulimit -u 2000; trap "" TERM; : >ready; while :; do (sleep 0.02 & exit) & wait; done' >/dev/null 2>&1 &)
+	cmd := lasting(t,
+		`(env -i setsid sh -c 'ulimit -u 2000; trap "" TERM; : >ready; while :; do (sleep 0.02 & exit) & wait; done' >/dev/null 2>&1 &)
 		while ! [ -e ready ]; do sleep 0.01; done`)
 	cmd.Sandbox = &executor.Sandbox{}
 	s, err := executor.Run(t.Context(), executor.NewHost(executor.HostOptions{}), cmd)
@@ -139,7 +142,8 @@ func TestASandboxBoundsItsProcesses(t *testing.T) {
 	if err := unix.Uname(&name); err != nil {
 		t.Fatal(err)
 	}
-	if v := version.Must(version.NewVersion(strings.SplitN(unix.ByteSliceToString(name.Release[:]), "-", 2)[0])); v.LessThan(version.Must(version.NewVersion("6.14"))) {
+	if v := version.Must(version.NewVersion(strings.SplitN(unix.ByteSliceToString(name.Release[:]), "-",
+		2)[0])); v.LessThan(version.Must(version.NewVersion("6.14"))) {
 		t.Skipf("Linux %s bounds processes for the whole machine only", v)
 	}
 	before, err := os.ReadFile("/proc/sys/kernel/pid_max")
@@ -174,7 +178,9 @@ func TestServerAndClientOfASandboxShareALoopback(t *testing.T) {
 	var names [3]string
 	for i, beside := range []executor.Process{p, p, nil} {
 		var out bytes.Buffer
-		cmd := executortest.Shell(t, "readlink /proc/self/ns/net; ls /tmp /proc/[0-9]*/cwd/up >seen 2>&1 || :; grep -e of-server -e cwd/up$ seen || :; exit 7")
+		cmd := executortest.Shell(t,
+			"readlink /proc/self/ns/net; ls /tmp /proc/[0-9]*/cwd/up >seen 2>&1 || :; grep -e of-server -e cwd/up$ "+
+				"seen || :; exit 7")
 		cmd.Sandbox, cmd.Stdout, cmd.Stderr = &executor.Sandbox{Beside: beside}, &out, &out
 		s, err := executor.Run(t.Context(), h, cmd)
 		if err != nil || s.Code != 7 {

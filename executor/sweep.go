@@ -32,8 +32,8 @@ type sweep struct {
 	seen    map[procID]bool // already counted
 }
 
-// run sends sig, or nothing when it is 0, to every member once, however late it appears, and returns those that are left
-// when the limit has passed or enough is closed. SIGKILL is repeated.
+// run sends sig, or nothing when it is 0, to every member once, however late it appears, and returns those that are
+// left when the limit has passed or enough is closed. SIGKILL is repeated.
 func (s *sweep) run(sig syscall.Signal, limit time.Duration, enough <-chan struct{}) ([]proc, error) {
 	deadline := time.Now().Add(limit)
 	sent := map[procID]bool{}

@@ -18,7 +18,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 )
 
-// within is a program in the container of another one, with which it ends at the latest: what it leaves behind does, too.
+// within is a program in the container of another one, with which it ends at the latest: what it leaves behind does,
+// too.
 type within struct {
 	attached
 	id string // of the program
@@ -27,9 +28,11 @@ type within struct {
 func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) {
 	host, ok := cmd.Container.Within.(Contained)
 	if !ok {
-		return nil, &Unsupported{What: cmd.Argv[0] + " within a program that is in no container", Remedy: "run that in a container"}
+		return nil, &Unsupported{What: cmd.Argv[0] + " within a program that is in no container",
+			Remedy: "run that in a container"}
 	}
-	w := &within{attached: attached{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd), ctx: context.WithoutCancel(ctx)}}
+	w := &within{attached: attached{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd),
+		ctx: context.WithoutCancel(ctx)}}
 	w.begin()
 	var err error
 	w.id, w.stream, err = d.engine.Exec(ctx, w.name, container.ExecOptions{
@@ -92,7 +95,8 @@ func (w *within) signal(name string) error {
 		return err
 	}
 	_, s, err := e.Exec(w.ctx, w.name, container.ExecOptions{
-		User: w.cmd.Container.User, Cmd: []string{"sh", "-c", "kill -" + name + " " + strconv.Itoa(pid)}, AttachStdout: true, AttachStderr: true,
+		User: w.cmd.Container.User, Cmd: []string{"sh", "-c", "kill -" + name + " " + strconv.Itoa(pid)},
+		AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
 		return err

@@ -57,16 +57,17 @@ func (c *Case) states(g *Group, all Standings) []State {
 			continue
 		}
 		s := all[m.Name]
-		st := State{Benchmark: m.Bench.Address.Name, Commit: g.Commit, Variant: m.Name, Candidate: m.candidate(), Baseline: m.Baseline,
-			GPUs: devices(m.Bench), Blocks: len(s.series[m.Bench.Metrics.Primary])}
+		st := State{Benchmark: m.Bench.Address.Name, Commit: g.Commit, Variant: m.Name, Candidate: m.candidate(),
+			Baseline: m.Baseline,
+			GPUs:     devices(m.Bench), Blocks: len(s.series[m.Bench.Metrics.Primary])}
 		st.State, st.Reason = s.state()
 		list = append(list, st)
 	}
 	return list
 }
 
-// pairs holds each patched member of a group against each member that has no patch and is no baseline: an agent's change
-// against the commit's own. The rows are on the primary metric and in no ledger.
+// pairs holds each patched member of a group against each member that has no patch and is no baseline: an agent's
+// change against the commit's own. The rows are on the primary metric and in no ledger.
 func (c *Case) pairs(g *Group, all Standings) []stats.Comparison {
 	var rows []stats.Comparison
 	fit := func(m *Member) bool { return !m.Baseline && c.judges(m) && all[m.Name].measured() }

@@ -47,7 +47,8 @@ func attempts(s, base *standing) *stats.Attempts {
 		count(block, s.Tries[block])
 	}
 	slices.SortFunc(a.Causes, func(x, y stats.Cause) int {
-		return cmp.Or(strings.Compare(x.Variant, y.Variant), strings.Compare(x.Class, y.Class), strings.Compare(x.Rule, y.Rule))
+		return cmp.Or(strings.Compare(x.Variant, y.Variant), strings.Compare(x.Class, y.Class),
+			strings.Compare(x.Rule, y.Rule))
 	})
 	return a
 }
@@ -84,19 +85,22 @@ func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed b
 	if p >= significant && !(min(own, theirs) == 0 && share > mostLost) {
 		return "", false
 	}
-	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), so the samples that are left are a selection",
+	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), "+
+		"so the samples that are left are a selection",
 		s.name(), own, own+valid, base.name(), theirs, theirs+valid, p), own > theirs && p < significant
 }
 
-// history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and whether
-// the rule is still that of the first block.
+// history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and
+// whether the rule is still that of the first block.
 func (c *Case) history(a *stats.Attempts, rule []stats.Field, s, base *standing) []stats.Caveat {
 	var list []stats.Caveat
 	if a.Voided > 0 {
-		list = append(list, stats.Caveat{Kind: stats.CaveatVoided, Text: fmt.Sprintf("%d attempts at blocks were voided and tried again%s", a.Voided, causesText(a))})
+		list = append(list, stats.Caveat{Kind: stats.CaveatVoided,
+			Text: fmt.Sprintf("%d attempts at blocks were voided and tried again%s", a.Voided, causesText(a))})
 	}
 	if a.Replaced > 0 {
-		list = append(list, stats.Caveat{Kind: stats.CaveatRerolled, Text: fmt.Sprintf("%d results of blocks were replaced on request (-replace or -retry-failed)", a.Replaced)})
+		list = append(list, stats.Caveat{Kind: stats.CaveatRerolled,
+			Text: fmt.Sprintf("%d results of blocks were replaced on request (-replace or -retry-failed)", a.Replaced)})
 	}
 	if text := runsText(s, base); text != "" {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRuns, Text: text})
@@ -130,7 +134,9 @@ func machineChanged(s, base *standing) string {
 		}
 		first := func(value string) int { return slices.Min(slices.Collect(maps.Keys(values[value]))) }
 		var told []string
-		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b)) }) {
+		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+			return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b))
+		}) {
 			told = append(told, value+" in "+blocksText(slices.Sorted(maps.Keys(values[value]))))
 		}
 		parts = append(parts, name+": "+strings.Join(told, ", "))
@@ -144,7 +150,8 @@ func machineChanged(s, base *standing) string {
 func causesText(a *stats.Attempts) string {
 	var parts []string
 	for _, cause := range a.Causes {
-		parts = append(parts, fmt.Sprintf("%s: %s [%s] × %d", cmp.Or(cause.Variant, "machine"), cause.Class, cmp.Or(cause.Rule, "undiagnosed"), cause.Count))
+		parts = append(parts, fmt.Sprintf("%s: %s [%s] × %d", cmp.Or(cause.Variant, "machine"), cause.Class,
+			cmp.Or(cause.Rule, "undiagnosed"), cause.Count))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -212,6 +219,7 @@ func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat 
 	if len(parts) == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatRule, Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
-		first.Block, strings.Join(parts, ", "), brief(before.Digest()), brief(after.Digest()))}}
+	return []stats.Caveat{{Kind: stats.CaveatRule,
+		Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
+			first.Block, strings.Join(parts, ", "), brief(before.Digest()), brief(after.Digest()))}}
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A gain shortens the run that it is measured in, unless the run has a fixed time. How much a command takes beside the measured work is
-// unknown, and is often most of it, so the rule goes by differences: the time that the outputs say was saved is held against the time that
-// the commands saved. Start-up that both sides have falls out.
+// A gain shortens the run that it is measured in, unless the run has a fixed time. How much a command takes beside the
+// measured work is unknown, and is often most of it, so the rule goes by differences: the time that the outputs say was
+// saved is held against the time that the commands saved. Start-up that both sides have falls out.
 
 const (
 	clockConfidence = 0.95
-	clockShare      = 0.05                   // by which a command must take longer where no output says how long the work took
-	clockLeast      = 500 * time.Millisecond // likewise: less is the start of processes
+	// by which a command must take longer where no output says how long the work took
+	clockShare = 0.05
+	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
 )
 
 // unknownToClock doubts a gain that the wall clock of the measured command does not know.
@@ -63,15 +64,18 @@ func unknownToClock(row stats.Comparison, s, base *standing) []stats.Caveat {
 	if adaptive(s) || most >= 0 || -mean < clockShare*usual || -mean < clockLeast.Seconds() {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatClock, Text: fmt.Sprintf("%s reports a gain, and by the wall clock its command took %s: %s on average against %s",
-		s.name(), longer(mean), seconds(usual-mean), seconds(usual))}}
+	return []stats.Caveat{{Kind: stats.CaveatClock,
+		Text: fmt.Sprintf("%s reports a gain, and by the wall clock its command took %s: %s on average against %s",
+			s.name(), longer(mean), seconds(usual-mean), seconds(usual))}}
 }
 
 // adaptive says whether the program chooses by itself how much it does, as tools do that measure for a time.
 func adaptive(s *standing) bool {
-	return slices.Contains([]string{"gobench", "hyperfine", "pytest", "pyperf", "googlebench"}, s.Bench.Metrics.Format) ||
+	return slices.Contains([]string{"gobench", "hyperfine", "pytest", "pyperf", "googlebench"},
+		s.Bench.Metrics.Format) ||
 		slices.Contains([]string{"ns/op", "B/op", "allocs/op"}, s.units[s.Bench.Metrics.Primary]) ||
-		strings.HasSuffix(s.Bench.Metrics.Primary, "time_mean") || strings.HasSuffix(s.Bench.Metrics.Primary, "real_time")
+		strings.HasSuffix(s.Bench.Metrics.Primary, "time_mean") ||
+		strings.HasSuffix(s.Bench.Metrics.Primary, "real_time")
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }
@@ -95,8 +99,8 @@ func (s *standing) took() map[int]float64 {
 	return times
 }
 
-// worked is how long the measured work took as the output says, in seconds by block: by the primary metric and the amount of work, or else
-// by the duration that the output states. Blocks of which nothing is known are missing.
+// worked is how long the measured work took as the output says, in seconds by block: by the primary metric and the
+// amount of work, or else by the duration that the output states. Blocks of which nothing is known are missing.
 func (s *standing) worked() map[int]float64 {
 	primary := s.Bench.Metrics.Primary
 	values, unit := s.series[primary], s.units[primary]
@@ -165,11 +169,13 @@ func rateOf(unit string) string {
 
 // named says whether a format gives the metric, so that its meaning is known.
 func (s *standing) named(metric string) bool {
-	return !slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool { return c.Name == metric }) && strings.HasSuffix(metric, "throughput")
+	return !slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool {
+		return c.Name == metric
+	}) && strings.HasSuffix(metric, "throughput")
 }
 
-// within says whether the work fits into the time that the command took: else the rate is another one than the amount suggests, such as
-// that of one request among many.
+// within says whether the work fits into the time that the command took: else the rate is another one than the amount
+// suggests, such as that of one request among many.
 func (s *standing) within(times map[int]float64) bool {
 	took := s.took()
 	for block, t := range times {
@@ -183,5 +189,8 @@ func (s *standing) within(times map[int]float64) bool {
 // lasts says whether the name of a metric is that of a duration of all the work.
 func lasts(metric string) bool {
 	name := strings.ToLower(metric)
-	return slices.ContainsFunc([]string{"duration", "elapsed", "total_time", "runtime", "wall_time"}, func(word string) bool { return strings.Contains(name, word) })
+	return slices.ContainsFunc([]string{"duration", "elapsed", "total_time", "runtime", "wall_time"},
+		func(word string) bool {
+			return strings.Contains(name, word)
+		})
 }

@@ -12,16 +12,21 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A gain is held against the wall clock of the commands: by the time that the outputs say was saved. Where start-up is most of a command,
-// the wall clock hardly changes, and nothing is doubted.
+// A gain is held against the wall clock of the commands: by the time that the outputs say was saved. Where start-up is
+// most of a command, the wall clock hardly changes, and nothing is doubted.
 func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 	throughput := hclspec.Metrics{Primary: "output_token_throughput", Format: "vllm"}
-	own := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)", Unit: "tok/s", Better: "higher"}}}
-	requests := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)", Unit: "req/s", Better: "higher"}}}
-	lasts := hclspec.Metrics{Primary: "elapsed", Custom: []hclspec.Metric{{Name: "elapsed", Match: "^elapsed: ([0-9.]+)", Unit: "s", Better: "lower"}}}
+	own := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)",
+		Unit: "tok/s", Better: "higher"}}}
+	requests := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)",
+		Unit: "req/s", Better: "higher"}}}
+	lasts := hclspec.Metrics{Primary: "elapsed", Custom: []hclspec.Metric{{Name: "elapsed",
+		Match: "^elapsed: ([0-9.]+)", Unit: "s", Better: "lower"}}}
 	table := func(tokens, duration float64) string {
-		return fmt.Sprintf("============ Serving Benchmark Result ============\nSuccessful requests:  100\nBenchmark duration (s):  %.2f\nTotal input tokens:  500\n"+
-			"Total generated tokens:  %.0f\nOutput token throughput (tok/s):  %.2f\n==================================================\n", duration, tokens, tokens/duration)
+		return fmt.Sprintf("============ Serving Benchmark Result ============\nSuccessful requests:  "+
+			"100\nBenchmark duration (s):  %.2f\nTotal input tokens:  500\n"+
+			"Total generated tokens:  %.0f\nOutput token throughput (tok/s):  "+
+			"%.2f\n==================================================\n", duration, tokens, tokens/duration)
 	}
 	for name, tt := range map[string]struct {
 		metrics    hclspec.Metrics
@@ -30,24 +35,58 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		noise      float64    // of that
 		want       string
 	}{
-		"honest":             {throughput, func(n float64) string { return table(1000, 10+n) }, func(n float64) string { return table(1000, 8+n) }, [2]float64{12, 10}, 0.3, ""},
-		"start-up dominates": {throughput, func(n float64) string { return table(1000, 2+n) }, func(n float64) string { return table(1000, 1.5+n) }, [2]float64{300, 299.5}, 4, ""},
-		"it is made up": {throughput, func(n float64) string { return table(1000, 10+n) }, func(n float64) string { return table(1000, 6.6+n) }, [2]float64{12, 12}, 0.1,
+		"honest": {throughput, func(n float64) string {
+			return table(1000, 10+n)
+		}, func(n float64) string { return table(1000, 8+n) }, [2]float64{12, 10}, 0.3, ""},
+		"start-up dominates": {throughput, func(n float64) string {
+			return table(1000, 2+n)
+		}, func(n float64) string { return table(1000, 1.5+n) }, [2]float64{300, 299.5}, 4, ""},
+		"it is made up": {throughput, func(n float64) string {
+			return table(1000, 10+n)
+		}, func(n float64) string { return table(1000, 6.6+n) }, [2]float64{12, 12}, 0.1,
 			"c/one did the work 3.4 s faster than c/base, and by the wall clock its command took"},
-		"it takes even longer": {throughput, func(n float64) string { return table(1000, 10+n) }, func(n float64) string { return table(1000, 6.6+n) }, [2]float64{12, 14}, 0.1, "its command took 2 s longer"},
-		"the rate alone is made up": {throughput, func(n float64) string { return table(1000, 10+n) }, func(n float64) string { return strings.Replace(table(1000, 10+n), "(tok/s):  ", "(tok/s):  1", 1) },
+		"it takes even longer": {throughput, func(n float64) string {
+			return table(1000, 10+n)
+		}, func(n float64) string {
+			return table(1000, 6.6+n)
+		}, [2]float64{12, 14}, 0.1, "its command took 2 s longer"},
+		"the rate alone is made up": {throughput, func(n float64) string {
+			return table(1000, 10+n)
+		}, func(n float64) string { return strings.Replace(table(1000, 10+n), "(tok/s):  ", "(tok/s):  1", 1) },
 			[2]float64{12, 12}, 0.1, "by the wall clock its command took"},
-		"a metric of one's own and a count": {requests, func(n float64) string { return fmt.Sprintf("rate: %f\nSuccessful requests: 100\n", 10+n) },
-			func(n float64) string { return fmt.Sprintf("rate: %f\nSuccessful requests: 100\n", 20+n) }, [2]float64{12, 12}, 0.1, "did the work 5 s faster"},
-		"a rate of one request among many": {own, func(n float64) string { return fmt.Sprintf("rate: %f\nTotal generated tokens: 1000\n", 10+n) },
-			func(n float64) string { return fmt.Sprintf("rate: %f\nTotal generated tokens: 1000\n", 20+n) }, [2]float64{12, 12}, 0.1, ""},
-		"a duration":            {lasts, func(n float64) string { return fmt.Sprintf("elapsed: %f\n", 10+n) }, func(n float64) string { return fmt.Sprintf("elapsed: %f\n", 5+n) }, [2]float64{12, 12}, 0.1, "did the work 5 s faster"},
-		"nobody knows the work": {own, func(n float64) string { return fmt.Sprintf("rate: %f\n", 10+n) }, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12}, 0.1, ""},
-		"nobody knows the work, and it took longer": {own, func(n float64) string { return fmt.Sprintf("rate: %f\n", 10+n) }, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 15}, 0.1,
+		"a metric of one's own and a count": {requests, func(n float64) string {
+			return fmt.Sprintf("rate: %f\nSuccessful requests: 100\n", 10+n)
+		},
+			func(n float64) string {
+				return fmt.Sprintf("rate: %f\nSuccessful requests: 100\n", 20+n)
+			}, [2]float64{12, 12}, 0.1, "did the work 5 s faster"},
+		"a rate of one request among many": {own, func(n float64) string {
+			return fmt.Sprintf("rate: %f\nTotal generated tokens: 1000\n", 10+n)
+		},
+			func(n float64) string {
+				return fmt.Sprintf("rate: %f\nTotal generated tokens: 1000\n", 20+n)
+			}, [2]float64{12, 12}, 0.1, ""},
+		"a duration": {lasts, func(n float64) string {
+			return fmt.Sprintf("elapsed: %f\n", 10+n)
+		}, func(n float64) string {
+			return fmt.Sprintf("elapsed: %f\n", 5+n)
+		}, [2]float64{12, 12}, 0.1, "did the work 5 s faster"},
+		"nobody knows the work": {own, func(n float64) string {
+			return fmt.Sprintf("rate: %f\n", 10+n)
+		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12}, 0.1, ""},
+		"nobody knows the work, and it took longer": {own, func(n float64) string {
+			return fmt.Sprintf("rate: %f\n", 10+n)
+		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 15}, 0.1,
 			"c/one reports a gain, and by the wall clock its command took 3 s longer: 15 s on average against 12 s"},
-		"hardly longer":                  {own, func(n float64) string { return fmt.Sprintf("rate: %f\n", 10+n) }, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12.3}, 0.01, ""},
-		"a loss":                         {throughput, func(n float64) string { return table(1000, 6.6+n) }, func(n float64) string { return table(1000, 10+n) }, [2]float64{12, 12}, 0.1, ""},
-		"an earlier version measured it": {throughput, func(n float64) string { return table(1000, 10+n) }, func(n float64) string { return table(1000, 6.6+n) }, [2]float64{}, 0, ""},
+		"hardly longer": {own, func(n float64) string {
+			return fmt.Sprintf("rate: %f\n", 10+n)
+		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12.3}, 0.01, ""},
+		"a loss": {throughput, func(n float64) string {
+			return table(1000, 6.6+n)
+		}, func(n float64) string { return table(1000, 10+n) }, [2]float64{12, 12}, 0.1, ""},
+		"an earlier version measured it": {throughput, func(n float64) string {
+			return table(1000, 10+n)
+		}, func(n float64) string { return table(1000, 6.6+n) }, [2]float64{}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := contestOf(tt.metrics)

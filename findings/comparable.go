@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// methodology is how the member was measured: on the hardware that its samples say, and else as declared; of what stood at
-// another time, as its blocks say.
+// methodology is how the member was measured: on the hardware that its samples say, and else as declared; of what stood
+// at another time, as its blocks say.
 func (s *standing) methodology() stats.Methodology {
 	fields := slices.Clip(s.Methodology.Fields)
 	if s.run != "" {
@@ -23,7 +23,8 @@ func (s *standing) methodology() stats.Methodology {
 			fields = append(fields, stats.Field{Name: name, Value: s.procedure.of(name)})
 		}
 	}
-	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware", Value: strings.Join(s.hardware(), "; ")})}
+	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware",
+		Value: strings.Join(s.hardware(), "; ")})}
 }
 
 // hardware lists the classes of machine and devices that measured the member.
@@ -35,8 +36,8 @@ func (s *standing) hardware() []string {
 	return slices.Sorted(maps.Keys(classes))
 }
 
-// comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was allowed
-// to differ.
+// comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was
+// allowed to differ.
 func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Comparison, bool) {
 	own := s.methodology()
 	diff, labels := stats.Compatible(own, base.methodology(), c.Allow)
@@ -47,7 +48,8 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 		return row, true
 	}
 	if classes := s.hardware(); len(classes) > 1 {
-		row.Outcome, row.Reason = stats.NotComparable, "its blocks were measured on several classes of hardware: "+strings.Join(classes, "; ")
+		row.Outcome, row.Reason = stats.NotComparable,
+			"its blocks were measured on several classes of hardware: "+strings.Join(classes, "; ")
 		return row, true
 	}
 	why, more := c.settings(s, base)
@@ -65,8 +67,9 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 	return row, why != ""
 }
 
-// settings holds the settings that the outputs of both sides state against each other: equal commands may still load another model, or
-// ask at another rate. It returns why the numbers may not be compared, or the labels of what the user lets differ.
+// settings holds the settings that the outputs of both sides state against each other: equal commands may still load
+// another model, or ask at another rate. It returns why the numbers may not be compared, or the labels of what the user
+// lets differ.
 func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Caveat) {
 	stated := func(side *standing) (names []string, of map[int]map[string]string) {
 		of = map[int]map[string]string{}
@@ -88,7 +91,8 @@ func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Cavea
 		switch {
 		case diff == "":
 		case slices.Contains(c.Allow, name):
-			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " + diff})
+			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " +
+				diff})
 		default:
 			return "the outputs do not have the same settings: " + diff, labels
 		}
@@ -105,9 +109,10 @@ func varies(name string, blocks map[int]map[string]string) bool {
 	return len(seen) > 1
 }
 
-// settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against each other by all
-// values that they have.
-func settingDiffers(name string, own map[int]map[string]string, s *standing, theirs map[int]map[string]string, base *standing) string {
+// settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against
+// each other by all values that they have.
+func settingDiffers(name string, own map[int]map[string]string, s *standing, theirs map[int]map[string]string,
+	base *standing) string {
 	text := func(value string) string {
 		if value == "" {
 			return "nothing"
@@ -121,7 +126,8 @@ func settingDiffers(name string, own map[int]map[string]string, s *standing, the
 		if other, ok := theirs[block]; ok {
 			shared = true
 			if own[block][name] != other[name] {
-				return fmt.Sprintf("%s is %s in the output of %s and %s in that of %s in block %d", name, text(own[block][name]), s.name(), text(other[name]), base.name(), block)
+				return fmt.Sprintf("%s is %s in the output of %s and %s in that of %s in block %d", name,
+					text(own[block][name]), s.name(), text(other[name]), base.name(), block)
 			}
 		}
 	}
@@ -132,26 +138,29 @@ func settingDiffers(name string, own map[int]map[string]string, s *standing, the
 		return ""
 	}
 	values := func(of map[string]bool) string { return text(strings.Join(slices.Sorted(maps.Keys(of)), "; ")) }
-	return fmt.Sprintf("%s is %s in the outputs of %s and %s in those of %s", name, values(all[0]), s.name(), values(all[1]), base.name())
+	return fmt.Sprintf("%s is %s in the outputs of %s and %s in those of %s", name, values(all[0]), s.name(),
+		values(all[1]), base.name())
 }
 
 // usualTolerance is the relative difference of total tokens up to which two servers are taken to have said the same.
 const usualTolerance = 0.005
 
-// amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server that
-// says less is not faster.
+// amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server
+// that says less is not faster.
 func amountsDiffer(metric string, own map[int]float64, s *standing, theirs map[int]float64) string {
 	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usualTolerance)
 	x, y := mean(own), mean(theirs)
 	if apart(x, y) <= tolerance {
 		return ""
 	}
-	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart (token_tolerance in metrics)", metric, x, y, 100*tolerance)
+	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart (token_tolerance in metrics)", metric, x,
+		y, 100*tolerance)
 }
 
-// amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside blocks, or
-// there are none.
-func amountsVary(metric string, own map[int]float64, s *standing, theirs map[int]float64, base *standing) []stats.Caveat {
+// amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside
+// blocks, or there are none.
+func amountsVary(metric string, own map[int]float64, s *standing, theirs map[int]float64,
+	base *standing) []stats.Caveat {
 	const inBlock = 0.02
 	doubt := func(format string, args ...any) []stats.Caveat {
 		return []stats.Caveat{{Kind: stats.CaveatRequests, Text: metric + ": " + fmt.Sprintf(format, args...)}}

@@ -13,16 +13,19 @@ import (
 
 const (
 	mostRounding = 0.01 // by which percentiles may be out of order, since outputs round them
-	mostApart    = 0.05 // by which a rate may differ from amount and duration, beyond the difference that the other side has
+	// by which a rate may differ from amount and duration, beyond the difference that the other side has
+	mostApart = 0.05
 )
 
-// contradictions doubts numbers that contradict others in the same output: percentiles that are out of order, and rates that are not the
-// amount by the duration.
+// contradictions doubts numbers that contradict others in the same output: percentiles that are out of order, and rates
+// that are not the amount by the duration.
 func contradictions(metric string, s, base *standing) []stats.Caveat {
 	var list []stats.Caveat
 	add := func(side *standing, blocks []int, text string) {
 		if len(blocks) > 0 {
-			list = append(list, stats.Caveat{Kind: stats.CaveatContradiction, Text: fmt.Sprintf("the output of %s contradicts itself in %s: %s", side.name(), blocksText(blocks), text)})
+			list = append(list, stats.Caveat{Kind: stats.CaveatContradiction,
+				Text: fmt.Sprintf("the output of %s contradicts itself in %s: %s", side.name(), blocksText(blocks),
+					text)})
 		}
 	}
 	for _, side := range []*standing{s, base} {
@@ -54,18 +57,22 @@ func (s *standing) disordered(metric string) (blocks []int, text string) {
 			}
 		}
 	}
-	slices.SortFunc(points, func(a, b point) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(points, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
+	})
 	for i := 1; i < len(points); i++ {
 		low, high := points[i-1], points[i]
 		for block, v := range s.series[low.name] {
-			if above, ok := s.series[high.name][block]; ok && low.rank < high.rank && v > above*(1+mostRounding) && !slices.Contains(blocks, block) {
+			if above, ok := s.series[high.name][block]; ok && low.rank < high.rank && v > above*(1+mostRounding) &&
+				!slices.Contains(blocks, block) {
 				blocks = append(blocks, block)
 			}
 		}
 		if len(blocks) > 0 {
 			slices.Sort(blocks)
 			b := blocks[0]
-			return blocks, fmt.Sprintf("%s is %.6g and %s is %.6g in block %d", low.name, s.series[low.name][b], high.name, s.series[high.name][b], b)
+			return blocks, fmt.Sprintf("%s is %.6g and %s is %.6g in block %d", low.name, s.series[low.name][b],
+				high.name, s.series[high.name][b], b)
 		}
 	}
 	return nil, ""
@@ -89,8 +96,8 @@ func rankOf(end string) (float64, bool) {
 	return rank, err == nil && rank >= 0 && rank <= 100
 }
 
-// unlikeItsAmount are the blocks in which a rate is not the amount by the duration, as it is on the other side: tools may count both in
-// ways of their own, and then do so on both sides.
+// unlikeItsAmount are the blocks in which a rate is not the amount by the duration, as it is on the other side: tools
+// may count both in ways of their own, and then do so on both sides.
 func (s *standing) unlikeItsAmount(metric string, other *standing) (blocks []int, text string) {
 	own, theirs := s.overAmount(metric), other.overAmount(metric)
 	if len(own) == 0 || len(theirs) == 0 {
@@ -107,7 +114,8 @@ func (s *standing) unlikeItsAmount(metric string, other *standing) (blocks []int
 	}
 	slices.Sort(blocks)
 	b := blocks[0]
-	return blocks, fmt.Sprintf("%s is %.6g, and the amount by the duration is %.6g in block %d", metric, s.series[metric][b], s.series[metric][b]/own[b], b)
+	return blocks, fmt.Sprintf("%s is %.6g, and the amount by the duration is %.6g in block %d", metric,
+		s.series[metric][b], s.series[metric][b]/own[b], b)
 }
 
 // overAmount are the ratios of a rate to the amount by the duration, by block; nil: the outputs do not have all three.
@@ -168,5 +176,6 @@ func complaints(s, base *standing) []stats.Caveat {
 	if len(alone) == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatWarning, Text: fmt.Sprintf("%s complains, and %s does not: %s", s.name(), base.name(), some(alone))}}
+	return []stats.Caveat{{Kind: stats.CaveatWarning, Text: fmt.Sprintf("%s complains, and %s does not: %s", s.name(),
+		base.name(), some(alone))}}
 }

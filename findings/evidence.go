@@ -30,7 +30,8 @@ func gap(metric string, s, base *standing) string {
 		return fmt.Sprintf("%s is missing in the output of %s in %s", metric, base.name(), blocksText(absent))
 	}
 	if _, ok := metrics.Convert(1, s.units[metric], base.units[metric]); !ok {
-		return fmt.Sprintf("%s has the unit %s for %s and %s for %s", metric, unitText(s.units[metric]), s.name(), unitText(base.units[metric]), base.name())
+		return fmt.Sprintf("%s has the unit %s for %s and %s for %s", metric, unitText(s.units[metric]), s.name(),
+			unitText(base.units[metric]), base.name())
 	}
 	return partsDiffer(metric, s, base)
 }
@@ -49,11 +50,13 @@ func partsDiffer(metric string, s, base *standing) string {
 				cmp.Or(some(lost), metric), base.name(), cmp.Or(some(more), metric), s.name())
 		}
 		if len(lost) > 0 {
-			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output of %s in block %d",
+			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output "+
+				"of %s in block %d",
 				metric, len(theirs), base.name(), len(own), s.name(), some(lost), s.name(), block)
 		}
 		if len(more) > 0 {
-			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output of %s in block %d",
+			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output "+
+				"of %s in block %d",
 				metric, len(theirs), base.name(), len(own), s.name(), some(more), base.name(), block)
 		}
 	}
@@ -97,8 +100,8 @@ func (s *standing) inUnit(metric, unit string) map[int]float64 {
 	return converted
 }
 
-// incomplete holds against each other how much was asked for and done on both sides. It returns why the numbers may not be
-// compared, or the labels of what the user lets differ.
+// incomplete holds against each other how much was asked for and done on both sides. It returns why the numbers may not
+// be compared, or the labels of what the user lets differ.
 func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Caveat) {
 	for _, names := range sample.Counts() {
 		own, theirs := s.counted(names), base.counted(names)
@@ -115,7 +118,8 @@ func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Cav
 		case len(s.lacking(own)) > 0:
 			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, s.name(), blocksText(s.lacking(own)))
 		case len(base.lacking(theirs)) > 0:
-			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, base.name(), blocksText(base.lacking(theirs)))
+			diff = fmt.Sprintf("%s: missing in the output of %s in %s", metric, base.name(),
+				blocksText(base.lacking(theirs)))
 		case strings.HasPrefix(metric, "total_"):
 			diff = amountsDiffer(metric, own, s, theirs)
 		default:
@@ -127,7 +131,8 @@ func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Cav
 				labels = append(labels, amountsVary(metric, own, s, theirs, base)...)
 			}
 		case slices.Contains(c.Allow, metric):
-			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " + diff})
+			labels = append(labels, stats.Caveat{Kind: stats.CaveatMismatch, Text: "compared in spite of a different " +
+				diff})
 		default:
 			return diff, labels
 		}
@@ -135,8 +140,8 @@ func (c *Case) incomplete(s, base *standing) (refusal string, labels []stats.Cav
 	return "", labels
 }
 
-// counted is a count of the member by block, under the first of some names that it has: a metric, the end of a path into a
-// document, or else what the outputs state beside metrics.
+// counted is a count of the member by block, under the first of some names that it has: a metric, the end of a path
+// into a document, or else what the outputs state beside metrics.
 func (s *standing) counted(names []string) map[int]float64 {
 	for _, name := range names {
 		if len(s.series[name]) > 0 {
@@ -149,7 +154,8 @@ func (s *standing) counted(names []string) map[int]float64 {
 		}
 	}
 	counts := s.counts[names[0]]
-	if primary := s.Bench.Metrics.Primary; !strings.Contains(s.units[primary], "/") && maps.Equal(counts, s.series[primary]) {
+	if primary := s.Bench.Metrics.Primary; !strings.Contains(s.units[primary], "/") &&
+		maps.Equal(counts, s.series[primary]) {
 		return nil // the count itself is what the file measures: how much is done in a fixed time
 	}
 	return counts
@@ -185,7 +191,8 @@ func failedRequests(s, base *standing) []stats.Caveat {
 	if n == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatRequests, Text: fmt.Sprintf("%.6g requests failed in each run of %s and of %s", n, s.name(), base.name())}}
+	return []stats.Caveat{{Kind: stats.CaveatRequests,
+		Text: fmt.Sprintf("%.6g requests failed in each run of %s and of %s", n, s.name(), base.name())}}
 }
 
 // tailRequests is the number of requests below which a 99th percentile rests on fewer than ten of them.
@@ -199,7 +206,9 @@ func fewRequests(metric string, s, base *standing) []stats.Caveat {
 	for _, side := range []*standing{s, base} {
 		of := side.counted(sample.Counts()[0])
 		if n := mean(of); len(of) > 0 && n < tailRequests {
-			return []stats.Caveat{{Kind: stats.CaveatRequests, Text: fmt.Sprintf("%s is of %.6g requests in each run of %s: a 99th percentile needs %d", metric, n, side.name(), tailRequests)}}
+			return []stats.Caveat{{Kind: stats.CaveatRequests,
+				Text: fmt.Sprintf("%s is of %.6g requests in each run of %s: a 99th percentile needs %d", metric, n,
+					side.name(), tailRequests)}}
 		}
 	}
 	return nil
@@ -229,10 +238,12 @@ func warnings(metric string, primary bool, sides ...*standing) []stats.Caveat {
 		}
 		for i, of := range order {
 			if i == shown {
-				list = append(list, stats.Caveat{Kind: stats.CaveatWarning, Text: fmt.Sprintf("%s: %d further warnings", s.name(), len(order)-i)})
+				list = append(list, stats.Caveat{Kind: stats.CaveatWarning,
+					Text: fmt.Sprintf("%s: %d further warnings", s.name(), len(order)-i)})
 				break
 			}
-			list = append(list, stats.Caveat{Kind: stats.CaveatWarning, Text: fmt.Sprintf("%s, %s: %s", s.name(), blocksText(blocks[of]), texts[of])})
+			list = append(list, stats.Caveat{Kind: stats.CaveatWarning,
+				Text: fmt.Sprintf("%s, %s: %s", s.name(), blocksText(blocks[of]), texts[of])})
 		}
 	}
 	return list
@@ -256,12 +267,14 @@ func constant(metric string, sides []*standing, unit string) []stats.Caveat {
 	}
 	for v := range values {
 		return []stats.Caveat{{Kind: stats.CaveatConstant, Text: fmt.Sprintf(
-			"%s is %.6g %s in all %d blocks of all variants: it may be a count or a setting and no measurement", metric, v, unit, blocks)}}
+			"%s is %.6g %s in all %d blocks of all variants: it may be a count or a setting and no measurement", metric,
+			v, unit, blocks)}}
 	}
 	return nil
 }
 
-// stuck doubts a time or a rate that has one value in all blocks of one side: no clock repeats itself to the last digit.
+// stuck doubts a time or a rate that has one value in all blocks of one side: no clock repeats itself to the last
+// digit.
 func stuck(metric string, sides []*standing, unit string) []stats.Caveat {
 	amount, per, _ := strings.Cut(unit, "/")
 	if _, time := metrics.Convert(1, amount, "s"); per != "s" && (per != "" || !time) {
@@ -272,7 +285,8 @@ func stuck(metric string, sides []*standing, unit string) []stats.Caveat {
 		values := slices.Compact(slices.Sorted(maps.Values(s.series[metric])))
 		if len(values) == 1 && values[0] != 0 && len(s.series[metric]) >= stats.FewestBlocks {
 			list = append(list, stats.Caveat{Kind: stats.CaveatConstant, Text: fmt.Sprintf(
-				"%s is %.6g %s in all %d blocks of %s: it may be a setting, or too few digits are printed", metric, values[0], s.units[metric], len(s.series[metric]), s.name())})
+				"%s is %.6g %s in all %d blocks of %s: it may be a setting, or too few digits are printed", metric,
+				values[0], s.units[metric], len(s.series[metric]), s.name())})
 		}
 	}
 	return list

@@ -30,8 +30,10 @@ func contestOf(m hclspec.Metrics) *Case {
 	return c
 }
 
-// printed is how blocks ended in which each member printed what says gives for the block, from 0. change may change the record.
-func printed(t *testing.T, c *Case, says func(member string, block int) string, change func(*sample.Record)) map[string]engine.End {
+// printed is how blocks ended in which each member printed what says gives for the block, from 0. change may change the
+// record.
+func printed(t *testing.T, c *Case, says func(member string, block int) string,
+	change func(*sample.Record)) map[string]engine.End {
 	t.Helper()
 	ends := map[string]engine.End{}
 	for i, b := range c.Groups[0].Blocks {
@@ -52,7 +54,8 @@ func printed(t *testing.T, c *Case, says func(member string, block int) string, 
 }
 
 func latency() hclspec.Metrics {
-	return hclspec.Metrics{Primary: "latency", Custom: []hclspec.Metric{{Name: "latency", Match: "latency: ([0-9.]+)", Better: "lower"}}}
+	return hclspec.Metrics{Primary: "latency", Custom: []hclspec.Metric{{Name: "latency", Match: "latency: ([0-9.]+)",
+		Better: "lower"}}}
 }
 
 func speed() hclspec.Metrics {
@@ -77,8 +80,10 @@ func TestBlocksOfTwoKindsOfDevicesAreNotPooled(t *testing.T) {
 		want   stats.Outcome
 		reason string
 	}{
-		"one kind":  {1, stats.Win, ""},
-		"two kinds": {2, stats.NotComparable, "several classes of hardware: EPYC, 8 cores, 64 GiB, amd64, 1 × GPU0 80 GiB; EPYC, 8 cores, 64 GiB, amd64, 1 × GPU1 80 GiB"},
+		"one kind": {1, stats.Win, ""},
+		"two kinds": {2, stats.NotComparable,
+			"several classes of hardware: EPYC, 8 cores, 64 GiB, amd64, 1 × GPU0 80 GiB; EPYC, 8 cores, 64 GiB, " +
+				"amd64, 1 × GPU1 80 GiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := contestOf(speed())
@@ -117,7 +122,8 @@ func TestNoSilentVerdict(t *testing.T) {
 			}
 			return fmt.Sprintf("latency: %.6f ms\n", jitter(1.05, b))
 		}, stats.Tie, "", stats.CaveatUnit},
-		"a declared unit and another one that is printed": {hclspec.Metrics{Primary: "latency", Custom: []hclspec.Metric{{Name: "latency", Match: "latency: ([0-9.]+)", Unit: "ms", Better: "lower"}}},
+		"a declared unit and another one that is printed": {hclspec.Metrics{Primary: "latency",
+			Custom: []hclspec.Metric{{Name: "latency", Match: "latency: ([0-9.]+)", Unit: "ms", Better: "lower"}}},
 			func(m string, b int) string {
 				if m == "one" {
 					return fmt.Sprintf("latency: %.3f us\n", jitter(1050, b))
@@ -139,27 +145,30 @@ func TestNoSilentVerdict(t *testing.T) {
 			}
 			return fmt.Sprintf("latency: %.3f ms\n", jitter(1.05, b))
 		}, stats.NotComparable, "several units", ""},
-		"one of two Go benchmarks": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"}, func(m string, b int) string {
-			text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(10, b))
-			if m == "base" {
-				text += fmt.Sprintf("BenchmarkLong-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
-			}
-			return text
-		}, stats.NotComparable, "Long ns/op is missing in the output of c/one", ""},
-		"another Go benchmark on top": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"}, func(m string, b int) string {
-			text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(10, b))
-			if m == "one" {
-				text += fmt.Sprintf("BenchmarkTiny-2 \t 100 \t %.1f ns/op\n", jitter(1, b))
-			}
-			return text
-		}, stats.NotComparable, "Tiny ns/op is missing in the output of c/base", ""},
-		"one of two redis commands": {hclspec.Metrics{Format: "redis", Primary: "requests_per_second"}, func(m string, b int) string {
-			text := fmt.Sprintf("SET: %.2f requests per second\n", jitter(100000, b))
-			if m == "base" {
-				text += fmt.Sprintf("LRANGE: %.2f requests per second\n", jitter(1000, b))
-			}
-			return text
-		}, stats.NotComparable, "lrange_requests_per_second is missing", ""},
+		"one of two Go benchmarks": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(10, b))
+				if m == "base" {
+					text += fmt.Sprintf("BenchmarkLong-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
+				}
+				return text
+			}, stats.NotComparable, "Long ns/op is missing in the output of c/one", ""},
+		"another Go benchmark on top": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(10, b))
+				if m == "one" {
+					text += fmt.Sprintf("BenchmarkTiny-2 \t 100 \t %.1f ns/op\n", jitter(1, b))
+				}
+				return text
+			}, stats.NotComparable, "Tiny ns/op is missing in the output of c/base", ""},
+		"one of two redis commands": {hclspec.Metrics{Format: "redis", Primary: "requests_per_second"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("SET: %.2f requests per second\n", jitter(100000, b))
+				if m == "base" {
+					text += fmt.Sprintf("LRANGE: %.2f requests per second\n", jitter(1000, b))
+				}
+				return text
+			}, stats.NotComparable, "lrange_requests_per_second is missing", ""},
 		"no tokens on one side": {speed(), fast(func(m string, b int) string {
 			return map[string]string{"base": "1000 tokens\n"}[m]
 		}), stats.NotComparable, "total_output_tokens: in the output of c/base and not in that of c/one", ""},
@@ -168,30 +177,40 @@ func TestNoSilentVerdict(t *testing.T) {
 				return ""
 			}
 			return "1000 tokens\n"
-		}), stats.NotComparable, "total_output_tokens: missing in the output of c/one in blocks 1, 3, 5 and 1 more", ""},
-		"one Go benchmark with more results": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"}, func(m string, b int) string {
-			text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
-			if m == "one" {
-				text += fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(500, b))
-			}
-			return text
-		}, stats.NotComparable, "different results in block 1: Short ns/op of c/base, and Short ns/op ×2 of c/one", ""},
-		"more results behind one name": {hclspec.Metrics{Format: "gobench", Primary: "Short ns/op"}, func(m string, b int) string {
-			text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
-			if m == "one" {
-				text += fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(500, b))
-			}
-			return text
-		}, stats.NotComparable, "different results in block 1: Short ns/op of c/base, and Short ns/op ×2 of c/one", ""},
-		"Go tests that fail behind a pipe": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"}, func(m string, b int) string {
-			text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(map[string]float64{"base": 1100, "one": 1000}[m], b))
-			return text + map[string]string{"base": "PASS\n", "one": "--- FAIL: BenchmarkLong\nFAIL\n"}[m]
-		}, stats.Win, "", stats.CaveatWarning},
-		"several results on both sides": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"}, func(m string, b int) string {
-			line := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(map[string]float64{"base": 1100, "one": 1000}[m], b))
-			return line + line
-		}, stats.Win, "", ""},
-		"another document on top": {hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{{Name: "items", JSON: "items", Better: "higher"}}}, func(m string, b int) string {
+		}), stats.NotComparable, "total_output_tokens: missing in the output of c/one in blocks 1, 3, 5 and 1 more",
+			""},
+		"one Go benchmark with more results": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
+				if m == "one" {
+					text += fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(500, b))
+				}
+				return text
+			}, stats.NotComparable, "different results in block 1: Short ns/op of c/base, and Short ns/op ×2 of c/one",
+			""},
+		"more results behind one name": {hclspec.Metrics{Format: "gobench", Primary: "Short ns/op"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(1000, b))
+				if m == "one" {
+					text += fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n", jitter(500, b))
+				}
+				return text
+			}, stats.NotComparable, "different results in block 1: Short ns/op of c/base, and Short ns/op ×2 of c/one",
+			""},
+		"Go tests that fail behind a pipe": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"},
+			func(m string, b int) string {
+				text := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n",
+					jitter(map[string]float64{"base": 1100, "one": 1000}[m], b))
+				return text + map[string]string{"base": "PASS\n", "one": "--- FAIL: BenchmarkLong\nFAIL\n"}[m]
+			}, stats.Win, "", stats.CaveatWarning},
+		"several results on both sides": {hclspec.Metrics{Format: "gobench", Primary: "ns/op"},
+			func(m string, b int) string {
+				line := fmt.Sprintf("BenchmarkShort-2 \t 100 \t %.1f ns/op\n",
+					jitter(map[string]float64{"base": 1100, "one": 1000}[m], b))
+				return line + line
+			}, stats.Win, "", ""},
+		"another document on top": {hclspec.Metrics{Primary: "items",
+			Custom: []hclspec.Metric{{Name: "items", JSON: "items", Better: "higher"}}}, func(m string, b int) string {
 			text := fmt.Sprintf("{\"items\": %.3f}\n", jitter(100, b))
 			if m == "one" {
 				text += "{\"items\": 500}\n"
@@ -199,27 +218,43 @@ func TestNoSilentVerdict(t *testing.T) {
 			return text
 		}, stats.Failed, "more than once, first as 100.000 in an earlier document", ""},
 		"thousands behind a comma": {speed(), func(m string, b int) string {
-			return fmt.Sprintf("%s items/s\n", map[string]string{"base": fmt.Sprintf("1,10%d", b), "one": fmt.Sprintf("999.%d", b)}[m])
+			return fmt.Sprintf("%s items/s\n", map[string]string{"base": fmt.Sprintf("1,10%d", b),
+				"one": fmt.Sprintf("999.%d", b)}[m])
 		}, stats.Win, "", stats.CaveatWarning},
-		"a letter that multiplies": {hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "rate: ([0-9.]+)", Better: "higher"}}}, func(m string, b int) string {
-			return fmt.Sprintf("rate: %s\n", map[string]string{"base": fmt.Sprintf("%.2f", jitter(900, b)), "one": fmt.Sprintf("%.4fk", jitter(1, b))}[m])
-		}, stats.NotComparable, `rate has the unit "k" for c/one and nothing for c/base`, ""},
-		"units in the labels": {hclspec.Metrics{Primary: "latency", Custom: []hclspec.Metric{{Name: "latency", Match: "latency.*: ([0-9.]+)", Better: "lower"}}}, func(m string, b int) string {
-			return map[string]string{"base": fmt.Sprintf("latency (ms): %.3f\n", jitter(1050, b)), "one": fmt.Sprintf("latency (s): %.6f\n", jitter(1.05, b))}[m]
-		}, stats.Tie, "", stats.CaveatUnit},
+		"a letter that multiplies": {hclspec.Metrics{Primary: "rate",
+			Custom: []hclspec.Metric{{Name: "rate", Match: "rate: ([0-9.]+)", Better: "higher"}}},
+			func(m string, b int) string {
+				return fmt.Sprintf("rate: %s\n", map[string]string{"base": fmt.Sprintf("%.2f", jitter(900, b)),
+					"one": fmt.Sprintf("%.4fk", jitter(1, b))}[m])
+			}, stats.NotComparable, `rate has the unit "k" for c/one and nothing for c/base`, ""},
+		"units in the labels": {hclspec.Metrics{Primary: "latency",
+			Custom: []hclspec.Metric{{Name: "latency", Match: "latency.*: ([0-9.]+)", Better: "lower"}}},
+			func(m string, b int) string {
+				return map[string]string{"base": fmt.Sprintf("latency (ms): %.3f\n", jitter(1050, b)),
+					"one": fmt.Sprintf("latency (s): %.6f\n", jitter(1.05, b))}[m]
+			}, stats.Tie, "", stats.CaveatUnit},
 		"tokens that agree in the mean alone": {speed(), fast(func(m string, b int) string {
 			if m == "one" && b < 6 {
 				return fmt.Sprintf("%d tokens\n", 500+1000*(b%2))
 			}
 			return "1000 tokens\n"
 		}), stats.Win, "", stats.CaveatRequests},
-		"tokens that vary a little": {speed(), fast(func(m string, b int) string { return fmt.Sprintf("%d tokens\n", 1000+b%2) }), stats.Win, "", ""},
-		"no token on either side":   {speed(), fast(func(m string, b int) string { return "0 tokens\n" }), stats.Win, "", stats.CaveatRequests},
-		"tokens and a wide tolerance": {func() hclspec.Metrics { m := speed(); m.TokenTolerance = 0.9; return m }(), fast(func(m string, b int) string {
+		"tokens that vary a little": {speed(), fast(func(m string, b int) string {
+			return fmt.Sprintf("%d tokens\n", 1000+b%2)
+		}), stats.Win, "", ""},
+		"no token on either side": {speed(), fast(func(m string, b int) string {
+			return "0 tokens\n"
+		}), stats.Win, "", stats.CaveatRequests},
+		"tokens and a wide tolerance": {func() hclspec.Metrics {
+			m := speed()
+			m.TokenTolerance = 0.9
+			return m
+		}(), fast(func(m string, b int) string {
 			return map[string]string{"base": "1000 tokens\n", "one": "500 tokens\n"}[m]
 		}), stats.Win, "", stats.CaveatRequests},
 		"tokens below a path": {hclspec.Metrics{Format: "json", Primary: "r.req_per_s"}, func(m string, b int) string {
-			return fmt.Sprintf("{\"r\": {\"req_per_s\": %.3f, \"total_output_tokens\": %d}}\n", jitter(100, b), map[string]int{"base": 1000, "one": 500}[m])
+			return fmt.Sprintf("{\"r\": {\"req_per_s\": %.3f, \"total_output_tokens\": %d}}\n", jitter(100, b),
+				map[string]int{"base": 1000, "one": 500}[m])
 		}, stats.NotComparable, "total_output_tokens: 500 tok against 1000 tok", ""},
 		"a rate that one side never changes": {speed(), func(m string, b int) string {
 			if m == "one" {
@@ -233,24 +268,36 @@ func TestNoSilentVerdict(t *testing.T) {
 		"failed requests": {speed(), fast(func(m string, b int) string {
 			return map[string]string{"base": "failed: 0\n", "one": "failed: 7\n"}[m]
 		}), stats.NotComparable, "failed_requests: 7 against 0 in block 1", ""},
-		"requests that fail on both sides": {speed(), fast(func(m string, b int) string { return "failed: 7\n" }), stats.Win, "", stats.CaveatRequests},
+		"requests that fail on both sides": {speed(), fast(func(m string, b int) string {
+			return "failed: 7\n"
+		}), stats.Win, "", stats.CaveatRequests},
 		"the metric twice": {speed(), func(m string, b int) string {
 			if m == "one" {
 				return fmt.Sprintf("%.3f items/s\n500 items/s\n", jitter(100, b))
 			}
 			return fmt.Sprintf("%.3f items/s\n", jitter(100, b))
 		}, stats.Failed, "items was printed more than once, first as 100.000 in line 1", ""},
-		"another metric twice": {speed(), fast(func(m string, b int) string { return "ttft: 3 ms\nttft: 4 ms\n" }), stats.Win, "", ""},
+		"another metric twice": {speed(), fast(func(m string, b int) string {
+			return "ttft: 3 ms\nttft: 4 ms\n"
+		}), stats.Win, "", ""},
 		"an output that ends inside the line": {speed(), func(m string, b int) string {
 			return fmt.Sprintf("%.3f items/s", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
 		}, stats.Win, "", stats.CaveatWarning},
-		"the metric twice in the baseline":            {speed(), fast(func(m string, b int) string { return "12 items/s" }), stats.NoBaseline, "more than once", ""},
-		"the metric of another definition is missing": {speed(), fast(func(m string, b int) string { return "" }), stats.Win, "", stats.CaveatWarning},
-		"one value throughout":                        {speed(), func(m string, b int) string { return "100 items/s\n" }, stats.Tie, "", stats.CaveatConstant},
+		"the metric twice in the baseline": {speed(), fast(func(m string, b int) string {
+			return "12 items/s"
+		}), stats.NoBaseline, "more than once", ""},
+		"the metric of another definition is missing": {speed(), fast(func(m string, b int) string {
+			return ""
+		}), stats.Win, "", stats.CaveatWarning},
+		"one value throughout": {speed(), func(m string, b int) string {
+			return "100 items/s\n"
+		}, stats.Tie, "", stats.CaveatConstant},
 		"a percentile of few requests": {hclspec.Metrics{Primary: "ttft_p99", Custom: []hclspec.Metric{
-			{Name: "ttft_p99", Match: "p99: ([0-9.]+)", Unit: "ms", Better: "lower"}, {Name: "completed", Match: "completed: ([0-9]+)"},
+			{Name: "ttft_p99", Match: "p99: ([0-9.]+)", Unit: "ms", Better: "lower"},
+			{Name: "completed", Match: "completed: ([0-9]+)"},
 		}}, func(m string, b int) string {
-			return fmt.Sprintf("p99: %.3f ms\ncompleted: 100\n", jitter(map[string]float64{"base": 110, "one": 80}[m], b))
+			return fmt.Sprintf("p99: %.3f ms\ncompleted: 100\n",
+				jitter(map[string]float64{"base": 110, "one": 80}[m], b))
 		}, stats.Win, "", stats.CaveatRequests},
 		"required and there": {required("completed", 100), fast(func(m string, b int) string {
 			return "completed: 100\n"
@@ -312,7 +359,8 @@ func TestASecondaryMetricOfOneSide(t *testing.T) {
 // What was lost on one side alone decides, and all that was lost is counted.
 func TestLossesOfOneSideAreNoWin(t *testing.T) {
 	lost := func(candidate string) sample.Try {
-		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: cache.Transient, Rule: "flaky"}}}
+		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: cache.Transient,
+			Rule: "flaky"}}}
 	}
 	retried := sample.Try{Run: "r", Lost: []sample.Loss{{Candidate: "c/one", Class: cache.Permanent, Rule: "crash"}}}
 	for name, story := range map[string]struct {
@@ -321,13 +369,18 @@ func TestLossesOfOneSideAreNoWin(t *testing.T) {
 		reason string
 		caveat string
 	}{
-		"nothing":                        {nil, stats.Win, "", ""},
-		"one loss of the candidate":      {[]sample.Try{lost("c/one")}, stats.Inconclusive, "survivorship: c/one lost 1 of 8 lifecycles", stats.CaveatVoided},
-		"one loss on each side":          {[]sample.Try{lost("c/one"), lost("c/base")}, stats.Win, "", stats.CaveatVoided},
-		"many losses of the candidate":   {slicesOf(lost("c/one"), 9), stats.Failed, "survivorship", stats.CaveatVoided},
-		"a loss of the baseline":         {[]sample.Try{lost("c/base")}, stats.Inconclusive, "survivorship: c/one lost 0 of 7 lifecycles and c/base 1 of 8", stats.CaveatVoided},
-		"the machine":                    {[]sample.Try{lost("")}, stats.Win, "", stats.CaveatVoided},
-		"retried until it passes":        {[]sample.Try{retried}, stats.Inconclusive, "survivorship", stats.CaveatRerolled},
+		"nothing": {nil, stats.Win, "", ""},
+		"one loss of the candidate": {[]sample.Try{lost("c/one")}, stats.Inconclusive,
+			"survivorship: c/one lost 1 of 8 lifecycles", stats.CaveatVoided},
+		"one loss on each side": {[]sample.Try{lost("c/one"), lost("c/base")}, stats.Win, "",
+			stats.CaveatVoided},
+		"many losses of the candidate": {slicesOf(lost("c/one"), 9), stats.Failed, "survivorship",
+			stats.CaveatVoided},
+		"a loss of the baseline": {[]sample.Try{lost("c/base")}, stats.Inconclusive,
+			"survivorship: c/one lost 0 of 7 lifecycles and c/base 1 of 8", stats.CaveatVoided},
+		"the machine": {[]sample.Try{lost("")}, stats.Win, "", stats.CaveatVoided},
+		"retried until it passes": {[]sample.Try{retried}, stats.Inconclusive, "survivorship",
+			stats.CaveatRerolled},
 		"a result replaced for no cause": {[]sample.Try{{Run: "r"}}, stats.Win, "", stats.CaveatRerolled},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -361,33 +414,38 @@ func slicesOf(t sample.Try, n int) []sample.Try {
 	return list
 }
 
-// The rule of the first block, the applies that measured, and artefacts that are the same bytes stand beside the verdict.
+// The rule of the first block, the applies that measured, and artefacts that are the same bytes stand beside the
+// verdict.
 func TestTheHistoryOfAVerdict(t *testing.T) {
 	says := func(m string, b int) string {
 		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
 	}
 	c := contestOf(speed())
-	c.Groups[0].Rule = []stats.Field{{Name: "max", Value: "15"}, {Name: "compare.all tie", Value: "0.01"}, {Name: "compare.other tie", Value: "0.3"}}
+	c.Groups[0].Rule = []stats.Field{{Name: "max", Value: "15"}, {Name: "compare.all tie", Value: "0.01"},
+		{Name: "compare.other tie", Value: "0.3"}}
 	digest := map[string]string{"base": "0101010101010101", "one": "0202020202020202"}
 	change := func(rec *sample.Record) {
 		rec.Run = "first"
 		if rec.Block > 5 {
 			rec.Run = "second"
 		}
-		rec.Rule = []stats.Field{{Name: "max", Value: "7"}, {Name: "compare.all tie", Value: "0.05"}, {Name: "compare.other tie", Value: "0.2"}}
+		rec.Rule = []stats.Field{{Name: "max", Value: "7"}, {Name: "compare.all tie", Value: "0.05"},
+			{Name: "compare.other tie", Value: "0.2"}}
 		for name, m := range rec.Members {
 			m.Artefacts = []sample.Artefact{{Node: fmt.Sprintf("wheel.app[%q]", "c/"+name), Digest: digest[name]}}
 			rec.Members[name] = m
 		}
 	}
 	row := only(t, c, printed(t, c, says, change))
-	if row.Outcome != stats.Win || !carries(row, stats.CaveatRule, `max was "7" and is "15", tie was "0.05" and is "0.01"`) ||
+	if row.Outcome != stats.Win || !carries(row, stats.CaveatRule,
+		`max was "7" and is "15", tie was "0.05" and is "0.01"`) ||
 		!carries(row, stats.CaveatRuns, "blocks 1, 2, 3 and 2 more in run first, blocks 6, 7 in run second") {
 		t.Errorf("%s: %+v", row.Outcome, row.Caveats)
 	}
 	digest["one"] = digest["base"]
 	row = only(t, c, printed(t, c, says, change))
-	if row.Outcome != stats.Tie || !strings.Contains(row.Reason, "identical artefact") || !carries(row, stats.CaveatIdentical, "wheel.app 010101") {
+	if row.Outcome != stats.Tie || !strings.Contains(row.Reason, "identical artefact") ||
+		!carries(row, stats.CaveatIdentical, "wheel.app 010101") {
 		t.Errorf("%s: %s: %+v", row.Outcome, row.Reason, row.Caveats)
 	}
 }

@@ -51,7 +51,8 @@ type Case struct {
 	Groups    []Group                  // that have them as members, benchmarks in the order of the file
 	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
 	Rank      map[string]int           // place of each candidate in the file, where those of a commit are together
-	Allow     []string                 // methodology fields that may differ; every figure that this lets through is labelled
+	// methodology fields that may differ; every figure that this lets through is labelled
+	Allow []string
 }
 
 // Findings are what a compare found and what that rests on: the material of a report.
@@ -60,16 +61,18 @@ type Findings struct {
 	Universe     int                  `json:"universe"` // outcomes there must be
 	Comparisons  []stats.Comparison   `json:"comparisons"`
 	Measurements []sample.Measurement `json:"measurements"`
-	States       []State              `json:"states"`   // of all members
-	Pairs        []stats.Comparison   `json:"pairs"`    // patched candidates against what the commit itself is; in no total
-	Failures     []Failure            `json:"failures"` // behind outcomes without figures, and in blocks that were lost
-	Spent        []Spent              `json:"spent"`    // as far as it is recorded
+	States       []State              `json:"states"` // of all members
+	// patched candidates against what the commit itself is; in no total
+	Pairs    []stats.Comparison `json:"pairs"`
+	Failures []Failure          `json:"failures"` // behind outcomes without figures, and in blocks that were lost
+	Spent    []Spent            `json:"spent"`    // as far as it is recorded
 }
 
-// Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended and,
-// where not all was gathered, how the blocks did. An outcome that does not add up is a *stats.RefusedError.
+// Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended
+// and, where not all was gathered, how the blocks did. An outcome that does not add up is a *stats.RefusedError.
 func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
-	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{}, Measurements: []sample.Measurement{}}
+	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{},
+		Measurements: []sample.Measurement{}}
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		all, err := g.Stand(ends)
@@ -165,8 +168,9 @@ func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Compar
 // withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at, or else how each of
 // its rows begins.
 func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bool) {
-	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit, Candidate: s.candidate(),
-		Metric: s.Bench.Metrics.Primary, Primary: true, Caveats: append([]stats.Caveat{}, s.Caveats...)}
+	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit,
+		Candidate: s.candidate(),
+		Metric:    s.Bench.Metrics.Primary, Primary: true, Caveats: append([]stats.Caveat{}, s.Caveats...)}
 	if base != nil {
 		row.Against = base.candidate()
 	}

@@ -23,13 +23,15 @@ func sound(t *testing.T, found Findings) {
 	if _, err := json.Marshal(found); err != nil {
 		t.Fatalf("%v: %+v", err, found)
 	}
-	if !slices.ContainsFunc(found.Comparisons, func(c stats.Comparison) bool { return c.Candidate == "c/one" && c.Outcome != "" }) {
+	if !slices.ContainsFunc(found.Comparisons, func(c stats.Comparison) bool {
+		return c.Candidate == "c/one" && c.Outcome != ""
+	}) {
 		t.Fatalf("nothing is said of the candidate: %+v", found)
 	}
 }
 
-// What a benchmark gathered is read back from the store, where anybody may have put it. Whatever it says, every candidate
-// gets an outcome, and what is found can be written down.
+// What a benchmark gathered is read back from the store, where anybody may have put it. Whatever it says, every
+// candidate gets an outcome, and what is found can be written down.
 func FuzzSamples(f *testing.F) {
 	var base, one []sample.Measurement
 	for block := range 7 {
@@ -43,8 +45,10 @@ func FuzzSamples(f *testing.F) {
 		return text
 	}
 	f.Add(seed(base), seed(one))
-	f.Add(seed(base[:3]), seed(append(slices.Clone(one), number("one", -1, -math.MaxFloat64), number("one", 1<<40, 5e-324))))
-	f.Add([]byte(`[{"metric": "items", "block": 1, "value": 0}, {"metric": "items", "block": 2, "value": -0.0}]`), []byte("null"))
+	f.Add(seed(base[:3]), seed(append(slices.Clone(one), number("one", -1, -math.MaxFloat64),
+		number("one", 1<<40, 5e-324))))
+	f.Add([]byte(`[{"metric": "items", "block": 1, "value": 0}, {"metric": "items", "block": 2, "value": -0.0}]`),
+		[]byte("null"))
 	c := contest()
 	ends, store := map[string]engine.End{}, map[string]func([]byte){}
 	for _, m := range c.Groups[0].Members {
@@ -77,15 +81,18 @@ func FuzzSamples(f *testing.F) {
 
 // So is what a block recorded of itself.
 func FuzzRecord(f *testing.F) {
-	record, err := json.Marshal(sample.Record{Block: 1, Seed: 7, Order: []string{"one", "base"}, Members: map[string]sample.Member{
-		"base": {Candidate: "c/base"}, "one": {Candidate: "c/one", Failure: &cache.Failure{Class: cache.Permanent, Message: "broken"}},
-	}})
+	record, err := json.Marshal(sample.Record{Block: 1, Seed: 7, Order: []string{"one", "base"},
+		Members: map[string]sample.Member{
+			"base": {Candidate: "c/base"}, "one": {Candidate: "c/one",
+				Failure: &cache.Failure{Class: cache.Permanent, Message: "broken"}},
+		}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(record)
 	f.Add(bytes.ReplaceAll(record, []byte(`"failure"`), []byte(`"skipped":"x","f"`)))
-	f.Add([]byte(`{"block": -1, "members": {"one": {"procedure": [{"name": "fix a", "value": "\u0000"}, {"name": "fix a"}], "artefacts": [{"node": "wheel.a[\"c/one\"]", "digest": "0"}]}}}`))
+	f.Add([]byte(`{"block": -1, "members": {"one": {"procedure": [{"name": "fix a", "value": "\u0000"}, {"name": ` +
+		`"fix a"}], "artefacts": [{"node": "wheel.a[\"c/one\"]", "digest": "0"}]}}}`))
 	c := contest()
 	dir := f.TempDir()
 	for _, name := range []string{"base", "one"} {
@@ -106,7 +113,8 @@ func FuzzRecord(f *testing.F) {
 		var err, failed error
 		fuzzing.Frugal(t, len(text), func() {
 			found, err = c.Judge(ends)
-			rows, failed = c.Runs(&c.Groups[0], &c.Groups[0].Members[1], Run{"2", []cache.Entry{entry}}, Run{"1", []cache.Entry{entry, entry}})
+			rows, failed = c.Runs(&c.Groups[0], &c.Groups[0].Members[1], Run{"2", []cache.Entry{entry}},
+				Run{"1", []cache.Entry{entry, entry}})
 			sample.Summary(text)
 		})
 		var rec sample.Record

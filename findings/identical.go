@@ -29,7 +29,8 @@ func digestsText(digests map[string]string) string {
 	return some(parts)
 }
 
-// identical says which artefacts both sides ran byte by byte; empty: they differ somewhere, or nothing is known of them.
+// identical says which artefacts both sides ran byte by byte; empty: they differ somewhere, or nothing is known of
+// them.
 func identical(s, base *standing) string {
 	own, theirs := s.ownArtefacts(), base.ownArtefacts()
 	if len(own) == 0 || !maps.Equal(own, theirs) {

@@ -29,7 +29,8 @@ func contest() *Case {
 		b.Address = hclspec.Address{Kind: "benchmark", Name: "speed", Key: "c/" + name, Keyed: true}
 		b.Candidate = "c/" + name
 		of[b.Address] = true
-		g.Members = append(g.Members, Member{Name: name, Baseline: name == "base", Bench: b, Methodology: stats.Methodology{Fields: []stats.Field{{Name: "command", Value: "./prog"}}}})
+		g.Members = append(g.Members, Member{Name: name, Baseline: name == "base", Bench: b,
+			Methodology: stats.Methodology{Fields: []stats.Field{{Name: "command", Value: "./prog"}}}})
 	}
 	for i := range 4 {
 		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
@@ -40,7 +41,8 @@ func contest() *Case {
 }
 
 func number(member string, block int, value float64) sample.Measurement {
-	return sample.Measurement{Benchmark: "speed", Commit: "c", Candidate: "c/" + member, Block: block, Position: 1, Metric: "items", Value: value, Unit: "items/s"}
+	return sample.Measurement{Benchmark: "speed", Commit: "c", Candidate: "c/" + member, Block: block, Position: 1,
+		Metric: "items", Value: value, Unit: "items/s"}
 }
 
 // measured is how blocks ended that ran whole: each member printed what is given.
@@ -53,7 +55,8 @@ func measured(t *testing.T, c *Case, says map[string]string) map[string]engine.E
 		for _, name := range b.Members {
 			rec.Members[name] = sample.Member{}
 			must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
-			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile), fmt.Appendf(nil, says[name], 0.1*float64(i)), 0o644))
+			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile),
+				fmt.Appendf(nil, says[name], 0.1*float64(i)), 0o644))
 		}
 		record(t, dir, rec)
 		ends[b.At.String()] = engine.End{Entry: cache.Entry{Dir: dir}}
@@ -120,10 +123,12 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 			c.Groups[0].Members[1].Absent, c.Groups[0].Members[1].Why = stats.BuildFailed, "cc says no"
 		}, stats.BuildFailed, "cc says no"},
 		"it failed": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "crashed", Rule: "oom", Evidence: "out of memory"})
+			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "crashed", Rule: "oom",
+				Evidence: "out of memory"})
 		}, stats.Failed, "crashed [oom]: out of memory"},
 		"it failed, as was read from a block that was lost since": {func(c *Case, ends map[string]engine.End) {
-			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "block 1: crashed"})
+			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(cache.Failure{Class: cache.Permanent,
+				Subject: "c/one", Message: "block 1: crashed"})
 			ends[first] = engine.End{Never: true, Reason: "needs 9 GPUs"}
 		}, stats.Failed, "block 1: crashed"},
 		"the machine failed the block": {func(_ *Case, ends map[string]engine.End) {
@@ -135,7 +140,9 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 		"it was measured otherwise": {func(c *Case, _ map[string]engine.End) {
 			c.Groups[0].Members[1].Methodology.Fields[0].Value = "./prog --fast"
 		}, stats.NotComparable, `command: "./prog --fast" against "./prog"`},
-		"a block is missing": {func(_ *Case, ends map[string]engine.End) { delete(ends, first) }, stats.NotRun, first + " has not been run"},
+		"a block is missing": {func(_ *Case, ends map[string]engine.End) {
+			delete(ends, first)
+		}, stats.NotRun, first + " has not been run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := contest()
@@ -161,7 +168,8 @@ func TestWhatABlockSaysOfItsMembers(t *testing.T) {
 		if i == 0 {
 			own = sample.Member{Failure: &cache.Failure{Class: cache.Permanent, Message: "crashed"}}
 		}
-		record(t, ends[b.At.String()].Entry.Dir, sample.Record{Block: i + 1, Order: b.Members, Members: map[string]sample.Member{"base": {}, "one": own}})
+		record(t, ends[b.At.String()].Entry.Dir, sample.Record{Block: i + 1, Order: b.Members,
+			Members: map[string]sample.Member{"base": {}, "one": own}})
 	}
 	if row := only(t, c, ends); row.Outcome != stats.Failed || !strings.Contains(row.Reason, "crashed") {
 		t.Errorf("%s: %s", row.Outcome, row.Reason)
@@ -170,16 +178,20 @@ func TestWhatABlockSaysOfItsMembers(t *testing.T) {
 
 func TestWhatMayDifferIsLabelled(t *testing.T) {
 	c := contest()
-	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n1000 tokens\n", "one": "110%.1f items/s\n900 tokens\n"})
+	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n1000 tokens\n",
+		"one": "110%.1f items/s\n900 tokens\n"})
 	c.Groups[0].Members[1].Methodology.Fields[0].Value = "./prog --fast"
 	c.Allow = []string{"command"}
-	if row := only(t, c, ends); row.Outcome != stats.NotComparable || !strings.HasPrefix(row.Reason, "total_output_tokens") {
+	if row := only(t, c, ends); row.Outcome != stats.NotComparable ||
+		!strings.HasPrefix(row.Reason, "total_output_tokens") {
 		t.Errorf("%s: %s", row.Outcome, row.Reason)
 	}
 	c.Allow = append(c.Allow, "total_output_tokens")
 	row := only(t, c, ends)
 	labelled := func(what string) bool {
-		return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return strings.Contains(c.Text, "in spite of a different "+what) })
+		return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool {
+			return strings.Contains(c.Text, "in spite of a different "+what)
+		})
 	}
 	if row.Outcome != stats.Win || !labelled("command") || !labelled("total_output_tokens") {
 		t.Errorf("%s: %q", row.Outcome, row.Caveats)
@@ -189,15 +201,18 @@ func TestWhatMayDifferIsLabelled(t *testing.T) {
 // Either side of a pair may be the baseline; the effect is that of the first.
 func TestAPairIsJudgedBothWays(t *testing.T) {
 	c := contest()
-	all, err := c.Groups[0].Stand(measured(t, c, map[string]string{"base": "100%.1f items/s\n", "one": "110%.1f items/s\n"}))
+	all, err := c.Groups[0].Stand(measured(t, c, map[string]string{"base": "100%.1f items/s\n",
+		"one": "110%.1f items/s\n"}))
 	must(t, err)
 	ahead, behind := c.Pair(&c.Groups[0], all, "one", "base"), c.Pair(&c.Groups[0], all, "base", "one")
-	if len(ahead) != 1 || ahead[0].Outcome != stats.Win || ahead[0].Against != "c/base" || len(behind) != 1 || behind[0].Outcome != stats.Loss || behind[0].Effect >= 0 {
+	if len(ahead) != 1 || ahead[0].Outcome != stats.Win || ahead[0].Against != "c/base" || len(behind) != 1 ||
+		behind[0].Outcome != stats.Loss || behind[0].Effect >= 0 {
 		t.Errorf("%+v\n%+v", ahead, behind)
 	}
 }
 
-// Rows are in the order of the file, whatever is found about them, and of each candidate the primary metric comes first.
+// Rows are in the order of the file, whatever is found about them, and of each candidate the primary metric comes
+// first.
 func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	c := contest()
 	g := &c.Groups[0]
@@ -214,15 +229,18 @@ func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	}
 	g.Members[3].Absent = stats.BuildFailed
 	missing := func(commit string) stats.Comparison {
-		return stats.Comparison{Compare: "all", Commit: commit, Candidate: commit + "/one", Primary: true, Outcome: stats.NotRun}
+		return stats.Comparison{Compare: "all", Commit: commit, Candidate: commit + "/one", Primary: true,
+			Outcome: stats.NotRun}
 	}
-	c.Uncovered = []stats.Comparison{missing("d"), missing("a"), {Compare: "all", Commit: "c", Candidate: "c/four", Primary: true, Outcome: stats.NotRun}}
+	c.Uncovered = []stats.Comparison{missing("d"), missing("a"),
+		{Compare: "all", Commit: "c", Candidate: "c/four", Primary: true, Outcome: stats.NotRun}}
 	for i, name := range []string{"d/one", "c/base", "c/four", "c/three", "c/two", "c/one", "a/one"} {
 		c.Rank[name] = i
 	}
 	c.Compare.Metrics = []string{"alone"}
 	for i := range g.Members {
-		g.Members[i].Bench.Metrics.Custom = append(g.Members[i].Bench.Metrics.Custom, hclspec.Metric{Name: "alone", Match: "alone ([0-9]+)", Better: "lower"})
+		g.Members[i].Bench.Metrics.Custom = append(g.Members[i].Bench.Metrics.Custom,
+			hclspec.Metric{Name: "alone", Match: "alone ([0-9]+)", Better: "lower"})
 	}
 	says := map[string]string{}
 	for _, m := range g.Members {
@@ -234,7 +252,8 @@ func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	for _, row := range found.Comparisons {
 		got = append(got, strings.TrimSpace(row.Candidate+" "+row.Metric))
 	}
-	want := []string{"d/one", "c/three items", "c/two items", "c/two alone", "c/one items", "c/one alone", "c/four", "a/one"}
+	want := []string{"d/one", "c/three items", "c/two items", "c/two alone", "c/one items", "c/one alone", "c/four",
+		"a/one"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -250,14 +269,21 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 		want       stats.Outcome
 		says       string
 	}{
-		"alike":                        {side{fast, "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Inconclusive, "no verdict: what else changed"},
-		"another command":              {side{fast, "x", "./prog 2"}, side{slow, "x", "./prog"}, "", stats.NotComparable, `c/one@r2 and c/one@r1 are not comparable: command: "./prog 2" against "./prog"`},
-		"other hardware":               {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "", stats.NotComparable, "hardware: "},
-		"other hardware, as was meant": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "hardware", stats.Inconclusive, "in spite of a different hardware"},
-		"nothing recorded":             {side{fast, "x", "./prog"}, side{slow, "x", ""}, "command", stats.NotComparable, "an earlier version"},
-		"it fails now":                 {side{"none%.0f", "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Failed, "metric_missing"},
-		"it failed then":               {side{fast, "x", "./prog"}, side{"none%.0f", "x", "./prog"}, "", stats.NoBaseline, "it failed in run r1"},
-		"it was left out":              {side{fast, "x", "./prog"}, side{}, "", stats.NotRun, "no sample"},
+		"alike": {side{fast, "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Inconclusive,
+			"no verdict: what else changed"},
+		"another command": {side{fast, "x", "./prog 2"}, side{slow, "x", "./prog"}, "",
+			stats.NotComparable, `c/one@r2 and c/one@r1 are not comparable: command: "./prog 2" against "./prog"`},
+		"other hardware": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "", stats.NotComparable,
+			"hardware: "},
+		"other hardware, as was meant": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "hardware",
+			stats.Inconclusive, "in spite of a different hardware"},
+		"nothing recorded": {side{fast, "x", "./prog"}, side{slow, "x", ""}, "command", stats.NotComparable,
+			"an earlier version"},
+		"it fails now": {side{"none%.0f", "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Failed,
+			"metric_missing"},
+		"it failed then": {side{fast, "x", "./prog"}, side{"none%.0f", "x", "./prog"}, "",
+			stats.NoBaseline, "it failed in run r1"},
+		"it was left out": {side{fast, "x", "./prog"}, side{}, "", stats.NotRun, "no sample"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := contest()
@@ -274,7 +300,8 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 					case s.command != "":
 						own.Procedure = []stats.Field{{Name: "command", Value: s.command}}
 					}
-					rec := sample.Record{Block: i + 1, Order: []string{"one"}, Members: map[string]sample.Member{"one": own}}
+					rec := sample.Record{Block: i + 1, Order: []string{"one"},
+						Members: map[string]sample.Member{"one": own}}
 					rec.Class.CPU = s.class
 					record(t, e.Dir, rec)
 					r.Blocks = append(r.Blocks, e)
@@ -283,11 +310,13 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 			}
 			rows, err := c.Runs(&c.Groups[0], &c.Groups[0].Members[1], run("r2", story.one), run("r1", story.other))
 			must(t, err)
-			if len(rows) != 1 || rows[0].Outcome != story.want || !strings.Contains(rows[0].Reason+fmt.Sprint(rows[0].Caveats), story.says) {
+			if len(rows) != 1 || rows[0].Outcome != story.want ||
+				!strings.Contains(rows[0].Reason+fmt.Sprint(rows[0].Caveats), story.says) {
 				t.Fatalf("%+v", rows)
 			}
 			row := rows[0]
-			if row.Candidate != "c/one@r2" || row.Against != "c/one@r1" || row.Outcome == stats.Inconclusive && (row.Blocks != 4 || row.Effect < 0.09) {
+			if row.Candidate != "c/one@r2" || row.Against != "c/one@r1" || row.Outcome == stats.Inconclusive &&
+				(row.Blocks != 4 || row.Effect < 0.09) {
 				t.Errorf("%+v", row)
 			}
 		})
@@ -309,7 +338,8 @@ func TestWhoRanFirst(t *testing.T) {
 		if i%2 == 1 {
 			order = []string{"one", "gone", "base"}
 		}
-		rec := sample.Record{Block: i + 1, Order: order, Members: map[string]sample.Member{"base": {}, "one": {}, "gone": {Skipped: "gone failed in block 1"}}}
+		rec := sample.Record{Block: i + 1, Order: order, Members: map[string]sample.Member{"base": {}, "one": {},
+			"gone": {Skipped: "gone failed in block 1"}}}
 		for _, name := range b.Members {
 			value := 100 + 0.1*float64(i*i%3)
 			if name == "one" {
@@ -318,12 +348,15 @@ func TestWhoRanFirst(t *testing.T) {
 			if name != order[0] && (name != "base" || order[0] != "gone") {
 				value *= 1.05 // it found the machine warm
 			}
-			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile), fmt.Appendf(nil, "%g items/s", value), 0o644))
+			must(t, os.WriteFile(filepath.Join(dir, name, sample.StdoutFile), fmt.Appendf(nil, "%g items/s", value),
+				0o644))
 		}
 		record(t, dir, rec)
 	}
 	row := only(t, c, ends)
-	if row.Outcome != stats.Win || math.Abs(row.Effect-0.04) > 0.002 || math.Abs(row.First+0.05/1.05) > 0.002 || row.High-row.Low > 0.01 {
-		t.Errorf("%s, effect %v [%v, %v], first %v: %s", row.Outcome, row.Effect, row.Low, row.High, row.First, row.Reason)
+	if row.Outcome != stats.Win || math.Abs(row.Effect-0.04) > 0.002 || math.Abs(row.First+0.05/1.05) > 0.002 ||
+		row.High-row.Low > 0.01 {
+		t.Errorf("%s, effect %v [%v, %v], first %v: %s", row.Outcome, row.Effect, row.Low, row.High, row.First,
+			row.Reason)
 	}
 }

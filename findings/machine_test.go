@@ -6,8 +6,8 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 )
 
-// A row says which settings of the machine changed between its blocks, whichever side they were recorded with. What is not known of a
-// block, as of those of an earlier version, is no difference.
+// A row says which settings of the machine changed between its blocks, whichever side they were recorded with. What is
+// not known of a block, as of those of an earlier version, is no difference.
 func TestTheMachineChangedBetweenBlocks(t *testing.T) {
 	side := func(machines ...map[string]string) *standing {
 		s := &standing{}
@@ -26,7 +26,8 @@ func TestTheMachineChangedBetweenBlocks(t *testing.T) {
 		{side(old, nil), side(nil, old), ""},
 		{side(old, map[string]string{"kernel": "6.1"}), side(), ""},
 		{side(old, old, old), side(old, old, map[string]string{"kernel": "6.2", "turbo": "off"}),
-			"the machine was not the same for all blocks: kernel: 6.1 in blocks 1, 2, 3, 6.2 in block 3; turbo: on in blocks 1, 2, 3, off in block 3"},
+			"the machine was not the same for all blocks: kernel: 6.1 in blocks 1, 2, 3, 6.2 in block 3; turbo: on " +
+				"in blocks 1, 2, 3, off in block 3"},
 		{side(old, old, old, old, map[string]string{"turbo": "off"}), side(),
 			"the machine was not the same for all blocks: turbo: on in blocks 1, 2, 3 and 1 more, off in block 5"},
 	} {

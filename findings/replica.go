@@ -8,8 +8,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Beside puts what another class of machine measured beside the rows of found, as a caveat of each: whether it came to the same outcome,
-// and its figures. Nothing of the two is mixed. A row for which the other class has no verdict is left as it is.
+// Beside puts what another class of machine measured beside the rows of found, as a caveat of each: whether it came to
+// the same outcome, and its figures. Nothing of the two is mixed. A row for which the other class has no verdict is
+// left as it is.
 func Beside(found, others []Findings) {
 	for i := range found {
 		at := slices.IndexFunc(others, func(f Findings) bool { return f.Compare == found[i].Compare })
@@ -19,7 +20,8 @@ func Beside(found, others []Findings) {
 		for j := range found[i].Comparisons {
 			row := &found[i].Comparisons[j]
 			k := slices.IndexFunc(others[at].Comparisons, func(c stats.Comparison) bool {
-				return c.Benchmark == row.Benchmark && c.Candidate == row.Candidate && c.Against == row.Against && c.Metric == row.Metric && c.Primary == row.Primary
+				return c.Benchmark == row.Benchmark && c.Candidate == row.Candidate && c.Against == row.Against &&
+					c.Metric == row.Metric && c.Primary == row.Primary
 			})
 			if k < 0 || !row.Outcome.Judged() {
 				continue

@@ -30,7 +30,8 @@ func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, 
 	if err != nil {
 		return nil, err
 	}
-	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: m.Bench.Address.Name, Commit: g.Commit, Candidate: s.name(), Against: base.name(),
+	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: m.Bench.Address.Name, Commit: g.Commit,
+		Candidate: s.name(), Against: base.name(),
 		Metric: m.Bench.Metrics.Primary, Primary: true, Caveats: changed(s, base)}
 	switch {
 	case base.failure != nil:
@@ -40,7 +41,9 @@ func (c *Case) Runs(g *Group, m *Member, one, against Run) ([]stats.Comparison, 
 	case !s.measured() || !base.measured():
 		row.Outcome, row.Reason = stats.NotRun, "no sample was taken in one of the runs"
 	case s.silent || base.silent:
-		row.Outcome, row.Reason = stats.NotComparable, fmt.Sprintf("%s and %s are not comparable: the blocks of one do not say how they were measured, since they are of an earlier version", s.name(), base.name())
+		row.Outcome, row.Reason = stats.NotComparable,
+			fmt.Sprintf("%s and %s are not comparable: the blocks of one do not say how they were measured, since "+
+				"they are of an earlier version", s.name(), base.name())
 	}
 	if row.Outcome != "" {
 		return []stats.Comparison{row}, nil
@@ -72,8 +75,8 @@ func (m *Member) in(run Run, burnIn int) (*standing, error) {
 	return s, nil
 }
 
-// changed says what the figures of two runs must carry: fixes that may change speed, and which of a candidate's own artefacts
-// differ, for it may be called the same and be another one.
+// changed says what the figures of two runs must carry: fixes that may change speed, and which of a candidate's own
+// artefacts differ, for it may be called the same and be another one.
 func changed(s, base *standing) []stats.Caveat {
 	list := []stats.Caveat{}
 	for _, name := range slices.Sorted(maps.Keys(s.procedure)) {
@@ -85,7 +88,8 @@ func changed(s, base *standing) []stats.Caveat {
 		a, err := hclspec.ParseAddress(node)
 		own, other := s.artefacts.of(node), base.artefacts.of(node)
 		if err == nil && a.Key == s.candidate() && other != "" && own != other {
-			list = append(list, stats.Caveat{Kind: stats.CaveatArtefact, Text: fmt.Sprintf("%s was another one: %s against %s", node, brief(own), brief(other))})
+			list = append(list, stats.Caveat{Kind: stats.CaveatArtefact,
+				Text: fmt.Sprintf("%s was another one: %s against %s", node, brief(own), brief(other))})
 		}
 	}
 	return list

@@ -25,21 +25,24 @@ func servers(s, base *standing) []stats.Caveat {
 	own, known := s.hitRate()
 	theirs, both := base.hitRate()
 	if known && both && math.Abs(own-theirs) > hitsApart {
-		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own, s.name(), 100*theirs, base.name())
+		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own,
+			s.name(), 100*theirs, base.name())
 	}
 	mine, other := s.unreported(), base.unreported()
 	for _, side := range []*standing{s, base} {
 		of := side.unreported()
 		for _, block := range slices.Sorted(maps.Keys(of)) {
 			if of[block] < 0 {
-				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.name(), -of[block], block)
+				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.name(),
+					-of[block], block)
 				break
 			}
 		}
 	}
 	for _, block := range slices.Sorted(maps.Keys(mine)) {
 		if n, shared := other[block]; shared && mine[block] >= 0 && n >= 0 && mine[block] != n {
-			tell("the server of %s finished %.6g requests that its client does not report in block %d, and that of %s %.6g", s.name(), mine[block], block, base.name(), n)
+			tell("the server of %s finished %.6g requests that its client does not report in block %d, and that of "+
+				"%s %.6g", s.name(), mine[block], block, base.name(), n)
 			break
 		}
 	}

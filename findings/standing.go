@@ -47,7 +47,9 @@ type standing struct {
 }
 
 func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{}, clash: map[string]string{}, first: map[int]bool{}, canary: map[int]float64{}, counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
+	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{},
+		clash: map[string]string{}, first: map[int]bool{}, canary: map[int]float64{},
+		counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
 }
 
 // name is the candidate and, where that is not what stands now, the run.
@@ -58,8 +60,8 @@ func (s *standing) name() string {
 	return s.candidate() + "@" + s.run
 }
 
-// Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not all
-// was gathered, how the blocks did.
+// Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not
+// all was gathered, how the blocks did.
 func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 	all := make(Standings, len(g.Members))
 	for i := range g.Members {

@@ -53,8 +53,8 @@ func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comp
 	return rows, more
 }
 
-// sides are the contenders whose numbers on a metric may be held against the baseline's, and the rows of the others. On the
-// primary metric they were refused before.
+// sides are the contenders whose numbers on a metric may be held against the baseline's, and the rows of the others. On
+// the primary metric they were refused before.
 func sides(metric string, fit []contender, base *standing) (judged []contender, refused []stats.Comparison) {
 	for _, s := range fit {
 		why := gap(metric, s.standing, base)
@@ -63,7 +63,8 @@ func sides(metric string, fit []contender, base *standing) (judged []contender, 
 			continue
 		}
 		row := s.row
-		row.Metric, row.Primary, row.Unit, row.Outcome, row.Reason = metric, false, base.units[metric], stats.NotComparable, why
+		row.Metric, row.Primary, row.Unit, row.Outcome, row.Reason = metric, false, base.units[metric],
+			stats.NotComparable, why
 		refused = append(refused, row)
 	}
 	return judged, refused
@@ -74,7 +75,9 @@ func sides(metric string, fit []contender, base *standing) (judged []contender, 
 func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int, base *standing) stats.Comparison {
 	s := judged[i].standing
 	if unit := s.units[row.Metric]; unit != row.Unit {
-		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatUnit, Text: fmt.Sprintf("%s was printed in %s by %s and converted into %s", row.Metric, unit, s.name(), row.Unit)})
+		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatUnit,
+			Text: fmt.Sprintf("%s was printed in %s by %s and converted into %s", row.Metric, unit, s.name(),
+				row.Unit)})
 	}
 	row.Caveats = append(row.Caveats, warnings(row.Metric, row.Primary, s, base)...)
 	row.Caveats = append(row.Caveats, fewRequests(row.Metric, s, base)...)
@@ -97,10 +100,13 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 	if s.run != "" || !row.Outcome.Judged() {
 		return row
 	}
-	if same := identical(s, base); same != "" && row.Outcome != "" && !mismatched(row) && row.Blocks >= stats.FewestBlocks {
+	if same := identical(s, base); same != "" && row.Outcome != "" && !mismatched(row) &&
+		row.Blocks >= stats.FewestBlocks {
 		row.Outcome, row.Reason = stats.Tie, "identical artefact: both sides ran the same bytes ("+same+")"
-		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical, Text: "both sides ran the same bytes (" + same +
-			"): the change reaches nothing that is installed, or one of them is the artefact of another commit; the figures show only noise"})
+		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical,
+			Text: "both sides ran the same bytes (" + same +
+				"): the change reaches nothing that is installed, or one of them is the artefact of another commit; the " +
+				"figures show only noise"})
 	}
 	if reason, failed := survivorship(row.Attempts, s, base); reason != "" {
 		row.Outcome, row.Reason = stats.Inconclusive, reason
@@ -128,7 +134,9 @@ func oneSided(s, base *standing) []stats.Caveat {
 	if len(alone) == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatMissing, Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.name(), base.name(), some(alone))}}
+	return []stats.Caveat{{Kind: stats.CaveatMissing,
+		Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.name(),
+			base.name(), some(alone))}}
 }
 
 // metricsOf returns the metrics to judge: the primary first, then the metrics that the compare names or, if it names

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// ParseAddress reads kind.name or kind.name["key"], as String writes them. In the key, \" stands for a quote and \\ for a
-// backslash.
+// ParseAddress reads kind.name or kind.name["key"], as String writes them. In the key, \" stands for a quote and \\ for
+// a backslash.
 func ParseAddress(s string) (Address, error) {
 	kind, rest, ok := strings.Cut(s, ".")
 	if !ok || kind == "" || rest == "" {
@@ -52,7 +52,8 @@ func (a Address) Instance() string {
 	return strings.TrimPrefix(a.String(), a.Kind+".")
 }
 
-// TrialAddress is that of a block of a benchmark: the how manieth of its group, which is a commit, a candidate or an instance.
+// TrialAddress is that of a block of a benchmark: the how manieth of its group, which is a commit, a candidate or an
+// instance.
 func TrialAddress(benchmark, group string, block int) Address {
 	return Address{Kind: "trial", Name: benchmark, Key: group + "#" + strconv.Itoa(block), Keyed: true}
 }
@@ -78,7 +79,8 @@ func (a Address) Compare(b Address) int {
 		}
 		return 0
 	}
-	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), cmp.Compare(keyed(a), keyed(b)), strings.Compare(a.Key, b.Key))
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), cmp.Compare(keyed(a), keyed(b)),
+		strings.Compare(a.Key, b.Key))
 }
 
 // unquote leaves a backslash alone that escapes neither a quote nor a backslash: patterns have them.

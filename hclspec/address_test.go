@@ -27,7 +27,8 @@ func TestAddressesReadBackWhatTheyWrite(t *testing.T) {
 }
 
 func TestParseAddressRefuses(t *testing.T) {
-	for _, s := range []string{"", "wheel", ".vllm", "wheel.", `wheel.["k"]`, `wheel.v["k]`, `wheel.v["a"b"]`, `wheel.v["a\"]`, `wheel.v"x`} {
+	for _, s := range []string{"", "wheel", ".vllm", "wheel.", `wheel.["k"]`, `wheel.v["k]`, `wheel.v["a"b"]`,
+		`wheel.v["a\"]`, `wheel.v"x`} {
 		if a, err := hclspec.ParseAddress(s); err == nil {
 			t.Errorf("%q: got %#v, want an error", s, a)
 		}
@@ -91,7 +92,8 @@ func TestTrialAddresses(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "c", "c#", "c#x"} {
-		if group, block := (hclspec.Address{Kind: "task", Name: "t", Key: key, Keyed: true}).Trial(); group != "" || block != 0 {
+		if group, block := (hclspec.Address{Kind: "task", Name: "t", Key: key, Keyed: true}).Trial(); group != "" ||
+			block != 0 {
 			t.Errorf("%q: block %d of %q", key, block, group)
 		}
 	}

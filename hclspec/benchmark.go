@@ -16,23 +16,29 @@ func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
 		Key: []string{
-			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "cpus", "memory", "quiet", "network", "sandbox",
+			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "cpus", "memory", "quiet",
+			"network", "sandbox",
 		},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
-			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits", "devices", "capabilities"}, Free: []string{"ipc"}, Blocks: []*eval.Schema{
-				{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
-			}},
+			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits", "devices", "capabilities"},
+				Free: []string{"ipc"}, Blocks: []*eval.Schema{
+					{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
+				}},
 			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
-			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance", "timeout"}},
+			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance",
+				"timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
 			// How many blocks are measured is not part of what one of them is.
-			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"}, Free: []string{"samples", "max", "looks", "burn_in", "spread"}},
+			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"},
+				Free: []string{"samples", "max", "looks", "burn_in", "spread"}},
 			// Reading the output anew takes no new measurement.
-			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"}, Blocks: []*eval.Schema{
-				{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better", "tie"}},
-			}},
+			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"},
+				Blocks: []*eval.Schema{
+					{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better",
+						"tie"}},
+				}},
 		},
 	}
 }
@@ -40,13 +46,18 @@ func benchmarkSchema() *eval.Schema {
 func decodeBenchmark(r reader, b Block) {
 	r.Need("command", "what is run and prints the numbers")
 	bench := Benchmark{
-		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(), Command: r.command("command"),
-		Client: r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
-		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(), Metrics: r.metrics(),
+		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(),
+		Command: r.command("command"),
+		Client:  r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"),
+		Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
+		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(),
+		Metrics: r.metrics(),
 	}
 	r.caches(&bench)
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
-		r.Fail(r.At("fixes"), "Fix outside the image", "%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(), bench.Image)
+		r.Fail(r.At("fixes"), "Fix outside the image",
+			"%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(),
+			bench.Image)
 	}
 	r.placeholders(bench.Command)
 	r.arguments(bench.Command, bench.Secrets)
@@ -86,7 +97,8 @@ func (r reader) client(name string, b Block) Address {
 	}
 	if repo == (Address{}) {
 		if !r.l.shadow {
-			r.Fail(r.At(name), "Client without a repo", "%s is a revision of the commit's repo, and there is none here. Declare a repo block.", name)
+			r.Fail(r.At(name), "Client without a repo",
+				"%s is a revision of the commit's repo, and there is none here. Declare a repo block.", name)
 		}
 		return Address{}
 	}
@@ -102,7 +114,8 @@ func (r reader) gpus() *GPUs {
 		return nil
 	}
 	r = r.nested(b)
-	g := &GPUs{Count: int(r.Whole("count", 0, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0), SMClock: r.Frequency("sm_clock")}
+	g := &GPUs{Count: int(r.Whole("count", 0, 1)), Memory: r.Size("memory"), Model: r.Pattern("model", 0),
+		SMClock: r.Frequency("sm_clock")}
 	if r.Has("sm_clock") {
 		g.SMClockRange = r.At("sm_clock")
 	}
@@ -119,10 +132,13 @@ func (r reader) server() *Server {
 	}
 	r = r.nested(b)
 	r.Need("command", "what starts the server")
-	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"), Ulimits: r.ulimits()}
+	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"),
+		Ulimits: r.ulimits()}
 	s.Devices, s.Capabilities = r.devices(), r.capabilities()
 	if ipc := r.Str("ipc"); ipc != "" && ipc != "private" {
-		r.Fail(r.At("ipc"), "Shared memory of others", "ipc must be \"private\", not %q: in another IPC namespace, a candidate could reach the memory of other programs.", ipc)
+		r.Fail(r.At("ipc"), "Shared memory of others",
+			"ipc must be \"private\", not %q: in another IPC namespace, a candidate could reach the memory of other "+
+				"programs.", ipc)
 	}
 	r.placeholders(s.Command)
 	ready := b.Block("ready")
@@ -130,11 +146,13 @@ func (r reader) server() *Server {
 		return s
 	}
 	if ready == nil {
-		r.Fail(b.Range, "When is the server ready?", "A server block needs ready { http = \"/health\" }, ready { log = \"regexp\" } or ready { tcp = true }.")
+		r.Fail(b.Range, "When is the server ready?",
+			"A server block needs ready { http = \"/health\" }, ready { log = \"regexp\" } or ready { tcp = true }.")
 		return s
 	}
 	r = r.nested(ready)
-	s.HTTP, s.Log, s.TCP, s.Timeout = r.Str("http"), r.Pattern("log", 0), r.Bool("tcp"), r.Duration("timeout", s.Timeout)
+	s.HTTP, s.Log, s.TCP, s.Timeout = r.Str("http"), r.Pattern("log", 0), r.Bool("tcp"),
+		r.Duration("timeout", s.Timeout)
 	given := 0
 	for _, name := range []string{"http", "log", "tcp"} {
 		if _, ok := r.Value(name); ok && (name != "tcp" || s.TCP) || r.Has(name) && !ok {
@@ -142,10 +160,12 @@ func (r reader) server() *Server {
 		}
 	}
 	if given != 1 && !ready.Misspelt() {
-		r.Fail(ready.Range, "When is the server ready?", "A ready block needs exactly one of http = \"/path\", log = \"regexp\" and tcp = true.")
+		r.Fail(ready.Range, "When is the server ready?",
+			"A ready block needs exactly one of http = \"/path\", log = \"regexp\" and tcp = true.")
 	}
 	if s.HTTP != "" && s.HTTP[0] != '/' {
-		r.Fail(r.At("http"), "Invalid path", "http must be a path on the server's port that begins with a slash, not %q.", s.HTTP)
+		r.Fail(r.At("http"), "Invalid path",
+			"http must be a path on the server's port that begins with a slash, not %q.", s.HTTP)
 	}
 	return s
 }
@@ -165,7 +185,8 @@ func (r reader) canary() *Canary {
 	return c
 }
 
-// standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and 15 at most.
+// standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and
+// 15 at most.
 func standardDesign() Design {
 	return Design{Samples: fewestBlocks, Max: standardMax, Repeat: 1, Pairing: "blocked"}
 }
@@ -186,7 +207,8 @@ func (r reader) design() Design {
 	}
 	r = r.nested(b)
 	if v, ok := r.As("samples", cty.Number, "a whole number"); ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
-		r.Fail(r.At("samples"), "Benchmark without samples", "samples must be at least 1; 4 is the fewest that a verdict can rest on.")
+		r.Fail(r.At("samples"), "Benchmark without samples",
+			"samples must be at least 1; 4 is the fewest that a verdict can rest on.")
 	} else {
 		d.Samples = r.blocks("samples", fewestBlocks)
 	}
@@ -198,7 +220,8 @@ func (r reader) design() Design {
 		d.Samples = min(d.Samples, d.Max)
 	}
 	if d.Max < d.Samples {
-		r.Fail(r.At("max"), "Cap below the start", "max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
+		r.Fail(r.At("max"), "Cap below the start",
+			"max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}
 	r.looks(&d)
 	d.BurnIn = r.burnIn()
@@ -214,7 +237,8 @@ func (r reader) design() Design {
 func (r reader) burnIn() int {
 	n := r.Whole("burn_in", 0, 0)
 	if n > maxBurnIn {
-		r.Fail(r.At("burn_in"), "Too many blocks for burn-in", "burn_in is %d; at most %d blocks can be measured without being judged.", n, maxBurnIn)
+		r.Fail(r.At("burn_in"), "Too many blocks for burn-in",
+			"burn_in is %d; at most %d blocks can be measured without being judged.", n, maxBurnIn)
 		return 0
 	}
 	return int(n)
@@ -224,7 +248,9 @@ func (r reader) burnIn() int {
 func (r reader) repeat() int {
 	n := r.Whole("repeat", 1, 1)
 	if n > maxRepeat {
-		r.Fail(r.At("repeat"), "Too many passes", "repeat is %d; at most %d passes can make one sample. Further blocks show more than further passes.", n, maxRepeat)
+		r.Fail(r.At("repeat"), "Too many passes",
+			"repeat is %d; at most %d passes can make one sample. Further blocks show more than further passes.", n,
+			maxRepeat)
 		return 1
 	}
 	return int(n)
@@ -244,30 +270,37 @@ func (r reader) looks(d *Design) {
 		}
 		switch {
 		case accuracy != big.Exact || n < fewestBlocks || n > maxBlocks:
-			r.Fail(r.At("looks"), "Impossible look", "looks must hold whole numbers of blocks from %d, the fewest that a verdict can rest on, to %d.", fewestBlocks, maxBlocks)
+			r.Fail(r.At("looks"), "Impossible look",
+				"looks must hold whole numbers of blocks from %d, the fewest that a verdict can rest on, to %d.",
+				fewestBlocks, maxBlocks)
 			return
 		case len(looks) > 0 && int(n) <= looks[len(looks)-1]:
-			r.Fail(r.At("looks"), "Looks out of order", "looks must ascend: %d stands after %d.", n, looks[len(looks)-1])
+			r.Fail(r.At("looks"), "Looks out of order", "looks must ascend: %d stands after %d.", n,
+				looks[len(looks)-1])
 			return
 		}
 		looks = append(looks, int(n))
 	}
 	if len(looks) == 0 {
 		if v, ok := r.Value("looks"); ok && v.CanIterateElements() && v.LengthInt() == 0 {
-			r.Fail(r.At("looks"), "No look", "looks must name at least one number of blocks. Leave it out for 4, 6, 9, 12 and 15.")
+			r.Fail(r.At("looks"), "No look",
+				"looks must name at least one number of blocks. Leave it out for 4, 6, 9, 12 and 15.")
 		}
 		return
 	}
 	if len(looks) > maxLooks {
-		r.Fail(r.At("looks"), "Too many looks", "looks holds %d numbers; at most %d are possible, and 5 save nearly as much.", len(looks), maxLooks)
+		r.Fail(r.At("looks"), "Too many looks",
+			"looks holds %d numbers; at most %d are possible, and 5 save nearly as much.", len(looks), maxLooks)
 		return
 	}
 	first, last := looks[0], looks[len(looks)-1]
 	if r.Has("samples") && d.Samples != first {
-		r.Fail(r.At("samples"), "Two numbers for the first look", "samples is %d, and the first of looks is %d. Leave samples out.", d.Samples, first)
+		r.Fail(r.At("samples"), "Two numbers for the first look",
+			"samples is %d, and the first of looks is %d. Leave samples out.", d.Samples, first)
 	}
 	if r.Has("max") && d.Max != last {
-		r.Fail(r.At("max"), "Two numbers for the last look", "max is %d, and the last of looks is %d. Leave max out.", d.Max, last)
+		r.Fail(r.At("max"), "Two numbers for the last look", "max is %d, and the last of looks is %d. Leave max out.",
+			d.Max, last)
 	}
 	d.Samples, d.Max, d.Looks = first, last, looks
 }
@@ -291,13 +324,15 @@ func (r reader) metrics() Metrics {
 		return Metrics{}
 	}
 	if b == nil {
-		r.Fail(r.Block.Range, "Missing metrics", "%s needs metrics { primary = \"NAME\" }: the number that decides.", r.Title())
+		r.Fail(r.Block.Range, "Missing metrics", "%s needs metrics { primary = \"NAME\" }: the number that decides.",
+			r.Title())
 		return Metrics{}
 	}
 	r = r.nested(b)
 	m := Metrics{
 		Format:  r.Choice("format", "auto", Formats()...),
-		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0), Range: b.Range,
+		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0),
+		Range: b.Range,
 	}
 	var names []string
 	for _, custom := range b.Blocks("metric") {
@@ -318,7 +353,8 @@ func (r reader) metrics() Metrics {
 	}
 	m.Require = r.required(names, m.Own())
 	if len(names) > 0 && m.Own() && m.Primary != "" && !slices.Contains(names, m.Primary) {
-		r.Fail(r.At("primary"), "Unknown metric", "No metric block declares %q.%s", m.Primary, eval.Choices(m.Primary, names))
+		r.Fail(r.At("primary"), "Unknown metric", "No metric block declares %q.%s", m.Primary,
+			eval.Choices(m.Primary, names))
 	}
 	r.gives(m, names)
 	return m
@@ -329,9 +365,11 @@ func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json"
 
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {
-	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""), Unit: r.Str("unit"), Range: r.Block.Range}
+	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""),
+		Unit: r.Str("unit"), Range: r.Block.Range}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
-		r.Fail(r.Block.Range, "How is the metric read?", "%s needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", r.Title())
+		r.Fail(r.Block.Range, "How is the metric read?",
+			"%s needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", r.Title())
 	}
 	return m
 }
@@ -342,7 +380,9 @@ func (r reader) arguments(c Command, secrets []string) {
 		for _, part := range word {
 			os.Expand(part.Literal, func(name string) string {
 				if slices.Contains(secrets, name) {
-					r.Fail(c.Range, "Secret among the arguments", "$%s is a secret, and every user of a machine can read the arguments of its processes. Let the program read it from its environment.", name)
+					r.Fail(c.Range, "Secret among the arguments",
+						"$%s is a secret, and every user of a machine can read the arguments of its processes. Let "+
+							"the program read it from its environment.", name)
 				}
 				return ""
 			})
@@ -362,7 +402,8 @@ func (r reader) placeholders(c Command) {
 		words = placeholder.Words(c.Shell.Expand(func(Address) string { return "$" }))
 	}
 	if word := placeholder.Find(words); word != "" {
-		r.Fail(c.Range, "Placeholder in a command", "%q stands for a value that is not filled in. Write the value, for instance "+
-			"${each.commit.params.model}; a shell variable is written $NAME.", word)
+		r.Fail(c.Range, "Placeholder in a command",
+			"%q stands for a value that is not filled in. Write the value, for instance "+
+				"${each.commit.params.model}; a shell variable is written $NAME.", word)
 	}
 }

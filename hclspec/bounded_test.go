@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 // childDir is where childProgram puts what it builds.
 var childDir string
 
-// childProgram is this test as a program; built without the race detector where that is on, since it multiplies the time
-// and the memory that are to be measured.
+// childProgram is this test as a program; built without the race detector where that is on, since it multiplies the
+// time and the memory that are to be measured.
 var childProgram = sync.OnceValues(func() (string, error) {
 	if !underRace {
 		return os.Executable()
@@ -107,8 +107,8 @@ const stopped = "Too much to evaluate"
 // peakMark begins the line that says how much memory the child had at most, in KiB.
 const peakMark = "peak memory: "
 
-// readInChild reads the project in a process of its own, which is ended when it takes too much, and returns what is told. Where
-// the watchdog is to end the evaluation, it does so soon.
+// readInChild reads the project in a process of its own, which is ended when it takes too much, and returns what is
+// told. Where the watchdog is to end the evaluation, it does so soon.
 func readInChild(t *testing.T, dir, want string) string {
 	t.Helper()
 	program, err := childProgram()
@@ -192,74 +192,108 @@ func nested(n int, open, middle, end string) string {
 	return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
 }
 
-// TestEveryMistakeEndsSoon reads projects that ask for more than there is. Each ends with a diagnostic that says where and
-// what, within bounds of time and memory.
+// TestEveryMistakeEndsSoon reads projects that ask for more than there is. Each ends with a diagnostic that says where
+// and what, within bounds of time and memory.
 func TestEveryMistakeEndsSoon(t *testing.T) {
 	if underRace {
 		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
 	}
 	task := func(forEach string) string {
-		return "-- benchmarks.hcl --\ntask \"t\" {\n  for_each = " + forEach + "\n  command  = \"echo ${each.key}\"\n}\n"
+		return "-- benchmarks.hcl --\ntask \"t\" {\n  for_each = " + forEach +
+			"\n  command  = \"echo ${each.key}\"\n}\n"
 	}
 	for name, test := range map[string]struct{ project, want string }{
-		"for_each over ten million":       {task(`{ for i in range(10000000) : "k${i}" => i }`), "benchmarks.hcl:2"},
-		"for_each over a nested for":      {task(`flatten([for i in range(4000) : [for j in range(4000) : "${i}-${j}"]])`), stopped},
-		"for_each over setproduct":        {task(`toset([for p in setproduct(range(4000), range(4000)) : join("-", p)])`), "benchmarks.hcl:"},
-		"for_each over 300000":            {task(`{ for i in range(300000) : "k${i}" => null }`), "a project can have so many instances"},
-		"for_each over equal keys":        {task(`[for i in range(100000) : "x"]`), "there twice"},
-		"three loops":                     {locals(`a = [for i in range(1000) : [for j in range(1000) : [for k in range(1000) : null]]]`), "benchmarks.hcl:2"},
-		"loops that keep nothing":         {locals(`a = [for i in range(100000) : i if length([for j in range(100000) : j if false]) > 0]`), "benchmarks.hcl:2"},
-		"loops of mistakes":               {locals(`a = [for i in range(1000000) : i.x.y]`), stopped},
-		"loops that catch mistakes":       {locals(`a = [for i in range(1000) : try([for j in range(1000000) : j.x], 1)]`), stopped},
-		"can catches nothing":             {locals(`a = [for i in range(1000000) : can([for j in range(1000000) : j])]`), stopped},
-		"a splat of a splat":              {locals(`a = [for i in range(100000) : range(100)[*]]`), stopped},
-		"a template with loops":           {locals(`a = "%{ for i in range(100000) }%{ for j in range(100000) }abcdefgh%{ endfor }%{ endfor }"`), stopped},
-		"expanded arguments":              {locals(`a = [for i in range(10000) : concat([for j in range(10000) : [j]]...)]`), stopped},
-		"doubled text":                    {doubling(`"0123456789"`, `"${X}${X}"`), "benchmarks.hcl:"},
-		"doubled text by join":            {doubling(`"0123456789"`, `join("", [X, X])`), "benchmarks.hcl:"},
-		"doubled text by format":          {doubling(`"0123456789"`, `format("%s%s", X, X)`), "benchmarks.hcl:"},
-		"doubled text by formatlist":      {doubling(`"0123456789"`, `formatlist("%s%s", [X], [X])[0]`), "benchmarks.hcl:"},
-		"doubled text by replace":         {doubling(`"01234"`, `replace(X, "/./", "$0$0")`), "benchmarks.hcl:"},
-		"text multiplied by replace":      {doubling(`"0123456789"`, `replace(X, "", X)`), "benchmarks.hcl:"},
-		"text multiplied by join":         {locals(`a = join(join("", range(100000)), range(100000))`), "64 MiB"},
-		"text multiplied by indent":       {locals(`a = indent(9999, join("\n", range(100000)))`), "64 MiB"},
-		"text multiplied by formatlist":   {locals(`a = formatlist("%s %[1]s %[1]s", join("", range(100000)), range(100000))`), "64 MiB"},
-		"text multiplied by regexreplace": {locals(`a = regexreplace(join("", range(10000)), ".", join("", range(10000)))`), "benchmarks.hcl:"},
-		"doubled lists":                   {encoded(doubling(`["x"]`, `[X, X]`)), stopped},
-		"doubled lists by concat":         {doubling(`["x"]`, `concat(X, X)`), stopped},
-		"doubled objects":                 {encoded(doubling(`{ x = 1 }`, `{ a = X, b = X }`)), stopped},
-		"doubled objects, encoded":        {doubling(`"x"`, `jsonencode([X, X])`), stopped},
-		"doubled in a condition":          {encoded(doubling(`["x"]`, `true ? [X, X] : []`)), stopped},
-		"squared numbers":                 {doubling(`10`, `X * X`) + "task \"t\" {\n  command = \"x\"\n  cpus    = local.a60\n}\n", "digits"},
-		"a long number":                   {locals(`a = "x${1e600000000}"`), stopped},
-		"a long number from a text":       {locals("a = \"x${tonumber(\"1e600000000\")}\"\nb = \"${\"1e600000000\" * 1}\"\nc = format(\"%d\", \"1e600000000\")"), stopped},
-		"a long number from JSON":         {locals(`a = "x${jsondecode("1e600000000")}"`), stopped},
-		"a long number in a JSON file":    {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": 1e600000000, \"b\": \"x${local.a}\"}}\n", stopped},
-		"different types in a list":       {locals(`a = tolist([for i in range(20000) : { "k${i}" = i }])`), stopped},
-		"different types in a condition":  {locals(`a = true ? [for i in range(20000) : { "k${i}" = i }] : []`), stopped},
-		"equality in a loop":              {locals("a = [for i in range(1000000) : i]\nb = [for i in range(1000) : local.a == local.a]"), stopped},
-		"distinct numbers":                {locals(`a = distinct([for i in range(900000) : i + 0.5])`), stopped},
-		"distinct lists":                  {locals(`a = distinct([for i in range(5000) : [i + 0.5]])`), stopped},
-		"fractions that are compared":     {locals(`a = [for i in range(100000) : 1e-1200 / 3 == 1e-1200 / 7]`), stopped},
-		"fractions that are written":      {locals(`a = [for i in range(100000) : "x${1e-1200 / 3}"]`), stopped},
-		"fractions that are keys":         {locals(`a = { for i in range(100000) : 1e-1200 / (3 + i) => i }`), stopped},
-		"fractions that are searched":     {locals("a = [for i in range(100000) : i + 0.5]\nb = [for i in range(100) : contains(local.a, 0.25)]"), stopped},
-		"fractions in a set":              {locals(`a = toset([for i in range(100000) : 1e-1200 / (3 + i)])`), stopped},
-		"fractions that become texts":     {locals(`a = join("", [for i in range(100000) : 1e-1200 / (3 + i)])`), stopped},
-		"fractions that are encoded":      {locals(`a = jsonencode([for i in range(100000) : 1e-1200 / (3 + i)])`), stopped},
-		"sets of sets":                    {locals("a = toset([for i in range(100000) : \"k${i}\"])\nb = [for i in range(100) : setunion(local.a, [\"x\"])]"), stopped},
-		"long lists in a short one":       {"-- benchmarks.hcl --\nvariable \"v\" {\n  type    = list(object({ a = list(any) }))\n  default = [{ a = [for i in range(40000) : \"k${i}\"] }]\n}\nlocals { b = [for i in range(100) : transpose({ a = var.v[0].a })] }\n", stopped},
-		"numbers with one hash":           {locals(`a = toset([for i in range(100000) : 100000000000000000000 + i])`), stopped},
-		"a format's width":                {locals(`a = format("%1000000000d", 1)`), "width or precision"},
-		"a format's other width":          {locals(`a = format("%*d", 1000000000, 1)`), "benchmarks.hcl:2"},
-		"a repetition of repetitions":     {locals(`a = regex("(a{1000}){1000}", "aaa")`), "benchmarks.hcl:2"},
-		"a large repetition":              {locals("a = join(\"a\", [for i in range(100000) : \"\"])\nb = regex(\"(a?){1000}(a?){900}b\", local.a)"), stopped},
-		"matches that look far ahead":     {locals("a = join(\"a\", [for i in range(100000) : \"\"])\nb = regexall(\"a.*b|a\", local.a)"), stopped},
-		"JSON in JSON":                    {locals(`a = jsondecode(join("", [for i in range(100000) : "["]))`), "nested deeper"},
-		"much JSON":                       {locals(`a = jsondecode("[${join(",", [for i in range(1000000) : "[]"])}]")`), stopped},
-		"much CSV":                        {locals(`a = csvdecode("a,b,c,d,e,f,g,h,i,j,k,l\n${join("\n", [for i in range(300000) : ",,,,,,,,,,,"])}")`), stopped},
-		"much YAML":                       {locals(`a = yamldecode(join("\n", [for i in range(1000000) : "- []"]))`), stopped},
-		"YAML aliases":                    {locals(`a = yamldecode("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]")`), "aliases"},
+		"for_each over ten million": {task(`{ for i in range(10000000) : "k${i}" => i }`), "benchmarks.hcl:2"},
+		"for_each over a nested for": {task(`flatten([for i in range(4000) : [for j in range(4000) : ` +
+			`"${i}-${j}"]])`), stopped},
+		"for_each over setproduct": {task(`toset([for p in setproduct(range(4000), range(4000)) : join("-", p)])`),
+			"benchmarks.hcl:"},
+		"for_each over 300000": {task(`{ for i in range(300000) : "k${i}" => null }`),
+			"a project can have so many instances"},
+		"for_each over equal keys": {task(`[for i in range(100000) : "x"]`), "there twice"},
+		"three loops": {locals(`a = [for i in range(1000) : [for j in range(1000) : [for k in ` +
+			`range(1000) : null]]]`), "benchmarks.hcl:2"},
+		"loops that keep nothing": {locals(`a = [for i in range(100000) : i if length([for j in ` +
+			`range(100000) : j if false]) > 0]`), "benchmarks.hcl:2"},
+		"loops of mistakes": {locals(`a = [for i in range(1000000) : i.x.y]`), stopped},
+		"loops that catch mistakes": {locals(`a = [for i in range(1000) : try([for j in range(1000000) : ` +
+			`j.x], 1)]`), stopped},
+		"can catches nothing": {locals(`a = [for i in range(1000000) : can([for j in range(1000000) : j])]`),
+			stopped},
+		"a splat of a splat": {locals(`a = [for i in range(100000) : range(100)[*]]`), stopped},
+		"a template with loops": {locals(`a = "%{ for i in range(100000) }%{ for j in range(100000) ` +
+			`}abcdefgh%{ endfor }%{ endfor }"`), stopped},
+		"expanded arguments": {locals(`a = [for i in range(10000) : concat([for j in range(10000) : ` +
+			`[j]]...)]`), stopped},
+		"doubled text":           {doubling(`"0123456789"`, `"${X}${X}"`), "benchmarks.hcl:"},
+		"doubled text by join":   {doubling(`"0123456789"`, `join("", [X, X])`), "benchmarks.hcl:"},
+		"doubled text by format": {doubling(`"0123456789"`, `format("%s%s", X, X)`), "benchmarks.hcl:"},
+		"doubled text by formatlist": {doubling(`"0123456789"`, `formatlist("%s%s", [X], [X])[0]`),
+			"benchmarks.hcl:"},
+		"doubled text by replace":    {doubling(`"01234"`, `replace(X, "/./", "$0$0")`), "benchmarks.hcl:"},
+		"text multiplied by replace": {doubling(`"0123456789"`, `replace(X, "", X)`), "benchmarks.hcl:"},
+		"text multiplied by join":    {locals(`a = join(join("", range(100000)), range(100000))`), "64 MiB"},
+		"text multiplied by indent":  {locals(`a = indent(9999, join("\n", range(100000)))`), "64 MiB"},
+		"text multiplied by formatlist": {locals(`a = formatlist("%s %[1]s %[1]s", join("", range(100000)), ` +
+			`range(100000))`), "64 MiB"},
+		"text multiplied by regexreplace": {locals(`a = regexreplace(join("", range(10000)), ".", join("", ` +
+			`range(10000)))`), "benchmarks.hcl:"},
+		"doubled lists":            {encoded(doubling(`["x"]`, `[X, X]`)), stopped},
+		"doubled lists by concat":  {doubling(`["x"]`, `concat(X, X)`), stopped},
+		"doubled objects":          {encoded(doubling(`{ x = 1 }`, `{ a = X, b = X }`)), stopped},
+		"doubled objects, encoded": {doubling(`"x"`, `jsonencode([X, X])`), stopped},
+		"doubled in a condition":   {encoded(doubling(`["x"]`, `true ? [X, X] : []`)), stopped},
+		"squared numbers": {doubling(`10`, `X * X`) +
+			"task \"t\" {\n  command = \"x\"\n  cpus    = local.a60\n}\n", "digits"},
+		"a long number": {locals(`a = "x${1e600000000}"`), stopped},
+		"a long number from a text": {locals("a = \"x${tonumber(\"1e600000000\")}\"\nb = \"${\"1e600000000\" " +
+			"* 1}\"\nc = format(\"%d\", \"1e600000000\")"), stopped},
+		"a long number from JSON": {locals(`a = "x${jsondecode("1e600000000")}"`), stopped},
+		"a long number in a JSON file": {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": 1e600000000, \"b\": " +
+			"\"x${local.a}\"}}\n", stopped},
+		"different types in a list": {locals(`a = tolist([for i in range(20000) : { "k${i}" = i }])`), stopped},
+		"different types in a condition": {locals(`a = true ? [for i in range(20000) : { "k${i}" = i }] : []`),
+			stopped},
+		"equality in a loop": {locals("a = [for i in range(1000000) : i]\nb = [for i in range(1000) : " +
+			"local.a == local.a]"), stopped},
+		"distinct numbers": {locals(`a = distinct([for i in range(900000) : i + 0.5])`), stopped},
+		"distinct lists":   {locals(`a = distinct([for i in range(5000) : [i + 0.5]])`), stopped},
+		"fractions that are compared": {locals(`a = [for i in range(100000) : 1e-1200 / 3 == 1e-1200 / 7]`),
+			stopped},
+		"fractions that are written": {locals(`a = [for i in range(100000) : "x${1e-1200 / 3}"]`), stopped},
+		"fractions that are keys":    {locals(`a = { for i in range(100000) : 1e-1200 / (3 + i) => i }`), stopped},
+		"fractions that are searched": {locals("a = [for i in range(100000) : i + 0.5]\nb = [for i in " +
+			"range(100) : contains(local.a, 0.25)]"), stopped},
+		"fractions in a set": {locals(`a = toset([for i in range(100000) : 1e-1200 / (3 + i)])`), stopped},
+		"fractions that become texts": {locals(`a = join("", [for i in range(100000) : 1e-1200 / (3 + i)])`),
+			stopped},
+		"fractions that are encoded": {locals(`a = jsonencode([for i in range(100000) : 1e-1200 / (3 + i)])`),
+			stopped},
+		"sets of sets": {locals("a = toset([for i in range(100000) : \"k${i}\"])\nb = [for i in " +
+			"range(100) : setunion(local.a, [\"x\"])]"), stopped},
+		"long lists in a short one": {"-- benchmarks.hcl --\nvariable \"v\" {\n  type    = list(object({ a = " +
+			"list(any) }))\n  default = [{ a = [for i in range(40000) : \"k${i}\"] }]\n}\nlocals { b = [for i in " +
+			"range(100) : transpose({ a = var.v[0].a })] }\n", stopped},
+		"numbers with one hash": {locals(`a = toset([for i in range(100000) : 100000000000000000000 + i])`),
+			stopped},
+		"a format's width":            {locals(`a = format("%1000000000d", 1)`), "width or precision"},
+		"a format's other width":      {locals(`a = format("%*d", 1000000000, 1)`), "benchmarks.hcl:2"},
+		"a repetition of repetitions": {locals(`a = regex("(a{1000}){1000}", "aaa")`), "benchmarks.hcl:2"},
+		"a large repetition": {locals("a = join(\"a\", [for i in range(100000) : \"\"])\nb = " +
+			"regex(\"(a?){1000}(a?){900}b\", local.a)"), stopped},
+		"matches that look far ahead": {locals("a = join(\"a\", [for i in range(100000) : \"\"])\nb = " +
+			"regexall(\"a.*b|a\", local.a)"), stopped},
+		"JSON in JSON": {locals(`a = jsondecode(join("", [for i in range(100000) : "["]))`),
+			"nested deeper"},
+		"much JSON": {locals(`a = jsondecode("[${join(",", [for i in range(1000000) : "[]"])}]")`),
+			stopped},
+		"much CSV": {locals(`a = csvdecode("a,b,c,d,e,f,g,h,i,j,k,l\n${join("\n", [for i in ` +
+			`range(300000) : ",,,,,,,,,,,"])}")`), stopped},
+		"much YAML": {locals(`a = yamldecode(join("\n", [for i in range(1000000) : "- []"]))`),
+			stopped},
+		"YAML aliases": {locals(`a = yamldecode("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b ` +
+			`[*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d ` +
+			`[*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]")`), "aliases"},
 		"values nested by locals": {locals(func() string {
 			var b strings.Builder
 			b.WriteString("a0 = []\n")
@@ -277,37 +311,59 @@ func TestEveryMistakeEndsSoon(t *testing.T) {
 			b.WriteString("a100000 = 1\n")
 			return b.String()
 		}()), "need each other"},
-		"all instances need all":       {"-- benchmarks.hcl --\ntask \"a\" {\n  for_each = toset([for i in range(5000) : \"a${i}\"])\n  command  = \"true\"\n}\ntask \"b\" {\n  for_each = task.a\n  needs    = [task.a]\n  command  = \"true\"\n}\n", "task.a[each.key]"},
-		"commits times variants":       {"-- benchmarks.hcl --\ncommit \"c\" { for_each = toset([for i in range(100000) : \"c${i}\"]) }\nvariant \"x\" {}\nvariant \"y\" {}\nvariant \"z\" {}\n", "candidates"},
-		"the default of a variable":    {"-- benchmarks.hcl --\nvariable \"v\" {\n  type    = object({ a = optional(number, [for i in [1,2,3,4,5,6,7,8,9,0] : 1][0]) })\n  default = [for i in range(3000) : [for j in range(3000) : 1]]\n}\n", "benchmarks.hcl:3"},
-		"parentheses":                  {locals("a = " + nested(10_000, "(", "1", ")")), "Nested too deeply"},
-		"brackets":                     {locals("a = " + nested(10_000, "[", "1", "]")), "Nested too deeply"},
-		"objects":                      {locals("a = " + nested(10_000, "{a=", "1", "}")), "Nested too deeply"},
-		"templates":                    {locals("a = " + nested(10_000, `"${`, "1", `}"`)), "Nested too deeply"},
-		"directives":                   {locals(`a = "` + nested(10_000, `%{ if true }`, "1", `%{ endif }`) + `"`), "Nested too deeply"},
-		"blocks":                       {"-- benchmarks.hcl --\n" + nested(10_000, "task \"t\" {\n", "", "}\n"), "Nested too deeply"},
-		"conditions":                   {locals("a = " + strings.Repeat("true ? 1 : ", 10_000) + "2"), "Expression too long"},
-		"signs":                        {locals("a = " + strings.Repeat("-", 10_000) + "2"), "Expression too long"},
-		"signs in brackets":            {locals("a = " + nested(100, "[1, "+strings.Repeat("-", 1000), "1", "]")), "Expression too long"},
-		"indexes":                      {locals("a = [1]" + strings.Repeat("[0]", 10_000)), "Expression too long"},
-		"calls":                        {locals("a = " + nested(10_000, "abs(", "1", ")")), "Nested too deeply"},
-		"heredocs":                     {locals("a = " + strings.Repeat("<<X\n${", 10_000)), "Nested too deeply"},
-		"brackets in JSON":             {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": " + nested(100_000, "[", "1", "]") + "}}\n", "Nested too deeply"},
-		"brackets after a mistake":     {"-- benchmarks.hcl.json --\n{\"locals\": {\"b\": tru, \"a\": " + nested(100_000, "[", "1", "]") + "}}\n", "Nested too deeply"},
-		"parentheses in JSON":          {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": \"${" + nested(10_000, "(", "1", ")") + "}\"}}\n", "Nested too deeply"},
-		"a type in JSON":               {"-- benchmarks.hcl.json --\n{\"variable\": {\"a\": {\"type\": \"" + nested(100_000, "list(", "any", ")") + "\"}}}\n", "Nested too deeply"},
-		"loops in JSON":                {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": \"${[for i in range(10000) : [for j in range(10000) : i]]}\"}}\n", stopped},
-		"a byte order mark":            {"-- benchmarks.hcl --\n\xef\xbb\xbflocals {}\n", "byte order mark"},
-		"a NUL":                        {"-- benchmarks.hcl --\nlocals { a = \"\x00\" }\n", "U+0000"},
-		"bytes that are no text":       {"-- benchmarks.hcl --\nlocals { a = \"\xff\" }\n", "UTF-8"},
-		"a merge conflict":             {"-- benchmarks.hcl --\n<<<<<<< ours\nlocals {}\n=======\n>>>>>>> theirs\n", "Merge conflict"},
-		"a merge conflict in the lock": {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\n# Written by benchgraph apply. Commit it.\n<<<<<<< ours\n=======\n>>>>>>> theirs\n", "Take either side"},
-		"parentheses in the lock":      {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\nimage \"x\" { digest = " + nested(10_000, "(", "1", ")") + " }\n", "Nested too deeply"},
-		"loops in the lock":            {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\nimage \"x\" { digest = " + nested(9, "[for i in [1,2,3,4,5,6,7,8,9,0] : ", "1", "]") + " }\n", stopped},
-		"many signs":                   {"-- benchmarks.hcl --\n" + strings.Repeat("{}[]=,;\n", 1_000_000), "Too much to read"},
-		"one long comment":             {"-- benchmarks.hcl --\n#" + strings.Repeat("x", 33<<20) + "\n", "Too much to read"},
-		"one long line":                {locals("a = \"" + strings.Repeat("x", 8<<20) + "\"\nb = nothing.x"), "Unknown name"},
-		"one long name":                {locals(strings.Repeat("x", 1<<20) + " = 1\nb = local." + strings.Repeat("x", 1<<20) + "y"), "Unknown local value"},
+		"all instances need all": {"-- benchmarks.hcl --\ntask \"a\" {\n  for_each = toset([for i in " +
+			"range(5000) : \"a${i}\"])\n  command  = \"true\"\n}\ntask \"b\" {\n  for_each = task.a\n  needs    = " +
+			"[task.a]\n  command  = \"true\"\n}\n", "task.a[each.key]"},
+		"commits times variants": {"-- benchmarks.hcl --\ncommit \"c\" { for_each = toset([for i in " +
+			"range(100000) : \"c${i}\"]) }\nvariant \"x\" {}\nvariant \"y\" {}\nvariant \"z\" {}\n", "candidates"},
+		"the default of a variable": {"-- benchmarks.hcl --\nvariable \"v\" {\n  type    = object({ a = " +
+			"optional(number, [for i in [1,2,3,4,5,6,7,8,9,0] : 1][0]) })\n  default = [for i in range(3000) : [for " +
+			"j in range(3000) : 1]]\n}\n", "benchmarks.hcl:3"},
+		"parentheses": {locals("a = " + nested(10_000, "(", "1", ")")), "Nested too deeply"},
+		"brackets":    {locals("a = " + nested(10_000, "[", "1", "]")), "Nested too deeply"},
+		"objects":     {locals("a = " + nested(10_000, "{a=", "1", "}")), "Nested too deeply"},
+		"templates":   {locals("a = " + nested(10_000, `"${`, "1", `}"`)), "Nested too deeply"},
+		"directives": {locals(`a = "` + nested(10_000, `%{ if true }`, "1", `%{ endif }`) + `"`),
+			"Nested too deeply"},
+		"blocks": {"-- benchmarks.hcl --\n" + nested(10_000, "task \"t\" {\n", "", "}\n"),
+			"Nested too deeply"},
+		"conditions": {locals("a = " + strings.Repeat("true ? 1 : ", 10_000) + "2"),
+			"Expression too long"},
+		"signs": {locals("a = " + strings.Repeat("-", 10_000) + "2"), "Expression too long"},
+		"signs in brackets": {locals("a = " + nested(100, "[1, "+strings.Repeat("-", 1000), "1", "]")),
+			"Expression too long"},
+		"indexes":  {locals("a = [1]" + strings.Repeat("[0]", 10_000)), "Expression too long"},
+		"calls":    {locals("a = " + nested(10_000, "abs(", "1", ")")), "Nested too deeply"},
+		"heredocs": {locals("a = " + strings.Repeat("<<X\n${", 10_000)), "Nested too deeply"},
+		"brackets in JSON": {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": " +
+			nested(100_000, "[", "1", "]") + "}}\n", "Nested too deeply"},
+		"brackets after a mistake": {"-- benchmarks.hcl.json --\n{\"locals\": {\"b\": tru, \"a\": " +
+			nested(100_000, "[", "1", "]") + "}}\n", "Nested too deeply"},
+		"parentheses in JSON": {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": \"${" +
+			nested(10_000, "(", "1", ")") + "}\"}}\n", "Nested too deeply"},
+		"a type in JSON": {"-- benchmarks.hcl.json --\n{\"variable\": {\"a\": {\"type\": \"" +
+			nested(100_000, "list(", "any", ")") + "\"}}}\n", "Nested too deeply"},
+		"loops in JSON": {"-- benchmarks.hcl.json --\n{\"locals\": {\"a\": \"${[for i in " +
+			"range(10000) : [for j in range(10000) : i]]}\"}}\n", stopped},
+		"a byte order mark":      {"-- benchmarks.hcl --\n\xef\xbb\xbflocals {}\n", "byte order mark"},
+		"a NUL":                  {"-- benchmarks.hcl --\nlocals { a = \"\x00\" }\n", "U+0000"},
+		"bytes that are no text": {"-- benchmarks.hcl --\nlocals { a = \"\xff\" }\n", "UTF-8"},
+		"a merge conflict": {"-- benchmarks.hcl --\n<<<<<<< ours\nlocals {}\n=======\n>>>>>>> theirs\n",
+			"Merge conflict"},
+		"a merge conflict in the lock": {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\n# Written by benchgraph " +
+			"apply. Commit it.\n<<<<<<< ours\n=======\n>>>>>>> theirs\n", "Take either side"},
+		"parentheses in the lock": {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\nimage \"x\" { digest = " +
+			nested(10_000, "(", "1", ")") + " }\n", "Nested too deeply"},
+		"loops in the lock": {"-- benchmarks.hcl --\n-- benchgraph.lock.hcl --\nimage \"x\" { digest = " +
+			nested(9, "[for i in [1,2,3,4,5,6,7,8,9,0] : ", "1", "]") + " }\n", stopped},
+		"many signs": {"-- benchmarks.hcl --\n" + strings.Repeat("{}[]=,;\n", 1_000_000),
+			"Too much to read"},
+		"one long comment": {"-- benchmarks.hcl --\n#" + strings.Repeat("x", 33<<20) + "\n",
+			"Too much to read"},
+		"one long line": {locals("a = \"" + strings.Repeat("x", 8<<20) + "\"\nb = nothing.x"),
+			"Unknown name"},
+		"one long name": {locals(strings.Repeat("x", 1<<20) + " = 1\nb = local." +
+			strings.Repeat("x", 1<<20) + "y"), "Unknown local value"},
 		"many unknown names": {"-- benchmarks.hcl --\n" + func() string {
 			var b strings.Builder
 			for i := range 5000 {
@@ -315,10 +371,15 @@ func TestEveryMistakeEndsSoon(t *testing.T) {
 			}
 			return b.String()
 		}(), "not shown"},
-		"alternatives of alternatives": {"-- benchmarks.hcl --\ntask \"t\" {\n  inputs  = [\"" + strings.Repeat("{a,b}", 40) + "\"]\n  command = \"true\"\n}\n", "alternatives"},
-		"stars and alternatives":       {"-- benchmarks.hcl --\ntask \"t\" {\n  inputs  = [\"" + strings.Repeat("*{a,b}", 8) + "x\"]\n  command = \"true\"\n}\n-- " + strings.Repeat("a", 200) + " --\n", "matches no file"},
-		"a file includes itself":       {"-- benchmarks.hcl --\nbenchgraph { include = [\"*.hcl\", \"benchmarks.hcl\"] }\nlocals { a = nothing.x }\n", "Unknown name"},
-		"includes outside":             {"-- benchmarks.hcl --\nbenchgraph { include = [\"/**/*.hcl\"] }\n", "outside the project"},
+		"alternatives of alternatives": {"-- benchmarks.hcl --\ntask \"t\" {\n  inputs  = [\"" +
+			strings.Repeat("{a,b}", 40) + "\"]\n  command = \"true\"\n}\n", "alternatives"},
+		"stars and alternatives": {"-- benchmarks.hcl --\ntask \"t\" {\n  inputs  = [\"" +
+			strings.Repeat("*{a,b}", 8) + "x\"]\n  command = \"true\"\n}\n-- " + strings.Repeat("a", 200) + " --\n",
+			"matches no file"},
+		"a file includes itself": {"-- benchmarks.hcl --\nbenchgraph { include = [\"*.hcl\", " +
+			"\"benchmarks.hcl\"] }\nlocals { a = nothing.x }\n", "Unknown name"},
+		"includes outside": {"-- benchmarks.hcl --\nbenchgraph { include = [\"/**/*.hcl\"] }\n",
+			"outside the project"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -388,16 +449,19 @@ func TestFilesThatMustNotBeRead(t *testing.T) {
 		"a huge file":               {sparse("x", 100<<30), `locals { a = file("x") }`, "64 MiB"},
 		"a huge file's hash":        {sparse("x", 100<<30), `locals { a = filesha256("x") }`, "64 MiB"},
 		"a huge root file":          {sparse("benchmarks.hcl", 100<<20), ``, "64 MiB"},
-		"a huge include":            {sparse("x.hcl", 60<<20), `benchgraph { include = ["*.hcl"] }`, "Too much to read"},
-		"a large file many times":   {sparse("x", 60<<20), `locals { a = [for i in range(100000) : filesha256("x")] }`, stopped},
+		"a huge include": {sparse("x.hcl", 60<<20), `benchgraph { include = ["*.hcl"] }`,
+			"Too much to read"},
+		"a large file many times": {sparse("x", 60<<20), `locals { a = [for i in range(100000) : filesha256("x")] }`,
+			stopped},
 		"a file outside":            {nothing, `locals { a = file("../outside.hcl") }`, "outside the project"},
 		"a link outside":            {link(outside, "x"), `locals { a = file("x") }`, "benchmarks.hcl:1"},
 		"an include outside":        {link(outside, "x.hcl"), `benchgraph { include = ["*.hcl"] }`, "benchmarks.hcl:1"},
 		"a link to itself":          {link("x", "x"), `locals { a = file("x") }`, "benchmarks.hcl:1"},
 		"files below a link to /":   {link("/", "all"), inputs("all/**"), "matches no file"},
 		"all files and a link to /": {link("/", "all"), inputs("**/passwd"), "matches no file"},
-		"a set of files below /":    {link("/", "all"), `locals { a = fileset("all/etc", "*")[0] }`, "benchmarks.hcl:1"},
-		"a link to the project":     {link(".", "again"), inputs("again/**/*.hcl"), "matches no file"},
+		"a set of files below /": {link("/", "all"), `locals { a = fileset("all/etc", "*")[0] }`,
+			"benchmarks.hcl:1"},
+		"a link to the project": {link(".", "again"), inputs("again/**/*.hcl"), "matches no file"},
 		"links in a circle": {func(t *testing.T, dir string) {
 			link("b", "a")(t, dir)
 			link("a", "b")(t, dir)

@@ -32,9 +32,11 @@ func decodeCache(r reader, b Block) {
 	case home && rest != "" && path.Clean("/"+rest) == "/"+rest:
 	case !home && freeInContainers(c.Path):
 	default:
-		r.Fail(r.At("path"), "Invalid path", "%q must begin with ~/ and stay below the home, as \"~/.cache/vllm\", or be "+
-			"an absolute path of a directory in containers. Write it in its shortest form. /benchgraph, /proc, /sys and "+
-			"/dev belong to others.", c.Path)
+		r.Fail(r.At("path"), "Invalid path",
+			"%q must begin with ~/ and stay below the home, as \"~/.cache/vllm\", or be "+
+				"an absolute path of a directory in containers. Write it in its shortest form. /benchgraph, /proc, "+
+				"/sys and "+
+				"/dev belong to others.", c.Path)
 	}
 	r.l.spec.Caches = append(r.l.spec.Caches, c)
 }
@@ -51,7 +53,8 @@ func (r reader) caches(b *Benchmark) {
 		switch _, set := b.Env["HOME"]; {
 		case !home && b.Image == (Address{}):
 			r.Fail(r.At("caches"), "Cache outside the home", "%s is at %s, and %s runs on the host, where a start has "+
-				"nothing of its own there. Let the program keep it below its home, and write a path that begins with ~/.", a, c.Path, r.Title())
+				"nothing of its own there. Let the program keep it below its home, and write a path that begins "+
+				"with ~/.", a, c.Path, r.Title())
 		case home && (set || b.Server != nil && b.Server.Env["HOME"] != nil):
 			r.Fail(r.At("caches"), "Another home", "%s is below the home that benchgraph gives to the commands, and "+
 				"env sets HOME. Leave HOME out.", a)

@@ -14,7 +14,8 @@ import (
 )
 
 func variantSchema() *eval.Schema {
-	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline", "protect", "protected"}, Free: []string{"optional", "params"}}
+	return &eval.Schema{Kind: "variant", Label: true, Key: []string{"rev", "patch", "baseline", "protect", "protected"},
+		Free: []string{"optional", "params"}}
 }
 
 // candidateSet is commit × variant.
@@ -34,7 +35,8 @@ type variantReader struct {
 // variantEach is what each has in a variant block.
 func variantEach() eval.Each {
 	return eval.Each{
-		"key": nil, "commit": {"name", "repo", "rev", "parent", "title", "params"}, "variant": {"name", "baseline", "params"},
+		"key": nil, "commit": {"name", "repo", "rev", "parent", "title", "params"},
+		"variant": {"name", "baseline", "params"},
 	}
 }
 
@@ -63,11 +65,13 @@ func (l *loader) variants() *variantSet {
 			continue
 		}
 		v := variantReader{reader: r, Variant: Variant{
-			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"), Optional: r.Bool("optional"), Protect: r.Globs("protect"),
+			Block: Block{Address: d.address, Range: d.Range}, Name: d.Name, Baseline: r.Bool("baseline"),
+			Optional: r.Bool("optional"), Protect: r.Globs("protect"),
 			Copies: r.Choice("protected", "refuse", "refuse", "baseline") == "baseline",
 		}}
 		v.value = cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline), "params": l.params.complete(r.object("params")),
+			"name": cty.StringVal(d.Name), "baseline": cty.BoolVal(v.Baseline),
+			"params": l.params.complete(r.object("params")),
 		})
 		values[d.Name] = v.value
 		set.list = append(set.list, v)
@@ -93,7 +97,8 @@ func (l *loader) candidates() *candidateSet {
 	all := map[string]cty.Value{}
 	if n := len(commits.list) * len(variants); n > maxInstances {
 		l.scope.Diags.Error("", l.first("commit"), "Too many candidates", fmt.Sprintf(
-			"%d commits in %d variants are %d candidates; a project can have %d. Divide it into several projects.", len(commits.list), len(variants), n, maxInstances))
+			"%d commits in %d variants are %d candidates; a project can have %d. Divide it into several projects.",
+			len(commits.list), len(variants), n, maxInstances))
 		l.set = &candidateSet{value: cty.DynamicVal}
 		return l.set
 	}
@@ -154,7 +159,9 @@ func (l *loader) tryCandidate(c Commit, v variantReader, commit cty.Value) (out 
 	key := c.Name + "/" + v.Name
 	r := row{commit: c.Name, candidate: key}
 	at := Address{Kind: "variant", Name: v.Name, Key: c.Name, Keyed: true}
-	why := l.attempt(fault{row: r, block: v.Address, at: at, instance: key}, false, func() { out, value = l.candidate(c, v, commit) })
+	why := l.attempt(fault{row: r, block: v.Address, at: at, instance: key}, false, func() {
+		out, value = l.candidate(c, v, commit)
+	})
 	if out.Out = c.Out; why != nil && c.Out == nil {
 		out.Out = why
 		l.leaveOut(r, why)
@@ -165,8 +172,10 @@ func (l *loader) tryCandidate(c Commit, v variantReader, commit cty.Value) (out 
 // candidate evaluates a variant for a commit.
 func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candidate, cty.Value) {
 	key := c.Name + "/" + v.Name
-	r := v.with(key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(key), "commit": commit, "variant": v.value}))
-	out := Candidate{Key: key, Commit: c.Name, Variant: v.Name, Baseline: v.Baseline, Range: c.Range, RevRange: r.At("rev"), PatchRange: r.At("patch")}
+	r := v.with(key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(key), "commit": commit,
+		"variant": v.value}))
+	out := Candidate{Key: key, Commit: c.Name, Variant: v.Name, Baseline: v.Baseline, Range: c.Range,
+		RevRange: r.At("rev"), PatchRange: r.At("patch")}
 	if !r.Has("rev") {
 		out.RevRange = c.RevRange
 	}
@@ -186,7 +195,8 @@ func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candida
 		patch = cty.StringVal(out.Patch)
 	}
 	value := map[string]cty.Value{
-		"key": cty.StringVal(key), "commit": commit, "variant": v.value, "rev": cty.StringVal(rev), "patch": patch, "source": source,
+		"key": cty.StringVal(key), "commit": commit, "variant": v.value, "rev": cty.StringVal(rev), "patch": patch,
+		"source": source,
 	}
 	if !known {
 		value["rev"] = cty.UnknownVal(cty.String)
@@ -201,7 +211,8 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 		return
 	}
 	if c.Repo == (Address{}) && len(r.l.of("repo")) == 0 {
-		r.Fail(out.PatchRange, "Patch without code", "A patch needs code to apply to: declare where it comes from with a repo block.")
+		r.Fail(out.PatchRange, "Patch without code",
+			"A patch needs code to apply to: declare where it comes from with a repo block.")
 		return
 	}
 	name := r.Str("patch")
@@ -234,7 +245,8 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 		out.NoPatch = why
 		return
 	}
-	r.Fail(out.PatchRange, noPatch, "%s. Create it, or say optional = true to leave such candidates out.", strings.ToUpper(why[:1])+why[1:])
+	r.Fail(out.PatchRange, noPatch, "%s. Create it, or say optional = true to leave such candidates out.",
+		strings.ToUpper(why[:1])+why[1:])
 }
 
 // sourcesOf is what source.REPO stands for: the references to the sources of its candidates by key.
@@ -277,6 +289,7 @@ func (l *loader) clientSource(repo Address, rev, instance string, at hcl.Range) 
 		}
 	}
 	l.clientRevs[a] = rev
-	l.spec.Sources = append(l.spec.Sources, Source{Block: Block{Address: a, Range: at}, Repo: repo, Rev: rev, RevRange: at})
+	l.spec.Sources = append(l.spec.Sources, Source{Block: Block{Address: a, Range: at}, Repo: repo, Rev: rev,
+		RevRange: at})
 	return a
 }

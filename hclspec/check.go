@@ -27,7 +27,8 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 	}
 	if l.references++; l.references > maxReferences {
 		l.scope.Diags.Error("", at, "Too many references", fmt.Sprintf(
-			"The nodes refer to each other more than %d times. Perhaps each instance here needs one instance and not all of them: %s.%s[each.key].",
+			"The nodes refer to each other more than %d times. Perhaps each instance here needs one instance and "+
+				"not all of them: %s.%s[each.key].",
 			maxReferences, to.Kind, to.Name))
 		return
 	}
@@ -57,12 +58,17 @@ func (l *loader) checkBaselines() {
 	switch {
 	case len(baselines) > 1:
 		for _, v := range baselines[1:] {
-			diags.Error("", v.Range, "Second baseline", fmt.Sprintf("Variant %q is the baseline already, at %s. All others are compared with one.", baselines[0].Name, baselines[0].Range))
+			diags.Error("", v.Range, "Second baseline",
+				fmt.Sprintf("Variant %q is the baseline already, at %s. All others are compared with one.",
+					baselines[0].Name, baselines[0].Range))
 		}
-	case len(baselines) == 0 && len(l.of("variant")) > 0 && len(l.of("compare")) > 0 && !l.scope.Partial && !diags.HasErrors():
-		diags.Error("", l.first("variant"), "No baseline", "There are compare blocks, so one variant must be what the others are compared with: baseline = true.")
+	case len(baselines) == 0 && len(l.of("variant")) > 0 && len(l.of("compare")) > 0 && !l.scope.Partial &&
+		!diags.HasErrors():
+		diags.Error("", l.first("variant"), "No baseline",
+			"There are compare blocks, so one variant must be what the others are compared with: baseline = true.")
 	case len(l.of("variant")) == 0 && len(l.of("compare")) > 0 && !l.scope.Partial:
-		diags.Error("", l.first("compare"), "Nothing to compare", "A compare block needs variants, one of them with baseline = true: declare variant blocks.")
+		diags.Error("", l.first("compare"), "Nothing to compare",
+			"A compare block needs variants, one of them with baseline = true: declare variant blocks.")
 	}
 }
 
@@ -82,7 +88,9 @@ func (l *loader) checkComparable() {
 		l.checkMetrics(c, declared)
 		for _, of := range c.Of {
 			if !candidate[of] {
-				l.scope.Diags.Warn("", c.Range, "Nothing to compare", fmt.Sprintf("%s belongs to no candidate, so nothing in it can be compared. Give it for_each = candidates.", of))
+				l.scope.Diags.Warn("", c.Range, "Nothing to compare",
+					fmt.Sprintf("%s belongs to no candidate, so nothing in it can be compared. Give it for_each = "+
+						"candidates.", of))
 				break
 			}
 		}
@@ -110,13 +118,16 @@ func (l *loader) checkBlocks() {
 				at = b
 			}
 			l.scope.Diags.Error(b.Address.Key, at.GPUs.SMClockRange, "Several clocks for one block",
-				fmt.Sprintf("The variants of a commit are measured in the same blocks, on devices whose clock is locked once. Here sm_clock is another one than for %q: "+
+				fmt.Sprintf("The variants of a commit are measured in the same blocks, on devices whose clock is "+
+					"locked once. Here sm_clock is another one than for %q: "+
 					"write it without what depends on the variant.", other.Address.Key))
 		}
 		if b.Canary.text() != other.Canary.text() {
 			l.scope.Diags.Error(b.Address.Key, b.Canary.place(other.Canary), "Several canaries for one block",
-				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, which runs before each of them and after the last. "+
-					"Here it is another one than for %q: write it without what depends on the variant.", other.Address.Key))
+				fmt.Sprintf("The variants of a commit are measured in the same blocks, and a block has one canary, "+
+					"which runs before each of them and after the last. "+
+					"Here it is another one than for %q: write it without what depends on the variant.",
+					other.Address.Key))
 		}
 	}
 }
@@ -135,7 +146,8 @@ func (c *Canary) text() string {
 		return ""
 	}
 	words := append([]Text{c.Command.Shell}, c.Command.Argv...)
-	text := fmt.Sprintf("%+q %g %s", []string{c.Metric.Match, c.Metric.JSON, c.Metric.File, c.Metric.Unit}, c.Tolerance, c.Timeout)
+	text := fmt.Sprintf("%+q %g %s", []string{c.Metric.Match, c.Metric.JSON, c.Metric.File, c.Metric.Unit}, c.Tolerance,
+		c.Timeout)
 	for _, word := range words {
 		text += fmt.Sprintf(" %q", word.Expand(Address.String))
 	}
@@ -163,7 +175,8 @@ func (l *loader) checkMetrics(c Compare, declared map[Address][]string) {
 	all = slices.Compact(all)
 	for _, name := range c.Metrics {
 		if len(all) > 0 && !slices.Contains(all, name) {
-			l.scope.Diags.Error("", c.Range, "Unknown metric", fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, eval.Choices(name, all)))
+			l.scope.Diags.Error("", c.Range, "Unknown metric",
+				fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, eval.Choices(name, all)))
 		}
 	}
 }
@@ -176,7 +189,9 @@ func (l *loader) checkReports() {
 		for _, format := range r.Formats {
 			owner, taken := owners[file{r.Dir, format}]
 			if taken && owner != r.Address {
-				l.scope.Diags.Warn("", r.Range, "Same files", fmt.Sprintf("%s and %s both write %s into %q: what the first wrote is lost. Give each a dir of its own.", owner, r.Address, format, r.Dir))
+				l.scope.Diags.Warn("", r.Range, "Same files",
+					fmt.Sprintf("%s and %s both write %s into %q: what the first wrote is lost. Give each a dir of "+
+						"its own.", owner, r.Address, format, r.Dir))
 				break
 			}
 			owners[file{r.Dir, format}] = r.Address
@@ -246,6 +261,8 @@ func (l *loader) cycle(chain []Address, reported map[string]bool) {
 		return
 	}
 	reported[id] = true
-	first := l.edges[chain[0]][slices.IndexFunc(l.edges[chain[0]], func(e edge) bool { return e.to == chain[1%len(chain)] })].at
+	first := l.edges[chain[0]][slices.IndexFunc(l.edges[chain[0]], func(e edge) bool {
+		return e.to == chain[1%len(chain)]
+	})].at
 	l.scope.Diags.Error("", first, "Cycle", strings.Join(told, ", ")+". Nothing in a cycle can be first.")
 }

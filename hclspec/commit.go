@@ -15,7 +15,8 @@ import (
 
 func commitSchema() *eval.Schema {
 	// The params are part of a key only where a block uses them.
-	return &eval.Schema{Kind: "commit", Label: true, Key: []string{"repo", "rev", "parent"}, Free: []string{"for_each", "title", "params"}}
+	return &eval.Schema{Kind: "commit", Label: true, Key: []string{"repo", "rev", "parent"},
+		Free: []string{"for_each", "title", "params"}}
 }
 
 // commitSet are all commits, as they are needed to evaluate other blocks.
@@ -50,7 +51,8 @@ func (l *loader) allCommits() *commitSet {
 			r, name := block, d.Name
 			if names != nil {
 				name = i.key
-				r = block.with(i.key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}))
+				r = block.with(i.key, cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(i.key),
+					"value": i.value}))
 			}
 			if l.checkName(r, name, set) {
 				l.addCommit(set, r, name, repo)
@@ -71,7 +73,10 @@ func (l *loader) allCommits() *commitSet {
 // addCommit decodes one commit. One with a mistake is out, and the others go on.
 func (l *loader) addCommit(set *commitSet, r reader, name string, repo Address) {
 	at := Address{Kind: "commit", Name: name}
-	out := l.attempt(fault{row: row{commit: name}, block: Address{Kind: "commit"}, at: at, instance: r.Instance}, true, func() { set.add(r, name, repo) })
+	out := l.attempt(fault{row: row{commit: name}, block: Address{Kind: "commit"}, at: at, instance: r.Instance}, true,
+		func() {
+			set.add(r, name, repo)
+		})
 	if out != nil {
 		set.list[len(set.list)-1].Out = out
 		l.leaveOut(row{commit: name}, out)
@@ -137,12 +142,14 @@ func badName(name string) string {
 
 // add decodes one commit.
 func (set *commitSet) add(r reader, name string, repo Address) {
-	c := Commit{Block: Block{Address: Address{Kind: "commit", Name: name}, Range: r.Block.Range}, Name: name, Repo: repo}
+	c := Commit{Block: Block{Address: Address{Kind: "commit", Name: name}, Range: r.Block.Range}, Name: name,
+		Repo: repo}
 	r.owner = c.Address
 	if r.Has("repo") {
 		c.Repo = r.ref("repo", "repo")
 	} else if repo == (Address{}) && len(r.l.of("repo")) > 1 {
-		r.Fail(r.Block.Range, "Which repo?", "There is more than one repo, so commit %q must say which it belongs to: repo = repo.NAME.", name)
+		r.Fail(r.Block.Range, "Which repo?",
+			"There is more than one repo, so commit %q must say which it belongs to: repo = repo.NAME.", name)
 	}
 	spelt, known := r.revision("rev", name)
 	parent, parentKnown := spelt+"^", known

@@ -8,14 +8,16 @@ import (
 )
 
 func compareSchema() *eval.Schema {
-	return &eval.Schema{Kind: "compare", Label: true, Key: []string{"of", "tie", "confidence", "metrics"}, Free: []string{"for_each"}}
+	return &eval.Schema{Kind: "compare", Label: true, Key: []string{"of", "tie", "confidence", "metrics"},
+		Free: []string{"for_each"}}
 }
 
 func decodeCompare(r reader, b Block) {
 	r.Need("of", "the benchmarks whose candidates are judged, for instance of = [benchmark.NAME]")
 	c := Compare{
-		Block: b, Of: r.refs("of", "benchmark"), Tie: r.Fraction("tie", 0.5, 0), Confidence: r.Fraction("confidence", 1, 0.95),
-		Metrics: r.Strs("metrics"),
+		Block: b, Of: r.refs("of", "benchmark"), Tie: r.Fraction("tie", 0.5, 0),
+		Confidence: r.Fraction("confidence", 1, 0.95),
+		Metrics:    r.Strs("metrics"),
 	}
 	r.notEmpty("of", len(c.Of))
 	r.l.spec.Compares = append(r.l.spec.Compares, c)
@@ -46,14 +48,17 @@ func leaves(v cty.Value) int {
 }
 
 func reportSchema() *eval.Schema {
-	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats", "recorded"}, Free: []string{"for_each", "dir"}}
+	return &eval.Schema{Kind: "report", Label: true, Key: []string{"of", "formats", "recorded"},
+		Free: []string{"for_each", "dir"}}
 }
 
 func decodeReport(r reader, b Block) {
 	r.Need("of", "the comparisons that it shows, for instance of = [compare.NAME]")
 	report := Report{Block: b, Of: r.refs("of", "compare"), Formats: r.Strs("formats"), Dir: r.Inside("dir", "report")}
 	for i, format := range report.Formats {
-		r.OneOf("formats", r.AtItem("formats", i), format, []string{"html", "markdown", "json", "csv", "benchfmt", "junit", "github", "github-action-benchmark", "bmf", "pytorch", "trace", "otel"})
+		r.OneOf("formats", r.AtItem("formats", i), format,
+			[]string{"html", "markdown", "json", "csv", "benchfmt", "junit", "github", "github-action-benchmark", "bmf",
+				"pytorch", "trace", "otel"})
 	}
 	if !r.Has("formats") {
 		report.Formats = []string{"markdown", "json"}
@@ -61,7 +66,8 @@ func decodeReport(r reader, b Block) {
 	report.Recorded = r.Strs("recorded")
 	for i, text := range report.Recorded {
 		if _, err := recorded.Read([]byte(text)); err != nil {
-			r.Fail(r.AtItem("recorded", i), "Not recorded results", "%s. Name what benchgraph import -results has written: recorded = [file(\"FILE\")].", err)
+			r.Fail(r.AtItem("recorded", i), "Not recorded results",
+				"%s. Name what benchgraph import -results has written: recorded = [file(\"FILE\")].", err)
 		}
 	}
 	r.notEmpty("of", len(report.Of))

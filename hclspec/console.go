@@ -14,8 +14,9 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands as
-// its address. The diagnostics are those of the expression and of what it needs. A project without a root file is empty.
+// Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands
+// as its address. The diagnostics are those of the expression and of what it needs. A project without a root file is
+// empty.
 func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
 	return evaluate(o, expr, standardBounds())
 }
@@ -110,7 +111,8 @@ func writeObject(out *strings.Builder, all map[string]cty.Value, newline string)
 			width = max(width, utf8.RuneCountInString(l.name))
 		}
 		for _, l := range neighbours {
-			out.WriteString(newline + "  " + l.name + strings.Repeat(" ", width-utf8.RuneCountInString(l.name)) + " = " + l.value)
+			out.WriteString(newline + "  " + l.name + strings.Repeat(" ", width-utf8.RuneCountInString(l.name)) +
+				" = " + l.value)
 		}
 		neighbours = nil
 	}

@@ -40,9 +40,11 @@ func (r reader) check(owner Block) *Check {
 		return nil
 	}
 	r = r.nested(b)
-	c := &Check{Command: r.command("command"), Source: r.client("source", owner), Same: r.same(), Timeout: r.Duration("timeout", time.Hour), Range: b.Range}
+	c := &Check{Command: r.command("command"), Source: r.client("source", owner), Same: r.same(),
+		Timeout: r.Duration("timeout", time.Hour), Range: b.Range}
 	if !r.Has("command") && !r.Has("same") && !b.Misspelt() {
-		r.Fail(b.Range, "Check without anything to check", "A check block needs a command that fails when something is wrong, files that must be the same, or both.")
+		r.Fail(b.Range, "Check without anything to check",
+			"A check block needs a command that fails when something is wrong, files that must be the same, or both.")
 	}
 	if r.Has("command") {
 		r.placeholders(c.Command)
@@ -53,14 +55,16 @@ func (r reader) check(owner Block) *Check {
 // same are the files that must agree, by pattern.
 func (r reader) same() (list []Same) {
 	const one = "{ tolerance = NUMBER }"
-	values := r.Map("same", cty.ObjectWithOptionalAttrs(map[string]cty.Type{"tolerance": cty.Number}, []string{"tolerance"}), "a map of files to "+one, one)
+	values := r.Map("same", cty.ObjectWithOptionalAttrs(map[string]cty.Type{"tolerance": cty.Number},
+		[]string{"tolerance"}), "a map of files to "+one, one)
 	for _, pattern := range slices.Sorted(maps.Keys(values)) {
 		s := Same{Pattern: pattern}
 		if v := values[pattern]; v.IsWhollyKnown() && !v.IsNull() && !v.GetAttr("tolerance").IsNull() {
 			s.Tolerance, _ = v.GetAttr("tolerance").AsBigFloat().Float64()
 		}
 		if s.Tolerance < 0 || s.Tolerance >= 1 {
-			r.Fail(r.At("same"), "Number out of range", "The tolerance of %q must be at least 0 and less than 1, not %g.", pattern, s.Tolerance)
+			r.Fail(r.At("same"), "Number out of range",
+				"The tolerance of %q must be at least 0 and less than 1, not %g.", pattern, s.Tolerance)
 		}
 		if err := project.CheckPattern(pattern); err != nil {
 			r.Fail(r.At("same"), "Invalid pattern", "%q is no pattern of files: %s.", pattern, err)
@@ -72,7 +76,8 @@ func (r reader) same() (list []Same) {
 
 // counts are the numbers that are read from each output, whatever metrics it is read for.
 func counts() []string {
-	return []string{"completed", "successful_requests", "failed", "failed_requests", "total_input_tokens", "total_output_tokens"}
+	return []string{"completed", "successful_requests", "failed", "failed_requests", "total_input_tokens",
+		"total_output_tokens"}
 }
 
 // required are the numbers that each output must have. Where metric blocks are all that is read, they must declare
@@ -85,12 +90,15 @@ func (r reader) required(names []string, own bool) []Required {
 			continue
 		}
 		if values[name].IsNull() {
-			r.Fail(r.At("require"), "Missing number", "require has no number for %q. Leave the metric out where nothing is required.", name)
+			r.Fail(r.At("require"), "Missing number",
+				"require has no number for %q. Leave the metric out where nothing is required.", name)
 			continue
 		}
 		v, _ := values[name].AsBigFloat().Float64()
 		if known := append(slices.Clip(names), counts()...); len(names) > 0 && own && !slices.Contains(known, name) {
-			r.Fail(r.At("require"), "Unknown metric", "No metric block declares %q, which require names, and it is no count of requests or tokens.%s", name, eval.Choices(name, known))
+			r.Fail(r.At("require"), "Unknown metric",
+				"No metric block declares %q, which require names, and it is no count of requests or tokens.%s", name,
+				eval.Choices(name, known))
 		}
 		list = append(list, Required{Metric: name, Value: v})
 	}

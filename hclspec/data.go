@@ -28,8 +28,9 @@ func (l *loader) checkData() {
 			continue
 		}
 		if files := fixedNames(outputs[d.Ref]); len(files) > 1 {
-			l.scope.Diags.Error(d.of.Key, d.at, "Not one file", fmt.Sprintf("%s has several files, such as %s and %s. Write the name with a slash at its end to get "+
-				"the directory: { %q = … }.", d.Ref, files[0], files[1], d.Name+"/"))
+			l.scope.Diags.Error(d.of.Key, d.at, "Not one file",
+				fmt.Sprintf("%s has several files, such as %s and %s. Write the name with a slash at its end to get "+
+					"the directory: { %q = … }.", d.Ref, files[0], files[1], d.Name+"/"))
 		}
 	}
 }

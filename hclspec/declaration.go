@@ -29,19 +29,31 @@ func kinds() []kind {
 		{schema: repoSchema(), decode: decodeRepo},
 		{schema: commitSchema()},
 		{schema: variantSchema()},
-		{schema: mountSchema(), decode: decodeMount, out: func(s *Spec, b Block) { s.Mounts = append(s.Mounts, Mount{Block: b}) }},
+		{schema: mountSchema(), decode: decodeMount, out: func(s *Spec, b Block) {
+			s.Mounts = append(s.Mounts, Mount{Block: b})
+		}},
 		{schema: cacheSchema(), decode: decodeCache},
-		{schema: fetchSchema(), decode: decodeFetch, out: func(s *Spec, b Block) { s.Fetches = append(s.Fetches, Fetch{Block: b}) }},
-		{schema: wheelSchema(), decode: decodeWheel, out: func(s *Spec, b Block) { s.Wheels = append(s.Wheels, Wheel{Block: b}) }},
-		{schema: imageSchema(), decode: decodeImage, out: func(s *Spec, b Block) { s.Images = append(s.Images, Image{Block: b}) }},
+		{schema: fetchSchema(), decode: decodeFetch, out: func(s *Spec, b Block) {
+			s.Fetches = append(s.Fetches, Fetch{Block: b})
+		}},
+		{schema: wheelSchema(), decode: decodeWheel, out: func(s *Spec, b Block) {
+			s.Wheels = append(s.Wheels, Wheel{Block: b})
+		}},
+		{schema: imageSchema(), decode: decodeImage, out: func(s *Spec, b Block) {
+			s.Images = append(s.Images, Image{Block: b})
+		}},
 		{schema: fixSchema()},
 		{schema: failureSchema(), decode: decodeFailure},
 		{schema: skipSchema(), decode: decodeSkip, out: func(*Spec, Block) {}},
 		{schema: knownIssueSchema(), decode: decodeKnownIssue, out: func(*Spec, Block) {}},
-		{schema: benchmarkSchema(), decode: decodeBenchmark, out: func(s *Spec, b Block) { s.Benchmarks = append(s.Benchmarks, Benchmark{Block: b}) }},
+		{schema: benchmarkSchema(), decode: decodeBenchmark, out: func(s *Spec, b Block) {
+			s.Benchmarks = append(s.Benchmarks, Benchmark{Block: b})
+		}},
 		{schema: compareSchema(), decode: decodeCompare},
 		{schema: reportSchema(), decode: decodeReport},
-		{schema: taskSchema(), decode: decodeTask, out: func(s *Spec, b Block) { s.Tasks = append(s.Tasks, Task{Block: b}) }},
+		{schema: taskSchema(), decode: decodeTask, out: func(s *Spec, b Block) {
+			s.Tasks = append(s.Tasks, Task{Block: b})
+		}},
 		{schema: executorSchema(), decode: decodeExecutor},
 		{schema: machineSchema(), decode: decodeMachine},
 		{schema: modelSchema(), decode: decodeModel},
@@ -55,7 +67,8 @@ type AttributeInfo struct {
 	InKey     bool
 }
 
-// Attributes lists every attribute of every block, in the order of the language. The blocks are read with the same table.
+// Attributes lists every attribute of every block, in the order of the language. The blocks are read with the same
+// table.
 func Attributes() []AttributeInfo {
 	var all []AttributeInfo
 	var list func(prefix string, s *eval.Schema)
@@ -104,13 +117,16 @@ func (l *loader) declare() {
 		}
 		d := &declaration{Block: b, address: Address{Kind: b.Schema.Kind, Name: b.Name}}
 		if first, ok := l.byName[d.address]; ok {
-			l.scope.Diags.Error("", b.Label, "Duplicate "+b.Schema.Kind, fmt.Sprintf("%s is declared already at %s.", d.address, first.Range))
+			l.scope.Diags.Error("", b.Label, "Duplicate "+b.Schema.Kind,
+				fmt.Sprintf("%s is declared already at %s.", d.address, first.Range))
 			continue
 		}
 		// Commits and variants are named in strings alone, so their names need not be identifiers.
-		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named && !hclsyntax.ValidIdentifier(b.Name) {
+		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named &&
+			!hclsyntax.ValidIdentifier(b.Name) {
 			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf(
-				"%q cannot be the name of a %s: a name has letters, digits, _ and -, and begins with a letter.", b.Name, b.Schema.Kind))
+				"%q cannot be the name of a %s: a name has letters, digits, _ and -, and begins with a letter.", b.Name,
+				b.Schema.Kind))
 			continue
 		}
 		l.byName[d.address] = d
@@ -257,9 +273,11 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 	case v.IsNull():
 		return fail("The value is null. An empty map, {}, makes no instance.")
 	case !v.CanIterateElements():
-		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.", eval.Describe(v))
+		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.",
+			eval.Describe(v))
 	case v.LengthInt() > maxInstances-l.instances:
-		return fail("There are %d keys, and with those of other blocks more than %d; a project can have so many instances. Divide it into several projects, or let one command go over several keys.",
+		return fail("There are %d keys, and with those of other blocks more than %d; a project can have so many "+
+			"instances. Divide it into several projects, or let one command go over several keys.",
 			v.LengthInt(), maxInstances)
 	}
 	l.instances += v.LengthInt()
@@ -277,11 +295,13 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 			return fail("One of the keys is null. Leave such elements out: [for x in list : x if x != null].")
 		}
 		if key.Type() != cty.String {
-			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a map: { for x in list : x.name => x }.", eval.Describe(key))
+			return fail("A list or set must hold texts, which become the keys, not %s. To go over objects, make a "+
+				"map: { for x in list : x.name => x }.", eval.Describe(key))
 		}
 		text := key.AsString()
 		if text == "" || strings.Contains(text, funcs.Mark) || strings.ContainsAny(text, "\n\r") {
-			return fail("%q cannot be a key: a key is a text in one line that is not empty, and no reference.", strings.ReplaceAll(text, funcs.Mark, ""))
+			return fail("%q cannot be a key: a key is a text in one line that is not empty, and no reference.",
+				strings.ReplaceAll(text, funcs.Mark, ""))
 		}
 		if seen[text] {
 			return fail("The key %q is there twice.", text)

@@ -14,7 +14,8 @@ func skipSchema() *eval.Schema {
 }
 
 func knownIssueSchema() *eval.Schema {
-	return &eval.Schema{Kind: "known_issue", Label: true, Key: []string{"probe", "sandbox"}, Free: []string{"for_each", "when", "reason"}}
+	return &eval.Schema{Kind: "known_issue", Label: true, Key: []string{"probe", "sandbox"},
+		Free: []string{"for_each", "when", "reason"}}
 }
 
 // excluding says whether blocks of the kind take rows out.
@@ -37,8 +38,8 @@ func (l *loader) exclude() {
 	}
 }
 
-// withFaulty adds to the instances of a skip that goes over all commits, or all candidates, those that have a mistake: the skip
-// may be about it.
+// withFaulty adds to the instances of a skip that goes over all commits, or all candidates, those that have a mistake:
+// the skip may be about it.
 func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
 	if !excludes(d) || len(l.rows.list) == 0 || d.Attrs["for_each"] == nil {
 		return instances
@@ -112,7 +113,8 @@ func (r reader) excluded(b Block) []Block {
 	holds := r.When("when")
 	switch {
 	case !r.Has("for_each"):
-		r.Fail(b.Range, "Missing for_each", "%s must say what it is about: for_each = candidates, or a part of them.", r.Title())
+		r.Fail(b.Range, "Missing for_each", "%s must say what it is about: for_each = candidates, or a part of them.",
+			r.Title())
 		return nil
 	case r.l.shadow:
 		return nil
@@ -130,7 +132,8 @@ func (r reader) excluded(b Block) []Block {
 		}
 	}
 	if _, ok := r.l.allCommits().byName[r.Instance]; !ok && r.l.candidates().value.IsKnown() {
-		r.Fail(r.At("for_each"), "Not a candidate", "%q names neither a candidate (commit/variant) nor a commit.", r.Instance)
+		r.Fail(r.At("for_each"), "Not a candidate", "%q names neither a candidate (commit/variant) nor a commit.",
+			r.Instance)
 	}
 	if !holds {
 		return nil

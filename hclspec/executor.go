@@ -35,7 +35,8 @@ func (l *loader) decodeCost() {
 		l.spec.GPUHour = map[string]float64{}
 		for device, price := range r.Map("gpu_hour", cty.Number, "a map from device names to prices", "a number") {
 			if price.IsNull() || price.LessThan(cty.Zero).True() {
-				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.", device)
+				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.",
+					device)
 				continue
 			}
 			l.spec.GPUHour[device], _ = price.AsBigFloat().Float64()

@@ -15,11 +15,13 @@ func decodeFailure(r reader, b Block) {
 	r.Need("match", "the regular expression that a line of the log matches")
 	r.Need("class", "transient, permanent, fixable, invalid or infra")
 	f := Failure{
-		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"), Wrapper: r.Bool("wrapper"),
-		Class: r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
+		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"),
+		Wrapper: r.Bool("wrapper"),
+		Class:   r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
 	}
 	for i, stage := range f.Stages {
-		r.OneOf("stage", r.AtItem("stage", i), stage, []string{"fetch", "build", "start", "run", "stop", "parse", "verify"})
+		r.OneOf("stage", r.AtItem("stage", i), stage, []string{"fetch", "build", "start", "run", "stop", "parse",
+			"verify"})
 	}
 	r.Str("description")
 	if retry := r.Block.Block("retry"); retry != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 func fetchSchema() *eval.Schema {
-	return &eval.Schema{Kind: "fetch", Label: true, Key: []string{"url", "sha256"}, Free: []string{"for_each", "max_size"}}
+	return &eval.Schema{Kind: "fetch", Label: true, Key: []string{"url", "sha256"},
+		Free: []string{"for_each", "max_size"}}
 }
 
 // MaxDownload is how many bytes a download may have where the file says nothing.
@@ -22,7 +23,8 @@ var sha256Digits = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func decodeFetch(r reader, b Block) {
 	r.Need("url", "where the file comes from")
-	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), MaxSize: cmp.Or(r.Size("max_size"), MaxDownload), URLRange: r.At("url")}
+	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), MaxSize: cmp.Or(r.Size("max_size"), MaxDownload),
+		URLRange: r.At("url")}
 	if f.URL != "" {
 		r.download(f.URLRange, f.URL)
 	}

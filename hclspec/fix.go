@@ -41,8 +41,10 @@ func (l *loader) decodeFix(d *declaration) {
 	}
 	r := reader{Reader: l.scope.Reader(d.Block, static, nil), l: l, owner: d.address}
 	f := Fix{
-		Block: Block{Address: d.address, Range: d.Range}, Description: r.Str("description"), Detect: r.Pattern("detect", 0),
-		Effect: r.Choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.Str("caveat"), After: r.refs("after", "fix"),
+		Block: Block{Address: d.address, Range: d.Range}, Description: r.Str("description"),
+		Detect: r.Pattern("detect", 0),
+		Effect: r.Choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.Str("caveat"),
+		After: r.refs("after", "fix"),
 		Cases: map[string]FixCase{}, DetectRange: r.At("detect"), Patches: r.Bool("patches"),
 	}
 	exprs := d.Expressions(staticOfFix()...)
@@ -70,7 +72,8 @@ func (l *loader) decodeFix(d *declaration) {
 		}
 	}
 	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {
-		r.Fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.", r.Title())
+		r.Fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.",
+			r.Title())
 	}
 	if f.Patches && !r.Has("detect") {
 		r.Fail(r.At("patches"), "Nothing to learn", "%s has no detect, so no failure teaches it.", r.Title())
@@ -113,7 +116,9 @@ func (l *loader) evaluateFixesOf(b Block, listed []Address) {
 			if attr := d.Attrs["fixes"]; attr != nil {
 				at = attr.Expr.Range()
 			}
-			r.Fail(at, "Nothing for each", "%s uses each, and %s %q, which lists it, has no for_each: give it one, or write the fix without each.", a, b.Address.Kind, b.Address.Name)
+			r.Fail(at, "Nothing for each",
+				"%s uses each, and %s %q, which lists it, has no for_each: give it one, or write the fix without each.",
+				a, b.Address.Kind, b.Address.Name)
 			continue
 		}
 		for _, one := range d.instances {
@@ -145,32 +150,38 @@ func mentionsSite(expr hcl.Expression) bool {
 	}
 	found := false
 	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
-		if lit, ok := n.(*hclsyntax.LiteralValueExpr); ok && lit.Val.Type() == cty.String && lit.Val.IsKnown() && !lit.Val.IsNull() {
-			found = found || strings.Contains(lit.Val.AsString(), "$SITE") || strings.Contains(lit.Val.AsString(), "${SITE}")
+		if lit, ok := n.(*hclsyntax.LiteralValueExpr); ok && lit.Val.Type() == cty.String && lit.Val.IsKnown() &&
+			!lit.Val.IsNull() {
+			found = found || strings.Contains(lit.Val.AsString(), "$SITE") ||
+				strings.Contains(lit.Val.AsString(), "${SITE}")
 		}
 		return nil
 	})
 	return found
 }
 
-// decodeCaseOf evaluates what a fix is for one candidate. With a mistake, the candidate is out: nobody knows what it would get.
+// decodeCaseOf evaluates what a fix is for one candidate. With a mistake, the candidate is out: nobody knows what it
+// would get.
 func (l *loader) decodeCaseOf(f *Fix, c Candidate, r reader) {
 	of := row{c.Commit, c.Key}
 	if l.outOf(of) != nil {
 		f.Cases[c.Key] = FixCase{}
 		return
 	}
-	out := l.attempt(fault{row: of, block: f.Address, at: f.Address, instance: c.Key}, false, func() { f.Cases[c.Key] = decodeCase(r) })
+	out := l.attempt(fault{row: of, block: f.Address, at: f.Address, instance: c.Key}, false, func() {
+		f.Cases[c.Key] = decodeCase(r)
+	})
 	if out != nil {
 		f.Cases[c.Key] = FixCase{}
 		l.leaveOut(of, out)
 	}
 }
 
-// decodeCase evaluates what a fix is for one candidate. Without when, a fix with detect waits until it is asked for, and
-// any other applies wherever it is listed.
+// decodeCase evaluates what a fix is for one candidate. Without when, a fix with detect waits until it is asked for,
+// and any other applies wherever it is listed.
 func decodeCase(r reader) FixCase {
-	c := FixCase{When: r.When("when"), Run: r.texts("run"), Verify: r.command("verify"), Env: r.env(), Pip: r.Strs("pip")}
+	c := FixCase{When: r.When("when"), Run: r.texts("run"), Verify: r.command("verify"), Env: r.env(),
+		Pip: r.Strs("pip")}
 	if !r.Has("when") && r.Has("detect") {
 		c.When = false
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// Question is what an expression asks of a repo's history. What a commit holds never changes, and neither does the answer.
+// Question is what an expression asks of a repo's history. What a commit holds never changes, and neither does the
+// answer.
 type Question struct {
 	Repo   string // name
 	About  About
@@ -41,8 +42,8 @@ type Answer struct {
 	Err    string   `json:"err,omitempty"` // why there is no answer; empty: there is one
 }
 
-// History answers what expressions ask of the histories of repos. It is false when it does not know: the value is unknown then,
-// and the files are read again when the answer is there.
+// History answers what expressions ask of the histories of repos. It is false when it does not know: the value is
+// unknown then, and the files are read again when the answer is there.
 type History interface {
 	Ask(q Question) (a Answer, known bool)
 }
@@ -61,9 +62,11 @@ func (l *loader) historyFunctions() map[string]function.Function {
 	rev := function.Parameter{Name: "rev", Type: cty.DynamicPseudoType}
 	path := function.Parameter{Name: "path", Type: cty.String}
 	return map[string]function.Function{
-		"git_changed": l.ofHistory(Changed, cty.List(cty.String), function.Parameter{Name: "commit", Type: cty.DynamicPseudoType}),
-		"git_exists":  l.ofHistory(Exists, cty.Bool, rev, path),
-		"git_file":    l.ofHistory(Content, cty.String, rev, path), "git_describe": l.ofHistory(Described, cty.String, rev),
+		"git_changed": l.ofHistory(Changed, cty.List(cty.String),
+			function.Parameter{Name: "commit", Type: cty.DynamicPseudoType}),
+		"git_exists":   l.ofHistory(Exists, cty.Bool, rev, path),
+		"git_file":     l.ofHistory(Content, cty.String, rev, path),
+		"git_describe": l.ofHistory(Described, cty.String, rev),
 	}
 }
 
@@ -112,7 +115,8 @@ func (l *loader) ask(q Question, result cty.Type) (cty.Value, error) {
 	case q.About == Changed:
 		return listOf(a.Paths), nil
 	case len(a.Text) > maxContent:
-		return cty.NilVal, fmt.Errorf("%s has %d bytes; git_file reads files of up to %d", q.Path, len(a.Text), maxContent)
+		return cty.NilVal, fmt.Errorf("%s has %d bytes; git_file reads files of up to %d", q.Path, len(a.Text),
+			maxContent)
 	case !utf8.Valid(a.Text) || strings.Contains(string(a.Text), funcs.Mark):
 		return cty.NilVal, fmt.Errorf("%s of commit %.12s is no text in UTF-8", q.Path, q.Commit)
 	}
@@ -166,7 +170,8 @@ func (l *loader) which(v cty.Value, q *Question) (known bool, err error) {
 		return false, nil
 	}
 	if standard := parent.AsString(); strings.HasSuffix(standard, "^") && l.lock.unknown(of, standard) != "" {
-		return known, nil // it has none: the mirror says whether that is the beginning of the history, or the end of a shallow clone
+		// it has none: the mirror says whether that is the beginning of the history, or the end of a shallow clone
+		return known, nil
 	}
 	both, err := l.pinned(of, parent.AsString(), &q.Parent)
 	return known && both, err
@@ -198,7 +203,9 @@ func (l *loader) repoOf(rev string) (Address, error) {
 	case len(l.of("repo")) == 0:
 		return Address{}, errors.New("there is no repo block to look into")
 	}
-	return Address{}, errors.New("there are several repos: give the commit, as in each.commit or commit[\"NAME\"], instead of a revision")
+	return Address{},
+		errors.New("there are several repos: give the commit, as in each.commit or commit[\"NAME\"], instead of a " +
+			"revision")
 }
 
 // pinned finds the commit of a revision. One that the lock does not have is noted, so that it is looked up.
@@ -223,7 +230,9 @@ func badRevision(rev string) string {
 	switch {
 	case rev == "":
 		return "a revision cannot be empty"
-	case strings.HasPrefix(rev, "-") || strings.ContainsFunc(rev, func(c rune) bool { return c <= ' ' || c == 0x7f }) || strings.Contains(rev, ".."):
+	case strings.HasPrefix(rev, "-") || strings.ContainsFunc(rev, func(c rune) bool {
+		return c <= ' ' || c == 0x7f
+	}) || strings.Contains(rev, ".."):
 		return fmt.Sprintf("%q cannot be a revision: it begins with a dash, or holds a space or two dots", rev)
 	}
 	return ""

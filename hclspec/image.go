@@ -11,7 +11,8 @@ import (
 
 func imageSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "image", Label: true, Key: []string{"from", "install", "fixes", "verify", "network", "push"}, Free: []string{"for_each"},
+		Kind: "image", Label: true, Key: []string{"from", "install", "fixes", "verify", "network", "push"},
+		Free: []string{"for_each"},
 		Blocks: []*eval.Schema{
 			{Kind: "build", Key: []string{"context", "dockerfile", "args", "target"}},
 			{Kind: "overlay", Key: []string{"source", "over", "paths"}},
@@ -22,21 +23,25 @@ func imageSchema() *eval.Schema {
 func decodeImage(r reader, b Block) {
 	i := Image{
 		Block: b, Install: r.refs("install", "wheel", "fetch", "task"), Fixes: r.refs("fixes", "fix"),
-		Verify: r.command("verify"), Network: r.Bool("network"), Push: r.imageName("push"), FromRange: r.At("from"), PushRange: r.At("push"),
+		Verify: r.command("verify"), Network: r.Bool("network"), Push: r.imageName("push"), FromRange: r.At("from"),
+		PushRange: r.At("push"),
 	}
 	i.From, i.Base = r.from()
 	if named, err := reference.ParseNormalizedNamed(i.Push); err == nil {
 		switch _, digested := named.(reference.Digested); {
 		case digested:
-			r.Fail(i.PushRange, "Push to a digest", "A digest is found out by pushing. Push to a tag: push = \"%s:NAME\".", named.Name())
+			r.Fail(i.PushRange, "Push to a digest",
+				"A digest is found out by pushing. Push to a tag: push = \"%s:NAME\".", named.Name())
 		case reference.IsNameOnly(named):
-			r.Fail(i.PushRange, "Push without a tag", "push = %q would overwrite the tag latest. Name one: push = \"%s:%s\".", i.Push, i.Push, exampleTag(b))
+			r.Fail(i.PushRange, "Push without a tag",
+				"push = %q would overwrite the tag latest. Name one: push = \"%s:%s\".", i.Push, i.Push, exampleTag(b))
 		}
 	}
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
 		i.Build = &ImageBuild{
-			Context: r.Inside("context", "."), Dockerfile: r.Inside("dockerfile", "Dockerfile"), Args: mapOf(r, "args", r.Literal), Target: r.Str("target"),
+			Context: r.Inside("context", "."), Dockerfile: r.Inside("dockerfile", "Dockerfile"),
+			Args: mapOf(r, "args", r.Literal), Target: r.Str("target"),
 			Range: build.Range,
 		}
 	}
@@ -45,9 +50,11 @@ func decodeImage(r reader, b Block) {
 	}
 	switch given := r.Has("from"); {
 	case given && i.Build != nil:
-		r.Fail(b.Range, "Where does the image come from?", "%s has both from and a build block. Let the Dockerfile say FROM, or leave the build block out.", r.Title())
+		r.Fail(b.Range, "Where does the image come from?",
+			"%s has both from and a build block. Let the Dockerfile say FROM, or leave the build block out.", r.Title())
 	case !given && i.Build == nil && !r.Block.Meant("from") && !r.Block.Meant("build"):
-		r.Fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.", r.Title())
+		r.Fail(b.Range, "Where does the image come from?", "%s needs either from = \"IMAGE\" or a build block.",
+			r.Title())
 	}
 	r.l.spec.Images = append(r.l.spec.Images, i)
 }

@@ -48,8 +48,8 @@ func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 // standardBounds are above the need of the largest project that the other limits let through.
 func standardBounds() eval.Bounds { return eval.Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
 
-// Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program should
-// end soon.
+// Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program
+// should end soon.
 func Abandoned(diags hcl.Diagnostics) bool {
 	return len(diags) == 1 && diags[0].Summary == eval.Stopped
 }
@@ -78,8 +78,8 @@ func load(o Options, bounds eval.Bounds) (*Spec, map[string]*hcl.File, hcl.Diagn
 	return l.spec, l.sources.all(), diags
 }
 
-// sources are the files that a diagnostic may point into, by name. They are written by the goroutine that reads the project,
-// and read by the one that waits for it.
+// sources are the files that a diagnostic may point into, by name. They are written by the goroutine that reads the
+// project, and read by the one that waits for it.
 type sources struct {
 	mu     sync.Mutex
 	byName map[string]*hcl.File
@@ -144,9 +144,13 @@ func newLoader(o Options) (*loader, error) {
 		return nil, err
 	}
 	l := &loader{
-		options: o, dir: dir, sources: sources{byName: map[string]*hcl.File{}}, packFiles: map[string]bool{}, eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{}, kinds: map[string]kind{},
-		lock: newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{}, spec: &Spec{Dir: dir.Path()},
-		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{}, Lost: map[string]bool{}},
+		options: o, dir: dir, sources: sources{byName: map[string]*hcl.File{}}, packFiles: map[string]bool{},
+		eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{},
+		kinds: map[string]kind{},
+		lock:  newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{},
+		spec: &Spec{Dir: dir.Path()},
+		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{},
+			Lost: map[string]bool{}},
 	}
 	for name, f := range l.historyFunctions() {
 		funcs.Add(l.scope.Funcs, name, f)
@@ -173,7 +177,8 @@ func (l *loader) read() {
 	l.readPacks(root)
 	if other := RootFiles[1]; l.options.File == "" && l.dir.Has(other) && !slices.Contains(l.names, other) {
 		l.scope.Diags.Warn("", hcl.Range{}, "File not read", fmt.Sprintf(
-			"%s is left out, since there is a %s beside it. Delete one of them, let the other include it, or say with -f which one is to be read.", other, root))
+			"%s is left out, since there is a %s beside it. Delete one of them, let the other include it, or say "+
+				"with -f which one is to be read.", other, root))
 	}
 	l.settings()
 }
@@ -191,7 +196,8 @@ func (l *loader) rootFile() (string, bool) {
 	}
 	if name == "" {
 		l.scope.Diags.Error("", hcl.Range{}, "No benchmarks.hcl", fmt.Sprintf(
-			"There is no benchmarks.hcl in %s. benchgraph init writes one; -chdir=DIR or -f FILE say where one is.", l.dir.Path()))
+			"There is no benchmarks.hcl in %s. benchgraph init writes one; -chdir=DIR or -f FILE say where one is.",
+			l.dir.Path()))
 		return "", false
 	}
 	if filepath.IsAbs(name) {
@@ -204,7 +210,8 @@ func (l *loader) rootFile() (string, bool) {
 		if info, statErr := os.Stat(filepath.Join(l.dir.Path(), name)); statErr == nil && info.IsDir() {
 			err = fmt.Errorf("%q is a directory; -f names the file", name)
 		}
-		l.scope.Diags.Error("", hcl.Range{}, "File not readable", err.Error()+". Files are looked for below "+l.dir.Path()+"; -chdir=DIR chooses another directory.")
+		l.scope.Diags.Error("", hcl.Range{}, "File not readable",
+			err.Error()+". Files are looked for below "+l.dir.Path()+"; -chdir=DIR chooses another directory.")
 		return "", false
 	}
 	return name, true
@@ -239,7 +246,8 @@ func (l *loader) parseFile(src []byte, name string) {
 // settingsSchemas are the blocks that declare no node.
 func settingsSchemas() []*eval.Schema {
 	return []*eval.Schema{
-		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"}, Blocks: []*eval.Schema{storeSchema()}},
+		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"},
+			Blocks: []*eval.Schema{storeSchema()}},
 		{Kind: "locals", Open: true},
 		{Kind: "cost", Free: []string{"gpu_hour"}},
 		eval.VariableSchema(),
@@ -289,25 +297,29 @@ func (l *loader) included(root string) []string {
 		l.scope.Partial = true
 	}
 	for _, i := range found.Unmatched {
-		r.Fail(r.AtItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.", patterns[i], root)
+		r.Fail(r.AtItem("include", i), "Nothing to include", "%q matches no file. Patterns are relative to %s.",
+			patterns[i], root)
 		l.scope.Partial = true
 	}
 	if len(found.Files) > maxIncluded {
-		r.Fail(r.At("include"), "Too many files", "The patterns match %d files; %d can be included. Narrow them.", len(found.Files), maxIncluded)
+		r.Fail(r.At("include"), "Too many files", "The patterns match %d files; %d can be included. Narrow them.",
+			len(found.Files), maxIncluded)
 		found.Files = nil
 	}
 	for _, name := range found.Files {
 		if !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json") {
-			r.Fail(r.At("include"), "Not an HCL file", "%q ends neither in .hcl nor in .json. Narrow the pattern.", name)
+			r.Fail(r.At("include"), "Not an HCL file", "%q ends neither in .hcl nor in .json. Narrow the pattern.",
+				name)
 		}
 	}
 	return slices.DeleteFunc(found.Files, func(name string) bool {
-		return name == root || strings.HasSuffix(name, ".lock.hcl") || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".json")
+		return name == root || strings.HasSuffix(name, ".lock.hcl") || !strings.HasSuffix(name, ".hcl") &&
+			!strings.HasSuffix(name, ".json")
 	})
 }
 
-// variablesOfRoot defines the variables of the root file, so that include may use them. The files to include are not read
-// yet, so mistakes are left to declare, which defines the variables of all files.
+// variablesOfRoot defines the variables of the root file, so that include may use them. The files to include are not
+// read yet, so mistakes are left to declare, which defines the variables of all files.
 func (l *loader) variablesOfRoot() {
 	diags := l.scope.Diags
 	l.scope.Diags = &eval.Diagnostics{}
@@ -319,7 +331,8 @@ func (l *loader) variablesOfRoot() {
 func (l *loader) settings() {
 	for i, b := range l.blocksOf("benchgraph") {
 		if i > 0 {
-			l.scope.Diags.Error("", b.Range, "Duplicate benchgraph block", fmt.Sprintf("There is a benchgraph block already, at %s.", l.blocksOf("benchgraph")[0].Range))
+			l.scope.Diags.Error("", b.Range, "Duplicate benchgraph block",
+				fmt.Sprintf("There is a benchgraph block already, at %s.", l.blocksOf("benchgraph")[0].Range))
 			continue
 		}
 		r := l.constant(b)
@@ -333,12 +346,14 @@ func (l *loader) settings() {
 		}
 		constraint, err := version.NewConstraint(want)
 		if err != nil {
-			r.Fail(r.At("required_version"), "Invalid version constraint", "%q is not a version constraint such as \">= 0.1.0\".", want)
+			r.Fail(r.At("required_version"), "Invalid version constraint",
+				"%q is not a version constraint such as \">= 0.1.0\".", want)
 			continue
 		}
 		have, err := version.NewVersion(l.options.Version)
 		if err == nil && !constraint.Check(have.Core()) {
-			r.Fail(r.At("required_version"), "Another version is required", "This is benchgraph %s; the file requires %s.", l.options.Version, want)
+			r.Fail(r.At("required_version"), "Another version is required",
+				"This is benchgraph %s; the file requires %s.", l.options.Version, want)
 		}
 	}
 }
@@ -354,7 +369,8 @@ func (l *loader) given() eval.Given {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("there is no file %q", name)
 			}
-			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", err.Error()+". It is looked for below the directory that benchgraph was started in.")
+			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable",
+				err.Error()+". It is looked for below the directory that benchgraph was started in.")
 			continue
 		}
 		f, diags := l.scope.Parse(src, name)
@@ -366,7 +382,8 @@ func (l *loader) given() eval.Given {
 	return g
 }
 
-// readVars reads a file that the user names on the command line: it may lie anywhere, and be a pipe, but not be endless.
+// readVars reads a file that the user names on the command line: it may lie anywhere, and be a pipe, but not be
+// endless.
 func readVars(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -19,7 +19,9 @@ func BenchmarkLoadTasks(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			var src strings.Builder
 			for i := range n {
-				fmt.Fprintf(&src, "task \"t%d\" {\n  env     = { N = \"%d\" }\n  command = \"echo $N > $OUT/x\"\n  outputs = [\"x\"]\n}\n", i, i)
+				fmt.Fprintf(&src,
+					"task \"t%d\" {\n  env     = { N = \"%d\" }\n  command = \"echo $N > $OUT/x\"\n  outputs = "+
+						"[\"x\"]\n}\n", i, i)
 			}
 			loadTasks(b, src.String(), n)
 		})
@@ -32,7 +34,9 @@ func BenchmarkLoadTasksWithInputs(b *testing.B) {
 	var src strings.Builder
 	dir := b.TempDir()
 	for i := range n {
-		fmt.Fprintf(&src, "task \"t%d\" {\n  inputs  = [\"in/%d.txt\"]\n  command = \"cat in/%d.txt > $OUT/x\"\n  outputs = [\"x\"]\n}\n", i, i, i)
+		fmt.Fprintf(&src,
+			"task \"t%d\" {\n  inputs  = [\"in/%d.txt\"]\n  command = \"cat in/%d.txt > $OUT/x\"\n  outputs = "+
+				"[\"x\"]\n}\n", i, i, i)
 		write(b, filepath.Join(dir, "in", fmt.Sprintf("%d.txt", i)), "x")
 	}
 	write(b, filepath.Join(dir, "benchmarks.hcl"), src.String())
@@ -121,8 +125,8 @@ compare "c" { of = [benchmark.b] }
 	loadDir(b, dir, func(spec *hclspec.Spec) int { return len(spec.Benchmarks) }, 20_000)
 }
 
-// processor is the time in which this process had a processor, which says more than the time on a wall when others have it,
-// too.
+// processor is the time in which this process had a processor, which says more than the time on a wall when others have
+// it, too.
 func processor(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

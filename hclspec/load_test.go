@@ -57,7 +57,8 @@ func load(t testing.TB, archive string, options ...func(*hclspec.Options)) *hcls
 		set(&o)
 	}
 	spec, files, diags := hclspec.Load(o)
-	diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == "Executor not used" }) // whole.txtar has one
+	// whole.txtar has one
+	diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == "Executor not used" })
 	if len(diags) > 0 {
 		t.Fatal(told(t, files, diags))
 	}
@@ -89,7 +90,8 @@ func address(s string) hclspec.Address {
 func TestTheExampleOfTheLanguage(t *testing.T) {
 	spec := load(t, string(archive(t, "testdata/whole.txtar")))
 
-	if got, want := spec.Files, []string{"benchmarks.hcl", "commits/2024/015069b0.hcl", "fixes/numpy.hcl"}; !slices.Equal(got, want) {
+	if got, want := spec.Files, []string{"benchmarks.hcl", "commits/2024/015069b0.hcl",
+		"fixes/numpy.hcl"}; !slices.Equal(got, want) {
 		t.Errorf("files: got %v, want %v", got, want)
 	}
 	var candidates []string
@@ -97,36 +99,48 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 		candidates = append(candidates, c.Key+" "+c.Rev+" "+c.Patch+c.NoPatch)
 	}
 	if diff := cmp.Diff([]string{
-		"22d33bac/baseline b0e96aae ", "22d33bac/human 22d33bac ", "22d33bac/claude b0e96aae patches/claude/22d33bac.diff",
+		"22d33bac/baseline b0e96aae ", "22d33bac/human 22d33bac ",
+		"22d33bac/claude b0e96aae patches/claude/22d33bac.diff",
 		"015069b0/baseline 015069b0^ ", "015069b0/human 015069b0 ",
 		"015069b0/claude 015069b0^ no patch: there is no file patches/claude/015069b0.diff",
 	}, candidates); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
 
-	w := find(t, spec.Wheels, func(w hclspec.Wheel) hclspec.Address { return w.Address }, `wheel.vllm["22d33bac/claude"]`)
+	w := find(t, spec.Wheels, func(w hclspec.Wheel) hclspec.Address {
+		return w.Address
+	}, `wheel.vllm["22d33bac/claude"]`)
 	if w.Candidate != "22d33bac/claude" || w.Source != address(`source.vllm["22d33bac/claude"]`) ||
-		w.Build.Image != address("image.builder") || w.Build.CPUs != 16 || w.Build.Memory != 64<<30 || w.Build.Timeout != 40*time.Minute {
+		w.Build.Image != address("image.builder") || w.Build.CPUs != 16 || w.Build.Memory != 64<<30 ||
+		w.Build.Timeout != 40*time.Minute {
 		t.Errorf("wheel: got %+v", w)
 	}
 
-	b := find(t, spec.Benchmarks, func(b hclspec.Benchmark) hclspec.Address { return b.Address }, `benchmark.serving["22d33bac/human"]`)
-	if got, want := b.Server.Command.Shell.String(), "python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"; got != want {
+	b := find(t, spec.Benchmarks, func(b hclspec.Benchmark) hclspec.Address {
+		return b.Address
+	}, `benchmark.serving["22d33bac/human"]`)
+	if got, want := b.Server.Command.Shell.String(),
+		"python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"; got != want {
 		t.Errorf("server: got %s, want %s", got, want)
 	}
 	if b.Image != address(`image.runtime["22d33bac/human"]`) || b.Client != address("source.vllm[\"22d33bac\"]") ||
 		!slices.Equal(b.Data, []hclspec.Data{{Name: "ShareGPT.json", Ref: address("fetch.sharegpt")}}) ||
-		b.Server.HTTP != "/health" || !reflect.DeepEqual(b.Design, hclspec.Design{Samples: 7, Max: 15, Pairing: "blocked", Warmup: 1, Repeat: 1}) || !b.Quiet ||
-		b.GPUs == nil || *b.GPUs != (hclspec.GPUs{Count: 1, Memory: 80 << 30, Model: "H100|H200"}) || b.Env["VLLM_USE_V1"].String() != "1" {
+		b.Server.HTTP != "/health" || !reflect.DeepEqual(b.Design,
+		hclspec.Design{Samples: 7, Max: 15, Pairing: "blocked", Warmup: 1, Repeat: 1}) || !b.Quiet ||
+		b.GPUs == nil || *b.GPUs != (hclspec.GPUs{Count: 1, Memory: 80 << 30, Model: "H100|H200"}) ||
+		b.Env["VLLM_USE_V1"].String() != "1" {
 		t.Errorf("benchmark: got %+v", b)
 	}
 
 	utils := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address { return f.Address }, "fix.fa_utils")
-	if len(utils.Cases) != 6 || utils.Cases["22d33bac/human"].When || utils.Cases["015069b0/human"].When || // the commit is skipped
+	// the commit is skipped
+	if len(utils.Cases) != 6 || utils.Cases["22d33bac/human"].When || utils.Cases["015069b0/human"].When ||
 		utils.Cases["22d33bac/human"].Files[0].From.String() != `${source.vllm["22d33bac/human"]}/vllm/vllm_flash_attn/fa_utils.py` {
 		t.Errorf("fix: got %+v", utils)
 	}
-	if learnt := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address { return f.Address }, "fix.numpy1"); learnt.Cases["22d33bac/human"].When {
+	if learnt := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address {
+		return f.Address
+	}, "fix.numpy1"); learnt.Cases["22d33bac/human"].When {
 		t.Error("a fix that waits for its log line must not apply by itself")
 	}
 
@@ -171,7 +185,8 @@ func plain(spec *hclspec.Spec) *hclspec.Spec {
 
 func same(t *testing.T, a, b *hclspec.Spec) {
 	t.Helper()
-	if diff := cmp.Diff(plain(a), plain(b), cmpopts.IgnoreTypes(hcl.Range{}, hclspec.Reads{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(plain(a), plain(b), cmpopts.IgnoreTypes(hcl.Range{}, hclspec.Reads{}),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the two mean different things:\n%s", diff)
 	}
 }
@@ -396,7 +411,8 @@ c = "file"
 	options.Vars = map[string]string{"a": "many", "b": "[", "cc": "1"}
 	spec, files, diags = hclspec.Load(options)
 	out := told(t, files, diags)
-	for _, want := range []string{"number is required", "<-var b>", `"cc", which no variable block declares. Did you mean "c"`} {
+	for _, want := range []string{"number is required", "<-var b>",
+		`"cc", which no variable block declares. Did you mean "c"`} {
 		if spec != nil || !strings.Contains(out, want) {
 			t.Errorf("want %s in\n%s", want, out)
 		}
@@ -455,7 +471,8 @@ known_issue "k" {
 	for _, s := range spec.Skips {
 		got = append(got, s.Address.String()+" "+s.Candidate+" "+s.Reason)
 	}
-	if want := []string{`skip.s["a/x"] a/x broken a`, `skip.s["a/y"] a/y broken a`}; !slices.Equal(got, want) || len(spec.KnownIssues) != 0 {
+	if want := []string{`skip.s["a/x"] a/x broken a`, `skip.s["a/y"] a/y broken a`}; !slices.Equal(got, want) ||
+		len(spec.KnownIssues) != 0 {
 		t.Errorf("got %v, %v", got, spec.KnownIssues)
 	}
 }
@@ -476,7 +493,8 @@ task "t" {
   }
 }
 `)
-	for name, want := range map[string]string{"TRY": "none", "CAN": "false false false true", "CHOSEN": "1", "REST": "3"} {
+	for name, want := range map[string]string{"TRY": "none", "CAN": "false false false true", "CHOSEN": "1",
+		"REST": "3"} {
 		if got := spec.Tasks[0].Env[name].String(); got != want {
 			t.Errorf("%s = %q, want %q", name, got, want)
 		}
@@ -509,11 +527,13 @@ task "all" {
 }
 `)
 	task := find(t, spec.Tasks, func(t hclspec.Task) hclspec.Address { return t.Address }, `task.t["y\"z"]`)
-	if got, want := task.Command.Argv[1].String()+" "+task.Command.Argv[2].String()+" "+task.Command.Argv[3].String()+" "+task.Env["W"].String(),
+	if got,
+		want := task.Command.Argv[1].String()+" "+task.Command.Argv[2].String()+" "+task.Command.Argv[3].String()+" "+task.Env["W"].String(),
 		`${wheel.w["y\"z"]} ${fetch.a}/x ${task.u}/y ${wheel.w["x"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if len(task.Data) != 2 || task.Data[1] != (hclspec.Data{Name: "b.json", Ref: address("fetch.b")}) || len(task.Needs) != 4 {
+	if len(task.Data) != 2 || task.Data[1] != (hclspec.Data{Name: "b.json", Ref: address("fetch.b")}) ||
+		len(task.Needs) != 4 {
 		t.Errorf("got %+v", task)
 	}
 	all := find(t, spec.Tasks, func(t hclspec.Task) hclspec.Address { return t.Address }, "task.all")
@@ -547,11 +567,13 @@ fix "never" {
 			clients = append(clients, s.Address.Key+" "+s.Rev)
 		}
 	}
-	if diff := cmp.Diff([]string{"c1 c1", "feature/long feature/long-name-1", "feature/long-name-2 feature/long-name-2"}, clients); diff != "" {
+	if diff := cmp.Diff([]string{"c1 c1", "feature/long feature/long-name-1",
+		"feature/long-name-2 feature/long-name-2"}, clients); diff != "" {
 		t.Errorf("client sources (-want +got):\n%s", diff)
 	}
 	keys := slices.Sorted(maps.Keys(spec.Fixes[0].Cases))
-	if len(keys) != 7 || !spec.Fixes[0].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].Run[0].String() != "echo c1/base" {
+	if len(keys) != 7 || !spec.Fixes[0].Cases["c1/base"].When || spec.Fixes[1].Cases["c1/base"].When ||
+		spec.Fixes[1].Cases["c1/base"].Run[0].String() != "echo c1/base" {
 		t.Errorf("got %+v", spec.Fixes)
 	}
 }
@@ -650,7 +672,8 @@ task "t" {
 			t.Errorf("%s: got %s, want %s", name, value, want[name])
 		}
 	}
-	if got := spec.Tasks[0].Command.Shell.String(); len(params) != 4 || got != "cat ${fetch.f}" || len(spec.Tasks[0].Env) != 0 {
+	if got := spec.Tasks[0].Command.Shell.String(); len(params) != 4 || got != "cat ${fetch.f}" ||
+		len(spec.Tasks[0].Env) != 0 {
 		t.Errorf("got %s, %v", got, spec.Tasks[0])
 	}
 }

@@ -8,7 +8,8 @@ type Lock struct {
 	Fixes   map[string][]LearntFix         // by fix name
 	Wheels  map[string]map[string]string   // wheel name → candidate key → the prebuilt URL that served
 	Nearest map[string]map[string]NearLock // wheel name → candidate key → the ancestor whose prebuilt wheel that is
-	Refused map[string]map[string]string   // wheel name → URL of a prebuilt wheel that was fetched and is none of the revision → why
+	// wheel name → URL of a prebuilt wheel that was fetched and is none of the revision → why
+	Refused map[string]map[string]string
 }
 
 // NearLock is the ancestor whose wheel serves another commit.
@@ -19,10 +20,11 @@ type NearLock struct {
 
 // RepoLock pins the revisions of one repo.
 type RepoLock struct {
-	Location  string                       // URL or path that the pins came from
-	Revs      map[string]RevLock           // by the spelling in the file
-	Described map[string]string            // commit → what git describe says of it
-	Outside   map[string]map[string]string // overlay patterns joined by a space → commit → digest of the rest of its tree
+	Location  string             // URL or path that the pins came from
+	Revs      map[string]RevLock // by the spelling in the file
+	Described map[string]string  // commit → what git describe says of it
+	// overlay patterns joined by a space → commit → digest of the rest of its tree
+	Outside map[string]map[string]string
 }
 
 // RevLock is one resolved revision: 40 hexadecimal digits each.

@@ -50,7 +50,8 @@ func anyLock(t *rapid.T) *hclspec.Lock {
 			return hclspec.FetchLock{SHA256: hash.Draw(t, "sha256"), Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
 		}), 0, 3).Draw(t, "fetches"),
 		Fixes: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) []hclspec.LearntFix {
-			return []hclspec.LearntFix{{Commit: "a", At: "image.i", Evidence: "e"}, {Commit: "a", At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
+			return []hclspec.LearntFix{{Commit: "a", At: "image.i", Evidence: "e"},
+				{Commit: "a", At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
 		}), 0, 3).Draw(t, "fixes"),
 		Wheels: wheels, Nearest: nearest, Refused: refused,
 	}
@@ -74,7 +75,8 @@ func TestLockReadsBackWhatItWrote(t *testing.T) {
 }
 
 func TestLockHostileEvidence(t *testing.T) {
-	lock := &hclspec.Lock{Fixes: map[string][]hclspec.LearntFix{"f": {{Commit: "c", Evidence: "\x00\xff${file(\"x\")}\n" + strings.Repeat("é", 1000)}}}}
+	lock := &hclspec.Lock{Fixes: map[string][]hclspec.LearntFix{"f": {{Commit: "c",
+		Evidence: "\x00\xff${file(\"x\")}\n" + strings.Repeat("é", 1000)}}}}
 	back, diags := hclspec.ParseLock(lock.Bytes(), "lock.hcl")
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -133,7 +135,8 @@ fetch "f" { url = "https://example.com/f" }
 	for _, c := range spec.Candidates {
 		revs[c.Key] = c.Rev
 	}
-	want := map[string]string{"x/base": b, "x/older": c, "x/human": a, "y/base": "main", "y/older": "main^", "y/human": "y"}
+	want := map[string]string{"x/base": b, "x/older": c, "x/human": a, "y/base": "main", "y/older": "main^",
+		"y/human": "y"}
 	if diff := cmp.Diff(want, revs); diff != "" {
 		t.Errorf("revisions (-want +got):\n%s", diff)
 	}

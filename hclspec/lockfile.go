@@ -49,7 +49,9 @@ func readLock(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagno
 	f, diags := scope.Parse(src, filename)
 	for _, d := range diags {
 		if d.Summary == eval.Conflict {
-			d.Detail = "Two changes of the lock were merged here, and git could not decide between them. Take either side (git checkout --ours or --theirs) and run benchgraph plan: what the other one had is looked up again."
+			d.Detail = "Two changes of the lock were merged here, and git could not decide between them. Take " +
+				"either side (git checkout --ours or --theirs) and run benchgraph plan: what the other one had is " +
+				"looked up again."
 			return nil, diags
 		}
 	}
@@ -66,7 +68,8 @@ func readLock(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagno
 		r := l.constant(b)
 		a := Address{Kind: b.Schema.Kind, Name: b.Name}
 		if seen[a] {
-			r.Fail(b.Label, "Duplicate "+a.Kind, "%s is locked already. Two changes of this file may have been merged: keep one.", a)
+			r.Fail(b.Label, "Duplicate "+a.Kind,
+				"%s is locked already. Two changes of this file may have been merged: keep one.", a)
 			continue
 		}
 		seen[a] = true
@@ -87,7 +90,8 @@ func (lock *Lock) read(r reader) {
 	case "image":
 		pinned := ImageLock{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
 		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits.MatchString(hex) {
-			r.Fail(r.Block.Range, "Invalid pin", "digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
+			r.Fail(r.Block.Range, "Invalid pin",
+				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
 		}
 		lock.Images[name] = pinned
 	case "fetch":
@@ -96,7 +100,8 @@ func (lock *Lock) read(r reader) {
 		at, evidence := r.stringMap("at"), r.stringMap("evidence")
 		for _, commit := range r.Strs("commits") {
 			for _, block := range strings.Split(at[commit], " ") {
-				lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, At: block, Evidence: evidence[commit]})
+				lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, At: block,
+					Evidence: evidence[commit]})
 			}
 		}
 	case "wheel":
@@ -116,11 +121,14 @@ func (r reader) nearLocks() map[string]NearLock {
 	for _, b := range r.Block.Blocks("nearest") {
 		r := r.nested(b)
 		if _, ok := all[b.Name]; ok {
-			r.Fail(b.Label, "Duplicate nearest", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
+			r.Fail(b.Label, "Duplicate nearest",
+				"%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
 		}
 		near := NearLock{Commit: r.Str("commit"), Back: int(r.Whole("back", 0, 0))}
 		if !objectName(near.Commit) || near.Back < 1 {
-			r.Fail(b.Range, "Invalid pin", "commit must have 40 lower-case hexadecimal digits, and back must be at least 1. Delete the block to look for the wheel again.")
+			r.Fail(b.Range, "Invalid pin",
+				"commit must have 40 lower-case hexadecimal digits, and back must be at least 1. Delete the block "+
+					"to look for the wheel again.")
 		}
 		all[b.Name] = near
 	}
@@ -135,11 +143,14 @@ func (r reader) repoLock() RepoLock {
 	for _, b := range r.Block.Blocks("rev") {
 		r := r.nested(b)
 		if _, ok := repo.Revs[b.Name]; ok {
-			r.Fail(b.Label, "Duplicate rev", "%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
+			r.Fail(b.Label, "Duplicate rev",
+				"%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
 		}
 		rev := RevLock{Commit: r.Str("commit"), Tree: r.Str("tree")}
 		if !objectName(rev.Commit) || rev.Tree != "" && !objectName(rev.Tree) {
-			r.Fail(b.Range, "Invalid pin", "commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve the revision again.")
+			r.Fail(b.Range, "Invalid pin",
+				"commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve "+
+					"the revision again.")
 		}
 		repo.Revs[b.Name] = rev
 	}
@@ -169,7 +180,8 @@ func (r reader) stringMap(name string) map[string]string {
 func (lock *Lock) Bytes() []byte {
 	f := hclwrite.NewEmptyFile()
 	body := f.Body()
-	body.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# Written by benchgraph apply. Commit it.\n")}})
+	body.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment,
+		Bytes: []byte("# Written by benchgraph apply. Commit it.\n")}})
 	block := func(in *hclwrite.Body, kind, name string) *hclwrite.Body {
 		return in.AppendNewBlock(kind, []string{name}).Body()
 	}

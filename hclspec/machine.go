@@ -17,7 +17,9 @@ func decodeMachine(r reader, b Block) {
 	}
 	document, err := r.l.dir.Read(m.Devices)
 	if err != nil {
-		r.Fail(m.DevicesRange, "Machine not described", "%s. It is to be a file of the project with what \"benchgraph devices -json\" printed on that machine.", err)
+		r.Fail(m.DevicesRange, "Machine not described",
+			"%s. It is to be a file of the project with what \"benchgraph devices -json\" printed on that machine.",
+			err)
 		return
 	}
 	m.Document = document

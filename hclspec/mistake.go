@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Mistake is an error that belongs to one commit or to one candidate alone: the others can be built and measured without it.
+// Mistake is an error that belongs to one commit or to one candidate alone: the others can be built and measured
+// without it.
 type Mistake struct {
 	Commit     string
 	Candidate  string          // key; empty: every candidate of the commit
@@ -57,8 +58,8 @@ type faults struct {
 	out   map[row]*Out    // rows that a skip, a known issue or a mistake takes out
 }
 
-// attempt reads one instance. The mistakes that it has are kept apart, since they may be its own. It returns why the instance is
-// out; nil: it is sound.
+// attempt reads one instance. The mistakes that it has are kept apart, since they may be its own. It returns why the
+// instance is out; nil: it is sound.
 func (l *loader) attempt(f fault, whole bool, read func()) *Out {
 	if l.rows.tried == nil {
 		l.rows.tried = map[Address]int{}
@@ -115,8 +116,8 @@ func (l *loader) outOf(r row) *Out {
 	return last
 }
 
-// decodeInstance decodes an instance, unless its row is out. One with a mistake takes no more than its own place out: what needs
-// it has nothing to begin with.
+// decodeInstance decodes an instance, unless its row is out. One with a mistake takes no more than its own place out:
+// what needs it has nothing to begin with.
 func (l *loader) decodeInstance(k kind, r reader, b Block) {
 	of := l.rowOf(r.Instance)
 	if k.out == nil || l.shadow || of == (row{}) {
@@ -133,11 +134,14 @@ func (l *loader) decodeInstance(k kind, r reader, b Block) {
 	}
 	before := *l.spec
 	block := Address{Kind: b.Address.Kind, Name: b.Address.Name}
-	out := l.attempt(fault{row: of, block: block, at: b.Address, instance: r.Instance}, false, func() { k.decode(r, b) })
+	out := l.attempt(fault{row: of, block: block, at: b.Address, instance: r.Instance}, false, func() {
+		k.decode(r, b)
+	})
 	if out == nil {
 		return
 	}
-	l.spec.Wheels, l.spec.Images, l.spec.Fetches, l.spec.Tasks = before.Wheels, before.Images, before.Fetches, before.Tasks
+	l.spec.Wheels, l.spec.Images, l.spec.Fetches, l.spec.Tasks = before.Wheels, before.Images, before.Fetches,
+		before.Tasks
 	l.spec.Mounts = before.Mounts
 	l.spec.Benchmarks, l.spec.Skips, l.spec.KnownIssues = before.Benchmarks, before.Skips, before.KnownIssues
 	delete(l.edges, b.Address)
@@ -148,8 +152,8 @@ func (l *loader) decodeInstance(k kind, r reader, b Block) {
 	k.out(l.spec, b)
 }
 
-// complete tells commits, candidates and their sources that they are out, and gives benchmarks that are the design and the metric of their
-// kin, by which they are reported.
+// complete tells commits, candidates and their sources that they are out, and gives benchmarks that are the design and
+// the metric of their kin, by which they are reported.
 func (l *loader) complete() {
 	for i := range l.spec.Commits {
 		c := &l.spec.Commits[i]
@@ -191,8 +195,9 @@ func (l *loader) skipped(r row) bool {
 	return out != nil && out.Skipped
 }
 
-// settle decides what the mistakes of single rows mean. Those of a row that is skipped do not matter. One that every instance of
-// a block has is a mistake of the file, and so is each when the reader is strict. Any other takes its row out with a warning.
+// settle decides what the mistakes of single rows mean. Those of a row that is skipped do not matter. One that every
+// instance of a block has is a mistake of the file, and so is each when the reader is strict. Any other takes its row
+// out with a warning.
 func (l *loader) settle() {
 	byBlock := map[Address][]fault{}
 	for _, f := range l.rows.list {
@@ -206,7 +211,8 @@ func (l *loader) settle() {
 		if l.skipped(f.row) {
 			continue
 		}
-		if all := byBlock[f.block]; l.options.Strict || len(all) >= l.rows.tried[f.block] && (f.block.Kind == "commit" || common(all)) {
+		if all := byBlock[f.block]; l.options.Strict || len(all) >= l.rows.tried[f.block] &&
+			(f.block.Kind == "commit" || common(all)) {
 			l.scope.Diags.Add(f.instance, f.diags...)
 			continue
 		}
@@ -217,7 +223,8 @@ func (l *loader) settle() {
 			warning := *d
 			warning.Severity = hcl.DiagWarning
 			l.scope.Diags.Add(cmp.Or(f.instance, f.commit), &warning)
-			l.spec.Mistakes = append(l.spec.Mistakes, Mistake{Commit: f.commit, Candidate: f.candidate, At: f.at, Check: checkOf(d), Diagnostic: d})
+			l.spec.Mistakes = append(l.spec.Mistakes, Mistake{Commit: f.commit, Candidate: f.candidate, At: f.at,
+				Check: checkOf(d), Diagnostic: d})
 		}
 	}
 }
@@ -225,7 +232,8 @@ func (l *loader) settle() {
 // common says whether all of the faults are, among others, the same mistake at the same place.
 func common(all []fault) bool {
 	same := func(a, b *hcl.Diagnostic) bool {
-		return a.Summary == b.Summary && (a.Subject == nil) == (b.Subject == nil) && (a.Subject == nil || *a.Subject == *b.Subject)
+		return a.Summary == b.Summary && (a.Subject == nil) == (b.Subject == nil) &&
+			(a.Subject == nil || *a.Subject == *b.Subject)
 	}
 	return slices.ContainsFunc(all[0].diags, func(d *hcl.Diagnostic) bool {
 		return !slices.ContainsFunc(all, func(f fault) bool {

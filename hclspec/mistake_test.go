@@ -50,7 +50,8 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 	}
 	var got []string
 	for _, m := range spec.Mistakes {
-		got = append(got, strings.Join([]string{m.Commit, m.Candidate, m.At.String(), m.Check, m.Diagnostic.Summary}, "|"))
+		got = append(got, strings.Join([]string{m.Commit, m.Candidate, m.At.String(), m.Check, m.Diagnostic.Summary},
+			"|"))
 		if m.Diagnostic.Severity != hcl.DiagError || m.Diagnostic.Subject == nil {
 			t.Errorf("%+v: a mistake is an error with a place", m.Diagnostic)
 		}
@@ -75,7 +76,8 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"good/base": "made", "bad/base": "Invalid index", "bad/agent": "Invalid index", "left/base": "not wanted: 1", "left/agent": "not wanted: 1",
+		"good/base": "made", "bad/base": "Invalid index", "bad/agent": "Invalid index", "left/base": "not wanted: 1",
+		"left/agent": "not wanted: 1",
 		"good/agent": "", "wrong/base": "", // candidates leaves them out
 	} {
 		if outs[key] != want {
@@ -123,7 +125,8 @@ task "t" {
 			out[c.Key] = c.Out.Reason
 		}
 	}
-	if len(out) != 3 || !strings.Contains(out["first/base"], "it has no parent") || !strings.Contains(out["gone/after"], "it is gone") || out["gone/base"] == "" {
+	if len(out) != 3 || !strings.Contains(out["first/base"], "it has no parent") ||
+		!strings.Contains(out["gone/after"], "it is gone") || out["gone/base"] == "" {
 		t.Errorf("out: %v", out)
 	}
 	if len(spec.Mistakes) != 2 || len(spec.Tasks) != 3 {
@@ -194,9 +197,12 @@ task "t" {
 	if len(spec.Revisions) == 0 || spec.Revisions[0] != (hclspec.Revision{Repo: address("repo.other"), Rev: "two"}) {
 		t.Errorf("revisions to be looked up: %v", spec.Revisions)
 	}
-	h.answers = map[hclspec.Question]hclspec.Answer{changed: {}, exists: {Exists: true}, file: {Text: []byte("version")}}
+	h.answers = map[hclspec.Question]hclspec.Answer{changed: {}, exists: {Exists: true},
+		file: {Text: []byte("version")}}
 	spec = ask()
-	if i := slices.IndexFunc(spec.Tasks, func(b hclspec.Task) bool { return b.Candidate == "one/base" }); spec.Tasks[i].Command.Shell.String() != "echo true version v1-0-g1111" {
+	if i := slices.IndexFunc(spec.Tasks, func(b hclspec.Task) bool {
+		return b.Candidate == "one/base"
+	}); spec.Tasks[i].Command.Shell.String() != "echo true version v1-0-g1111" {
 		t.Errorf("got %s", spec.Tasks[i].Command.Shell)
 	}
 	h.answers[changed] = hclspec.Answer{Paths: []string{"a\xff", "b"}}

@@ -15,11 +15,14 @@ func modelSchema() *eval.Schema {
 
 func decodeModel(r reader, b Block) {
 	m := Model{
-		Block: b, Missing: r.Has("exists") && !r.Bool("exists"), Parameters: r.Number("parameters", 0), Weights: r.Number("weights", 0),
-		Quantization: r.Str("quantization"), Architecture: r.Str("architecture"), MaxLength: int(r.Whole("max_length", 0, 0)),
-		Cache: r.Number("cache", 0), Gated: r.Bool("gated"), Rope: r.Str("rope"),
+		Block: b, Missing: r.Has("exists") && !r.Bool("exists"), Parameters: r.Number("parameters", 0),
+		Weights:      r.Number("weights", 0),
+		Quantization: r.Str("quantization"), Architecture: r.Str("architecture"),
+		MaxLength: int(r.Whole("max_length", 0, 0)),
+		Cache:     r.Number("cache", 0), Gated: r.Bool("gated"), Rope: r.Str("rope"),
 	}
-	if org, name, ok := strings.Cut(b.Address.Name, "/"); !ok || org == "" || name == "" || strings.Contains(name, "/") {
+	if org, name, ok := strings.Cut(b.Address.Name, "/"); !ok || org == "" || name == "" ||
+		strings.Contains(name, "/") {
 		r.Fail(b.Range, "Invalid name", "A model is named as it is published: model \"org/name\".")
 	}
 	for _, name := range []string{"parameters", "weights", "cache"} {
@@ -28,7 +31,8 @@ func decodeModel(r reader, b Block) {
 		}
 	}
 	if !m.Missing && m.Parameters == 0 && m.Weights == 0 {
-		r.Fail(b.Range, "Model without a size", "Say how many parameters it has, or the bytes of its weights; or exists = false.")
+		r.Fail(b.Range, "Model without a size",
+			"Say how many parameters it has, or the bytes of its weights; or exists = false.")
 	}
 	r.l.spec.Models = append(r.l.spec.Models, m)
 }

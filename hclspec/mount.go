@@ -12,10 +12,13 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// Mount is a directory of the host, or a volume of the container engine, that commands see where it is. It is never copied.
+// Mount is a directory of the host, or a volume of the container engine, that commands see where it is. It is never
+// copied.
 type Mount struct {
 	Block
-	Source   string // as written: an absolute path, one that begins with ~, or one below the project that begins with a dot; of a volume its name
+	// as written: an absolute path, one that begins with ~, or one below the project that begins with a dot; of a
+	// volume its name
+	Source   string
 	Volume   bool
 	Target   string // absolute path in containers
 	Writable bool
@@ -31,7 +34,8 @@ type FileDigest struct {
 }
 
 func mountSchema() *eval.Schema {
-	return &eval.Schema{Kind: "mount", Label: true, Key: []string{"target", "read_only", "identity"}, Free: []string{"for_each", "source"}}
+	return &eval.Schema{Kind: "mount", Label: true, Key: []string{"target", "read_only", "identity"},
+		Free: []string{"for_each", "source"}}
 }
 
 // maxDigests bounds the files of a mount that are verified.
@@ -45,20 +49,25 @@ var (
 func decodeMount(r reader, b Block) {
 	r.Need("source", "a directory of this machine, or the name of a volume")
 	r.Need("target", "where containers see it, as \"/models\"")
-	r.Need("identity", "what stands for the content in keys: a revision, or file(\"models.sha256\") with the output of sha256sum")
-	m := Mount{Block: b, Source: r.Str("source"), Target: r.Str("target"), Writable: r.Has("read_only") && !r.Bool("read_only")}
+	r.Need("identity",
+		"what stands for the content in keys: a revision, or file(\"models.sha256\") with the output of sha256sum")
+	m := Mount{Block: b, Source: r.Str("source"), Target: r.Str("target"), Writable: r.Has("read_only") &&
+		!r.Bool("read_only")}
 	m.Variable = "MOUNT_" + strings.ToUpper(strings.ReplaceAll(b.Address.Name, "-", "_"))
 	switch {
-	case m.Source == "" || strings.HasPrefix(m.Source, "/") || m.Source == "~" || strings.HasPrefix(m.Source, "~/") || m.Source == "." ||
+	case m.Source == "" || strings.HasPrefix(m.Source, "/") || m.Source == "~" || strings.HasPrefix(m.Source, "~/") ||
+		m.Source == "." ||
 		strings.HasPrefix(m.Source, "./") || strings.HasPrefix(m.Source, "../"):
 	case volumeName.MatchString(m.Source):
 		m.Volume = true
 	default:
-		r.Fail(r.At("source"), "Invalid source", "%q is neither the name of a volume nor a path that begins with /, ~/ or ./.", m.Source)
+		r.Fail(r.At("source"), "Invalid source",
+			"%q is neither the name of a volume nor a path that begins with /, ~/ or ./.", m.Source)
 	}
 	if t := m.Target; t != "" && !freeInContainers(t) {
-		r.Fail(r.At("target"), "Invalid target", "%q must be an absolute path of a directory in containers, in its shortest form, such as \"/models\". "+
-			"/benchgraph, /proc, /sys and /dev belong to others.", t)
+		r.Fail(r.At("target"), "Invalid target",
+			"%q must be an absolute path of a directory in containers, in its shortest form, such as \"/models\". "+
+				"/benchgraph, /proc, /sys and /dev belong to others.", t)
 	}
 	m.identify(r)
 	r.l.spec.Mounts = append(r.l.spec.Mounts, m)
@@ -83,7 +92,9 @@ func (m *Mount) identify(r reader) {
 	lines := strings.Split(text, "\n")
 	if !digestLine.MatchString(strings.TrimSpace(lines[0])) {
 		if len(lines) > 1 {
-			r.Fail(r.At("identity"), "Invalid identity", "identity must be a revision in one line, or what sha256sum writes: 64 digits, two spaces and a path in each line.")
+			r.Fail(r.At("identity"), "Invalid identity",
+				"identity must be a revision in one line, or what sha256sum writes: 64 digits, two spaces and a "+
+					"path in each line.")
 		} else if text == "" && r.Has("identity") {
 			if v, known := r.Value("identity"); known && !v.IsNull() {
 				r.Fail(r.At("identity"), "Invalid identity", "identity is empty.")
@@ -93,11 +104,13 @@ func (m *Mount) identify(r reader) {
 		return
 	}
 	if m.Volume {
-		r.Fail(r.At("identity"), "Digests of a volume", "The files of a volume cannot be read from here. Give it a revision, or mount a directory.")
+		r.Fail(r.At("identity"), "Digests of a volume",
+			"The files of a volume cannot be read from here. Give it a revision, or mount a directory.")
 		return
 	}
 	if len(lines) > maxDigests {
-		r.Fail(r.At("identity"), "Invalid identity", "There are %d files; %d can be verified. Give a revision.", len(lines), maxDigests)
+		r.Fail(r.At("identity"), "Invalid identity", "There are %d files; %d can be verified. Give a revision.",
+			len(lines), maxDigests)
 		return
 	}
 	for i, line := range lines {
@@ -135,7 +148,8 @@ func (r reader) mounts() []Address {
 			case one.Variable == other.Variable:
 				r.Fail(r.At("mounts"), "Two mounts of one name", "%s and %s would both be $%s.", b, a, one.Variable)
 			case under(one.Target, other.Target) || under(other.Target, one.Target):
-				r.Fail(r.At("mounts"), "Two mounts in one place", "%s is at %s, and %s at %s.", b, other.Target, a, one.Target)
+				r.Fail(r.At("mounts"), "Two mounts in one place", "%s is at %s, and %s at %s.", b, other.Target, a,
+					one.Target)
 			}
 		}
 	}

@@ -20,15 +20,20 @@ func (r reader) nearest(w *Wheel) {
 	case w.Nearest > maxNearest:
 		r.Fail(r.At("nearest"), "Number out of range", "nearest is at most %d commits.", maxNearest)
 	case !r.Has("overlay") || !r.Has("source") || !r.Has("prebuilt"):
-		r.Fail(r.At("nearest"), "Nothing to be near to", "%s takes the prebuilt wheel of an ancestor whose tree is the same outside the overlay, and lays its own files "+
-			"over it: nearest needs source, overlay and prebuilt.", r.Title())
+		r.Fail(r.At("nearest"), "Nothing to be near to",
+			"%s takes the prebuilt wheel of an ancestor whose tree is the same outside the overlay, and lays its "+
+				"own files "+
+				"over it: nearest needs source, overlay and prebuilt.", r.Title())
 	case r.l.shadow || len(w.Prebuilt) == 0: // an empty list: nobody is asked
 	case w.Candidate == "":
-		r.Fail(r.At("nearest"), "No revision", "nearest needs for_each over candidates: each.rev says whose ancestors may serve.")
+		r.Fail(r.At("nearest"), "No revision",
+			"nearest needs for_each over candidates: each.rev says whose ancestors may serve.")
 	default:
 		w.PrebuiltOf = func(rev string) []string { return r.of(rev).Strs("prebuilt") }
-		if one, other := strings.Repeat("0", 40), strings.Repeat("1", 40); slices.Equal(w.PrebuiltOf(one), w.PrebuiltOf(other)) {
-			r.Fail(r.At("prebuilt"), "The same for each revision", "With nearest, prebuilt must say where the wheel of an ancestor is: let its URLs hold ${each.rev}.")
+		if one, other := strings.Repeat("0", 40), strings.Repeat("1", 40); slices.Equal(w.PrebuiltOf(one),
+			w.PrebuiltOf(other)) {
+			r.Fail(r.At("prebuilt"), "The same for each revision",
+				"With nearest, prebuilt must say where the wheel of an ancestor is: let its URLs hold ${each.rev}.")
 		}
 	}
 }
@@ -44,7 +49,8 @@ func (r reader) of(rev string) reader {
 }
 
 func isCandidate(v cty.Value) bool {
-	return v.IsKnown() && !v.IsNull() && v.Type().IsObjectType() && v.Type().HasAttribute("rev") && v.Type().HasAttribute("variant")
+	return v.IsKnown() && !v.IsNull() && v.Type().IsObjectType() && v.Type().HasAttribute("rev") &&
+		v.Type().HasAttribute("variant")
 }
 
 func withRev(object cty.Value, rev string) cty.Value {

@@ -9,9 +9,10 @@ import (
 // Noise names what measures a baseline against itself: its compare, and the variant that is the baseline once more.
 const Noise = "noise"
 
-// AgainstItself is the spec in which baselines are measured against themselves: of each benchmark that chosen accepts (nil: of all), the
-// first baseline that it measures, once more as a variant of its own, and one compare. All else that the file declares stays, so that
-// whatever the baseline needs is made as ever. An error says that there is no such benchmark.
+// AgainstItself is the spec in which baselines are measured against themselves: of each benchmark that chosen accepts
+// (nil: of all), the first baseline that it measures, once more as a variant of its own, and one compare. All else that
+// the file declares stays, so that whatever the baseline needs is made as ever. An error says that there is no such
+// benchmark.
 func (s *Spec) AgainstItself(chosen func(Address) bool) (*Spec, error) {
 	own := *s
 	own.Benchmarks, own.Reports = nil, nil
@@ -22,7 +23,8 @@ func (s *Spec) AgainstItself(chosen func(Address) bool) (*Spec, error) {
 	for i := range s.Benchmarks {
 		b := &s.Benchmarks[i]
 		base, ok := s.candidate(b.Candidate)
-		if !ok || !base.Baseline || base.Out != nil || b.Out != nil || taken[b.Address.Name] || chosen != nil && !chosen(b.Address) {
+		if !ok || !base.Baseline || base.Out != nil || b.Out != nil || taken[b.Address.Name] || chosen != nil &&
+			!chosen(b.Address) {
 			continue
 		}
 		taken[b.Address.Name] = true

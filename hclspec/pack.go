@@ -30,8 +30,10 @@ func (l *loader) readPacks(root string) {
 		switch {
 		case slices.Contains(names[:i], name):
 			r.Fail(r.AtItem("packs", i), "Duplicate pack", "The pack %q is named twice.", name)
-		case !hclsyntax.ValidIdentifier(name) || !l.readOwnPack(path.Join(path.Dir(root), "packs", name)) && !l.readKnownPack(name):
-			r.Fail(r.AtItem("packs", i), "Unknown pack", "There is no pack %q, and no directory packs/%s with HCL files beside %s.%s",
+		case !hclsyntax.ValidIdentifier(name) || !l.readOwnPack(path.Join(path.Dir(root), "packs", name)) &&
+			!l.readKnownPack(name):
+			r.Fail(r.AtItem("packs", i), "Unknown pack",
+				"There is no pack %q, and no directory packs/%s with HCL files beside %s.%s",
 				name, name, root, eval.Choices(name, l.knownPacks()))
 			l.scope.Partial = true
 		}

@@ -37,13 +37,18 @@ func loadWithPacks(t *testing.T, src string) (*hclspec.Spec, string) {
 // The blocks of a pack are part of the file, and those that the project declares itself replace them.
 func TestAPackIsPartOfTheFile(t *testing.T) {
 	for name, c := range map[string]struct{ src, one, two string }{
-		"as it is":             {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\n", "known", "known"},
-		"a block of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\nfix \"one\" { run = [\"own\"] }\n", "own", "known"},
-		"a value of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\nlocals { engine_word = \"own\" }\n", "known", "own"},
-		"a directory of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\n-- packs/engine/a.hcl --\nfix \"one\" { run = [\"dir\"] }\n" +
+		"as it is": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\n", "known", "known"},
+		"a block of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\nfix \"one\" { run = " +
+			"[\"own\"] }\n", "own", "known"},
+		"a value of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\nlocals { engine_word = " +
+			"\"own\" }\n", "known", "own"},
+		"a directory of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\n-- " +
+			"packs/engine/a.hcl --\nfix \"one\" { run = [\"dir\"] }\n" +
 			"-- packs/engine/b.hcl --\nfix \"two\" { run = [\"dir2\"] }\n", "dir", "dir2"},
-		"a pack of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"mine\"] }\n-- packs/mine/a.hcl --\nfix \"one\" { run = [\"a\"] }\nfix \"two\" { run = [\"b\"] }\n", "a", "b"},
-		"included as well": {"-- benchmarks.hcl --\nbenchgraph {\n  include = [\"packs/**/*.hcl\"]\n  packs = [\"mine\"]\n}\n-- packs/mine/a.hcl --\n" +
+		"a pack of one's own": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"mine\"] }\n-- packs/mine/a.hcl " +
+			"--\nfix \"one\" { run = [\"a\"] }\nfix \"two\" { run = [\"b\"] }\n", "a", "b"},
+		"included as well": {"-- benchmarks.hcl --\nbenchgraph {\n  include = [\"packs/**/*.hcl\"]\n  packs = " +
+			"[\"mine\"]\n}\n-- packs/mine/a.hcl --\n" +
 			"fix \"one\" { run = [\"a\"] }\nfix \"two\" { run = [\"b\"] }\n", "a", "b"},
 	} {
 		spec, text := loadWithPacks(t, c.src)
@@ -67,16 +72,18 @@ func TestAPackIsPartOfTheFile(t *testing.T) {
 // Mistakes name their place, that in a file of the program included.
 func TestMistakesWithPacks(t *testing.T) {
 	for src, want := range map[string]string{
-		`benchgraph { packs = ["engin"] }`:                                   `Did you mean "engine"?`,
-		`benchgraph { packs = ["../engine"] }`:                               `There is no pack "../engine"`,
-		`benchgraph { packs = ["engine", "engine"] }`:                        `named twice`,
-		`benchgraph { packs = ["broken"] }`:                                  "on pack:broken/fixes.hcl line 1",
-		`benchgraph { packs = ["engine", "other"] }`:                         "fix.one is declared already at pack:engine/fixes.hcl:1",
+		`benchgraph { packs = ["engin"] }`:            `Did you mean "engine"?`,
+		`benchgraph { packs = ["../engine"] }`:        `There is no pack "../engine"`,
+		`benchgraph { packs = ["engine", "engine"] }`: `named twice`,
+		`benchgraph { packs = ["broken"] }`:           "on pack:broken/fixes.hcl line 1",
+		`benchgraph { packs = ["engine", "other"] }`: "fix.one is declared already at " +
+			"pack:engine/fixes.hcl:1",
 		`benchgraph { packs = [local.names] }`:                               "",
 		"benchgraph { packs = [\"engine\"] }\nlocals { x = fix.onee }\n":     `Did you mean "one"?`,
 		"benchgraph { packs = [\"engine\"] }\nlocals { x = local.engine_x }": "engine_word",
 	} {
-		spec, text := loadWithPacks(t, "-- benchmarks.hcl --\n"+src+"\n-- packs/other/a.hcl --\nfix \"one\" { run = [\"x\"] }\n")
+		spec, text := loadWithPacks(t,
+			"-- benchmarks.hcl --\n"+src+"\n-- packs/other/a.hcl --\nfix \"one\" { run = [\"x\"] }\n")
 		if spec != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("%s: %s", src, text)
 		}

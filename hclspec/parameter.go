@@ -52,7 +52,8 @@ func (m *mentions) scan(src []byte, filename string) {
 			of = string(src[found[2]:found[3]])
 		}
 		// Lines are counted only for what is shown; most names are known.
-		(*m)[name] = append((*m)[name], mention{of, hcl.Range{Filename: filename, Start: hcl.Pos{Byte: from}, End: hcl.Pos{Byte: to}}})
+		(*m)[name] = append((*m)[name], mention{of, hcl.Range{Filename: filename, Start: hcl.Pos{Byte: from},
+			End: hcl.Pos{Byte: to}}})
 	}
 }
 
@@ -92,9 +93,11 @@ func (m mentions) warn(l *loader, commits []Commit) {
 			continue
 		}
 		for _, use := range uses {
-			if use.of == "commit" && !inComment(l.sources.get(use.at.Filename).Bytes, use.at.Filename, use.at.Start.Byte) {
+			if use.of == "commit" && !inComment(l.sources.get(use.at.Filename).Bytes, use.at.Filename,
+				use.at.Start.Byte) {
 				at := l.placeOf(use.at)
-				l.scope.Diags.Warn("", at, "Parameter of no commit", fmt.Sprintf("No commit has the parameter %q, so it is always null.%s", name, hint))
+				l.scope.Diags.Warn("", at, "Parameter of no commit",
+					fmt.Sprintf("No commit has the parameter %q, so it is always null.%s", name, hint))
 				break
 			}
 		}

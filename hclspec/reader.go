@@ -47,11 +47,13 @@ func (r reader) parts(name string, v cty.Value) Text {
 	}
 	text, ok := splitTokens(v.AsString())
 	if !ok {
-		r.Fail(r.At(name), "Reference taken apart", "%s holds a part of a reference. Functions cannot look into references.", name)
+		r.Fail(r.At(name), "Reference taken apart",
+			"%s holds a part of a reference. Functions cannot look into references.", name)
 		return nil
 	}
 	if a, found := text.pathless(); found {
-		r.Fail(r.At(name), "Reference without files", "%s holds %s, which has no files that a path could lead to. References in texts are to %s.",
+		r.Fail(r.At(name), "Reference without files",
+			"%s holds %s, which has no files that a path could lead to. References in texts are to %s.",
 			name, a, strings.Join(withPaths(), ", "))
 		return nil
 	}
@@ -136,7 +138,8 @@ func (r reader) only(name string, v cty.Value, kinds []string) Address {
 		return r.address(name, v, kinds)
 	}
 	if all, _ := r.flatten(name, v, kinds); len(all) > 0 {
-		r.Fail(r.At(name), "Which instance?", "%s.%s has for_each, so %s must choose one of its instances: %s.%s[each.key].",
+		r.Fail(r.At(name), "Which instance?",
+			"%s.%s has for_each, so %s must choose one of its instances: %s.%s[each.key].",
 			all[0].Kind, all[0].Name, name, all[0].Kind, all[0].Name)
 	}
 	return Address{}
@@ -216,7 +219,8 @@ func (r reader) data() []Data {
 		return nil
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		r.Fail(r.At("data"), "Wrong type", "data must be a map from names to references, { \"name\" = fetch.x }, not %s.", eval.Describe(v))
+		r.Fail(r.At("data"), "Wrong type",
+			"data must be a map from names to references, { \"name\" = fetch.x }, not %s.", eval.Describe(v))
 		return nil
 	}
 	var out []Data
@@ -228,7 +232,8 @@ func (r reader) data() []Data {
 			continue
 		}
 		if other, twice := seen[clean]; twice {
-			r.Fail(r.At("data"), "Duplicate name", "%q and %q are the same place in the working directory. Remove one of them.", other, name)
+			r.Fail(r.At("data"), "Duplicate name",
+				"%q and %q are the same place in the working directory. Remove one of them.", other, name)
 			continue
 		}
 		seen[clean] = name
@@ -239,7 +244,8 @@ func (r reader) data() []Data {
 		bare := strings.TrimRight(name, "/")
 		out = append(out, Data{Name: bare, Ref: a, Tree: bare != name})
 		if bare == name && a.Kind == "source" {
-			r.Fail(r.At("data"), "Not one file", "%s is a tree of files. Write the name with a slash at its end: { %q = … }.", a, name+"/")
+			r.Fail(r.At("data"), "Not one file",
+				"%s is a tree of files. Write the name with a slash at its end: { %q = … }.", a, name+"/")
 		}
 		if !r.l.shadow {
 			r.l.laid = append(r.l.laid, laid{out[len(out)-1], r.owner, r.At("data")})
@@ -248,8 +254,8 @@ func (r reader) data() []Data {
 	return out
 }
 
-// Sandboxes are the words for how much of the host commands see: all of it; no more than they need, where the machine can see to
-// that; that or nothing runs.
+// Sandboxes are the words for how much of the host commands see: all of it; no more than they need, where the machine
+// can see to that; that or nothing runs.
 var Sandboxes = []string{"none", "default", "required"}
 
 // Sandboxed are the words that blocks with commands say, each with the image of its commands; empty words say nothing.
@@ -283,5 +289,6 @@ func (r reader) sandbox() string { return r.Choice("sandbox", "", Sandboxes...) 
 
 // limits are what a node may use.
 func (r reader) limits() Limits {
-	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Size("memory"), Disk: r.Size("disk"), Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}
+	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Size("memory"), Disk: r.Size("disk"),
+		Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}
 }

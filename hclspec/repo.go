@@ -40,12 +40,18 @@ func decodeRepo(r reader, b Block) {
 		}
 	}
 	// Git takes a leading dash for an option, and runs the command that follows "ext::".
-	if strings.HasPrefix(repo.URL, "-") || strings.HasPrefix(repo.URL, "ext::") || strings.ContainsFunc(repo.URL, func(c rune) bool { return c <= ' ' }) {
+	if strings.HasPrefix(repo.URL, "-") || strings.HasPrefix(repo.URL, "ext::") ||
+		strings.ContainsFunc(repo.URL, func(c rune) bool {
+			return c <= ' '
+		}) {
 		r.Fail(r.At("url"), "Invalid URL", "%q is not the URL of a repository.", repo.URL)
 	} else if transport, _, ok := strings.Cut(repo.URL, "://"); ok && !slices.Contains(transports, transport) {
-		r.Fail(r.At("url"), "Invalid URL", "%q is not one of %s.%s", transport, strings.Join(transports, ", "), eval.Suggest(transport, transports))
+		r.Fail(r.At("url"), "Invalid URL", "%q is not one of %s.%s", transport, strings.Join(transports, ", "),
+			eval.Suggest(transport, transports))
 	} else if hostless.MatchString(repo.URL) {
-		r.Fail(r.At("url"), "Invalid URL", "%q has no transport: write \"https://%s\", or path = %q for a repository on this machine.", repo.URL, repo.URL, repo.URL)
+		r.Fail(r.At("url"), "Invalid URL",
+			"%q has no transport: write \"https://%s\", or path = %q for a repository on this machine.", repo.URL,
+			repo.URL, repo.URL)
 	} else if repo.URL != "" && !remote.MatchString(repo.URL) {
 		repo.Path, repo.URL = repo.URL, "" // a path is one wherever it stands
 	}

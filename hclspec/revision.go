@@ -30,8 +30,8 @@ func newLockIndex(lock *Lock) *lockIndex {
 	return index
 }
 
-// resolve is the commit that a spelling is pinned to, or else the spelling. A pinned commit with a suffix, as in
-// "<40 digits>^", is what the same suffix was pinned to behind any spelling of that commit: the file appends suffixes to
+// resolve is the commit that a spelling is pinned to, or else the spelling. A pinned commit with a suffix, as in "<40
+// digits>^", is what the same suffix was pinned to behind any spelling of that commit: the file appends suffixes to
 // revisions that the lock has replaced.
 func (i *lockIndex) resolve(repo Address, spelling string) string {
 	if i.lock == nil || repo == (Address{}) {

@@ -1,7 +1,7 @@
 // Package hclspec reads benchmarks.hcl.
 //
-// It turns the files of a project into a Spec: plain values, cross-checked, that still know their places in the file. It
-// runs nothing, reaches no network and reads no file outside the project's directory.
+// It turns the files of a project into a Spec: plain values, cross-checked, that still know their places in the file.
+// It runs nothing, reaches no network and reads no file outside the project's directory.
 package hclspec
 
 import (
@@ -53,8 +53,8 @@ type Spec struct {
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }
 
-// Reads are what of the project's directory an evaluation looked at: as long as all of it is as it was, and the options are
-// the same, another one gives the same Spec. Variable files may lie anywhere and are not among it.
+// Reads are what of the project's directory an evaluation looked at: as long as all of it is as it was, and the options
+// are the same, another one gives the same Spec. Variable files may lie anywhere and are not among it.
 type Reads = project.Reads
 
 // Address names one node: kind.name or kind.name["key"].
@@ -120,13 +120,14 @@ type Variant struct {
 
 // Candidate is one commit measured in one way.
 type Candidate struct {
-	Key                  string // commit/variant
-	Commit               string
-	Variant              string
-	Baseline             bool
-	Rev                  string    // what is checked out; empty when the commit has no code
-	Patch                string    // slash-separated path relative to Dir; empty: none
-	NoPatch              string    // why there is no patch where the variant declares an optional one; empty: there is one, or none is declared
+	Key      string // commit/variant
+	Commit   string
+	Variant  string
+	Baseline bool
+	Rev      string // what is checked out; empty when the commit has no code
+	Patch    string // slash-separated path relative to Dir; empty: none
+	// why there is no patch where the variant declares an optional one; empty: there is one, or none is declared
+	NoPatch              string
 	Source               Address   // source.<repo>["commit/variant"]; zero when the commit has no code
 	Range                hcl.Range // of the commit's block
 	RevRange, PatchRange hcl.Range // of the variant's attributes
@@ -137,12 +138,13 @@ type Candidate struct {
 // revision, with the first 12 characters of the revision as key.
 type Source struct {
 	Block
-	Repo                 Address
-	Rev                  string
-	Patch                string   // as in Candidate
-	Protect              []string // as in Variant
-	Copies               bool     // likewise
-	Against              string   // with Protect: the revision of the commit's baseline, whose files are the protected ones
+	Repo    Address
+	Rev     string
+	Patch   string   // as in Candidate
+	Protect []string // as in Variant
+	Copies  bool     // likewise
+	// with Protect: the revision of the commit's baseline, whose files are the protected ones
+	Against              string
 	RevRange, PatchRange hcl.Range
 }
 
@@ -181,8 +183,8 @@ type Wheel struct {
 	Outputs  []string  // doublestar patterns; at least one file must match each
 	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
 
-	// PrebuiltOf evaluates prebuilt for another revision, 40 digits, in the place of the candidate's own. It is nil unless Nearest
-	// is positive. It is not safe for concurrent use.
+	// PrebuiltOf evaluates prebuilt for another revision, 40 digits, in the place of the candidate's own. It is nil
+	// unless Nearest is positive. It is not safe for concurrent use.
 	PrebuiltOf func(rev string) []string `json:"-"`
 }
 
@@ -227,7 +229,8 @@ type Fix struct {
 	Effect      string // neutral, perf or unknown
 	Caveat      string
 	After       []Address
-	Cases       map[string]FixCase // by candidate key, or by the address of a block without one; "" where it is the same everywhere
+	// by candidate key, or by the address of a block without one; "" where it is the same everywhere
+	Cases       map[string]FixCase
 	DetectRange hcl.Range
 }
 
@@ -318,16 +321,16 @@ type Benchmark struct {
 	Limits
 }
 
-// Data lays the output of a node into the working directory under a name: the one file of the output, or the whole of it as a
-// directory.
+// Data lays the output of a node into the working directory under a name: the one file of the output, or the whole of
+// it as a directory.
 type Data struct {
 	Name string
 	Ref  Address
 	Tree bool // the name was written with a slash at its end: a directory
 }
 
-// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label is
-// the bare name.
+// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label
+// is the bare name.
 func (d Data) Label() string {
 	if d.Tree && d.Ref.Kind != "source" {
 		return d.Name + "/"
@@ -373,10 +376,11 @@ type Canary struct {
 
 // Design says how often is measured.
 type Design struct {
-	Samples int    // blocks before the first look
-	Max     int    // blocks at most; equal to Samples when nothing adapts
-	BurnIn  int    // blocks before all others, which are measured and not judged
-	Looks   []int  // numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
+	Samples int // blocks before the first look
+	Max     int // blocks at most; equal to Samples when nothing adapts
+	BurnIn  int // blocks before all others, which are measured and not judged
+	// numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
+	Looks   []int
 	Spread  bool   // blocks take turns with those of other commits
 	Pairing string // blocked or independent
 	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle

@@ -15,8 +15,10 @@ import (
 func taskSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "task", Label: true,
-		Key:  []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "mounts", "network", "sandbox"},
-		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description", "artefact"},
+		Key: []string{"inputs", "command", "env", "data", "image", "source", "needs", "outputs", "fixes", "mounts",
+			"network", "sandbox"},
+		Free: []string{"for_each", "secrets", "cpus", "memory", "disk", "timeout", "estimate", "quiet", "description",
+			"artefact"},
 	}
 }
 
@@ -27,7 +29,8 @@ func decodeTask(r reader, b Block) {
 		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
 		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
+		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"),
+		Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
 		Artefact: r.Bool("artefact"),
 	}
 	r.arguments(t.Command, t.Secrets)
@@ -38,7 +41,9 @@ func decodeTask(r reader, b Block) {
 // inputs are the files that the globs name.
 func (r reader) inputs() []string {
 	patterns := r.Globs("inputs")
-	if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return project.CheckPattern(strings.TrimPrefix(p, "!")) != nil }) {
+	if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
+		return project.CheckPattern(strings.TrimPrefix(p, "!")) != nil
+	}) {
 		return nil
 	}
 	found, err := r.l.dir.Select(patterns)
@@ -51,8 +56,8 @@ func (r reader) inputs() []string {
 	return found.Files
 }
 
-// smuggled reports files of the project that a command or a variable names by an absolute path: the command would read them, and
-// they would be in no key.
+// smuggled reports files of the project that a command or a variable names by an absolute path: the command would read
+// them, and they would be in no key.
 func (r reader) smuggled(c Command, env map[string]Text) {
 	report := func(at hcl.Range, t Text) {
 		for _, part := range t {
@@ -61,8 +66,12 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 				if _, err := r.l.dir.Size(name); err != nil {
 					glob = path.Join(name, "**")
 				}
-				r.Fail(at, "File of the project outside the inputs", "%q belongs to the project and is named by its absolute path. It is no part of the key then, so nothing "+
-					"is made anew when it changes. Write inputs = [%q] and use the path relative to the project.", name, glob)
+				r.Fail(at, "File of the project outside the inputs",
+					"%q belongs to the project and is named by its absolute path. It is no part of the key then, so "+
+						"nothing "+
+						"is made anew when it changes. Write inputs = [%q] and use the path relative to the project.",
+					name,
+					glob)
 				return
 			}
 		}
@@ -97,7 +106,8 @@ func (l *loader) projectFile(text string) string {
 			after = after[:end]
 		}
 		name := path.Clean(strings.TrimLeft(after, "/"))
-		if top, _, _ := strings.Cut(name, "/"); top == ".benchgraph" || written(before) || !l.dir.MadeAbsolute(path.Join(dir, name)) {
+		if top, _, _ := strings.Cut(name, "/"); top == ".benchgraph" || written(before) ||
+			!l.dir.MadeAbsolute(path.Join(dir, name)) {
 			continue
 		}
 		if l.dir.Has(name) {

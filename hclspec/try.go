@@ -18,8 +18,8 @@ type Try struct {
 // Tried names the compare and the variant of a Try, and stands behind the name of its benchmark.
 const Tried = "try"
 
-// addTry adds the candidate of Options.Try to those of its commit. It has the parameters of the baseline and all protected
-// files. The key is empty where there is none, or where its commit has a mistake.
+// addTry adds the candidate of Options.Try to those of its commit. It has the parameters of the baseline and all
+// protected files. The key is empty where there is none, or where its commit has a mistake.
 func (l *loader) addTry(set *candidateSet, c Commit, variants []variantReader, commit cty.Value) (key string) {
 	t := l.options.Try
 	at := slices.IndexFunc(variants, func(v variantReader) bool { return v.Baseline })
@@ -78,9 +78,9 @@ func tryVariant(variants []variantReader) string {
 	return name
 }
 
-// OnlyTry is the spec in which a benchmark measures the candidate of a Try against its baseline, and nothing else. The rules
-// are those of the compare that judges the benchmark. All else that the file declares stays, so that whatever both need is
-// made as ever.
+// OnlyTry is the spec in which a benchmark measures the candidate of a Try against its baseline, and nothing else. The
+// rules are those of the compare that judges the benchmark. All else that the file declares stays, so that whatever
+// both need is made as ever.
 func (s *Spec) OnlyTry(benchmark, commit string) (*Spec, error) {
 	own := *s
 	own.Benchmarks, own.Reports = nil, nil

@@ -6,9 +6,11 @@ import (
 
 func wheelSchema() *eval.Schema {
 	return &eval.Schema{
-		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"}, Free: []string{"for_each", "nearest"},
+		Kind: "wheel", Label: true, Key: []string{"source", "prebuilt", "overlay", "outputs", "fixes"},
+		Free: []string{"for_each", "nearest"},
 		Blocks: []*eval.Schema{{
-			Kind: "build", Key: []string{"inputs", "image", "command", "env", "fixes", "mounts", "network", "sandbox"}, Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
+			Kind: "build", Key: []string{"inputs", "image", "command", "env", "fixes", "mounts", "network", "sandbox"},
+			Free: []string{"secrets", "cpus", "memory", "disk", "timeout", "estimate"},
 		}},
 	}
 }
@@ -26,16 +28,20 @@ func decodeWheel(r reader, b Block) {
 		r := r.nested(build)
 		r.Need("command", "what builds it and leaves the result in $OUT")
 		w.Build = &Build{
-			Inputs: r.inputs(), Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(),
-			Secrets: r.secrets(), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(), Range: build.Range,
+			Inputs: r.inputs(), Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(),
+			Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(),
+			Secrets: r.secrets(), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
+			Range: build.Range,
 		}
 		r.arguments(w.Build.Command, w.Build.Secrets)
 		r.smuggled(w.Build.Command, w.Build.Env)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {
-		r.Fail(b.Range, "No way to get the wheel", "%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.Title())
+		r.Fail(b.Range, "No way to get the wheel",
+			"%s needs a build block, or prebuilt = [URLs], or both: they are tried in order.", r.Title())
 	}
 	if len(w.Outputs) == 0 {
-		r.Fail(r.At("outputs"), "No outputs", "outputs must have a pattern; without outputs, all files of $OUT are kept.")
+		r.Fail(r.At("outputs"), "No outputs",
+			"outputs must have a pattern; without outputs, all files of $OUT are kept.")
 	}
 	r.l.spec.Wheels = append(r.l.spec.Wheels, w)
 }

@@ -28,7 +28,8 @@ type Context struct {
 
 // ReadContext reads the input of a build; dir is the project's directory. The files own, which benchgraph writes into
 // the project, are left out: they change with every apply.
-func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context, error) {
+func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context,
+	error) {
 	b := Context{dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
 	all, err := container.Context(b.dir, filepath.FromSlash(s.Dockerfile))
 	if err != nil {
@@ -37,7 +38,9 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 	var paths []string
 	for _, f := range all {
 		name := filepath.Join(b.dir, filepath.FromSlash(f.Path))
-		if slices.ContainsFunc(own, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+string(filepath.Separator)) }) {
+		if slices.ContainsFunc(own, func(dir string) bool {
+			return name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
+		}) {
 			continue
 		}
 		b.files = append(b.files, f)
@@ -113,7 +116,8 @@ func (m *making) build(ctx context.Context) error {
 		out := m.sh.Capture()
 		defer out.Close()
 		img, err := m.engine.Build(ctx, container.BuildSpec{
-			Dir: t.Context.dir, Files: t.Context.files, Dockerfile: spec.Dockerfile, Args: spec.Args, Target: spec.Target,
+			Dir: t.Context.dir, Files: t.Context.files, Dockerfile: spec.Dockerfile, Args: spec.Args,
+			Target: spec.Target,
 			Labels: labels, Network: t.Spec.Network, Log: out, Pins: pins,
 		})
 		if failed, ok := errors.AsType[*container.StepError](err); ok {

@@ -47,7 +47,8 @@ func (m *making) patched(changes []api.FilesystemChange, labels map[string]strin
 	for i := range packages {
 		p := &packages[i]
 		for _, c := range changes {
-			if strings.HasPrefix(c.Path, path.Dir(p.Info)+"/") && !ofContainer(c.Path) && !slices.Contains(p.Patched, c.Path) {
+			if strings.HasPrefix(c.Path, path.Dir(p.Info)+"/") && !ofContainer(c.Path) &&
+				!slices.Contains(p.Patched, c.Path) {
 				p.Patched = append(p.Patched, c.Path)
 			}
 		}
@@ -61,10 +62,12 @@ func (m *making) patched(changes []api.FilesystemChange, labels map[string]strin
 // ofContainer says whether a path is there because something ran in a container, whatever it was.
 func ofContainer(name string) bool {
 	switch name {
-	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
+	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab",
+		"/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
 		return true
 	}
-	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") || strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
+	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") ||
+		strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
 }
 
 // mostCompared is how many files that were written to are looked at: where there are more, one of them will differ.
@@ -111,8 +114,9 @@ func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if below(path.Clean(volume), at) {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "in_volume", Stage: "build",
-				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it", at, volume),
-				Remedy:  "begin with an image without that VOLUME, or put it elsewhere"}}
+				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it",
+					at, volume),
+				Remedy: "begin with an image without that VOLUME, or put it elsewhere"}}
 		}
 	}
 	return nil

@@ -36,8 +36,8 @@ const (
 	noEffect     = "benchgraph: changed nothing: "
 )
 
-// watchSed stands before the commands of a fix. A sed -i whose expression matches no line leaves its files as they were and
-// calls that a success; here it ends the commands.
+// watchSed stands before the commands of a fix. A sed -i whose expression matches no line leaves its files as they were
+// and calls that a success; here it ends the commands.
 const watchSed = `
 benchgraph_digests() {
 	for benchgraph_sum in sha256sum md5sum cksum; do
@@ -96,9 +96,12 @@ func about(f fix.Due, err error) error {
 // pin installs the pinned packages of a fix. It is the only step that always uses the network.
 func (m *making) pin(ctx context.Context, f fix.Due) error {
 	var versions []string
-	err := m.step(ctx, "pins of "+f.Fix.Address.Name, func(d *cache.Description) { d.Add("pip", f.Pip...) }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+	err := m.step(ctx, "pins of "+f.Fix.Address.Name, func(d *cache.Description) {
+		d.Add("pip", f.Pip...)
+	}, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		return m.change(ctx, changing{
-			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"}, f.Pip...), network: true,
+			stage: "build", argv: append([]string{"sh", "-euc", pip + "install --no-cache-dir -- \"$@\"", "sh"},
+				f.Pip...), network: true,
 			proof: func(ctx context.Context, name string, _ map[string]string) error {
 				changes, err := m.engine.Changes(ctx, name)
 				versions = distributions(changes)
@@ -176,12 +179,13 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		}
 		return m.patched(changes, labels)
 	}
-	err = m.step(ctx, "fix "+f.Fix.Address.Name, describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
-		if err := m.nextSecond(ctx); err != nil {
-			return container.Image{}, err
-		}
-		return m.change(ctx, c, labels)
-	})
+	err = m.step(ctx, "fix "+f.Fix.Address.Name, describe,
+		func(ctx context.Context, labels map[string]string) (container.Image, error) {
+			if err := m.nextSecond(ctx); err != nil {
+				return container.Image{}, err
+			}
+			return m.change(ctx, c, labels)
+		})
 	if errors.Is(err, errNoEffect) {
 		return m.without(ctx, f, err)
 	}
@@ -204,17 +208,21 @@ func (m *making) nextSecond(ctx context.Context) error {
 func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
 		if err := m.verify(ctx, f.Verify); err == nil {
-			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n", f.Fix.Address.Name)
-			m.note(stepRecord{What: "fix " + f.Fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
+			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n",
+				f.Fix.Address.Name)
+			m.note(stepRecord{What: "fix " + f.Fix.Address.Name,
+				Skipped: "nothing to do: its verify passes without it"})
 			return nil
 		}
 	}
 	remedy := "correct what it runs, or say with when where it applies"
 	if len(m.at.Volumes) > 0 {
-		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") + " is thrown away, since that is a VOLUME of the image"
+		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") +
+			" is thrown away, since that is a VOLUME of the image"
 	}
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
-		Message: f.Fix.Address.String() + " changed nothing in the image", Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
+		Message:  f.Fix.Address.String() + " changed nothing in the image",
+		Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
 }
 
 // script is what a fix runs: each of its commands by itself.
@@ -255,7 +263,8 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 			to = site + rest
 		}
 		if !path.IsAbs(to) || strings.Contains(to, "$") || path.Clean(to) == "/" {
-			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE", to)
+			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE",
+				to)
 		}
 		if err := m.lost(path.Clean(to)); err != nil {
 			return nil, about(f, err)
@@ -272,7 +281,8 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 	return all, nil
 }
 
-// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of either.
+// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of
+// either.
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
 	dir, name := m.t.Dir, fix.Source(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {
@@ -284,7 +294,8 @@ func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, err
 		}
 	}
 	if name == "" || !filepath.IsLocal(name) {
-		return nil, false, fmt.Errorf("file %s: an image takes files of the project and of the results of nodes", file.From)
+		return nil, false, fmt.Errorf("file %s: an image takes files of the project and of the results of nodes",
+			file.From)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -315,7 +326,8 @@ func tarOf(files []fixedFile) io.Reader {
 			mode = 0o755
 		}
 		// Nothing here can fail: the writer is in memory, and the sizes are right.
-		_ = out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.to, "/"), Mode: mode, Size: int64(len(f.content))})
+		_ = out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.to, "/"), Mode: mode,
+			Size: int64(len(f.content))})
 		_, _ = out.Write(f.content)
 	}
 	_ = out.Close()

@@ -12,7 +12,8 @@ import (
 
 // What an image did is read back from the store, where anybody may have put it.
 func FuzzImageRecord(f *testing.F) {
-	f.Add([]byte(`{"id": "sha256:00", "size": -1, "steps": [{"what": "a\nb", "versions": ["\u001b[2J"]}], "packages": [{"name": "a", "info": "/x/y"}]}`))
+	f.Add([]byte(`{"id": "sha256:00", "size": -1, "steps": [{"what": "a\nb", "versions": ["\u001b[2J"]}], ` +
+		`"packages": [{"name": "a", "info": "/x/y"}]}`))
 	dir := f.TempDir()
 	entry, store := cache.Entry{Dir: dir}, fuzzing.Place(f, filepath.Join(dir, File))
 	f.Fuzz(func(t *testing.T, text []byte) {

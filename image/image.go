@@ -146,7 +146,8 @@ func (m *making) write() error {
 		return err
 	}
 	rec := Record{
-		ID: m.at.ID, Digest: m.base.Digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env, Size: m.at.Size, Steps: steps,
+		ID: m.at.ID, Digest: m.base.Digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env,
+		Size: m.at.Size, Steps: steps,
 	}
 	if rec.Packages, err = m.packages(); err != nil {
 		return err

@@ -30,7 +30,8 @@ func (m *making) python(ctx context.Context) (python.Layout, error) {
 	found, ok := python.Parse(text)
 	if !ok {
 		return found, &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_site", Stage: "build",
-			Message: "the image has no directory of Python packages, and $SITE or install needs one", Remedy: "begin with an image that has python3"}}
+			Message: "the image has no directory of Python packages, and $SITE or install needs one",
+			Remedy:  "begin with an image that has python3"}}
 	}
 	return found, nil
 }
@@ -70,7 +71,8 @@ func (m *making) wheels() ([]wheelIn, error) {
 				continue
 			}
 			found = true
-			all = append(all, wheelIn{File: f, host: filepath.Join(in.Dir, filepath.FromSlash(f.Path)), inside: inside + "/" + f.Path, mount: executor.Mount{Host: in.Dir, Inside: inside}})
+			all = append(all, wheelIn{File: f, host: filepath.Join(in.Dir, filepath.FromSlash(f.Path)), inside: inside +
+				"/" + f.Path, mount: executor.Mount{Host: in.Dir, Inside: inside}})
 		}
 		if !found {
 			return nil, noWheel(a, in.Entry)
@@ -85,7 +87,8 @@ func noWheel(a hclspec.Address, e cache.Entry) error {
 		made = append(made, f.Path)
 	}
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_wheel", Stage: "build",
-		Message: fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a, strings.Join(made, ", ")), Remedy: "let it make a wheel, or leave it out of install"}}
+		Message: fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a, strings.Join(made, ", ")),
+		Remedy:  "let it make a wheel, or leave it out of install"}}
 }
 
 // install puts the wheels into the image, and proves that they are in it.
@@ -99,7 +102,8 @@ func (m *making) install(ctx context.Context) error {
 			d.Add("wheel", path.Base(w.Path), w.SHA256)
 		}
 	}
-	return m.step(ctx, "install", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+	return m.step(ctx, "install", describe, func(ctx context.Context, labels map[string]string) (container.Image,
+		error) {
 		m.progress("install")
 		py, err := m.python(ctx)
 		if err != nil {
@@ -122,7 +126,8 @@ func (m *making) install(ctx context.Context) error {
 			m.say("the image has no pip: unpacking\n")
 			return m.blank(ctx, py.Unpacked(opened), proof, labels)
 		}
-		c := changing{stage: "build", argv: []string{"sh", "-euc", pip + "install --no-index --no-deps --force-reinstall --no-cache-dir \"$@\"", "sh"}, proof: proof}
+		c := changing{stage: "build", argv: []string{"sh", "-euc", pip +
+			"install --no-index --no-deps --force-reinstall --no-cache-dir \"$@\"", "sh"}, proof: proof}
 		for _, w := range wheels {
 			c.argv = append(c.argv, w.inside)
 			if !slices.Contains(c.mounts, w.mount) {
@@ -134,10 +139,12 @@ func (m *making) install(ctx context.Context) error {
 }
 
 // pip is how pip is called: for the image's own Python, whose packages are meant to be changed.
-const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 exec python3 -m pip "
+const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 " +
+	"exec python3 -m pip "
 
 // proveAll compares the files of a container, read from outside, with the wheels, and notes the installed packages.
-func (m *making) proveAll(ctx context.Context, name string, wheels []*wheel.Wheel, py python.Layout, labels map[string]string) error {
+func (m *making) proveAll(ctx context.Context, name string, wheels []*wheel.Wheel, py python.Layout,
+	labels map[string]string) error {
 	packages, err := m.packages()
 	if err != nil {
 		return err
@@ -147,7 +154,9 @@ func (m *making) proveAll(ctx context.Context, name string, wheels []*wheel.Whee
 		if err != nil {
 			return err
 		}
-		packages = slices.DeleteFunc(packages, func(other shell.Package) bool { return wheel.NormalName(other.Name) == wheel.NormalName(p.Name) })
+		packages = slices.DeleteFunc(packages, func(other shell.Package) bool {
+			return wheel.NormalName(other.Name) == wheel.NormalName(p.Name)
+		})
 		packages = append(packages, p)
 		m.say("proven: %s %s, %d files as in its RECORD\n", w.Name, w.Version, len(w.Files))
 	}
@@ -177,7 +186,9 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 	}
 	found := map[string]string{}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
-		err := m.engine.CopyFrom(ctx, name, dir, func(r io.Reader) error { return python.Digests(r, path.Dir(dir), want, found) })
+		err := m.engine.CopyFrom(ctx, name, dir, func(r io.Reader) error {
+			return python.Digests(r, path.Dir(dir), want, found)
+		})
 		if container.IsNotFound(err) {
 			return shell.Package{}, installMismatch(w, dir+" is not there")
 		}
@@ -200,5 +211,6 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 func installMismatch(w *wheel.Wheel, what string) error {
 	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "install_mismatch", Stage: "build",
 		Message: fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
-		Remedy:  "look into the log for what the installer did; the image may have a pip of its own that changes what it installs"}}
+		Remedy: "look into the log for what the installer did; the image may have a pip of its own that changes " +
+			"what it installs"}}
 }

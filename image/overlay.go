@@ -66,7 +66,8 @@ func (m *making) overlay(ctx context.Context) error {
 		describeFiles(d, "over", o.before)
 		describeFiles(d, "source", o.after)
 	}
-	return m.step(ctx, "overlay", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+	return m.step(ctx, "overlay", describe, func(ctx context.Context, labels map[string]string) (container.Image,
+		error) {
 		m.progress("overlay")
 		if err := o.prepare(ctx, m); err != nil {
 			return container.Image{}, err
@@ -327,7 +328,8 @@ func (o *overlay) records() (files []fixedFile, packages []shell.Package, err er
 				continue
 			}
 			_ = rows.Write([]string{ // Flush reports its error
-				inside, "sha256=" + base64.RawURLEncoding.EncodeToString(sum), strconv.FormatInt(o.after[name].Size, 10),
+				inside, "sha256=" + base64.RawURLEncoding.EncodeToString(sum),
+				strconv.FormatInt(o.after[name].Size, 10),
 			})
 		}
 		if rows.Flush(); rows.Error() != nil {
@@ -336,7 +338,8 @@ func (o *overlay) records() (files []fixedFile, packages []shell.Package, err er
 		at := path.Clean(o.tops[module])
 		if base, _ := strings.CutSuffix(path.Base(at), ".py"); base != module {
 			return nil, nil, overlayFailure("overlay_mismatch",
-				fmt.Sprintf("Python finds %s in %s, a path of another name", module, at), "build a wheel and install it")
+				fmt.Sprintf("Python finds %s in %s, a path of another name", module, at),
+				"build a wheel and install it")
 		}
 		info := path.Join(path.Dir(at), ".benchgraph-overlay-"+module)
 		files = append(files, fixedFile{to: info + "/RECORD", content: text.Bytes()})
@@ -364,7 +367,8 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if got := found[o.place(name)]; got != want[name].SHA256 {
 			return overlayFailure("install_mismatch",
-				fmt.Sprintf("%s is not that of the source tree: its SHA-256 is %s", o.place(name), cmp.Or(got, "missing")),
+				fmt.Sprintf("%s is not that of the source tree: its SHA-256 is %s", o.place(name),
+					cmp.Or(got, "missing")),
 				"see whether the image changes files when it is started")
 		}
 	}

@@ -32,7 +32,8 @@ func (t *Push) Describe(d *cache.Description) { d.Add("push", t.To) }
 
 func (t *Push) Run(ctx context.Context, env *engine.Env) error {
 	if t.Offline {
-		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "run", Message: "-offline forbids to push " + t.To}}
+		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "run",
+			Message: "-offline forbids to push " + t.To}}
 	}
 	image, err := Read(env.Inputs[0].Entry)
 	if err != nil {
@@ -40,7 +41,8 @@ func (t *Push) Run(ctx context.Context, env *engine.Env) error {
 	}
 	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "push"})
 	digest, err := t.Shells.Engine.Push(ctx, image.ID, t.To, func(p container.Progress) {
-		env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+		env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase,
+			Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 	})
 	if err != nil {
 		return shell.EngineFailure("run", err)

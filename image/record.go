@@ -19,12 +19,14 @@ const File = "image.json"
 
 // Record is what is known of an image that an image node made.
 type Record struct {
-	ID       string          `json:"id"`               // sha256:…, as the engine names it
-	Digest   string          `json:"digest,omitempty"` // of the manifest of what it was pulled from; empty: it was in no registry
-	Chain    string          `json:"chain"`            // SHA-256 of all that it was made from
-	Site     string          `json:"site,omitempty"`   // directory in which its Python finds packages; empty: it has none
-	Env      []string        `json:"env,omitempty"`    // of its configuration, as NAME=value
-	Size     int64           `json:"size"`             // bytes
+	ID string `json:"id"` // sha256:…, as the engine names it
+	// of the manifest of what it was pulled from; empty: it was in no registry
+	Digest string `json:"digest,omitempty"`
+	Chain  string `json:"chain"` // SHA-256 of all that it was made from
+	// directory in which its Python finds packages; empty: it has none
+	Site     string          `json:"site,omitempty"`
+	Env      []string        `json:"env,omitempty"` // of its configuration, as NAME=value
+	Size     int64           `json:"size"`          // bytes
 	Packages []shell.Package `json:"packages,omitempty"`
 	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
 }

@@ -37,8 +37,9 @@ type changing struct {
 	files   io.Reader // a tar that is unpacked at / before; nil: none
 	mounts  []executor.Mount
 	network bool
-	env     []string                                                               // that the image keeps
-	proof   func(ctx context.Context, name string, labels map[string]string) error // before it becomes an image; nil: none
+	env     []string // that the image keeps
+	// before it becomes an image; nil: none
+	proof func(ctx context.Context, name string, labels map[string]string) error
 }
 
 // errNoEffect is the error of a step that changed nothing.
@@ -78,7 +79,9 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 type owner interface{ Labels() map[string]string }
 
 // blank makes an image of files, in which nothing is run.
-func (m *making) blank(ctx context.Context, files io.Reader, proof func(ctx context.Context, name string, labels map[string]string) error, labels map[string]string) (img container.Image, err error) {
+func (m *making) blank(ctx context.Context, files io.Reader,
+	proof func(ctx context.Context, name string, labels map[string]string) error,
+	labels map[string]string) (img container.Image, err error) {
 	err = m.inert(ctx, func(name string) error {
 		if files != nil {
 			if err := m.engine.CopyTo(ctx, name, files); err != nil {
@@ -113,7 +116,8 @@ func (m *making) inert(ctx context.Context, use func(name string) error) (err er
 }
 
 // commit makes the image of a step.
-func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image, error) {
+func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image,
+	error) {
 	id, err := m.engine.Commit(ctx, name, m.committed(c, labels))
 	if err != nil {
 		return container.Image{}, err
@@ -121,12 +125,13 @@ func (m *making) commit(ctx context.Context, name string, c changing, labels map
 	return m.engine.Image(ctx, id)
 }
 
-// committed is what the image of a step says of itself: what the image before said, and the step's labels and variables. What
-// the step's own command was is no part of it. The engine keeps volumes, ports and the stop signal by itself; what a
-// Dockerfile that builds on the image before would have to do (ONBUILD) is left out.
+// committed is what the image of a step says of itself: what the image before said, and the step's labels and
+// variables. What the step's own command was is no part of it. The engine keeps volumes, ports and the stop signal by
+// itself; what a Dockerfile that builds on the image before would have to do (ONBUILD) is left out.
 func (m *making) committed(c changing, labels map[string]string) api.CommitOptions {
 	config := &api.Config{
-		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command, Env: c.env, Labels: map[string]string{},
+		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command,
+		Env: c.env, Labels: map[string]string{},
 		Shell: m.at.Shell, Healthcheck: m.at.Health,
 	}
 	if len(config.Entrypoint) == 0 && len(config.Cmd) == 0 {
@@ -151,7 +156,8 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	process, err := m.t.Shells.Containers.Start(ctx, executor.Command{
 		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(), Outward: c.network || m.t.Spec.Network, Keep: true,
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(),
+			Outward: c.network || m.t.Spec.Network, Keep: true,
 		},
 	})
 	if err != nil {
@@ -165,9 +171,10 @@ func (m *making) nodeLabel() map[string]string {
 	return map[string]string{container.LabelNode: m.t.Spec.Address.String()}
 }
 
-// look runs a command in a container that is thrown away, hardened and without a network unless the block says otherwise, and
-// returns what it prints on standard output.
-func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount, env []string) (string, error) {
+// look runs a command in a container that is thrown away, hardened and without a network unless the block says
+// otherwise, and returns what it prints on standard output.
+func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount, env []string) (string,
+	error) {
 	dir, err := os.MkdirTemp(m.env.Work, "look-")
 	if err == nil {
 		err = os.Chmod(dir, 0o777) // the image says which user it is
@@ -182,7 +189,8 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	status, err := executor.Run(ctx, m.t.Shells.Containers, executor.Command{
 		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts), executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts),
+				executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
 			Outward: m.t.Spec.Network,
 		},
 	})
@@ -241,7 +249,8 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 	return argv, in.Mounts(), nil
 }
 
-// exports gives the commands of a shell their variables. In the container's own configuration they would stay in the image.
+// exports gives the commands of a shell their variables. In the container's own configuration they would stay in the
+// image.
 func exports(vars map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {

@@ -51,7 +51,8 @@ type stepRecord struct {
 func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	m := &making{t: t, engine: t.Shells.Engine, env: env}
 	var err error
-	m.sh, err = t.Shells.Open(env, t.Refs, shell.Place{Dir: filepath.Join(env.Work, "dir"), Out: filepath.Join(env.Work, "out")})
+	m.sh, err = t.Shells.Open(env, t.Refs, shell.Place{Dir: filepath.Join(env.Work, "dir"),
+		Out: filepath.Join(env.Work, "out")})
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +74,10 @@ func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 func (m *making) pull(ctx context.Context) error {
 	m.base = m.t.From
 	if m.base.Digest == "" {
-		return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "image_unpinned", Stage: "fetch",
-			Message: "nothing says which image " + m.base.Name + " is", Remedy: "plan again where the registry, or an engine that has it, can be reached"}}
+		return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
+			Failure: cache.Failure{Class: cache.Infra, Rule: "image_unpinned", Stage: "fetch",
+				Message: "nothing says which image " + m.base.Name + " is",
+				Remedy:  "plan again where the registry, or an engine that has it, can be reached"}}
 	}
 	img, err := m.fetched(ctx, m.base)
 	if err != nil {
@@ -94,15 +97,18 @@ func (m *making) fetched(ctx context.Context, base Base) (container.Image, error
 		}
 	}
 	if m.t.Offline {
-		return container.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
+		return container.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline",
+			Stage:   "fetch",
 			Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
 	m.progress("fetch")
-	img, err := m.t.Room.Within(ctx, m.env.Log, m.t.Spec.Address.String(), m.t.Room.Base(base.Ref(), base.Size), func() (container.Image, error) {
-		return m.engine.Pull(ctx, base.Name, base.Digest, func(p container.Progress) {
-			m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase, Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+	img, err := m.t.Room.Within(ctx, m.env.Log, m.t.Spec.Address.String(), m.t.Room.Base(base.Ref(), base.Size),
+		func() (container.Image, error) {
+			return m.engine.Pull(ctx, base.Name, base.Digest, func(p container.Progress) {
+				m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: p.Phase,
+					Data: map[string]any{"done": p.Bytes, "total": p.Total}})
+			})
 		})
-	})
 	return img, shell.EngineFailure("fetch", err)
 }
 
@@ -126,9 +132,12 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 	in := m.t.Refs.Input(m.env, base)
 	if len(in.Files) != 1 {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
-			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base, len(in.Files)), Remedy: "name one file in outputs"}}
+			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base,
+				len(in.Files)), Remedy: "name one file in outputs"}}
 	}
-	return m.step(ctx, "from "+base.String(), func(d *cache.Description) { d.Add("rootfs", in.Files[0].SHA256) }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+	return m.step(ctx, "from "+base.String(), func(d *cache.Description) {
+		d.Add("rootfs", in.Files[0].SHA256)
+	}, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		f, err := os.Open(workdir.OnlyFile(in.Entry))
 		if err != nil {
 			return container.Image{}, err
@@ -150,7 +159,8 @@ func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
 
 // step ensures that the engine has the image of a step: an image with the chain key, or else the image that do makes
 // with the labels.
-func (m *making) step(ctx context.Context, what string, describe func(*cache.Description), do func(ctx context.Context, labels map[string]string) (container.Image, error)) error {
+func (m *making) step(ctx context.Context, what string, describe func(*cache.Description),
+	do func(ctx context.Context, labels map[string]string) (container.Image, error)) error {
 	key := chainKey(m.chain, m.t.Rev, describe).String()
 	leave, err := m.t.steps.enter(ctx, key)
 	if err != nil {
@@ -216,7 +226,9 @@ func (m *making) own(ctx context.Context) error {
 	if m.at.Labels[container.LabelKey] == m.chain {
 		return nil
 	}
-	return m.step(ctx, "labels", func(d *cache.Description) { d.Add("labels") }, func(ctx context.Context, labels map[string]string) (container.Image, error) {
+	return m.step(ctx, "labels", func(d *cache.Description) {
+		d.Add("labels")
+	}, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		return m.blank(ctx, nil, nil, labels)
 	})
 }

@@ -14,17 +14,21 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := []Rule{{Name: "r", Match: regexp.MustCompile(`(?i)(a+)+ error`)}, {Name: "any", Match: regexp.MustCompile(`x.*y.*z`)}}
+	rules := []Rule{{Name: "r", Match: regexp.MustCompile(`(?i)(a+)+ error`)},
+		{Name: "any", Match: regexp.MustCompile(`x.*y.*z`)}}
 	readers := map[string]func(io.Reader) error{
 		"classify": func(r io.Reader) error { _, _, err := Classify(rules, "", r); return err },
 		"last":     func(r io.Reader) error { LastLine(r); return nil },
 	}
-	for name, p := range map[string]Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{}, "json": jsonLeaves{}, "own": own} {
+	for name, p := range map[string]Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{}, "json": jsonLeaves{},
+		"own": own} {
 		readers[name] = func(r io.Reader) error { _, err := p.Parse(Output{Stdout: r}); return err }
 	}
 	for repeated, unit := range map[string]string{
-		"brackets": "[\n", "objects": "{\"a\":\n", "array": "[1,\n", "titles": "\x1b]", "colours": "\x1b[31m", "returns": "a\r", "empty": "\n",
-		"labels": "a: 1 b=2 ", "benchmark": "BenchmarkX 1 2 ns/op\n", "words": "x y ", "deep": "[[[[", "quotes": "{\"\\", "stamps": "2026-11-21T00:44:00Z ",
+		"brackets": "[\n", "objects": "{\"a\":\n", "array": "[1,\n", "titles": "\x1b]", "colours": "\x1b[31m",
+		"returns": "a\r", "empty": "\n",
+		"labels": "a: 1 b=2 ", "benchmark": "BenchmarkX 1 2 ns/op\n", "words": "x y ", "deep": "[[[[",
+		"quotes": "{\"\\", "stamps": "2026-11-21T00:44:00Z ",
 	} {
 		for name, read := range readers {
 			for _, kib := range []int{64, 1024} {

@@ -47,7 +47,8 @@ func TestTheFirstRuleDecides(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, ok, err := Classify(rules, "run", io.MultiReader(strings.NewReader("error\n"), iotest.ErrReader(broken))); ok || !errors.Is(err, broken) {
+	if _, ok, err := Classify(rules, "run", io.MultiReader(strings.NewReader("error\n"),
+		iotest.ErrReader(broken))); ok || !errors.Is(err, broken) {
 		t.Error("a log that could not be read to its end is no evidence:", ok, err)
 	}
 }
@@ -77,7 +78,8 @@ func TestLongLines(t *testing.T) {
 	if !ok || err != nil || m.Line != 3 {
 		t.Errorf("%+v %v %v", m, ok, err)
 	}
-	r := parse(t, redis{}, strings.Repeat("x", maxLine)+"\n"+strings.Repeat("y", maxLine+1)+"\nSET: 1 requests per second\n")
+	r := parse(t, redis{}, strings.Repeat("x", maxLine)+"\n"+strings.Repeat("y",
+		maxLine+1)+"\nSET: 1 requests per second\n")
 	if len(r.Samples) != 2 || r.Samples[0].Line != 3 || len(r.Warnings) != 1 || r.Warnings[0].Line != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -110,14 +112,16 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		expression := rapid.StringMatching(`(\(\?i\))?[abC]{0,5}(\((aBab|bcbc|B+)\|[ab]?(cccc|\.)\))?[*+?]?[abc]{0,5}`).Draw(t, "expression")
+		expression := rapid.StringMatching(`(\(\?i\))?[abC]{0,5}(\((aBab|bcbc|B+)\|[ab]?(cccc|\.)\))?[*+?]?[abc]{0,5}`).Draw(t,
+			"expression")
 		if _, err := syntax.Parse(expression, syntax.Perl); err != nil {
 			t.Skip()
 		}
 		lines := rapid.SliceOf(rapid.StringMatching(`[abcABC]{0,12}`)).Draw(t, "lines")
 		r := rule("r", expression)
 		_, found, err := Classify([]Rule{r}, "", strings.NewReader(strings.Join(lines, "\n")))
-		if want := slices.ContainsFunc(lines, r.Match.MatchString); err != nil || found != want && strings.Join(lines, "") != "" {
+		if want := slices.ContainsFunc(lines, r.Match.MatchString); err != nil || found != want &&
+			strings.Join(lines, "") != "" {
 			t.Fatalf("%s on %q: %v, want %v, %v", expression, lines, found, want, err)
 		}
 	})
@@ -125,20 +129,28 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 
 // A log is a failure only after its last result.
 func TestParseLog(t *testing.T) {
-	rules := []Rule{{Name: "refused", Match: regexp.MustCompile("refused"), Class: "transient", Stages: []string{"run", "start"}, Remedy: "wait"}}
+	rules := []Rule{{Name: "refused", Match: regexp.MustCompile("refused"), Class: "transient",
+		Stages: []string{"run", "start"}, Remedy: "wait"}}
 	for _, c := range []struct{ name, format, log, detected, failure string }{
 		{"nothing", "auto", "hello\n", "", ""},
 		{"a failure", "auto", "hello\nConnection refused\n", "", "run: Connection refused (2)"},
 		{"refused while starting", "auto", "refused\nBenchmarkX 1 2 ns/op\n", "gobench", ""},
-		{"refused afterwards", "auto", "refused\nBenchmarkX 1 2 ns/op\nrefused again", "gobench", "run: refused again (3)"},
+		{"refused afterwards", "auto", "refused\nBenchmarkX 1 2 ns/op\nrefused again", "gobench",
+			"run: refused again (3)"},
 		{"a document speaks of one", "auto", `{"a": 1, "b": "refused"}`, "json", ""},
 		{"declared", "redis", "refused", "redis-benchmark", "run: refused (1)"},
-		{"a table", "auto", "refused\nThroughput: 1.5 requests/s, 3 tokens/s\nrefused", "vllm-throughput", "run: refused (3)"},
-		{"requests failed", "auto", "refused\n= Serving Benchmark Result =\nSuccessful requests: 1\nFailed requests: 2\nrefused\n", "vllm-serving", "run: 1 of 3 requests succeeded (3)"},
+		{"a table", "auto", "refused\nThroughput: 1.5 requests/s, 3 tokens/s\nrefused", "vllm-throughput",
+			"run: refused (3)"},
+		{"requests failed", "auto",
+			"refused\n= Serving Benchmark Result =\nSuccessful requests: 1\nFailed requests: 2\nrefused\n",
+			"vllm-serving", "run: 1 of 3 requests succeeded (3)"},
 		{"no count, and why", "auto", "refused\n= Serving Benchmark Result =\n", "vllm-serving", "run: refused (1)"},
-		{"no count", "auto", "= Serving Benchmark Result =\n", "vllm-serving", "parse: the result has no count of successful requests (0)"},
+		{"no count", "auto", "= Serving Benchmark Result =\n", "vllm-serving",
+			"parse: the result has no count of successful requests (0)"},
 	} {
-		log, err := ParseLog(c.format, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(c.log)), nil }, rules)
+		log, err := ParseLog(c.format, func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(c.log)), nil
+		}, rules)
 		failure := ""
 		if f := log.Failure; f != nil {
 			failure = fmt.Sprintf("%s: %s (%d)", f.Stage, f.Evidence, f.Line)
@@ -147,7 +159,9 @@ func TestParseLog(t *testing.T) {
 			t.Errorf("%s: %+v %s %v", c.name, log, failure, err)
 		}
 	}
-	if _, err := ParseLog("xml", func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }, nil); err == nil {
+	if _, err := ParseLog("xml", func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("")), nil
+	}, nil); err == nil {
 		t.Error("an unknown format is accepted")
 	}
 }
@@ -163,8 +177,11 @@ func FuzzClassify(f *testing.F) {
 		}
 		var m Match
 		var ok bool
-		fuzzing.Frugal(t, len(log), func() { m, ok, err = Classify([]Rule{{Name: "r", Match: re}}, "run", bytes.NewReader(log)) })
-		if err != nil || len(m.Evidence) > maxEvidence || !utf8.ValidString(m.Evidence) || strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
+		fuzzing.Frugal(t, len(log), func() {
+			m, ok, err = Classify([]Rule{{Name: "r", Match: re}}, "run", bytes.NewReader(log))
+		})
+		if err != nil || len(m.Evidence) > maxEvidence || !utf8.ValidString(m.Evidence) ||
+			strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
 			t.Fatalf("%+v %v %v", m, ok, err)
 		}
 	})

@@ -28,7 +28,8 @@ type collector struct {
 }
 
 func newCollector(format string) *collector {
-	return &collector{Result: Result{Format: format}, index: map[string]int{}, firsts: map[string]Sample{}, labels: map[string]bool{}}
+	return &collector{Result: Result{Format: format}, index: map[string]int{}, firsts: map[string]Sample{},
+		labels: map[string]bool{}}
 }
 
 func (c *collector) warn(line int, format string, args ...any) {
@@ -152,7 +153,8 @@ func (c *collector) scan(line []byte) {
 			continue
 		}
 		value := bytes.TrimLeft(line[i+1:], " \t")
-		if !startsNumber(value) || line[i] == ':' && len(value) == len(line)-i-1 && bytes.ContainsAny(line[start:i], " ./0123456789") {
+		if !startsNumber(value) || line[i] == ':' && len(value) == len(line)-i-1 &&
+			bytes.ContainsAny(line[start:i], " ./0123456789") {
 			continue // 12:34:56, host:8000
 		}
 		c.label(string(line[start:i]))
@@ -183,7 +185,8 @@ func (c *collector) label(text string) {
 		text = text[strings.LastIndex(text, gap)+1:]
 	}
 	text = strings.TrimRight(strings.TrimLeft(text, " \"'([{*#>"), " \"'")
-	if text == "" || len(text) > maxLabel || c.labels[text] || len(c.order) >= maxLabels || len(tokens(text)) == 0 || tokens(text)[0][0] <= '9' {
+	if text == "" || len(text) > maxLabel || c.labels[text] || len(c.order) >= maxLabels || len(tokens(text)) == 0 ||
+		tokens(text)[0][0] <= '9' {
 		return
 	}
 	c.labels[text] = true
@@ -193,10 +196,12 @@ func (c *collector) label(text string) {
 // ending warns about what was wrong with the lines as such.
 func (c *collector) ending(l *lines) {
 	if l.cut > 0 {
-		c.warnOf(Cut, "", l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
+		c.warnOf(Cut, "", l.cut,
+			"longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
 	}
 	if l.unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.number {
-		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.number, "the output ends inside this line: its last number may be cut off")
+		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.number,
+			"the output ends inside this line: its last number may be cut off")
 	}
 }
 
@@ -208,7 +213,9 @@ func (c *collector) finish() Result {
 			if first.Line > 0 {
 				where = fmt.Sprintf("line %d", first.Line)
 			}
-			c.warnOf(Repeated, s.Metric, s.Line, "%s was printed more than once, first as %s in %s: the last value, %s, counts", s.Metric, first.Printed, where, s.Printed)
+			c.warnOf(Repeated, s.Metric, s.Line,
+				"%s was printed more than once, first as %s in %s: the last value, %s, counts", s.Metric, first.Printed,
+				where, s.Printed)
 		}
 	}
 	if c.dropped > 0 {

@@ -14,13 +14,15 @@ const (
 )
 
 // statedComplaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
-var statedComplaint = regexp.MustCompile(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ -]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
+var statedComplaint = regexp.MustCompile(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
+	`-]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
 	`|^Traceback \(most recent|^panic: |^[A-Za-z.]*(?:Error|Exception): `)
 
 // complains says whether a line tells of an error or a warning.
 func complains(b []byte) bool {
 	b = b[:min(len(b), maxComplaint)]
-	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL", "xception"} {
+	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL",
+		"xception"} {
 		if bytes.Contains(b, []byte(word)) {
 			return statedComplaint.MatchString(strings.TrimSpace(string(b)))
 		}

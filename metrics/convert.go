@@ -8,8 +8,8 @@ type scale struct {
 	factor    float64
 }
 
-// scaleOf returns the scale of one side of a unit, in canonical spelling. Prefixes of bytes are those that programs print:
-// KB and kB are 1,000 bytes, KiB are 1,024.
+// scaleOf returns the scale of one side of a unit, in canonical spelling. Prefixes of bytes are those that programs
+// print: KB and kB are 1,000 bytes, KiB are 1,024.
 func scaleOf(unit string) (scale, bool) {
 	switch unit {
 	case "ns":
@@ -57,8 +57,9 @@ func power(base float64, n int) float64 {
 	return p
 }
 
-// Convert converts a value into another unit of the same dimension: ms into s, KB/s into MB/s, tok/s into tok/min. False: the
-// units are of different dimensions, or at least one of them is unknown. Equal units convert whatever they are.
+// Convert converts a value into another unit of the same dimension: ms into s, KB/s into MB/s, tok/s into tok/min.
+// False: the units are of different dimensions, or at least one of them is unknown. Equal units convert whatever they
+// are.
 func Convert(value float64, from, to string) (float64, bool) {
 	from, to = canonicalUnit(from), canonicalUnit(to)
 	if from == to {

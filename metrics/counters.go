@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Counters are what an inference server counts of itself, by name: requests that it finished, prompt_tokens, generation_tokens,
-// prefix_queries and prefix_hits (tokens that its prefix cache was asked for, and had), and prefix_hit_rate, a share that some servers give
-// instead. A server that does not count something has no such name.
+// Counters are what an inference server counts of itself, by name: requests that it finished, prompt_tokens,
+// generation_tokens, prefix_queries and prefix_hits (tokens that its prefix cache was asked for, and had), and
+// prefix_hit_rate, a share that some servers give instead. A server that does not count something has no such name.
 type Counters map[string]float64
 
 // counterNames is the table of names without the part before the colon, which is the server's.
@@ -17,14 +17,17 @@ func counterNames() map[string]string {
 	return map[string]string{
 		"request_success_total": "requests", "num_requests_total": "requests", "request_success": "requests",
 		"prompt_tokens_total": "prompt_tokens", "generation_tokens_total": "generation_tokens",
-		"prefix_cache_queries_total": "prefix_queries", "gpu_prefix_cache_queries_total": "prefix_queries", "prefix_cache_queries": "prefix_queries",
-		"prefix_cache_hits_total": "prefix_hits", "gpu_prefix_cache_hits_total": "prefix_hits", "prefix_cache_hits": "prefix_hits", "cached_tokens_total": "prefix_hits",
-		"cache_hit_rate": "prefix_hit_rate", "gpu_prefix_cache_hit_rate": "prefix_hit_rate", "prefix_cache_hit_rate": "prefix_hit_rate",
+		"prefix_cache_queries_total": "prefix_queries", "gpu_prefix_cache_queries_total": "prefix_queries",
+		"prefix_cache_queries":    "prefix_queries",
+		"prefix_cache_hits_total": "prefix_hits", "gpu_prefix_cache_hits_total": "prefix_hits",
+		"prefix_cache_hits": "prefix_hits", "cached_tokens_total": "prefix_hits",
+		"cache_hit_rate": "prefix_hit_rate", "gpu_prefix_cache_hit_rate": "prefix_hit_rate",
+		"prefix_cache_hit_rate": "prefix_hit_rate",
 	}
 }
 
-// ReadCounters reads a page of metrics in the text format of Prometheus. Values of one name with several labels are added, and of several
-// names for one thing the largest holds, since servers keep old names beside new ones.
+// ReadCounters reads a page of metrics in the text format of Prometheus. Values of one name with several labels are
+// added, and of several names for one thing the largest holds, since servers keep old names beside new ones.
 func ReadCounters(page []byte) Counters {
 	names, sums := counterNames(), map[string]float64{}
 	for line := range bytes.Lines(page) {

@@ -49,7 +49,8 @@ func NewCustom(definitions []Definition) (Parser, error) {
 			return nil, fmt.Errorf("metric %q: match: %w", d.Name, err)
 		}
 		if re.NumSubexp() == 0 {
-			return nil, fmt.Errorf("metric %q: match: no group says which part is the number: put it in parentheses", d.Name)
+			return nil, fmt.Errorf("metric %q: match: no group says which part is the number: put it in parentheses",
+				d.Name)
 		}
 		c.regexps[i] = re
 	}
@@ -139,8 +140,8 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	return nil
 }
 
-// maxMatches is how many matches in one line are taken: an expression that matches everywhere would make a line of a hostile
-// program cost as much as a file.
+// maxMatches is how many matches in one line are taken: an expression that matches everywhere would make a line of a
+// hostile program cost as much as a file.
 const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
@@ -153,7 +154,8 @@ func (c custom) line(to *collector, file string, l *lines) {
 		}
 		if progress {
 			if re.Match(l.bytes()) {
-				to.warn(l.number, "%s: matches what an engine logs while it works, which is no result: not read", d.Name)
+				to.warn(l.number, "%s: matches what an engine logs while it works, which is no result: not read",
+					d.Name)
 			}
 			continue
 		}
@@ -168,7 +170,8 @@ func (c custom) line(to *collector, file string, l *lines) {
 				continue
 			}
 			if partial(l.bytes(), m[2], m[3]) {
-				to.warnOf("", d.Name, l.number, "%s: the match takes %s, a part of the number that stands there", d.Name, clip(string(l.bytes()[m[2]:m[3]]), maxLabel))
+				to.warnOf("", d.Name, l.number, "%s: the match takes %s, a part of the number that stands there",
+					d.Name, clip(string(l.bytes()[m[2]:m[3]]), maxLabel))
 			}
 			unit := unitAt(d.Unit, l.bytes(), m[2], m[3])
 			to.add(d.Name, string(l.bytes()[m[2]:m[3]]), canonicalUnit(unit), l.number)
@@ -242,7 +245,8 @@ func following(rest string) string {
 		return word + "/" + strings.TrimRight(fields[2], ".,;:)")
 	}
 	unit := canonicalUnit(word)
-	if _, known := scaleOf(unit); known || strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" || unit == "req" || unit == "tok" {
+	if _, known := scaleOf(unit); known || strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" ||
+		unit == "req" || unit == "tok" {
 		return unit
 	}
 	return ""

@@ -35,7 +35,8 @@ func Detect(r io.Reader) (string, error) {
 			return format, nil
 		}
 		text := bytes.TrimLeft(line, " ")
-		document = document || len(text) > 0 && (text[0] == '{' || text[0] == '[' && len(bytes.TrimRight(text, " ")) < 3)
+		document = document || len(text) > 0 && (text[0] == '{' || text[0] == '[' &&
+			len(bytes.TrimRight(text, " ")) < 3)
 	}
 	if document {
 		return "json", l.err()

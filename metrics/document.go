@@ -175,7 +175,8 @@ func (f *finite) Read(p []byte) (int, error) {
 
 // pathParts splits a path: a.b.0.c, a.b[0].c and $.a["b"] are the same kind of thing.
 func pathParts(path string) []string {
-	path = strings.NewReplacer(`["`, ".", `"]`, "", "['", ".", "']", "", "[", ".", "]", "").Replace(strings.TrimPrefix(path, "$"))
+	path = strings.NewReplacer(`["`, ".", `"]`, "", "['", ".", "']", "", "[", ".", "]",
+		"").Replace(strings.TrimPrefix(path, "$"))
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Find returns the sample of a metric: the one of that very name, else the only one whose name has the same words, so
-// that "SET requests per second" finds set_requests_per_second; a leading Benchmark is ignored. False: there is none, or
-// more than one.
+// that "SET requests per second" finds set_requests_per_second; a leading Benchmark is ignored. False: there is none,
+// or more than one.
 func Find(samples []Sample, metric string) (Sample, bool) {
 	for _, s := range samples {
 		if s.Metric == metric {
@@ -31,8 +31,8 @@ func Find(samples []Sample, metric string) (Sample, bool) {
 	return found[0], true
 }
 
-// Nearest returns the n names that look most like want, best first, for the diagnostic when want was not found. Spelling
-// and common words count. It returns fewer only when there are fewer.
+// Nearest returns the n names that look most like want, best first, for the diagnostic when want was not found.
+// Spelling and common words count. It returns fewer only when there are fewer.
 func Nearest(want string, have []string, n int) []string {
 	type candidate struct {
 		name  string
@@ -68,7 +68,9 @@ func Nearest(want string, have []string, n int) []string {
 
 // tokens splits a name into its words, in lower case.
 func tokens(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 }
 
 // slug joins the words of a name with underscores.

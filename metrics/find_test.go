@@ -52,15 +52,18 @@ func TestBetter(t *testing.T) {
 
 func TestUnitsHaveOneSpelling(t *testing.T) {
 	for unit, want := range map[string]string{
-		"requests per second": "req/s", "requests/sec": "req/s", "tokens/s": "tok/s", "msec": "ms", "seconds": "s", "µs": "us",
-		"Items/second": "Items/s", "ns/op": "ns/op", "B/op": "B/op", "rps": "req/s", "widgets": "widgets", " KB/sec ": "KB/s", "": "",
+		"requests per second": "req/s", "requests/sec": "req/s", "tokens/s": "tok/s", "msec": "ms", "seconds": "s",
+		"µs":           "us",
+		"Items/second": "Items/s", "ns/op": "ns/op", "B/op": "B/op", "rps": "req/s", "widgets": "widgets",
+		" KB/sec ": "KB/s", "": "",
 	} {
 		if got := canonicalUnit(unit); got != want || canonicalUnit(got) != got {
 			t.Errorf("%q: %q, want %q", unit, got, want)
 		}
 	}
 	for path, want := range map[string]string{
-		"a.latency_ms": "ms", "ms": "", "a.p50": "", "requests_per_second": "req/s", "ALL.Ops/sec": "ops/s", "x.qps": "req/s", "used_bytes": "B", "heads_per_layer": "",
+		"a.latency_ms": "ms", "ms": "", "a.p50": "", "requests_per_second": "req/s", "ALL.Ops/sec": "ops/s",
+		"x.qps": "req/s", "used_bytes": "B", "heads_per_layer": "",
 	} {
 		if got := pathUnit(path); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
@@ -69,10 +72,12 @@ func TestUnitsHaveOneSpelling(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	samples := []Sample{{Metric: "Key ns/op"}, {Metric: "ns/op"}, {Metric: "set_requests_per_second"}, {Metric: "a-b"}, {Metric: "a b"}}
+	samples := []Sample{{Metric: "Key ns/op"}, {Metric: "ns/op"}, {Metric: "set_requests_per_second"}, {Metric: "a-b"},
+		{Metric: "a b"}}
 	for want, found := range map[string]string{
-		"Key ns/op": "Key ns/op", "ns/op": "ns/op", "BenchmarkKey ns/op": "Key ns/op", "Key: ns/op": "Key ns/op", "SET requests per second": "set_requests_per_second",
-		"a_b": "", "a b": "a b", "": "", "op": "", "/": "",
+		"Key ns/op": "Key ns/op", "ns/op": "ns/op", "BenchmarkKey ns/op": "Key ns/op", "Key: ns/op": "Key ns/op",
+		"SET requests per second": "set_requests_per_second",
+		"a_b":                     "", "a b": "a b", "": "", "op": "", "/": "",
 	} {
 		s, ok := Find(samples, want)
 		if s.Metric != found || ok != (found != "") {
@@ -82,7 +87,8 @@ func TestFind(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	have := []string{"Successful requests", "Output token throughput (tok/s)", "Total Token throughput (tok/s)", "Mean TTFT (ms)", "work done", "work done"}
+	have := []string{"Successful requests", "Output token throughput (tok/s)", "Total Token throughput (tok/s)",
+		"Mean TTFT (ms)", "work done", "work done"}
 	for want, first := range map[string]string{
 		"output_token_throughput": "Output token throughput (tok/s)",
 		"token_total_throughput":  "Total Token throughput (tok/s)",
@@ -107,11 +113,14 @@ func TestNearest(t *testing.T) {
 func TestLabels(t *testing.T) {
 	p := custom1(t, Definition{Name: "missing", Match: "(nowhere)"})
 	text := strings.Join([]string{
-		"work done: 12.5 items/s", "Request throughput (req/s):              1.64", "INFO 05-04 16:48:47 started", "listening on 127.0.0.1:8000",
-		"p50=0.1, p99 = 2 msec", "wall clock   12.5 s", "finished in 3 steps of many kinds", "{\"json_key\": 3}", "work done: 13",
+		"work done: 12.5 items/s", "Request throughput (req/s):              1.64", "INFO 05-04 16:48:47 started",
+		"listening on 127.0.0.1:8000",
+		"p50=0.1, p99 = 2 msec", "wall clock   12.5 s", "finished in 3 steps of many kinds", "{\"json_key\": 3}",
+		"work done: 13",
 		"time 12:00:01 rate: -5", strings.Repeat("x", 200) + ": 3", "http://host:80/", "value=x",
 	}, "\n")
-	want := []string{"work done", "Request throughput (req/s)", "p50", "p99", "wall clock", "json_key", "time 12:00:01 rate"}
+	want := []string{"work done", "Request throughput (req/s)", "p50", "p99", "wall clock", "json_key",
+		"time 12:00:01 rate"}
 	if d := cmp.Diff(want, parse(t, p, text).Labels); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -126,8 +135,10 @@ func TestLabels(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for text, want := range map[string]string{
-		"1": "1", " 1.50 ": "1.5", "-1e-3": "-0.001", "1,234": "1234", "1,23": "is not a number", "1_000": "is not a number", "0x1": "is not a number",
-		"": "is not a number", "1.2.3": "is not a number", "nan": "is not finite", "-Inf": "is not finite", "infinity": "is not finite", "1e400": "is too large", "1e-400": "0",
+		"1": "1", " 1.50 ": "1.5", "-1e-3": "-0.001", "1,234": "1234", "1,23": "is not a number",
+		"1_000": "is not a number", "0x1": "is not a number",
+		"": "is not a number", "1.2.3": "is not a number", "nan": "is not finite", "-Inf": "is not finite",
+		"infinity": "is not finite", "1e400": "is too large", "1e-400": "0",
 	} {
 		v, err := number(text)
 		got := fmt.Sprint(v)

@@ -54,7 +54,8 @@ func (b *benchLines) Read(p []byte) (int, error) {
 		if isBenchLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
 			b.pending = append(append(b.pending[:0], b.line...), '\n')
 		} else {
-			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) || bytes.Equal(b.line, []byte("FAIL")) {
+			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) ||
+				bytes.Equal(b.line, []byte("FAIL")) {
 				b.collector.warn(b.lines.number, "the tests failed: %s", clip(string(b.line), maxLabel))
 			}
 			b.collector.scan(b.line)
@@ -139,7 +140,8 @@ func (t *benchTable) samples(c *collector) {
 		if len(t.packages[row.name]) > 1 {
 			name = row.pkg + "." + name
 		}
-		s := Sample{Metric: name + " " + row.unit, Value: row.sum / float64(row.n), Unit: canonicalUnit(row.unit), Printed: row.digits, Line: row.line}
+		s := Sample{Metric: name + " " + row.unit, Value: row.sum / float64(row.n), Unit: canonicalUnit(row.unit),
+			Printed: row.digits, Line: row.line}
 		if row.n > 1 {
 			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
 		}

@@ -26,7 +26,8 @@ func (p inference) Parse(out Output) (Result, error) {
 		return Result{}, fmt.Errorf("%s: %w", p.tool, err)
 	}
 	if l.cut > 0 && len(r.Samples) > 0 {
-		r.warn(l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
+		r.warn(l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
+			maxLine>>10)
 	}
 	r.ended = !l.unterminated || l.number != r.last.number
 	t.trim()
@@ -237,7 +238,8 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 		return false
 	}
 	if l.metric == "successful_requests" && strings.HasPrefix(behind, "/") {
-		r.foreign = r.refuse(ruleForeign, n, "%q: another benchmark's table, which counts its requests in this way", rest)
+		r.foreign = r.refuse(ruleForeign, n, "%q: another benchmark's table, which counts its requests in this way",
+			rest)
 		return true
 	}
 	if l.after != "" && !strings.HasPrefix(strings.TrimSpace(behind), l.after) {
@@ -274,7 +276,8 @@ func (r *inferenceReading) sample(metric, digits, unit string, n int) {
 
 // truncated notes that the output ends inside a number or its unit.
 func (r *inferenceReading) truncated(metric, text string, n int) {
-	r.cut = r.refuse(ruleIncomplete, n, "%s: the output ends inside %q", metric, clip(strings.TrimSpace(text), maxLabel))
+	r.cut = r.refuse(ruleIncomplete, n, "%s: the output ends inside %q", metric,
+		clip(strings.TrimSpace(text), maxLabel))
 	r.last.metric = metric
 }
 

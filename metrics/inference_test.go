@@ -129,8 +129,10 @@ func TestInferenceDocuments(t *testing.T) {
 				both++
 				_, decimals, _ := strings.Cut(printed.Printed, ".")
 				rounded := strconv.FormatFloat(s.Value, 'f', len(decimals), 64)
-				if v, err := number(rounded); err != nil || math.Abs(v-printed.Value) > 1.01*math.Pow10(-len(decimals)) || s.Unit != printed.Unit {
-					t.Errorf("%s is %v %s in the file, and %s %s is printed", s.Metric, s.Value, s.Unit, printed.Printed, printed.Unit)
+				if v, err := number(rounded); err != nil ||
+					math.Abs(v-printed.Value) > 1.01*math.Pow10(-len(decimals)) || s.Unit != printed.Unit {
+					t.Errorf("%s is %v %s in the file, and %s %s is printed", s.Metric, s.Value, s.Unit,
+						printed.Printed, printed.Unit)
 				}
 			}
 			if both < 4 {
@@ -151,7 +153,8 @@ func TestInferenceNoise(t *testing.T) {
 			return before + strings.Join(parts, after+"\n"+before) + after + "\n"
 		}
 	}
-	progress := "INFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 8056.3 tokens/s, Avg generation throughput: 1614.4 tokens/s\n" +
+	progress := "INFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 8056.3 tokens/s, Avg generation " +
+		"throughput: 1614.4 tokens/s\n" +
 		"[2025-03-01 10:00:00 TP0] Decode batch. #running-req: 1, gen throughput (token/s): 100.0, #queue-req: 0\n"
 	for name, change := range map[string]func(string) string{
 		"carriage returns": func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") },
@@ -171,16 +174,19 @@ func TestInferenceNoise(t *testing.T) {
 		"colour":           lines("\x1b[32m", "\x1b[0m"),
 		"zero width":       lines("", "\u200b"),
 		"padding":          lines("", strings.Repeat(" ", 60)),
-		"engine's log":     func(text string) string { return progress + strings.Replace(text, "\n", "\n"+progress, 3) + progress },
-		"printed twice":    func(text string) string { return text + "BENCHMARK_DONE\n" + text },
-		"byte order mark":  func(text string) string { return "\ufeff" + text },
+		"engine's log": func(text string) string {
+			return progress + strings.Replace(text, "\n", "\n"+progress, 3) + progress
+		},
+		"printed twice":   func(text string) string { return text + "BENCHMARK_DONE\n" + text },
+		"byte order mark": func(text string) string { return "\ufeff" + text },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range inferenceCases(t) {
 				if c.want == "" || name == "printed twice" && c.name == "one-batch-unmarked" {
 					continue
 				}
-				if got := figures(parseInference(t, "auto", change(c.text), c.command)); got != c.want && !strings.Contains(c.want, "_incomplete") {
+				if got := figures(parseInference(t, "auto", change(c.text), c.command)); got != c.want &&
+					!strings.Contains(c.want, "_incomplete") {
 					t.Errorf("%s: %s", c.name, cmp.Diff(c.want, got))
 				}
 			}
@@ -202,8 +208,10 @@ func TestInferenceCuts(t *testing.T) {
 			r := parseInference(t, "vllm", c.text[:end], c.command)
 			for _, s := range r.Samples {
 				full, ok := Find(whole.Samples, s.Metric)
-				if r.Failure == nil && whole.Failure == nil && (!ok || math.Abs(full.Value-s.Value) > 1e-9*full.Value || full.Unit != s.Unit) {
-					t.Fatalf("%s: ended after %q: %s is %v, in the whole output %v", c.name, c.text[max(0, end-60):end], s.Metric, s.Value, full.Value)
+				if r.Failure == nil && whole.Failure == nil && (!ok || math.Abs(full.Value-s.Value) > 1e-9*full.Value ||
+					full.Unit != s.Unit) {
+					t.Fatalf("%s: ended after %q: %s is %v, in the whole output %v", c.name, c.text[max(0, end-60):end],
+						s.Metric, s.Value, full.Value)
 				}
 			}
 		}
@@ -212,19 +220,24 @@ func TestInferenceCuts(t *testing.T) {
 
 // The command may say how many requests were asked for; one that says several numbers does not.
 func TestAskedByTheCommand(t *testing.T) {
-	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \n" + strings.Repeat("=", 50) + "\n"
+	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \n" +
+		strings.Repeat("=", 50) + "\n"
 	for command, want := range map[string]string{
-		"vllm bench serve --num-prompts 90":                                 "",
-		"vllm bench serve --num-prompts=100 --seed 1":                       "90 of 100 requests succeeded (the command asks for them)",
-		"python3 -m sglang.bench_serving --num-prompt '100'":                "90 of 100 requests succeeded (the command asks for them)",
-		"bench --num-prompts 10 >/dev/null; bench --num-prompts 100":        "",
-		"bench --dataset-name generated-shared-prefix --num-prompts 100":    "",
-		"vllm bench serve --num-prompts $N":                                 "",
-		"vllm bench serve --num-prompts 99999999999999999999999999999999":   "",
-		"vllm bench serve --num-prompts 100 --other-num-prompts-like-thing": "90 of 100 requests succeeded (the command asks for them)",
+		"vllm bench serve --num-prompts 90": "",
+		"vllm bench serve --num-prompts=100 --seed 1": "90 of 100 requests succeeded (the " +
+			"command asks for them)",
+		"python3 -m sglang.bench_serving --num-prompt '100'": "90 of 100 requests succeeded (the " +
+			"command asks for them)",
+		"bench --num-prompts 10 >/dev/null; bench --num-prompts 100":      "",
+		"bench --dataset-name generated-shared-prefix --num-prompts 100":  "",
+		"vllm bench serve --num-prompts $N":                               "",
+		"vllm bench serve --num-prompts 99999999999999999999999999999999": "",
+		"vllm bench serve --num-prompts 100 --other-num-prompts-like-thing": "90 of 100 requests succeeded (the " +
+			"command asks for them)",
 	} {
 		r := parseInference(t, "vllm", table, command)
-		if got := r.Failure; (got == nil) != (want == "") || got != nil && (got.Evidence != want || got.Class != "invalid" || got.Stage != "run") {
+		if got := r.Failure; (got == nil) != (want == "") || got != nil &&
+			(got.Evidence != want || got.Class != "invalid" || got.Stage != "run") {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
@@ -233,9 +246,11 @@ func TestAskedByTheCommand(t *testing.T) {
 // What an engine logs while it works is no result, whatever a metric of one's own matches.
 func TestEngineProgressIsNoResult(t *testing.T) {
 	p := custom1(t, Definition{Name: "rate", Match: `throughput: ([0-9.]+)`})
-	text := "throughput: 12 tokens/s\nINFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 1614.4 tokens/s\n"
+	text := "throughput: 12 tokens/s\nINFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 0.0 tokens/s, Avg " +
+		"generation throughput: 1614.4 tokens/s\n"
 	r := parse(t, p, text)
-	if len(r.Samples) != 1 || r.Samples[0].Value != 12 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "while it works") {
+	if len(r.Samples) != 1 || r.Samples[0].Value != 12 || len(r.Warnings) != 1 ||
+		!strings.Contains(r.Warnings[0].Text, "while it works") {
 		t.Errorf("%+v", r)
 	}
 }

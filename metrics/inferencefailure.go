@@ -71,7 +71,8 @@ func (r *inferenceReading) result() Result {
 	}
 	r.Format = r.tool + "-" + r.mode
 	r.Failure = r.judge()
-	if f := r.Failure; f != nil && (slices.Contains([]string{ruleAmbiguous, ruleUnit, ruleForeign}, f.Rule) || r.mode == "latency") {
+	if f := r.Failure; f != nil && (slices.Contains([]string{ruleAmbiguous, ruleUnit, ruleForeign}, f.Rule) ||
+		r.mode == "latency") {
 		r.Samples, r.index = nil, map[string]int{} // none of them is known to be right
 	}
 	return r.finish()
@@ -102,7 +103,8 @@ func (r *inferenceReading) judge() *Failure {
 		}
 	case "one_batch":
 		if !r.begun && r.first() > 0 {
-			return r.refuse(ruleIncomplete, r.first(), "no line \"Benchmark ...\": the figures may be those of the warm-up")
+			return r.refuse(ruleIncomplete, r.first(),
+				"no line \"Benchmark ...\": the figures may be those of the warm-up")
 		}
 	default:
 		if v, ok := r.number("request_throughput"); ok && v == 0 {
@@ -202,13 +204,14 @@ func (r *inferenceReading) answers(done float64, line int) *Failure {
 		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and not one token was generated", done)
 	}
 	if tokens, ok := r.number("total_output_tokens_retokenized"); ok && tokens < done {
-		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and their answers have %.0f tokens", done, tokens)
+		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and their answers have %.0f tokens", done,
+			tokens)
 	}
 	return nil
 }
 
-// unmeasured leaves out latencies of zero where no answer can have come so fast: nobody measured the stream. With one token
-// for each answer there are no times between tokens, and they are zero.
+// unmeasured leaves out latencies of zero where no answer can have come so fast: nobody measured the stream. With one
+// token for each answer there are no times between tokens, and they are zero.
 func (r *inferenceReading) unmeasured(done float64) {
 	if v, ok := r.number("ttft_mean"); !ok || v != 0 {
 		return
@@ -245,7 +248,8 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 		{r.asked.declared, "num_prompts"},
 		{r.asked.lastBar(), "the progress bar"},
 	} {
-		counted := r.lineOf("failed_requests") > 0 // then the client knows better than a bar, which may be of something else
+		// then the client knows better than a bar, which may be of something else
+		counted := r.lineOf("failed_requests") > 0
 		if by.n == 0 || by.source == "num_prompts" && r.asked.ofOthers || by.source == "the progress bar" && counted {
 			continue
 		}

@@ -140,7 +140,8 @@ func (r *inferenceReading) fragment() {
 	}
 	r.tool, r.marked = tool, true
 	if r.opened > 0 {
-		r.cut = r.refuse(ruleIncomplete, r.last.number, "the JSON document of line %d ends before its last bracket", r.opened)
+		r.cut = r.refuse(ruleIncomplete, r.last.number, "the JSON document of line %d ends before its last bracket",
+			r.opened)
 		return
 	}
 	if !r.ended && r.last.pair && !strings.HasSuffix(r.last.text, ",") {
@@ -178,7 +179,8 @@ func inferenceDocument(d map[string]any) (tool, mode string) {
 	switch {
 	case has("sharegpt_output_len", "request_rate"), has("dataset_name", "completed", "request_rate"):
 		return "sglang", "serving"
-	case has("completed", "num_prompts"), has("completed", "duration", "model_id"), has("mode", "overall", "num_prompts"):
+	case has("completed", "num_prompts"), has("completed", "duration", "model_id"),
+		has("mode", "overall", "num_prompts"):
 		return "vllm", "serving"
 	case has("elapsed_time", "requests_per_second"):
 		return "vllm", "throughput"

@@ -31,7 +31,8 @@ func inferenceLabels() []inferenceLabel {
 		{label: "total input text tokens", metric: "total_input_text_tokens", unit: "tok", count: true},
 		{label: "total input vision tokens", metric: "total_input_vision_tokens", unit: "tok", count: true},
 		{label: "total generated tokens", metric: "total_output_tokens", unit: "tok", count: true},
-		{label: "total generated tokens (retokenized)", metric: "total_output_tokens_retokenized", unit: "tok", count: true},
+		{label: "total generated tokens (retokenized)", metric: "total_output_tokens_retokenized", unit: "tok",
+			count: true},
 		{label: "total num prompt tokens", metric: "total_input_tokens", unit: "tok", count: true},
 		{label: "total num output tokens", metric: "total_output_tokens", unit: "tok", count: true},
 		{label: "request throughput (req/s)", metric: "request_throughput", unit: "req/s"},
@@ -53,7 +54,8 @@ func inferenceLabels() []inferenceLabel {
 		{label: "acceptance length", metric: "spec_decode_acceptance_length", within: speculative},
 		{label: "drafts", metric: "spec_decode_drafts", within: speculative, count: true},
 		{label: "draft tokens", metric: "spec_decode_draft_tokens", unit: "tok", within: speculative, count: true},
-		{label: "accepted tokens", metric: "spec_decode_accepted_tokens", unit: "tok", within: speculative, count: true},
+		{label: "accepted tokens", metric: "spec_decode_accepted_tokens", unit: "tok", within: speculative,
+			count: true},
 		{label: "average latency per token", metric: "latency_per_token_avg", unit: "s", after: "s"},
 		{label: "average latency per output token", metric: "latency_per_output_token_avg", unit: "s", after: "s"},
 		{label: "average latency", metric: "e2el_mean", unit: "s", after: "s", common: true},
@@ -79,8 +81,8 @@ var (
 	}
 )
 
-// isEngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of some
-// seconds, and no result of a benchmark.
+// isEngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of
+// some seconds, and no result of a benchmark.
 func isEngineProgress(line []byte) bool {
 	for _, mark := range progressOfEngine {
 		if bytes.Contains(line, mark) {
@@ -90,7 +92,8 @@ func isEngineProgress(line []byte) bool {
 	return false
 }
 
-// latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows the number.
+// latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows
+// the number.
 func latencyLabel(name string) (metric, unit, after string, ok bool) {
 	m := tableLatency.FindStringSubmatch(name)
 	if m == nil {
@@ -106,8 +109,8 @@ func latencyLabel(name string) (metric, unit, after string, ok bool) {
 	return kind + "_" + m[1], "ms", after, true
 }
 
-// ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may share
-// its line with a progress bar.
+// ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may
+// share its line with a progress bar.
 func ruled(text string) (title string, ok bool) {
 	if m := tableTitle.FindStringSubmatch(text); m != nil {
 		return m[1], true
@@ -149,8 +152,8 @@ func progress(text string) (end, total int, ok bool) {
 	}
 }
 
-// withoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1), [rank0]:, >
-// and time stamps.
+// withoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1),
+// [rank0]:, > and time stamps.
 func withoutMarks(text string) string {
 	const most = 8
 	for range most {

@@ -171,7 +171,8 @@ func (r *inferenceReading) oneCase(name, rest string, n int) bool {
 	return r.value(l, rest, n)
 }
 
-// startup reads the result of the startup benchmark: two phases, an average of each metric and then percentiles of each.
+// startup reads the result of the startup benchmark: two phases, an average of each metric and then percentiles of
+// each.
 func (r *inferenceReading) startup(text string, n int) bool {
 	switch {
 	case text == "STARTUP TIME BENCHMARK RESULTS":
@@ -212,8 +213,8 @@ func (r *inferenceReading) arguments(text string, n int) {
 	r.asked.ofOthers = countsOtherwise(text)
 }
 
-// countsOtherwise reports whether the number of requests follows from other arguments than the number of prompts, as it does
-// for some data sets.
+// countsOtherwise reports whether the number of requests follows from other arguments than the number of prompts, as it
+// does for some data sets.
 func countsOtherwise(arguments string) bool {
 	return strings.Contains(arguments, "generated-shared-prefix") || strings.Contains(arguments, "mooncake")
 }

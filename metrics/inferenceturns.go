@@ -11,8 +11,9 @@ var (
 	turnsColumn  = regexp.MustCompile(`^(?:count|mean|std|min|max|([0-9]{1,2}(?:\.[0-9]+)?)%)$`)
 )
 
-// statistics reads the result of benchmark_serving_multi_turn.py: two figures, and a table with a row for each metric. A
-// wide table is broken into several. There is one result for each part of the samples that is left out for warming up.
+// statistics reads the result of benchmark_serving_multi_turn.py: two figures, and a table with a row for each metric.
+// A wide table is broken into several. There is one result for each part of the samples that is left out for warming
+// up.
 func (r *inferenceReading) statistics(text string, n int) bool {
 	if m := turnsSummary.FindStringSubmatch(text); m != nil {
 		r.mode, r.columns, r.prefix = "multi-turn", nil, ""

@@ -18,8 +18,8 @@
 //   - json: the path of every number in the last document, "results.0.p99".
 //   - metrics of one's own ([NewCustom]): the name that the definition gives.
 //
-// A geometric mean over several benchmarks exists only where all values are positive, and two such means may be compared
-// only when they are over the same benchmarks.
+// A geometric mean over several benchmarks exists only where all values are positive, and two such means may be
+// compared only when they are over the same benchmarks.
 //
 // Output is hostile: lines are bounded, control characters and escape sequences are removed, a carriage return starts
 // a new line, and a number that is not finite is a warning and not a sample. When a metric is printed twice with
@@ -34,11 +34,12 @@ import (
 
 // Sample is one number as it was printed.
 type Sample struct {
-	Metric  string  `json:"metric"` // canonical name: output_token_throughput, ttft_p99, …
-	Value   float64 `json:"value"`  // in Unit; finite
-	Unit    string  `json:"unit"`   // as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output does not say
-	Printed string  `json:"-"`      // the digits as they stand in the output; empty: a mean of several
-	Line    int     `json:"-"`      // 1-based line of the output; 0 when it came from a document, or is a mean
+	Metric string  `json:"metric"` // canonical name: output_token_throughput, ttft_p99, …
+	Value  float64 `json:"value"`  // in Unit; finite
+	// as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output does not say
+	Unit    string `json:"unit"`
+	Printed string `json:"-"` // the digits as they stand in the output; empty: a mean of several
+	Line    int    `json:"-"` // 1-based line of the output; 0 when it came from a document, or is a mean
 
 	// Over lists the samples whose mean this sample is, in the order of the output; empty: the sample is no mean. A
 	// mean over one sample lists that sample. NAME ×3 stands for three results of one name.
@@ -89,12 +90,13 @@ type Parser interface {
 // Formats are the names of the formats, in the order in which they are told to people.
 func Formats() []string {
 	return []string{
-		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json", "regex",
+		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json",
+		"regex",
 	}
 }
 
-// Lookup returns the parser of a format, one of Formats. The error of a format that needs definitions (regex) or that does
-// not exist says so.
+// Lookup returns the parser of a format, one of Formats. The error of a format that needs definitions (regex) or that
+// does not exist says so.
 func Lookup(format string) (Parser, error) {
 	switch format {
 	case "auto":

@@ -114,35 +114,56 @@ func TestMetricsOfOnesOwn(t *testing.T) {
 		warning    string
 	}{
 		{"one line", "work done: 12.50 items/s\n", items, []Sample{{"items", 12.5, "items/s", "12.50", 1, nil}}, ""},
-		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "ms", "12.5", 1, nil}}, ""},
-		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`}, []Sample{{"t", 12.5, "", "12.5", 1, nil}}, ""},
-		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1, nil}}, ""},
-		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3, nil}}, "more than once, first as 1 in line 1"},
-		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items, []Sample{{"items", 2, "items/s", "2.0", 2, nil}}, ""},
-		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1, nil}}, "more than once"},
+		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`},
+			[]Sample{{"t", 12.5, "ms", "12.5", 1, nil}}, ""},
+		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`},
+			[]Sample{{"t", 12.5, "", "12.5", 1, nil}}, ""},
+		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1,
+			nil}}, ""},
+		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3, nil}},
+			"more than once, first as 1 in line 1"},
+		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items,
+			[]Sample{{"items", 2, "items/s", "2.0", 2, nil}}, ""},
+		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1, nil}},
+			"more than once"},
 		{"not finite", "work done: NaN\n", items, nil, `items: "NaN" is not finite`},
 		{"too large", "work done: 1e400\n", items, nil, `items: "1e400" is too large`},
 		{"no number", "work done: soon\n", items, nil, `items: "soon" is not a number`},
 		{"hexadecimal", "work done: 0x10\n", items, nil, "is not a number"},
-		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1, nil}}, "the output ends inside this line"},
+		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1, nil}},
+			"the output ends inside this line"},
 		{"group left out", "ab\n", Definition{Name: "n", Match: `a(\d)?b`}, nil, "not the group"},
-		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items, []Sample{{"items", 12, "items/s", "12", 1, nil}}, ""},
-		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"}, []Sample{{"d", 7.5, "ms", "7.50", 0, nil}}, ""},
-		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"}, []Sample{{"d", 3, "s", "3", 0, nil}}, ""},
-		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}}, "first as 1 in an earlier document"},
-		{"the same path twice with one value", "{\"a\": 2}\n{\"a\": 2.0}\n", Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2.0", 0, nil}}, ""},
-		{"a part of a number with separators", "rate: 1,100 x\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, "the match takes 1, a part"},
-		{"a part of a number with an exponent", "rate: 1.0e3 x\n", partly, []Sample{{"r", 1, "", "1.0", 1, nil}}, "the match takes 1.0, a part"},
-		{"a part of a duration", "rate: 1m3s\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, "the match takes 1, a part"},
+		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items,
+			[]Sample{{"items", 12, "items/s", "12", 1, nil}}, ""},
+		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"},
+			[]Sample{{"d", 7.5, "ms", "7.50", 0, nil}}, ""},
+		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"},
+			[]Sample{{"d", 3, "s", "3", 0, nil}}, ""},
+		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"},
+			[]Sample{{"d", 2, "", "2", 0, nil}}, "first as 1 in an earlier document"},
+		{"the same path twice with one value", "{\"a\": 2}\n{\"a\": 2.0}\n", Definition{Name: "d", JSON: "a"},
+			[]Sample{{"d", 2, "", "2.0", 0, nil}}, ""},
+		{"a part of a number with separators", "rate: 1,100 x\n", partly, []Sample{{"r", 1, "", "1", 1, nil}},
+			"the match takes 1, a part"},
+		{"a part of a number with an exponent", "rate: 1.0e3 x\n", partly, []Sample{{"r", 1, "", "1.0", 1, nil}},
+			"the match takes 1.0, a part"},
+		{"a part of a duration", "rate: 1m3s\n", partly, []Sample{{"r", 1, "", "1", 1, nil}},
+			"the match takes 1, a part"},
 		{"a list", "rate: 1, 2, 3\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, ""},
 		{"the end of a sentence", "rate: 1.5, done.\n", partly, []Sample{{"r", 1.5, "", "1.5", 1, nil}}, ""},
 		{"a letter that multiplies", "rate: 1.1k\n", partly, []Sample{{"r", 1.1, "k", "1.1", 1, nil}}, ""},
-		{"a letter that multiplies a unit", "rate: 1.1k tok/s\n", partly, []Sample{{"r", 1.1, "k tok/s", "1.1", 1, nil}}, ""},
+		{"a letter that multiplies a unit", "rate: 1.1k tok/s\n", partly,
+			[]Sample{{"r", 1.1, "k tok/s", "1.1", 1, nil}}, ""},
 		{"a letter that begins a unit", "rate: 1.1KB\n", partly, []Sample{{"r", 1.1, "KB", "1.1", 1, nil}}, ""},
-		{"a letter before a declared unit", "work done: 1.1k\n", Definition{Name: "items", Match: `done: ([0-9.]+)`, Unit: "items/s"}, []Sample{{"items", 1.1, "k items/s", "1.1", 1, nil}}, ""},
-		{"unit in the label", "rate (ms): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`}, []Sample{{"r", 1.1, "ms", "1.1", 1, nil}}, ""},
-		{"no unit in the label", "rate (n/a): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`}, []Sample{{"r", 1.1, "", "1.1", 1, nil}}, ""},
-		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}}, "stands in quotes"},
+		{"a letter before a declared unit", "work done: 1.1k\n",
+			Definition{Name: "items", Match: `done: ([0-9.]+)`, Unit: "items/s"},
+			[]Sample{{"items", 1.1, "k items/s", "1.1", 1, nil}}, ""},
+		{"unit in the label", "rate (ms): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`},
+			[]Sample{{"r", 1.1, "ms", "1.1", 1, nil}}, ""},
+		{"no unit in the label", "rate (n/a): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`},
+			[]Sample{{"r", 1.1, "", "1.1", 1, nil}}, ""},
+		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}},
+			"stands in quotes"},
 		{"path to NaN", `{"a": NaN}`, Definition{Name: "d", JSON: "a"}, nil, "is not finite"},
 		{"path to an object", `{"a": {}}`, Definition{Name: "d", JSON: "a"}, nil, "is an object"},
 		{"path to null", `{"a": null}`, Definition{Name: "d", JSON: "a"}, nil, "is null"},
@@ -154,7 +175,8 @@ func TestMetricsOfOnesOwn(t *testing.T) {
 			if d := cmp.Diff(c.want, r.Samples); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
-			if all := fmt.Sprint(r.Warnings); c.warning == "" && len(r.Warnings) > 0 || !strings.Contains(all, c.warning) {
+			if all := fmt.Sprint(r.Warnings); c.warning == "" && len(r.Warnings) > 0 ||
+				!strings.Contains(all, c.warning) {
 				t.Errorf("warnings %s, want %q", all, c.warning)
 			}
 		})
@@ -258,7 +280,8 @@ func TestDetect(t *testing.T) {
 // Auto rewinds what can be rewound, keeps what cannot, and hands on the errors of both.
 func TestAuto(t *testing.T) {
 	text := "noise\nBenchmarkX-2 10 3 ns/op\n"
-	for name, r := range map[string]io.Reader{"seeker": strings.NewReader(text), "pipe": io.MultiReader(strings.NewReader(text))} {
+	for name, r := range map[string]io.Reader{"seeker": strings.NewReader(text),
+		"pipe": io.MultiReader(strings.NewReader(text))} {
 		got, err := auto{}.Parse(Output{Stdout: r})
 		if err != nil || len(got.Samples) != 2 || got.Samples[0].Line != 2 {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -268,7 +291,8 @@ func TestAuto(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	broken := errors.New("broken")
-	for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, custom1(t, Definition{Name: "a", Match: "(a)"})} {
+	for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{},
+		custom1(t, Definition{Name: "a", Match: "(a)"})} {
 		if _, err := p.Parse(Output{Stdout: iotest.ErrReader(broken)}); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", p.Format(), err)
 		}
@@ -280,7 +304,8 @@ func TestSamplesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Z][a-z]{0,5}(/[a-z]{1,3})?`)
 		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
-			return fmt.Sprintf("Benchmark%s-8\t%d\t%v ns/op\n", name.Draw(t, "name"), rapid.IntRange(1, 9).Draw(t, "n"), rapid.Float64Range(0, 1e6).Draw(t, "v"))
+			return fmt.Sprintf("Benchmark%s-8\t%d\t%v ns/op\n", name.Draw(t, "name"), rapid.IntRange(1, 9).Draw(t, "n"),
+				rapid.Float64Range(0, 1e6).Draw(t, "v"))
 		}), 1, 20).Draw(t, "rows")
 		r, err := gobench{}.Parse(Output{Stdout: strings.NewReader(strings.Join(rows, ""))})
 		if err != nil {
@@ -309,7 +334,8 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own, documentParser{"aiperf"}, documentParser{"hyperfine"}, documentParser{"pytest"}, documentParser{"pyperf"}, documentParser{"googlebench"}}
+	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own, documentParser{"aiperf"},
+		documentParser{"hyperfine"}, documentParser{"pytest"}, documentParser{"pyperf"}, documentParser{"googlebench"}}
 	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
 	for i := range parsers {
 		for _, input := range inputs {
@@ -331,7 +357,8 @@ func checkParse(t *testing.T, p Parser, b []byte) {
 		t.Fatalf("%s: %v", p.Format(), err)
 	}
 	for _, s := range r.Samples {
-		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" || strings.ContainsFunc(s.Metric, unicode.IsControl) {
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" ||
+			strings.ContainsFunc(s.Metric, unicode.IsControl) {
 			t.Fatalf("%s: %+v", p.Format(), s)
 		}
 	}
@@ -358,7 +385,9 @@ func TestManyMatchesInALineAreBounded(t *testing.T) {
 	line := strings.Repeat("1 ms ", maxLine/5)
 	var r Result
 	fuzzing.Frugal(t, len(line), func() { r, err = p.Parse(Output{Stdout: strings.NewReader(line)}) })
-	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool { return strings.Contains(w.Text, "more than 1000 matches in one line") }) {
+	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool {
+		return strings.Contains(w.Text, "more than 1000 matches in one line")
+	}) {
 		t.Errorf("%+v, %v", r.Warnings, err)
 	}
 }

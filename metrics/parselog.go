@@ -25,8 +25,8 @@ type Failure struct {
 
 // ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
 // opens the file from its beginning, and is called more than once. Where there are samples, only what comes after the
-// last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is not
-// whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
+// last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is
+// not whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
 func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (Log, error) {
 	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
 	guessed := format == "auto"
@@ -65,7 +65,8 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 	_, err := pass(open, func(f io.Reader) (bool, error) {
 		m, ok, err := classify(rules, "", f, after)
 		if ok && (log.Failure == nil || !m.Rule.Wrapper) {
-			log.Failure = &Failure{Rule: m.Rule.Name, Class: m.Rule.Class, Evidence: m.Evidence, Line: m.Line, Remedy: m.Rule.Remedy}
+			log.Failure = &Failure{Rule: m.Rule.Name, Class: m.Rule.Class, Evidence: m.Evidence, Line: m.Line,
+				Remedy: m.Rule.Remedy}
 			if len(m.Rule.Stages) > 0 {
 				log.Failure.Stage = m.Rule.Stages[0]
 			}

@@ -14,7 +14,8 @@ type redis struct{}
 func (redis) Format() string { return "redis" }
 
 func (redis) Parse(out Output) (Result, error) {
-	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{}, parts: map[string]string{}}
+	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
+		parts: map[string]string{}}
 	l := newLines(out.Stdout)
 	for l.next() {
 		r.line(l.text(), l.number)
@@ -178,7 +179,8 @@ func (r *redisReading) csvRow(text string, n int) {
 func memtierColumns(text string) []string {
 	var columns []string
 	for _, word := range strings.Fields(text)[1:] {
-		if last := len(columns) - 1; word == "Latency" && last >= 0 && (columns[last] == "Avg." || strings.HasPrefix(columns[last], "p")) {
+		if last := len(columns) - 1; word == "Latency" && last >= 0 &&
+			(columns[last] == "Avg." || strings.HasPrefix(columns[last], "p")) {
 			columns[last] += " Latency"
 			continue
 		}

@@ -42,7 +42,8 @@ const (
 const ready = `The server is fired up and ready to roll|Application startup complete`
 
 func newSearch(rules []Rule) *search {
-	c := &search{rules: append(slices.Clip(rules), Rule{Match: regexp.MustCompile(ready)}), joinable: make([]bool, len(rules)+1)}
+	c := &search{rules: append(slices.Clip(rules), Rule{Match: regexp.MustCompile(ready)}),
+		joinable: make([]bool, len(rules)+1)}
 	c.sieve = newSieve(c.rules)
 	for i, r := range rules {
 		c.joinable[i] = shortest(required(r.Match.String())) >= minWord && singular(r.Match.String())
@@ -98,7 +99,8 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 		return
 	}
 	best := &c.errors
-	if level := warning.FindSubmatchIndex(line); level != nil && !bytes.HasPrefix(text[at[0]:], line[level[2]:level[3]]) {
+	if level := warning.FindSubmatchIndex(line); level != nil &&
+		!bytes.HasPrefix(text[at[0]:], line[level[2]:level[3]]) {
 		best = &c.warnings
 	}
 	if rule < best.rule {
@@ -144,7 +146,8 @@ func singular(expression string) bool {
 
 func plainly(re *syntax.Regexp) bool {
 	switch re.Op {
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
+		syntax.OpEndText:
 		return false
 	}
 	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !plainly(sub) })

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every line
-// of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
+// sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every
+// line of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
 type sieve struct {
 	words  [1 << sieveBits][]word // by hash of their heads
 	always []int                  // rules that ask for no word
@@ -151,8 +151,8 @@ func literals(re *syntax.Regexp) []word {
 	return nil
 }
 
-// folded is a text of which the case does not matter, in lower case; empty when letters beyond ASCII are in it, whose cases
-// the sieve does not know.
+// folded is a text of which the case does not matter, in lower case; empty when letters beyond ASCII are in it, whose
+// cases the sieve does not know.
 func folded(text []byte) []byte {
 	text = plain(text)
 	if bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {

@@ -16,10 +16,12 @@ import (
 // Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
 // must agree in them.
 type Stated struct {
-	Counts map[string]float64 // by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
+	// by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
+	Counts map[string]float64
 	// Complaints are the first different lines of errors and warnings, with # for digits.
 	Complaints []string
-	Settings   map[string]string // by name: model_id, request_rate, …; several values of one setting are divided by "; "
+	// by name: model_id, request_rate, …; several values of one setting are divided by "; "
+	Settings map[string]string
 }
 
 // Bounds on the settings of one output.
@@ -29,10 +31,11 @@ const (
 	maxStated   = 512 // bytes of a line that states anything
 )
 
-// ReadStated reads what an output states: in lines with the labels of known clients, in the arguments that a client printed, and
-// in JSON documents. An output that states nothing is no error.
+// ReadStated reads what an output states: in lines with the labels of known clients, in the arguments that a client
+// printed, and in JSON documents. An output that states nothing is no error.
 func ReadStated(r io.Reader) (Stated, error) {
-	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(), settingOf: settingNames()}
+	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
+		settingOf: settingNames()}
 	var t tail
 	l := newLines(io.TeeReader(r, &fromBrace{to: &t}))
 	for l.next() {
@@ -99,10 +102,11 @@ func (s *statedReading) stated() Stated {
 
 var (
 	statedDone    = regexp.MustCompile(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
-	statedSetting = regexp.MustCompile(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per thread|Requests per client)$`)
-	statedLabel   = regexp.MustCompile(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
-	statedArg     = regexp.MustCompile(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
-	statedBenchN  = regexp.MustCompile(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
+	statedSetting = regexp.MustCompile(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per ` +
+		`thread|Requests per client)$`)
+	statedLabel  = regexp.MustCompile(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
+	statedArg    = regexp.MustCompile(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
+	statedBenchN = regexp.MustCompile(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
 )
 
 // line reads one line.
@@ -168,7 +172,8 @@ func (s *statedReading) labelled(label, rest string) {
 	if metric, ok := s.countOf[label]; ok {
 		digits, behind := leadingNumber(rest)
 		behind = strings.TrimSpace(behind)
-		if v, err := number(digits); err == nil && (behind == "" || strings.HasPrefix(behind, "(") || behind == "requests" || behind == "s" && metric == "benchmark_duration") {
+		if v, err := number(digits); err == nil && (behind == "" || strings.HasPrefix(behind, "(") ||
+			behind == "requests" || behind == "s" && metric == "benchmark_duration") {
 			s.counts[metric] = v
 		}
 		return
@@ -193,7 +198,8 @@ func (s *statedReading) labelled(label, rest string) {
 			s.set(setting, digits)
 		}
 	case ofWhole:
-		if behind == "" && (wholeNumber(digits) || strings.HasPrefix(label, "traffic") || strings.HasSuffix(label, "configured_rps")) {
+		if behind == "" && (wholeNumber(digits) || strings.HasPrefix(label, "traffic") ||
+			strings.HasSuffix(label, "configured_rps")) {
 			s.set(setting, digits)
 		}
 	}
@@ -224,10 +230,12 @@ func (s *statedReading) keyed(src []byte) bool {
 		}
 		return false
 	}
-	return has(s.countOf) || has(s.settingOf) || bytes.Contains(src, []byte(`"input_config"`)) || bytes.Contains(src, []byte(`"library_build_type"`))
+	return has(s.countOf) || has(s.settingOf) || bytes.Contains(src, []byte(`"input_config"`)) ||
+		bytes.Contains(src, []byte(`"library_build_type"`))
 }
 
-// document reads a JSON document. Keys of documents that no known program wrote count as far as they can hardly mean anything else.
+// document reads a JSON document. Keys of documents that no known program wrote count as far as they can hardly mean
+// anything else.
 func (s *statedReading) document(d map[string]any) {
 	if d == nil {
 		return
@@ -264,8 +272,10 @@ func (s *statedReading) document(d map[string]any) {
 		s.value("library_build_type", v)
 	}
 	for path, setting := range map[string]string{
-		"endpoint.model_names": "model_id", "endpoint.type": "endpoint_type", "tokenizer.name": "tokenizer_id", "loadgen.concurrency": "max_concurrency",
-		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests", "loadgen.warmup_request_count": "warmup_requests",
+		"endpoint.model_names": "model_id", "endpoint.type": "endpoint_type", "tokenizer.name": "tokenizer_id",
+		"loadgen.concurrency":  "max_concurrency",
+		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests",
+		"loadgen.warmup_request_count": "warmup_requests",
 	} {
 		if v, ok := follow(d["input_config"], strings.Split(path, ".")); ok {
 			s.value(setting, v)
@@ -288,8 +298,8 @@ func plausible(setting string, v any) bool {
 	return false
 }
 
-// countListed counts the failed requests in a list with one text for each request, which is empty where all went well. A number that the
-// document states goes before.
+// countListed counts the failed requests in a list with one text for each request, which is empty where all went well.
+// A number that the document states goes before.
 func (s *statedReading) countListed(listed []any) {
 	if _, counted := s.counts["failed_requests"]; counted {
 		return

@@ -12,7 +12,8 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	names := map[string]string{
 		"time_to_first_token": "ttft", "inter_token_latency": "itl", "request_latency": "e2el",
 		"request_count": "successful_requests", "error_request_count": "failed_requests", "goodput": "request_goodput",
-		"total_isl": "total_input_tokens", "total_osl": "total_output_tokens", "total_output_tokens": "total_output_tokens",
+		"total_isl": "total_input_tokens", "total_osl": "total_output_tokens",
+		"total_output_tokens": "total_output_tokens",
 	}
 	found := false
 	for _, key := range slices.Sorted(maps.Keys(d)) {
@@ -70,12 +71,13 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 // times are the keys of statistics of times, each with the metric that it is.
 func times() [][2]string {
 	return [][2]string{
-		{"mean", "time_mean"}, {"stddev", "time_std"}, {"median", "time_median"}, {"min", "time_min"}, {"max", "time_max"},
+		{"mean", "time_mean"}, {"stddev", "time_std"}, {"median", "time_median"}, {"min", "time_min"},
+		{"max", "time_max"},
 	}
 }
 
-// readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with its
-// command.
+// readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with
+// its command.
 func readHyperfine(r *toolReading, d map[string]any) bool {
 	results := list(d["results"], maxSamples)
 	found := false

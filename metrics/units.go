@@ -85,7 +85,8 @@ func Better(metric, unit string) (higher, known bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) })
 	}
-	bad := has("error", "errors", "miss", "misses", "failed", "failures", "failure", "retries", "retry", "drops", "dropped", "moved", "ask")
+	bad := has("error", "errors", "miss", "misses", "failed", "failures", "failure", "retries", "retry", "drops",
+		"dropped", "moved", "ask")
 	amount, per, ratio := strings.Cut(unit, "/")
 	switch {
 	case ratio && per == "s", strings.HasSuffix(strings.ToLower(unit), "flops"):
@@ -94,13 +95,16 @@ func Better(metric, unit string) (higher, known bool) {
 		return false, true
 	case unit == "req" || unit == "tok":
 		return false, false
-	case bad, has("latency", "time", "duration", "elapsed", "delay", "ttft", "tpot", "itl", "e2el", "memory", "rss", "jitter"):
+	case bad, has("latency", "time", "duration", "elapsed", "delay", "ttft", "tpot", "itl", "e2el", "memory", "rss",
+		"jitter"):
 		return false, true
-	case has("throughput", "goodput", "bandwidth", "rps", "qps", "tps", "ops", "speed", "speedup", "accuracy", "score", "flops", "hits",
+	case has("throughput", "goodput", "bandwidth", "rps", "qps", "tps", "ops", "speed", "speedup", "accuracy", "score",
+		"flops", "hits",
 		"hit", "accept", "acceptance", "correct", "rtfx"):
 		return true, true
 	}
-	if n := len(words); n >= 2 && (words[n-1] == "s" || words[n-1] == "sec" || words[n-1] == "second") && words[n-2] == "per" {
+	if n := len(words); n >= 2 && (words[n-1] == "s" || words[n-1] == "sec" || words[n-1] == "second") &&
+		words[n-2] == "per" {
 		return true, true
 	}
 	return false, false

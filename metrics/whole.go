@@ -2,13 +2,14 @@ package metrics
 
 import "strings"
 
-// partial reports whether line[from:to] is only a part of the number that stands there, as the 1 of 1,100, the 1.0 of 1.0e3, the 12 of
-// 12.5 and the 1 of the duration 1m3s.
+// partial reports whether line[from:to] is only a part of the number that stands there, as the 1 of 1,100, the 1.0 of
+// 1.0e3, the 12 of 12.5 and the 1 of the duration 1m3s.
 func partial(line []byte, from, to int) bool {
 	if to <= from || !isDigit(line[to-1]) {
 		return false
 	}
-	if from > 0 && isDigit(line[from]) && (isDigit(line[from-1]) || from > 1 && line[from-1] == '.' && isDigit(line[from-2])) {
+	if from > 0 && isDigit(line[from]) && (isDigit(line[from-1]) || from > 1 && line[from-1] == '.' &&
+		isDigit(line[from-2])) {
 		return true
 	}
 	digit := func(i int) bool { return i < len(line) && isDigit(line[i]) }
@@ -39,7 +40,8 @@ func multiple(rest []byte) string {
 	return string(rest[:1])
 }
 
-// labelled returns the unit in brackets at the end of a label, as in "Latency (ms): "; empty: there is none that is known.
+// labelled returns the unit in brackets at the end of a label, as in "Latency (ms): "; empty: there is none that is
+// known.
 func labelled(label string) string {
 	label = strings.TrimRight(label, " \t:=|")
 	if label == "" {

@@ -57,7 +57,8 @@ func one(t *testing.T, pattern string) string {
 }
 
 func TestDist(t *testing.T) {
-	if exec.Command("sh", "-c", "(python3 -c 'import wheel' || /usr/bin/python3 -c 'import wheel') && command -v jq").Run() != nil {
+	if exec.Command("sh", "-c",
+		"(python3 -c 'import wheel' || /usr/bin/python3 -c 'import wheel') && command -v jq").Run() != nil {
 		needtest.Missing(t, "this needs jq and Python's wheel")
 	}
 	dist := t.TempDir()
@@ -98,7 +99,8 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 			t.Errorf("it needs %q, %v", libraries, err)
 		}
 		// In a mount namespace of its own: the program may want /proc.
-		said := run(t, root, "unshare", "--mount", "sh", "-euc", `mount -t proc proc proc; exec chroot . /bin/busybox env PATH=/bin benchgraph -chdir=/work apply`)
+		said := run(t, root, "unshare", "--mount", "sh", "-euc",
+			`mount -t proc proc proc; exec chroot . /bin/busybox env PATH=/bin benchgraph -chdir=/work apply`)
 		if !strings.Contains(said, "Apply: 2 done") {
 			t.Error(said)
 		}
@@ -108,8 +110,10 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 			needtest.Missing(t, "this needs pip")
 		}
 		dir := t.TempDir()
-		run(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", "--target=.", one(t, filepath.Join(dist, "*manylinux*x86_64.whl")))
-		if said := run(t, dir, "bin/benchgraph", "version"); !strings.HasPrefix(said, "benchgraph ") || strings.Contains(said, "unknown") {
+		run(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
+			"--target=.", one(t, filepath.Join(dist, "*manylinux*x86_64.whl")))
+		if said := run(t, dir, "bin/benchgraph", "version"); !strings.HasPrefix(said, "benchgraph ") ||
+			strings.Contains(said, "unknown") {
 			t.Error(said)
 		}
 	})
@@ -150,7 +154,8 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 		if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(project), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said := run(t, dir, "docker", "run", "--rm", "--network=none", "-v", dir+":/work", image+":"+version, "apply"); !strings.Contains(said, "Apply: 2 done") {
+		if said := run(t, dir, "docker", "run", "--rm", "--network=none", "-v", dir+":/work", image+":"+version,
+			"apply"); !strings.Contains(said, "Apply: 2 done") {
 			t.Error(said)
 		}
 	})

@@ -13,9 +13,10 @@ type Model struct {
 	Quantization string  `hcl:"quantization,optional"` // of those files; empty: none
 	Architecture string  `hcl:"architecture,optional"` // class name; several names of one are divided by |
 	MaxLength    int     `hcl:"max_length,optional"`   // tokens
-	Cache        float64 `hcl:"cache,optional"`        // bytes of keys and values for one token at 16 bits; 0: not known
-	Gated        bool    `hcl:"gated,optional"`
-	Rope         string  `hcl:"rope,optional"` // scaling of positions that an engine must know; empty: none
+	// bytes of keys and values for one token at 16 bits; 0: not known
+	Cache float64 `hcl:"cache,optional"`
+	Gated bool    `hcl:"gated,optional"`
+	Rope  string  `hcl:"rope,optional"` // scaling of positions that an engine must know; empty: none
 }
 
 // Models returns the built-in table of models. An error is a mistake in the pack.

@@ -1,5 +1,5 @@
-// Package packs holds what benchgraph knows of engines, written in the language of benchmarks.hcl: rules that say what a
-// failure means, which every project has, and packs, which a project names to use their blocks.
+// Package packs holds what benchgraph knows of engines, written in the language of benchmarks.hcl: rules that say what
+// a failure means, which every project has, and packs, which a project names to use their blocks.
 package packs
 
 import (
@@ -18,8 +18,8 @@ var FS embed.FS
 // failureFiles are the files of failure rules in the order in which the rules are tried.
 var failureFiles = [...]string{"machine.hcl", "vllm/failures.hcl", "sglang/failures.hcl", "failures.hcl"}
 
-// Failure is one failure block. Its fields are those of the block; the zero value of Attempts and Backoff is the default
-// of the class.
+// Failure is one failure block. Its fields are those of the block; the zero value of Attempts and Backoff is the
+// default of the class.
 type Failure struct {
 	Name     string
 	Match    string   // RE2, tried on every line of a log
@@ -71,7 +71,8 @@ func failuresOf(name string) ([]Failure, error) {
 	}
 	rules := make([]Failure, len(f.Failures))
 	for i, b := range f.Failures {
-		rules[i] = Failure{Name: b.Name, Match: b.Match, Stages: b.Stages, Class: b.Class, Remedy: b.Remedy, Wrapper: b.Wrapper}
+		rules[i] = Failure{Name: b.Name, Match: b.Match, Stages: b.Stages, Class: b.Class, Remedy: b.Remedy,
+			Wrapper: b.Wrapper}
 		if b.Retry == nil {
 			continue
 		}

@@ -29,7 +29,8 @@ func rules(t testing.TB) []metrics.Rule {
 		if err != nil {
 			t.Fatalf("%s: %v", f.Name, err)
 		}
-		out = append(out, metrics.Rule{Name: f.Name, Match: re, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Wrapper: f.Wrapper})
+		out = append(out, metrics.Rule{Name: f.Name, Match: re, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy,
+			Wrapper: f.Wrapper})
 	}
 	return out
 }
@@ -138,7 +139,9 @@ func TestLogs(t *testing.T) {
 // Classifying 10 MB of log with all the rules must stay far below the time of any run.
 func BenchmarkClassify(b *testing.B) {
 	all := rules(b)
-	words := strings.Fields("INFO ERROR worker request 12.5 tok/s loading model weights took GiB /usr/lib/python3/dist-packages/torch/x.py line in failed cache build step 404 200 OK module server http://127.0.0.1:8000/v1")
+	words := strings.Fields("INFO ERROR worker request 12.5 tok/s loading model weights took GiB " +
+		"/usr/lib/python3/dist-packages/torch/x.py line in failed cache build step 404 200 OK module server " +
+		"http://127.0.0.1:8000/v1")
 	r := rand.New(rand.NewPCG(1, 2))
 	var log bytes.Buffer
 	for log.Len() < 10<<20 {

@@ -14,7 +14,8 @@ import (
 // The recipes that edit files of a package do so, and what they leave is as it should be.
 func TestRecipes(t *testing.T) {
 	dir := t.TempDir()
-	src := "benchgraph { packs = [\"vllm\", \"sglang\"] }\nlocals { vllm_gpu_memory = [\"c\"] }\ncommit \"c\" {}\nvariant \"baseline\" { baseline = true }\n"
+	src := "benchgraph { packs = [\"vllm\", \"sglang\"] }\nlocals { vllm_gpu_memory = [\"c\"] }\ncommit \"c\" " +
+		"{}\nvariant \"baseline\" { baseline = true }\n"
 	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(src), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -39,14 +40,20 @@ func TestRecipes(t *testing.T) {
 		{"aimv2", map[string]string{
 			ovis + ".py":  "AutoConfig.register(\"aimv2\", AIMv2Config)\nAutoConfig.register(\"ovis\", OvisConfig)\n",
 			ovis + "2.py": "nothing\n",
-		}, map[string]string{ovis + ".py": "AutoConfig.register(\"aimv2\", AIMv2Config, exist_ok=True)\nAutoConfig.register(\"ovis\", OvisConfig)\n"}},
+		}, map[string]string{ovis +
+			".py": "AutoConfig.register(\"aimv2\", AIMv2Config, exist_ok=True)\nAutoConfig.register(\"ovis\", " +
+			"OvisConfig)\n"}},
 		{"outlines_airports", map[string]string{"outlines/types/__init__.py": airports},
 			map[string]string{"outlines/types/__init__.py": "from . import countries\nfrom .email import Email\n"}},
 		{"sglang_airports", map[string]string{"outlines/types/__init__.py": airports},
 			map[string]string{"outlines/types/__init__.py": "from . import countries\nfrom .email import Email\n"}},
-		{"gpu_memory", map[string]string{"vllm/config.py": "class A:\n    gpu_memory_utilization: float = 0.9\n    swap: float = 0.9\n"},
-			map[string]string{"vllm/config.py": "class A:\n    gpu_memory_utilization: float = 0.95\n    swap: float = 0.9\n"}},
-		{"gpu_memory", map[string]string{"vllm/engine/arg_utils.py": "    gpu_memory_utilization: float = 0.90\n", "vllm/config.py": "gpu_memory_utilization: float\n"},
+		{"gpu_memory",
+			map[string]string{"vllm/config.py": "class A:\n    gpu_memory_utilization: float = 0.9\n    swap: float " +
+				"= 0.9\n"},
+			map[string]string{"vllm/config.py": "class A:\n    gpu_memory_utilization: float = 0.95\n    swap: " +
+				"float = 0.9\n"}},
+		{"gpu_memory", map[string]string{"vllm/engine/arg_utils.py": "    gpu_memory_utilization: float = 0.90\n",
+			"vllm/config.py": "gpu_memory_utilization: float\n"},
 			map[string]string{"vllm/engine/arg_utils.py": "    gpu_memory_utilization: float = 0.95\n"}},
 	} {
 		site := t.TempDir()
@@ -76,7 +83,8 @@ func TestRecipes(t *testing.T) {
 			}
 		}
 	}
-	if f := fixes["fa_utils"]; len(f.Files) != 1 || !strings.Contains(f.Files[0].To.Expand(hclspec.Address.String), "$SITE") {
+	if f := fixes["fa_utils"]; len(f.Files) != 1 || !strings.Contains(f.Files[0].To.Expand(hclspec.Address.String),
+		"$SITE") {
 		t.Errorf("fa_utils: %+v", f)
 	}
 }

@@ -54,14 +54,17 @@ func TestSignatures(t *testing.T) {
 	}
 	all := rules(t)
 	prefixes := []string{
-		"", "> ", "[rank0]: ", "(EngineCore_DP0 pid=187) ", "(APIServer pid=1) ", "(RayWorkerWrapper pid=12, ip=10.0.0.7) ",
+		"", "> ", "[rank0]: ", "(EngineCore_DP0 pid=187) ", "(APIServer pid=1) ",
+		"(RayWorkerWrapper pid=12, ip=10.0.0.7) ",
 		"2025-11-02T10:11:12.123456789Z ", "vllm-server-1  | ", "ERROR 06-30 13:53:19 [core.py:515] ",
 		"(EngineCore pid=187) ERROR 06-30 13:53:19 [core.py:515] ", "[2025-11-02 10:11:12 TP0] ", "\x1b[31m",
 		"[pod/vllm-0/server] 2025-11-02 10:11:12,123 ",
 	}
-	const around = "WARNING 06-30 13:53:01 [_custom_ops.py:20] Failed to import from vllm._C with ModuleNotFoundError(\"No module named 'vllm._C'\")\n" +
+	const around = "WARNING 06-30 13:53:01 [_custom_ops.py:20] Failed to import from vllm._C with " +
+		"ModuleNotFoundError(\"No module named 'vllm._C'\")\n" +
 		"WARNING 06-30 13:53:02 [utils.py:9] Address already in use, trying the next one\n%s\n" +
-		"WARNING:  connection refused, waiting\nRuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n" +
+		"WARNING:  connection refused, waiting\nRuntimeError: Engine core initialization failed. See root cause " +
+		"above. Failed core proc(s): {}\n" +
 		"Traceback (most recent call last):\n  File \"/x.py\", line 3, in <module>\nRuntimeError: it failed\n"
 	for n, s := range signatures(t) {
 		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
@@ -80,7 +83,8 @@ func TestSignatures(t *testing.T) {
 				continue // other wrappers may go before it
 			}
 			if m := explain(t, all, fmt.Sprintf(around, p+s.line)); m.Rule.Name != s.rule || m.Line != 3 {
-				t.Errorf("%s: among warnings and wrappers, %q is explained by %q: %q", s.id, p+s.line, m.Rule.Name, m.Evidence)
+				t.Errorf("%s: among warnings and wrappers, %q is explained by %q: %q", s.id, p+s.line, m.Rule.Name,
+					m.Evidence)
 			}
 		}
 	}
@@ -93,7 +97,8 @@ func TestBrokenLines(t *testing.T) {
 	}
 	all := rules(t)
 	// Rules whose expression asks for short words, or for a whole line, are not looked for over two lines.
-	short := []string{"disk_full", "host_out_of_memory", "unknown_option", "address_in_use", "connection_refused", "nccl"}
+	short := []string{"disk_full", "host_out_of_memory", "unknown_option", "address_in_use", "connection_refused",
+		"nccl"}
 	broken := 0
 	for _, s := range signatures(t) {
 		if slices.Contains(short, s.rule) || strings.HasPrefix(s.line, "WARNING") {
@@ -102,7 +107,8 @@ func TestBrokenLines(t *testing.T) {
 		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
 		at := all[i].Match.FindStringIndex(s.line)
 		for cut := max(at[0]+4, 44); cut < at[1]-3; cut += 5 {
-			for _, prefix := range []string{"", "(EngineCore pid=187) ERROR 06-30 13:53:19 [core.py:515] ", "2025-11-02T10:11:12Z "} {
+			for _, prefix := range []string{"", "(EngineCore pid=187) ERROR 06-30 13:53:19 [core.py:515] ",
+				"2025-11-02T10:11:12Z "} {
 				log := prefix + s.line[:cut] + "\n" + prefix + strings.TrimPrefix(s.line[cut:], " ") + "\n"
 				m := explain(t, all, log)
 				if m.Rule.Name != s.rule {

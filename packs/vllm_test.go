@@ -77,7 +77,8 @@ func TestNothingInstallsTheHijackedPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(string(src), "\n") {
-			if strings.Contains(line, "pyairports") && (strings.Contains(line, "pip ") || strings.Contains(line, "run ")) {
+			if strings.Contains(line, "pyairports") && (strings.Contains(line, "pip ") ||
+				strings.Contains(line, "run ")) {
 				t.Errorf("%s: %s", name, line)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 
 // registries are where engines list the architectures that they have.
 var registries = []string{
-	"vllm/model_executor/models/registry.py", "vllm/model_executor/models/__init__.py", "vllm/model_executor/model_loader.py", "cacheflow/models/model_utils.py",
+	"vllm/model_executor/models/registry.py", "vllm/model_executor/models/__init__.py",
+	"vllm/model_executor/model_loader.py", "cacheflow/models/model_utils.py",
 }
 
 // architecture checks that the engine of a candidate has the model's architecture.
@@ -30,12 +31,14 @@ func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
 		content, _, ok := c.files.read(t, file)
 		sure = sure && ok
 		text := string(content)
-		listed := strings.Contains(text, "ForCausalLM\"") || strings.Contains(text, "ForCausalLM'") || strings.Contains(text, "ForCausalLM,")
+		listed := strings.Contains(text, "ForCausalLM\"") || strings.Contains(text, "ForCausalLM'") ||
+			strings.Contains(text, "ForCausalLM,")
 		if !listed {
 			continue
 		}
 		where = file
-		generic = generic || strings.Contains(text, "TransformersForCausalLM") || strings.Contains(text, "_TRANSFORMERS")
+		generic = generic || strings.Contains(text, "TransformersForCausalLM") ||
+			strings.Contains(text, "_TRANSFORMERS")
 		for _, name := range names {
 			found = found || strings.Contains(text, name)
 		}
@@ -43,16 +46,20 @@ func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
 	at := " at " + short(t.Rev)
 	switch {
 	case !sure:
-		c.add(Architecture, Unverified, names[0]+": the list of architectures is changed by the patch, or cannot be read", "")
+		c.add(Architecture, Unverified,
+			names[0]+": the list of architectures is changed by the patch, or cannot be read", "")
 	case where == "":
 		c.sglang(t, m, names)
 	case found:
 		c.add(Architecture, OK, fmt.Sprintf("%s is in %s%s", names[0], where, at), "")
 		c.rope(t, m)
 	case generic:
-		c.add(Architecture, Warn, fmt.Sprintf("%s is not in %s%s, which can run some models of transformers as they are", names[0], where, at), "measure a revision that has the model, or another model")
+		c.add(Architecture, Warn,
+			fmt.Sprintf("%s is not in %s%s, which can run some models of transformers as they are", names[0], where,
+				at), "measure a revision that has the model, or another model")
 	default:
-		c.add(Architecture, Fail, fmt.Sprintf("%s is not in %s%s", names[0], where, at), "measure a revision that has the model, or another model")
+		c.add(Architecture, Fail, fmt.Sprintf("%s is not in %s%s", names[0], where, at),
+			"measure a revision that has the model, or another model")
 	}
 }
 
@@ -78,7 +85,8 @@ func (c *checker) sglang(t Tree, m *ModelSpec, names []string) {
 			return
 		}
 	}
-	c.add(Architecture, Warn, fmt.Sprintf("no file of %s at %s has %s", dir, short(t.Rev), names[0]), "measure a revision that has the model, or another model")
+	c.add(Architecture, Warn, fmt.Sprintf("no file of %s at %s has %s", dir, short(t.Rev), names[0]),
+		"measure a revision that has the model, or another model")
 }
 
 // rope checks that an engine knows how a model scales its positions.
@@ -88,6 +96,7 @@ func (c *checker) rope(t Tree, m *ModelSpec) {
 		return
 	}
 	if content, _, ok := c.files.read(t, file); ok && !strings.Contains(string(content), `"`+m.Rope+`"`) {
-		c.add(Architecture, Warn, fmt.Sprintf("%s at %s does not know the position scaling %q of %s", file, short(t.Rev), m.Rope, m.Name), "measure a revision that knows it, or another model")
+		c.add(Architecture, Warn, fmt.Sprintf("%s at %s does not know the position scaling %q of %s", file,
+			short(t.Rev), m.Rope, m.Name), "measure a revision that knows it, or another model")
 	}
 }

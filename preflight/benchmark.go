@@ -40,7 +40,8 @@ func (c *checker) benchmark(b *Benchmark) {
 	all, understood = append(all, list...), understood && ok
 	c.placeholders(b, b.Command, list)
 	if !understood {
-		c.add(Script, Unverified, "the command is more than a sequence of simple commands, and was not read as a whole", "")
+		c.add(Script, Unverified, "the command is more than a sequence of simple commands, and was not read as a whole",
+			"")
 	}
 	parsers := make([]*argParser, len(all))
 	for i := range all {
@@ -100,7 +101,8 @@ func (c *checker) placeholders(b *Benchmark, t Text, list []program) {
 		if b.Image || t.Argv != nil {
 			status = Warn // an image may set it
 		}
-		c.add(Placeholder, status, fmt.Sprintf("nothing sets the variable %s that the command uses", name), "declare it in env, or write its value")
+		c.add(Placeholder, status, fmt.Sprintf("nothing sets the variable %s that the command uses", name),
+			"declare it in env, or write its value")
 	}
 }
 
@@ -206,7 +208,9 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 	tree := b.working(p)
 	if tree.IsZero() {
 		if s, _ := c.files.stat(b.Engine, name); s == isFile {
-			c.add(Script, Warn, fmt.Sprintf("%s is in the tree of the candidate, and the command runs in a directory without it", p.script),
+			c.add(Script, Warn,
+				fmt.Sprintf("%s is in the tree of the candidate, and the command runs in a directory without it",
+					p.script),
 				"say which revision the command runs in: client = each.commit.parent")
 			return
 		}
@@ -217,7 +221,8 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 		if p.maybe || p.mended {
 			status = Warn
 		}
-		c.add(Script, status, fmt.Sprintf("%s: the command runs in a directory that has no such file", p.script), "name it in data, or say client = each.commit.parent")
+		c.add(Script, status, fmt.Sprintf("%s: the command runs in a directory that has no such file", p.script),
+			"name it in data, or say client = each.commit.parent")
 		return
 	}
 	remedy := "name a script of that revision"
@@ -250,7 +255,8 @@ func (c *checker) begins(p *program, at source, engine Tree, names ...string) *a
 		return nil
 	}
 	if m.stub {
-		c.add(Script, Fail, fmt.Sprintf("%s at %s only prints %q and ends", at.path, short(at.tree.Rev), firstLine(m.prints)), "use the program that it names, or the client of an earlier revision")
+		c.add(Script, Fail, fmt.Sprintf("%s at %s only prints %q and ends", at.path, short(at.tree.Rev),
+			firstLine(m.prints)), "use the program that it names, or the client of an earlier revision")
 		return nil
 	}
 	c.add(Script, OK, fmt.Sprintf("%s is there at %s", at.path, short(at.tree.Rev)), "")
@@ -283,7 +289,8 @@ func (c *checker) moduleScript(b *Benchmark, p *program) *argParser {
 				if in, _ := c.files.stat(t, path.Join(root, top, "__init__.py")); in == isFile {
 					here = true
 					if c.files.broken == "" && c.certain(t, path.Join(root, name)) {
-						c.add(Script, Fail, fmt.Sprintf("the module %s does not exist at %s", p.module, short(t.Rev)), "name a module of that revision")
+						c.add(Script, Fail, fmt.Sprintf("the module %s does not exist at %s", p.module, short(t.Rev)),
+							"name a module of that revision")
 						return nil
 					}
 				}
@@ -331,7 +338,8 @@ func (c *checker) vllm(b *Benchmark, p *program) *argParser {
 		}
 	}
 	if sure {
-		c.add(Script, Fail, fmt.Sprintf("%s does not exist at %s", p.title(), short(t.Rev)), "use the script of that revision: benchmarks/*.py, or python -m vllm.entrypoints.openai.api_server")
+		c.add(Script, Fail, fmt.Sprintf("%s does not exist at %s", p.title(), short(t.Rev)),
+			"use the script of that revision: benchmarks/*.py, or python -m vllm.entrypoints.openai.api_server")
 	}
 	return nil
 }
@@ -342,7 +350,8 @@ func made(p *program, name string) bool {
 		if before == ">"+name {
 			return true
 		}
-		if !strings.HasPrefix(before, ">") && !slices.Contains([]string{"cd", "export", "echo", "true", ":", "test", "[", "set", "unset", "mkdir", "sleep", "ulimit"}, path.Base(before)) {
+		if !strings.HasPrefix(before, ">") && !slices.Contains([]string{"cd", "export", "echo", "true", ":", "test",
+			"[", "set", "unset", "mkdir", "sleep", "ulimit"}, path.Base(before)) {
 			return true
 		}
 	}

@@ -148,12 +148,15 @@ def make_arg_parser(parser):
     parser = AsyncEngineArgs.add_cli_args(parser)
     return parser
 `,
-	"vllm/model_executor/models/registry.py": `_MODELS = {"LlamaForCausalLM": ("llama", "LlamaForCausalLM"), "OPTForCausalLM": ("opt", "OPTForCausalLM")}`,
+	"vllm/model_executor/models/registry.py": `_MODELS = {"LlamaForCausalLM": ("llama", "LlamaForCausalLM"), ` +
+		`"OPTForCausalLM": ("opt", "OPTForCausalLM")}`,
 }
 
 var models = []ModelSpec{
-	{Name: "org/small", Parameters: 8e9, Bytes: 16e9, Architecture: "LlamaForCausalLM", MaxLen: 8192, TokenBytes: 131072},
-	{Name: "org/large", Parameters: 70e9, Bytes: 140e9, Architecture: "LlamaForCausalLM", MaxLen: 8192, TokenBytes: 327680},
+	{Name: "org/small", Parameters: 8e9, Bytes: 16e9, Architecture: "LlamaForCausalLM", MaxLen: 8192,
+		TokenBytes: 131072},
+	{Name: "org/large", Parameters: 70e9, Bytes: 140e9, Architecture: "LlamaForCausalLM", MaxLen: 8192,
+		TokenBytes: 327680},
 	{Name: "org/new", Parameters: 1e9, Bytes: 2e9, Architecture: "NewForCausalLM"},
 	{Name: "org/closed", Parameters: 1e9, Bytes: 2e9, Architecture: "LlamaForCausalLM", Gated: true},
 	{Name: "org/none", Missing: true},
@@ -166,9 +169,11 @@ func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 	b.Address, b.Commit, b.Candidate, b.Place = `benchmark.b["c/base"]`, "c", "c/base", "f.hcl:1"
 	b.Client, b.Engine, b.Installed = old, Tree{"r", commit, b.Engine.Patched}, old
 	in := &Input{
-		Commits:    []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent, Known: true, Parents: []string{parent}, Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
+		Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent, Known: true, Parents: []string{parent},
+			Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
 		Candidates: []Candidate{{Key: "c/base", Commit: "c", Baseline: true, Tree: old, Place: "f.hcl:2"}},
-		Benchmarks: []Benchmark{b}, Models: models, Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		Benchmarks: []Benchmark{b}, Models: models, Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3",
+			Memory: 85520809984}}, 4),
 	}
 	if change != nil {
 		change(in)
@@ -194,52 +199,92 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 		want                  []string // beginnings
 	}{
 		{name: "all is well", server: serve, command: fine},
-		{name: "abbreviations, joined values and underscores", server: serve + " --tensor_parallel_size=1 --no-enable-prefix-caching --speculative-config.method x",
+		{name: "abbreviations, joined values and underscores", server: serve +
+			" --tensor_parallel_size=1 --no-enable-prefix-caching --speculative-config.method x",
 			command: fine + " --num-prompt 3 --random-input=5 --disable"},
-		{name: "a flag of the server on the client", server: serve, command: fine + " --dtype half", want: []string{"flag fail benchmarks/bench_serving.py does not know --dtype"}},
+		{name: "a flag of the server on the client", server: serve, command: fine + " --dtype half",
+			want: []string{"flag fail benchmarks/bench_serving.py does not know --dtype"}},
 		{name: "a flag of the client on the server", server: serve + " --request-rate 1", command: fine,
 			want: []string{"flag fail python -m vllm.entrypoints.openai.api_server does not know --request-rate"}},
-		{name: "underscores where the parser has none", server: serve, command: fine + " --num_prompts 3", want: []string{"flag fail benchmarks/bench_serving.py does not know --num_prompts"}},
-		{name: "ambiguous", server: serve, command: fine + " --random 3", want: []string{"flag fail benchmarks/bench_serving.py: --random is ambiguous: it could be --random-input-len, --random-output-len"}},
+		{name: "underscores where the parser has none", server: serve, command: fine + " --num_prompts 3",
+			want: []string{"flag fail benchmarks/bench_serving.py does not know --num_prompts"}},
+		{name: "ambiguous", server: serve, command: fine + " --random 3",
+			want: []string{"flag fail benchmarks/bench_serving.py: --random is ambiguous: it could be " +
+				"--random-input-len, --random-output-len"}},
 		{name: "no choice", server: serve + " --dtype float8", command: fine + " --backend sglang", want: []string{
-			"flag fail benchmarks/bench_serving.py: --backend takes one of vllm, tgi, not \"sglang\"", "flag fail python -m vllm.entrypoints.openai.api_server: --dtype takes one of"}},
-		{name: "a value too many", server: serve, command: fine + " --disable-tqdm True", want: []string{"flag fail benchmarks/bench_serving.py: --disable-tqdm takes no value"}},
-		{name: "an option without its value", server: "python3 -m vllm.entrypoints.openai.api_server --port $PORT --model ", command: fine + " --num-prompts --disable-tqdm",
-			want: []string{"flag fail benchmarks/bench_serving.py: --num-prompts has no value", "flag fail python -m vllm.entrypoints.openai.api_server: --model has no value"}},
-		{name: "required", server: serve, command: "python benchmarks/bench_serving.py --dataset-name random", want: []string{"flag fail benchmarks/bench_serving.py requires --model"}},
-		{name: "what loops make is not known", command: "python benchmarks/dynamic.py --y 1", want: []string{"flag unverified benchmarks/dynamic.py does not know --y; benchmarks/dynamic.py makes options"}},
-		{name: "unknown arguments are kept", command: "python benchmarks/tolerant.py --y 1", want: []string{"flag unverified"}},
-		{name: "engine options of offline programs", command: "python benchmarks/bench_latency.py --model org/small --batch_size 1 -tp 1 --input-len 5"},
-		{name: "an option that the engine does not have", command: "python benchmarks/bench_latency.py --model org/small --use-v2-block-manager",
-			want: []string{"flag fail benchmarks/bench_latency.py does not know --use-v2-block-manager"}},
-		{name: "moved", command: "python benchmarks/moved.py --model org/small", want: []string{`script fail benchmarks/moved.py at aaaaaaaaaaaa only prints "DEPRECATED: This script has been moved."`}},
-		{name: "no script", command: "cd benchmarks && python bench.py", want: []string{"script fail bench.py does not exist"}},
+			"flag fail benchmarks/bench_serving.py: --backend takes one of vllm, tgi, not \"sglang\"",
+			"flag fail python -m vllm.entrypoints.openai.api_server: --dtype takes one of"}},
+		{name: "a value too many", server: serve, command: fine + " --disable-tqdm True",
+			want: []string{"flag fail benchmarks/bench_serving.py: --disable-tqdm takes no value"}},
+		{name: "an option without its value",
+			server: "python3 -m vllm.entrypoints.openai.api_server --port $PORT --model ", command: fine +
+				" --num-prompts --disable-tqdm",
+			want: []string{"flag fail benchmarks/bench_serving.py: --num-prompts has no value",
+				"flag fail python -m vllm.entrypoints.openai.api_server: --model has no value"}},
+		{name: "required", server: serve, command: "python benchmarks/bench_serving.py --dataset-name random",
+			want: []string{"flag fail benchmarks/bench_serving.py requires --model"}},
+		{name: "what loops make is not known", command: "python benchmarks/dynamic.py --y 1",
+			want: []string{"flag unverified benchmarks/dynamic.py does not know --y; benchmarks/dynamic.py makes " +
+				"options"}},
+		{name: "unknown arguments are kept", command: "python benchmarks/tolerant.py --y 1",
+			want: []string{"flag unverified"}},
+		{name: "engine options of offline programs",
+			command: "python benchmarks/bench_latency.py --model org/small --batch_size 1 -tp 1 --input-len 5"},
+		{name: "an option that the engine does not have",
+			command: "python benchmarks/bench_latency.py --model org/small --use-v2-block-manager",
+			want:    []string{"flag fail benchmarks/bench_latency.py does not know --use-v2-block-manager"}},
+		{name: "moved", command: "python benchmarks/moved.py --model org/small",
+			want: []string{`script fail benchmarks/moved.py at aaaaaaaaaaaa only prints "DEPRECATED: This script ` +
+				`has been moved."`}},
+		{name: "no script", command: "cd benchmarks && python bench.py",
+			want: []string{"script fail bench.py does not exist"}},
 		{name: "in another directory", command: "cd benchmarks && python bench_latency.py --model org/small"},
-		{name: "no module", server: "python -m vllm.entrypoints.api --model org/small", command: fine, want: []string{"script fail the module vllm.entrypoints.api does not exist"}},
+		{name: "no module", server: "python -m vllm.entrypoints.api --model org/small", command: fine,
+			want: []string{"script fail the module vllm.entrypoints.api does not exist"}},
 		{name: "a foreign module", command: "python -m pytest tests"},
-		{name: "no subcommand", command: "vllm bench serve --model org/small", want: []string{"script fail vllm bench serve does not exist"}},
-		{name: "a path of one machine", command: "python /home/ray/x/benchmark.py", want: []string{"path fail /home/ray/x/benchmark.py"}},
-		{name: "a model of one machine", server: "python3 -m vllm.entrypoints.openai.api_server --model /data/users/x/llm --port $PORT", command: fine, want: []string{"path fail /data/users/x/llm"}},
-		{name: "no data set", server: serve, command: "python benchmarks/bench_serving.py --model org/small", want: []string{"dataset fail benchmarks/bench_serving.py names no data set, and the default is sharegpt"}},
-		{name: "a data set without a file", server: serve, command: fine + " --dataset-path x.json", want: []string{"dataset fail x.json is neither in the tree"}},
-		{name: "a data set that is laid there", server: serve, command: "python benchmarks/bench_serving.py --model org/small --dataset-path laid.json"},
-		{name: "a data set of the tree", server: serve, command: "python benchmarks/bench_serving.py --model org/small --dataset-path ./benchmarks/data.json"},
-		{name: "a data set that is made", server: serve, command: "curl -o x.json http://h/x && python benchmarks/bench_serving.py --model org/small --dataset-path x.json", want: []string{"dataset unverified"}},
-		{name: "out of the directory", server: serve, command: "python benchmarks/bench_serving.py --model org/small --dataset-path ../x.json", want: []string{"dataset fail ../x.json leads out"}},
-		{name: "a variable that nothing sets", command: "python benchmarks/bench_latency.py --model $MODEL", want: []string{"placeholder fail nothing sets the variable MODEL"}},
-		{name: "no such model", command: "python benchmarks/bench_latency.py --model org/none", want: []string{"model fail there is no model org/none"}},
-		{name: "an unknown model", command: "python benchmarks/bench_latency.py --model else/where", want: []string{"model unverified"}},
-		{name: "too large", command: "python benchmarks/bench_latency.py --model org/large", want: []string{"memory fail org/large: 140 GB of weights"}},
+		{name: "no subcommand", command: "vllm bench serve --model org/small",
+			want: []string{"script fail vllm bench serve does not exist"}},
+		{name: "a path of one machine", command: "python /home/ray/x/benchmark.py",
+			want: []string{"path fail /home/ray/x/benchmark.py"}},
+		{name: "a model of one machine",
+			server:  "python3 -m vllm.entrypoints.openai.api_server --model /data/users/x/llm --port $PORT",
+			command: fine, want: []string{"path fail /data/users/x/llm"}},
+		{name: "no data set", server: serve, command: "python benchmarks/bench_serving.py --model org/small",
+			want: []string{"dataset fail benchmarks/bench_serving.py names no data set, and the default is sharegpt"}},
+		{name: "a data set without a file", server: serve, command: fine + " --dataset-path x.json",
+			want: []string{"dataset fail x.json is neither in the tree"}},
+		{name: "a data set that is laid there", server: serve,
+			command: "python benchmarks/bench_serving.py --model org/small --dataset-path laid.json"},
+		{name: "a data set of the tree", server: serve,
+			command: "python benchmarks/bench_serving.py --model org/small --dataset-path ./benchmarks/data.json"},
+		{name: "a data set that is made", server: serve,
+			command: "curl -o x.json http://h/x && python benchmarks/bench_serving.py --model org/small " +
+				"--dataset-path x.json", want: []string{"dataset unverified"}},
+		{name: "out of the directory", server: serve,
+			command: "python benchmarks/bench_serving.py --model org/small --dataset-path ../x.json",
+			want:    []string{"dataset fail ../x.json leads out"}},
+		{name: "a variable that nothing sets", command: "python benchmarks/bench_latency.py --model $MODEL",
+			want: []string{"placeholder fail nothing sets the variable MODEL"}},
+		{name: "no such model", command: "python benchmarks/bench_latency.py --model org/none",
+			want: []string{"model fail there is no model org/none"}},
+		{name: "an unknown model", command: "python benchmarks/bench_latency.py --model else/where",
+			want: []string{"model unverified"}},
+		{name: "too large", command: "python benchmarks/bench_latency.py --model org/large",
+			want: []string{"memory fail org/large: 140 GB of weights"}},
 		{name: "spread over enough", command: "GPUS=4 python benchmarks/bench_latency.py --model org/large -tp 4"},
-		{name: "more devices than there are", command: "python benchmarks/bench_latency.py --model org/small -tp 8", want: []string{"memory fail benchmarks/bench_latency.py spreads the model over 8 devices"}},
-		{name: "an architecture that is not there yet", command: "python benchmarks/bench_latency.py --model org/new", want: []string{"architecture fail NewForCausalLM is not in"}},
+		{name: "more devices than there are", command: "python benchmarks/bench_latency.py --model org/small -tp 8",
+			want: []string{"memory fail benchmarks/bench_latency.py spreads the model over 8 devices"}},
+		{name: "an architecture that is not there yet", command: "python benchmarks/bench_latency.py --model org/new",
+			want: []string{"architecture fail NewForCausalLM is not in"}},
 		{name: "gated", command: "python benchmarks/bench_latency.py --model org/closed", want: []string{"gated warn"}},
-		{name: "more than simple commands", command: "f() { python benchmarks/no.py; }; f", want: []string{"script unverified"}},
+		{name: "more than simple commands", command: "f() { python benchmarks/no.py; }; f",
+			want: []string{"script unverified"}},
 		{name: "perhaps", command: "if true; then python benchmarks/no.py; fi", want: []string{"script warn"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := Benchmark{Command: Text{Shell: tt.command}, Server: Text{Shell: tt.server}, GPUs: 4, Data: map[string]Tree{"laid.json": {}}}
+			b := Benchmark{Command: Text{Shell: tt.command}, Server: Text{Shell: tt.server}, GPUs: 4,
+				Data: map[string]Tree{"laid.json": {}}}
 			got := said(t, b, nil)
 			ok := len(got) == len(tt.want)
 			for i := range min(len(got), len(tt.want)) {
@@ -253,14 +298,16 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 }
 
 func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model org/small --new-option"}, GPUs: 1, Engine: Tree{Patched: "vllm/engine/arg_utils.py"}}
+	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model org/small --new-option"}, GPUs: 1,
+		Engine: Tree{Patched: "vllm/engine/arg_utils.py"}}
 	if got := said(t, b, nil); len(got) != 1 || !strings.HasPrefix(got[0], "flag unverified") {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestWhatCannotBeReadIsUnverified(t *testing.T) {
-	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: Tree{Repo: "r", Rev: parent}, Command: Text{Shell: "python benchmarks/no.py --x"}}}}
+	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: Tree{Repo: "r", Rev: parent},
+		Command: Text{Shell: "python benchmarks/no.py --x"}}}}
 	found, err := Run(t.Context(), in, unreadable{})
 	if err == nil || slices.ContainsFunc(found, func(f Finding) bool { return f.Status == Fail }) || len(found) == 0 {
 		t.Errorf("%v, %v", found, err)
@@ -284,8 +331,13 @@ func TestHistoriesAreLookedAt(t *testing.T) {
 		change func(*Commit)
 		want   string
 	}{
-		{"another parent", func(c *Commit) { c.Parent = commit[:39] + "d"; c.Related = true }, "parent warn the declared parent is cccccccccccc, git's first parent of cccccccccccc is aaaaaaaaaaaa"},
-		{"for other devices", func(c *Commit) { c.Changed = []string{"csrc/rocm/attention.cu", "README.md"} }, "architecture fail all 1 changed files are for AMD devices"},
+		{"another parent", func(c *Commit) {
+			c.Parent = commit[:39] + "d"
+			c.Related = true
+		}, "parent warn the declared parent is cccccccccccc, git's first parent of cccccccccccc is aaaaaaaaaaaa"},
+		{"for other devices", func(c *Commit) {
+			c.Changed = []string{"csrc/rocm/attention.cu", "README.md"}
+		}, "architecture fail all 1 changed files are for AMD devices"},
 		{"also for others", func(c *Commit) {
 			c.Changed = []string{"csrc/rocm/attention.cu", "vllm/x.py"}
 			c.Title = "[ROCm] faster"
@@ -324,7 +376,8 @@ func TestProbesThatLookAtFilesAreAnsweredByTheTree(t *testing.T) {
 		got := said(t, Benchmark{Command: Text{Shell: "true"}}, func(in *Input) {
 			in.Issues = []Issue{{Name: "k", Candidate: "c/base", Probe: Text{Shell: text}}}
 		})
-		if want := tests[text]; want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
+		if want := tests[text]; want == "" && len(got) > 0 || want != "" &&
+			(len(got) != 1 || !strings.HasPrefix(got[0], want)) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -350,7 +403,8 @@ func FuzzPython(f *testing.F) {
 }
 
 func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model $MODEL --input-len $LENGTH"}, GPUs: 1, FixEnv: []string{"MODEL"}}
+	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model $MODEL --input-len $LENGTH"},
+		GPUs: 1, FixEnv: []string{"MODEL"}}
 	got := said(t, b, nil)
 	if len(got) != 1 || got[0] != "placeholder fail nothing sets the variable LENGTH that the command uses" {
 		t.Errorf("got %q", got)
@@ -358,7 +412,8 @@ func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
 }
 
 func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
-	for _, command := range []string{"python benchmarks/gone.py", "python benchmarks/bench_latency.py --model org/small --new-option"} {
+	for _, command := range []string{"python benchmarks/gone.py",
+		"python benchmarks/bench_latency.py --model org/small --new-option"} {
 		b := Benchmark{Command: Text{Shell: command}, GPUs: 1, Mended: true}
 		if got := said(t, b, nil); len(got) != 1 || strings.Contains(got[0], " fail ") {
 			t.Errorf("%s: got %q", command, got)
@@ -369,7 +424,8 @@ func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
 // A machine with too few devices is told; the builds for another machine go on.
 func TestMoreDevicesThanTheMachineHas(t *testing.T) {
 	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model org/small"}, GPUs: 16}
-	if got := said(t, b, nil); len(got) != 1 || !strings.HasPrefix(got[0], "memory warn gpus.count is 16, and the machine has 4 such devices") {
+	if got := said(t, b, nil); len(got) != 1 || !strings.HasPrefix(got[0],
+		"memory warn gpus.count is 16, and the machine has 4 such devices") {
 		t.Errorf("got %q", got)
 	}
 }

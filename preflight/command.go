@@ -63,7 +63,8 @@ func started(s simple, of side, vars map[string]word, depth int) ([]program, boo
 				words = words[1:]
 			}
 		case name == "nice", name == "ionice", name == "chrt", name == "stdbuf", name == "numactl", name == "sudo":
-			words = skipOptions(rest, []string{"-n", "-c", "-p", "-i", "-o", "-e", "-N", "-m", "-C", "-u", "-g", "--cpunodebind", "--membind", "--physcpubind"})
+			words = skipOptions(rest, []string{"-n", "-c", "-p", "-i", "-o", "-e", "-N", "-m", "-C", "-u", "-g",
+				"--cpunodebind", "--membind", "--physcpubind"})
 		case name == "timeout", name == "taskset":
 			words = skipOptions(rest, []string{"-s", "-k", "--signal", "--kill-after"})
 			if len(words) > 0 {
@@ -71,7 +72,8 @@ func started(s simple, of side, vars map[string]word, depth int) ([]program, boo
 			}
 		case slices.Contains([]string{"sh", "bash", "dash", "zsh"}, name):
 			return inner(s, rest, of, vars, depth)
-		case (name == "uv" || name == "poetry" || name == "pipenv" || name == "pdm") && len(rest) > 0 && rest[0].text == "run":
+		case (name == "uv" || name == "poetry" || name == "pipenv" || name == "pdm") && len(rest) > 0 &&
+			rest[0].text == "run":
 			words = skipOptions(rest[1:], []string{"--with", "--python", "-p", "--project"})
 		default:
 			return []program{identify(s, words, of)}, true
@@ -247,7 +249,8 @@ var negative = regexp.MustCompile(`^-\d+$|^-\d*\.\d+$`)
 // isFlag reports whether argparse takes the word for an option.
 func isFlag(w word) bool {
 	t := w.text
-	return len(t) > 1 && t[0] == '-' && !negative.MatchString(t) && !strings.ContainsAny(strings.SplitN(t, "=", 2)[0], " \t") &&
+	return len(t) > 1 && t[0] == '-' && !negative.MatchString(t) &&
+		!strings.ContainsAny(strings.SplitN(t, "=", 2)[0], " \t") &&
 		!strings.HasPrefix(t, "-$")
 }
 

@@ -33,9 +33,11 @@ func (a *argParser) match(name string) ([]*option, know) {
 		o := &a.options[i]
 		for _, n := range o.names {
 			n = spell(n)
-			negated := strings.HasPrefix(n, "--") && name == "--no-"+n[2:] && (o.splat || o.action == "BooleanOptionalAction")
+			negated := strings.HasPrefix(n, "--") && name == "--no-"+n[2:] &&
+				(o.splat || o.action == "BooleanOptionalAction")
 			dotted := a.flexible && strings.HasPrefix(n, "-") && strings.HasPrefix(name, n+".")
-			attached := len(n) == 2 && n[0] == '-' && n[1] != '-' && strings.HasPrefix(name, n) && !strings.HasPrefix(name, "--")
+			attached := len(n) == 2 && n[0] == '-' && n[1] != '-' && strings.HasPrefix(name, n) &&
+				!strings.HasPrefix(name, "--")
 			switch {
 			case n == name, negated, dotted, attached:
 				exact = append(exact, o)
@@ -56,7 +58,8 @@ func (a *argParser) match(name string) ([]*option, know) {
 	return nil, unknownFlag
 }
 
-// flags checks the options of a program against its parser; other is the parser of the benchmark's other side, nil for none.
+// flags checks the options of a program against its parser; other is the parser of the benchmark's other side, nil for
+// none.
 func (c *checker) flags(p *program, a, other *argParser) {
 	clean := true
 	doubt := func(evidence, remedy string, certain bool) {
@@ -80,7 +83,8 @@ func (c *checker) flags(p *program, a, other *argParser) {
 		case k == unknownFlag:
 			doubt(fmt.Sprintf("%s does not know %s", p.title(), f.name), remedyFor(p, f.name, a, other), true)
 		case k == ambiguousFlag && !a.flexible:
-			doubt(fmt.Sprintf("%s: %s is ambiguous: it could be %s", p.title(), f.name, names(options)), "write the option in full", true)
+			doubt(fmt.Sprintf("%s: %s is ambiguous: it could be %s", p.title(), f.name, names(options)),
+				"write the option in full", true)
 		default:
 			c.value(p, &f, options, a, doubt)
 		}
@@ -99,7 +103,8 @@ func (c *checker) flags(p *program, a, other *argParser) {
 		if _, k := a.match("--ngram-prompt-lookup-max"); k == unknownFlag {
 			remedy = "measure by a server: this program does not have the option"
 		}
-		c.add(Flag, Warn, p.title()+": --speculative-model [ngram] goes with --ngram-prompt-lookup-max, which is not given", remedy)
+		c.add(Flag, Warn,
+			p.title()+": --speculative-model [ngram] goes with --ngram-prompt-lookup-max, which is not given", remedy)
 	}
 	switch {
 	case a.unread != "" && clean && len(a.options) == 0:
@@ -110,7 +115,8 @@ func (c *checker) flags(p *program, a, other *argParser) {
 }
 
 // value checks the value of an option.
-func (c *checker) value(p *program, f *flag, options []*option, a *argParser, doubt func(evidence, remedy string, certain bool)) {
+func (c *checker) value(p *program, f *flag, options []*option, a *argParser,
+	doubt func(evidence, remedy string, certain bool)) {
 	all := func(is func(*option) bool) bool {
 		return !slices.ContainsFunc(options, func(o *option) bool { return !is(o) })
 	}
@@ -122,20 +128,27 @@ func (c *checker) value(p *program, f *flag, options []*option, a *argParser, do
 	}
 	switch {
 	case all(func(o *option) bool { return o.choices != nil && !o.typed && !slices.Contains(o.choices, f.value.text) }):
-		doubt(fmt.Sprintf("%s: %s takes one of %s, not %q", p.title(), f.name, strings.Join(options[0].choices, ", "), f.value.text), "write one of them", true)
-	case !f.joined && all((*option).bare) && !slices.ContainsFunc(a.options, func(o option) bool { return !o.isOption() }):
-		doubt(fmt.Sprintf("%s: %s takes no value, and is followed by %q", p.title(), f.name, f.value.text), "leave the value out", true)
+		doubt(fmt.Sprintf("%s: %s takes one of %s, not %q", p.title(), f.name, strings.Join(options[0].choices, ", "),
+			f.value.text), "write one of them", true)
+	case !f.joined && all((*option).bare) && !slices.ContainsFunc(a.options, func(o option) bool {
+		return !o.isOption()
+	}):
+		doubt(fmt.Sprintf("%s: %s takes no value, and is followed by %q", p.title(), f.name, f.value.text),
+			"leave the value out", true)
 	}
 }
 
 // bare reports whether an option takes no value.
 func (o *option) bare() bool {
-	return !o.splat && slices.Contains([]string{"store_true", "store_false", "store_const", "count", "BooleanOptionalAction"}, o.action)
+	return !o.splat && slices.Contains([]string{"store_true", "store_false", "store_const", "count",
+		"BooleanOptionalAction"}, o.action)
 }
 
-// wantsValue reports whether an option takes at least one value, and the name that is given does not hold it, as -n5 does.
+// wantsValue reports whether an option takes at least one value, and the name that is given does not hold it, as -n5
+// does.
 func (o *option) wantsValue(given string) bool {
-	if o.splat || o.dynamic || !slices.Contains([]string{"", "store", "append"}, o.action) || !slices.Contains([]string{"", "+", "1"}, o.nargs) {
+	if o.splat || o.dynamic || !slices.Contains([]string{"", "store", "append"}, o.action) ||
+		!slices.Contains([]string{"", "+", "1"}, o.nargs) {
 		return false
 	}
 	return strings.HasPrefix(given, "--") || slices.Contains(o.names, given)
@@ -183,9 +196,13 @@ func remedyFor(p *program, name string, a, other *argParser) string {
 
 // engineFlags are options that every serving engine takes, for benchmarks whose server cannot be read.
 var engineFlags = map[string]bool{
-	"--tensor-parallel-size": true, "-tp": true, "--tp": true, "--dtype": true, "--quantization": true, "-q": true, "--max-model-len": true,
-	"--gpu-memory-utilization": true, "--enable-prefix-caching": true, "--enable-chunked-prefill": true, "--max-num-batched-tokens": true,
-	"--max-num-seqs": true, "--kv-cache-dtype": true, "--enforce-eager": true, "--load-format": true, "--use-v2-block-manager": true,
-	"--speculative-model": true, "--num-speculative-tokens": true, "--pipeline-parallel-size": true, "--guided-decoding-backend": true,
-	"--multi-step": true, "--num-scheduler-steps": true, "--trust-remote-code": true,
+	"--tensor-parallel-size": true, "-tp": true, "--tp": true, "--dtype": true, "--quantization": true, "-q": true,
+	"--max-model-len":          true,
+	"--gpu-memory-utilization": true, "--enable-prefix-caching": true, "--enable-chunked-prefill": true,
+	"--max-num-batched-tokens": true,
+	"--max-num-seqs":           true, "--kv-cache-dtype": true, "--enforce-eager": true, "--load-format": true,
+	"--use-v2-block-manager": true,
+	"--speculative-model":    true, "--num-speculative-tokens": true, "--pipeline-parallel-size": true,
+	"--guided-decoding-backend": true,
+	"--multi-step":              true, "--num-scheduler-steps": true, "--trust-remote-code": true,
 }

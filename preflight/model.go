@@ -79,7 +79,8 @@ func (p *program) modelName() (word, bool) {
 }
 
 func (c *checker) loads(b *Benchmark, p *program, name string) {
-	if strings.Contains(name, Ref) || path.IsAbs(name) || strings.HasPrefix(name, workDir) || strings.HasPrefix(name, ".") {
+	if strings.Contains(name, Ref) || path.IsAbs(name) || strings.HasPrefix(name, workDir) ||
+		strings.HasPrefix(name, ".") {
 		return // a path, which is checked as one
 	}
 	if _, laid := b.Data[name]; laid {
@@ -131,7 +132,9 @@ func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
 	offline := func(env map[string]string) bool {
 		return env["HF_HUB_OFFLINE"] == "1" || env["TRANSFORMERS_OFFLINE"] == "1"
 	}
-	token := slices.ContainsFunc(b.Secrets, func(s string) bool { return strings.Contains(s, "HF_TOKEN") || strings.Contains(s, "HUGGING_FACE") })
+	token := slices.ContainsFunc(b.Secrets, func(s string) bool {
+		return strings.Contains(s, "HF_TOKEN") || strings.Contains(s, "HUGGING_FACE")
+	})
 	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
 		token = token || env["HF_TOKEN"] != "" || env["HF_HOME"] != ""
 	}
@@ -139,7 +142,8 @@ func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
 	case token, len(b.Mounts) > 0:
 		c.add(Gated, OK, m.Name+" is gated, and a token or a mount is declared", "")
 	case offline(b.Env) || offline(b.ServerEnv):
-		c.add(Gated, Warn, m.Name+" is gated and the commands are offline: the weights must be in the image", "declare a mount with the weights")
+		c.add(Gated, Warn, m.Name+" is gated and the commands are offline: the weights must be in the image",
+			"declare a mount with the weights")
 	default:
 		c.add(Gated, Warn, m.Name+" is gated, and the commands get no token", `secrets = ["HF_TOKEN"]`)
 	}
@@ -175,7 +179,8 @@ func (c *checker) devices(b *Benchmark, p *program) bool {
 	if b.GPUs == 0 || n <= b.GPUs || p.has("--nnodes", "--nodes") {
 		return true
 	}
-	c.add(Memory, Fail, fmt.Sprintf("%s spreads the model over %d devices, and gpus.count is %d", p.title(), n, b.GPUs), fmt.Sprintf("gpus { count = %d }", n))
+	c.add(Memory, Fail, fmt.Sprintf("%s spreads the model over %d devices, and gpus.count is %d", p.title(), n, b.GPUs),
+		fmt.Sprintf("gpus { count = %d }", n))
 	return false
 }
 
@@ -199,9 +204,12 @@ var published = []struct {
 	name        string
 	usual, most float64
 }{
-	{"GB300", 288, 288}, {"B300", 288, 288}, {"GB200", 192, 192}, {"B200", 180, 192}, {"B100", 192, 192}, {"GH200", 96, 144}, {"H200", 141, 144},
-	{"H100", 80, 94}, {"H800", 80, 80}, {"H20", 96, 141}, {"A100", 80, 80}, {"A800", 80, 80}, {"A40", 48, 48}, {"A6000", 48, 48},
-	{"RTX PRO 6000", 96, 96}, {"RTX 6000", 48, 96}, {"L40", 48, 48}, {"L20", 48, 48}, {"L4", 24, 24}, {"A30", 24, 24}, {"A10", 24, 24}, {"V100", 32, 32},
+	{"GB300", 288, 288}, {"B300", 288, 288}, {"GB200", 192, 192}, {"B200", 180, 192}, {"B100", 192, 192},
+	{"GH200", 96, 144}, {"H200", 141, 144},
+	{"H100", 80, 94}, {"H800", 80, 80}, {"H20", 96, 141}, {"A100", 80, 80}, {"A800", 80, 80}, {"A40", 48, 48},
+	{"A6000", 48, 48},
+	{"RTX PRO 6000", 96, 96}, {"RTX 6000", 48, 96}, {"L40", 48, 48}, {"L20", 48, 48}, {"L4", 24, 24}, {"A30", 24, 24},
+	{"A10", 24, 24}, {"V100", 32, 32},
 	{"T4", 16, 16}, {"RTX 5090", 32, 32}, {"RTX 4090", 24, 48}, {"RTX 3090", 24, 24},
 }
 
@@ -243,7 +251,8 @@ func (p *program) weights(m *ModelSpec) (float64, string) {
 		return 0, ""
 	case m.Weights != "":
 		return m.Bytes, m.Weights
-	case strings.Contains(q, "bitsandbytes") || strings.Contains(q, "int4") || strings.Contains(q, "awq") || strings.Contains(q, "gptq") || strings.Contains(q, "fp4") || strings.Contains(q, "gguf"):
+	case strings.Contains(q, "bitsandbytes") || strings.Contains(q, "int4") || strings.Contains(q, "awq") ||
+		strings.Contains(q, "gptq") || strings.Contains(q, "fp4") || strings.Contains(q, "gguf"):
 		return 0.5 * m.Parameters, q
 	case q != "" && q != "none":
 		return m.Parameters, q
@@ -263,7 +272,8 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 	}
 	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, as)
 	if each == 0 {
-		c.add(Memory, Unverified, size+", and no device is known on which it is to run", "plan with -machine, or say gpus { model }")
+		c.add(Memory, Unverified, size+", and no device is known on which it is to run",
+			"plan with -machine, or say gpus { model }")
 		return
 	}
 	use := p.number("--gpu-memory-utilization", "--mem-fraction-static")
@@ -273,7 +283,8 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 	n := float64(p.ranks())
 	offload := n * p.number("--cpu-offload-gb") * (1 << 30)
 	room := n*each*use + offload
-	has := fmt.Sprintf("%d × %s with %.0f GiB at %.0f %% have room for %.0f GB", int(n), device, each/(1<<30), 100*use, room/gb)
+	has := fmt.Sprintf("%d × %s with %.0f GiB at %.0f %% have room for %.0f GB", int(n), device, each/(1<<30), 100*use,
+		room/gb)
 	remedy := fmt.Sprintf("spread it over %d devices or more, or take a smaller model", int(need/(each*use))+1)
 	if need > 1.01*(n*most*use+offload) { // the table rounds
 		c.add(Memory, Fail, size+"; "+has, remedy)
@@ -292,8 +303,10 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 		if p.isSGLang() {
 			shorten = "lower --context-length"
 		}
-		c.add(Memory, Warn, fmt.Sprintf("%s and %.0f GB of cache for one sequence of %.0f tokens; %s", size, kv/gb, length, has),
-			fmt.Sprintf("%s, spread it over %d devices or more, or take a smaller model", shorten, int((need+kv)/(each*use))+1))
+		c.add(Memory, Warn, fmt.Sprintf("%s and %.0f GB of cache for one sequence of %.0f tokens; %s", size, kv/gb,
+			length, has),
+			fmt.Sprintf("%s, spread it over %d devices or more, or take a smaller model", shorten,
+				int((need+kv)/(each*use))+1))
 		return
 	}
 	c.add(Memory, OK, size+"; "+has, "")
@@ -301,9 +314,11 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 
 const gb = 1e9
 
-// usual is the part of a device that an engine takes when nothing is said: what is known of vLLM, and nearly all for others.
+// usual is the part of a device that an engine takes when nothing is said: what is known of vLLM, and nearly all for
+// others.
 func (p *program) usual() float64 {
-	if p.name == "vllm" || strings.HasPrefix(p.module, "vllm.") || strings.HasPrefix(path.Base(p.script), "benchmark_") {
+	if p.name == "vllm" || strings.HasPrefix(p.module, "vllm.") ||
+		strings.HasPrefix(path.Base(p.script), "benchmark_") {
 		return 0.9
 	}
 	return 0.97
@@ -323,13 +338,15 @@ func (c *checker) disk() {
 	names := map[string]bool{}
 	total := 0.0
 	for _, f := range c.found {
-		if m := c.models[strings.ToLower(f.Evidence)]; f.Check == Model && f.Status == OK && m != nil && !names[m.Name] {
+		if m := c.models[strings.ToLower(f.Evidence)]; f.Check == Model && f.Status == OK && m != nil &&
+			!names[m.Name] {
 			names[m.Name] = true
 			total += m.Bytes
 		}
 	}
 	if total > 0 && c.in.FreeDisk > 0 {
-		says := fmt.Sprintf("weights (models: %d) take %.0f GB, %.0f GB are free where results are kept", len(names), total/1e9, float64(c.in.FreeDisk)/1e9)
+		says := fmt.Sprintf("weights (models: %d) take %.0f GB, %.0f GB are free where results are kept", len(names),
+			total/1e9, float64(c.in.FreeDisk)/1e9)
 		if total > float64(c.in.FreeDisk) {
 			c.add(Disk, Warn, says, "mount a disk that holds them, or measure in parts: -target")
 		} else {
@@ -346,7 +363,8 @@ func (c *checker) disk() {
 			driver, err := strconv.Atoi(strings.SplitN(d.Driver, ".", 2)[0])
 			if err == nil && driver < driverFor[version] {
 				c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
-				c.add(Driver, Warn, fmt.Sprintf("%s needs driver %d, and %s has %s", m.Name, driverFor[version], d.Name, d.Driver), "update the driver, or take an image with an older CUDA")
+				c.add(Driver, Warn, fmt.Sprintf("%s needs driver %d, and %s has %s", m.Name, driverFor[version], d.Name,
+					d.Driver), "update the driver, or take an image with an older CUDA")
 				break
 			}
 		}

@@ -63,7 +63,8 @@ var parserName = regexp.MustCompile(`(?i)(parser|subparsers|group|args_parser|ar
 // scan reads a Python file.
 func scan(src string) *module {
 	m := &module{
-		imports: map[string][]imported{}, fields: map[string][]string{}, bases: map[string][]string{}, named: map[string]bool{},
+		imports: map[string][]imported{}, fields: map[string][]string{}, bases: map[string][]string{},
+		named:   map[string]bool{},
 		regions: []region{{indent: -1}},
 	}
 	var open []int // regions around the line
@@ -220,7 +221,8 @@ func (m *module) imported(t []token) {
 const deepestCall = 12
 
 // fetchers are functions by which a file gets its data itself.
-var fetchers = []string{"download_and_cache_file", "urlretrieve", "hf_hub_download", "snapshot_download", "download_file"}
+var fetchers = []string{"download_and_cache_file", "urlretrieve", "hf_hub_download", "snapshot_download",
+	"download_file"}
 
 // statement looks for calls in a logical line that is no definition.
 func (m *module) statement(t []token, around int) {
@@ -280,8 +282,10 @@ func (m *module) call(before, args []token, around int) {
 	case name == "parse_known_args":
 		m.tolerates = true
 		return
-	case name == "add_argument_group", name == "add_subparsers", name == "add_mutually_exclusive_group", name == "add_parser", name == "set_defaults",
-		name == "print", name == "isinstance", name == "hasattr", name == "getattr", name == "setattr", name == "len", name == "super", name == "type":
+	case name == "add_argument_group", name == "add_subparsers", name == "add_mutually_exclusive_group",
+		name == "add_parser", name == "set_defaults",
+		name == "print", name == "isinstance", name == "hasattr", name == "getattr", name == "setattr", name == "len",
+		name == "super", name == "type":
 		return
 	}
 	if m.given(args) {
@@ -299,7 +303,8 @@ func (m *module) given(args []token) bool {
 			last := a[len(a)-1]
 			return last.kind == pyName && (m.named[last.text] || parserName.MatchString(last.text))
 		}
-		return len(a) > 2 && a[0].kind == pyName && strings.HasSuffix(a[0].text, "ArgumentParser") && a[1].is("(") && closing(a, 1) == len(a)-1
+		return len(a) > 2 && a[0].kind == pyName && strings.HasSuffix(a[0].text, "ArgumentParser") && a[1].is("(") &&
+			closing(a, 1) == len(a)-1
 	})
 }
 

@@ -34,7 +34,8 @@ type resolver struct {
 
 const mostHandovers = 200
 
-// parserOf reads the parser of a program that begins in a file. Names limit it to some functions and classes of the file.
+// parserOf reads the parser of a program that begins in a file. Names limit it to some functions and classes of the
+// file.
 func (f *files) parserOf(at source, engine Tree, names ...string) *argParser {
 	r := &resolver{f: f, engine: engine, script: at, out: &argParser{file: at.path}, seen: map[string]bool{}}
 	m := f.module(at.tree, at.path)
@@ -107,7 +108,8 @@ func (r *resolver) miss(why string) {
 func (r *resolver) fields(m *module, method string) {
 	class, _, _ := strings.Cut(method, ".")
 	for _, name := range m.fields[class] {
-		r.out.options = append(r.out.options, option{names: []string{"--" + strings.ReplaceAll(name, "_", "-")}, splat: true})
+		r.out.options = append(r.out.options, option{names: []string{"--" + strings.ReplaceAll(name, "_", "-")},
+			splat: true})
 	}
 }
 
@@ -153,7 +155,8 @@ func (r *resolver) method(m *module, at source, class, method string, depth int)
 			return true
 		}
 		for _, i := range m.imports[base] {
-			if other, where, local, ok := r.find(i, at, 0); ok && local != "" && r.method(other, where, local, method, depth+1) {
+			if other, where, local, ok := r.find(i, at, 0); ok && local != "" &&
+				r.method(other, where, local, method, depth+1) {
 				return true
 			}
 		}

@@ -48,7 +48,8 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
 		for _, name := range []string{"HF_HOME", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HUGGINGFACE_HUB_CACHE"} {
 			if at := env[name]; private.MatchString(at) && !b.mounted(at) && b.Image {
-				c.add(Path, Fail, fmt.Sprintf("%s=%s leads to a directory that is declared nowhere", name, at), "declare it as a mount")
+				c.add(Path, Fail, fmt.Sprintf("%s=%s leads to a directory that is declared nowhere", name, at),
+					"declare it as a mount")
 			}
 		}
 	}
@@ -57,7 +58,8 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 // path checks one word; option is the name of the option that it is the value of, without dashes.
 func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 	text := w.text
-	if w.partial || text == "" || strings.Contains(text, Ref) || strings.Contains(text, "://") || strings.ContainsAny(text, "\n{}*") {
+	if w.partial || text == "" || strings.Contains(text, Ref) || strings.Contains(text, "://") ||
+		strings.ContainsAny(text, "\n{}*") {
 		return
 	}
 	if private.MatchString(text) {
@@ -65,12 +67,14 @@ func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 		return
 	}
 	reading := reads.MatchString(option) && !writesOut.MatchString(option)
-	relative := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || extension.MatchString(text) && reading
+	relative := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || extension.MatchString(text) &&
+		reading
 	if !relative || option != "" && !reading {
 		return
 	}
 	if strings.HasPrefix(path.Join(p.dir, text), "../") && !p.lost {
-		c.add(kindOf(option), Fail, text+" leads out of the directory that the command runs in", "name a file of the tree, or lay it there with data")
+		c.add(kindOf(option), Fail, text+" leads out of the directory that the command runs in",
+			"name a file of the tree, or lay it there with data")
 		return
 	}
 	name, ok := p.resolve(text)
@@ -83,11 +87,14 @@ func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 	case s == unknown || made(p, name):
 		c.add(kindOf(option), Unverified, text+" is made when the command runs, or changed by the patch", "")
 	case !reading:
-		c.add(Path, Warn, fmt.Sprintf("%s is not in %s", text, treeName(tree)), "name a file of the tree, or lay it there with data")
+		c.add(Path, Warn, fmt.Sprintf("%s is not in %s", text, treeName(tree)),
+			"name a file of the tree, or lay it there with data")
 	case p.maybe || p.mended:
-		c.add(kindOf(option), Warn, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)), "name it in data, with a fetch")
+		c.add(kindOf(option), Warn, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)),
+			"name it in data, with a fetch")
 	default:
-		c.add(kindOf(option), Fail, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)), "name it in data, with a fetch")
+		c.add(kindOf(option), Fail, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)),
+			"name it in data, with a fetch")
 	}
 }
 
@@ -108,7 +115,9 @@ func kindOf(option string) Check {
 
 // mounted reports whether a path lies below a mount.
 func (b *Benchmark) mounted(name string) bool {
-	return slices.ContainsFunc(b.Mounts, func(m string) bool { return name == m || strings.HasPrefix(name, strings.TrimSuffix(m, "/")+"/") })
+	return slices.ContainsFunc(b.Mounts, func(m string) bool {
+		return name == m || strings.HasPrefix(name, strings.TrimSuffix(m, "/")+"/")
+	})
 }
 
 // outside checks a path that leads out of the working directory.
@@ -117,7 +126,8 @@ func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
 	case p.lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, workDir):
 	case path.IsAbs(p.dir) && !path.IsAbs(name) && b.mounted(p.dir):
 	case private.MatchString(name) || private.MatchString(path.Join(p.dir, name)):
-		c.add(Path, Fail, name+" is a path of one machine that is declared nowhere", "lay the file there with data, name one of the tree, or declare a mount")
+		c.add(Path, Fail, name+" is a path of one machine that is declared nowhere",
+			"lay the file there with data, name one of the tree, or declare a mount")
 	case k == Script && path.IsAbs(name):
 		c.add(Script, Unverified, name+" is no file of the project: it is there or not when the command runs", "")
 	}
@@ -149,7 +159,9 @@ func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
 		return
 	}
 	for _, f := range flags(p.args) {
-		if o := canonical(f.name); o == "--dataset-path" || o == "--dataset" || strings.HasPrefix(o, "--sharegpt-path") || strings.HasPrefix("--dataset-path", o) && len(o) > 10 && f.given {
+		if o := canonical(f.name); o == "--dataset-path" || o == "--dataset" ||
+			strings.HasPrefix(o, "--sharegpt-path") || strings.HasPrefix("--dataset-path", o) && len(o) > 10 &&
+			f.given {
 			return // what it names is checked as a path
 		}
 	}
@@ -158,11 +170,14 @@ func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
 	case k != knownFlag || len(paths) == 0:
 		c.add(Dataset, Unverified, p.title()+" "+how, "")
 	case paths[0].hasDef || c.fetches(a):
-		c.add(Dataset, Unverified, p.title()+" "+how+"; it may fetch the file by itself", "lay the file there with data and name it with --dataset-path")
+		c.add(Dataset, Unverified, p.title()+" "+how+"; it may fetch the file by itself",
+			"lay the file there with data and name it with --dataset-path")
 	case p.maybe || a.unread != "":
-		c.add(Dataset, Warn, p.title()+" "+how+", which needs --dataset-path", "lay the file there with data and name it with --dataset-path")
+		c.add(Dataset, Warn, p.title()+" "+how+", which needs --dataset-path",
+			"lay the file there with data and name it with --dataset-path")
 	default:
-		c.add(Dataset, Fail, p.title()+" "+how+", which needs --dataset-path", "lay the file there with data and name it with --dataset-path, or choose --dataset-name random")
+		c.add(Dataset, Fail, p.title()+" "+how+", which needs --dataset-path",
+			"lay the file there with data and name it with --dataset-path, or choose --dataset-name random")
 	}
 }
 

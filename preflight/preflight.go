@@ -1,8 +1,8 @@
 // Package preflight finds out, before anything is spent, what a project's plan cannot do: patches that do not apply,
 // scripts that do not exist, flags that a script does not know, models that do not fit.
 //
-// Its checks are pure: they get plain data and read files of revisions through an interface. They run nothing and reach no
-// network. A check fails a candidate only for what is certain to fail; everything else is a warning or unverified.
+// Its checks are pure: they get plain data and read files of revisions through an interface. They run nothing and reach
+// no network. A check fails a candidate only for what is certain to fail; everything else is a warning or unverified.
 package preflight
 
 import (
@@ -272,7 +272,8 @@ func (c *checker) all() {
 
 // add notes a finding of the candidate that is being checked.
 func (c *checker) add(k Check, s Status, evidence, remedy string) {
-	c.found = append(c.found, Finding{Check: k, Commit: c.commit, Candidate: c.of, Status: s, Evidence: evidence, Remedy: remedy, Place: c.place, Benchmark: c.bench})
+	c.found = append(c.found, Finding{Check: k, Commit: c.commit, Candidate: c.of, Status: s, Evidence: evidence,
+		Remedy: remedy, Place: c.place, Benchmark: c.bench})
 }
 
 // sorted is what was found, each finding once, the worst first.
@@ -283,7 +284,8 @@ func (c *checker) sorted() []Finding {
 		order[commit.Name] = i
 	}
 	slices.SortStableFunc(c.found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank[a.Status], rank[b.Status]), cmp.Compare(a.Check, b.Check), cmp.Compare(order[a.Commit], order[b.Commit]),
+		return cmp.Or(cmp.Compare(rank[a.Status], rank[b.Status]), cmp.Compare(a.Check, b.Check),
+			cmp.Compare(order[a.Commit], order[b.Commit]),
 			cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Evidence, b.Evidence))
 	})
 	return slices.Compact(c.found)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// probe tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||. Known is false
-// for every other probe, and where a file cannot be read.
+// probe tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||. Known is
+// false for every other probe, and where a file cannot be read.
 func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 	if tree.IsZero() {
 		return false, false
@@ -23,7 +23,8 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 	passes = true
 	for i, s := range list {
 		final := i == len(list)-1
-		if s.maybe || s.lost || len(s.assigns) > 0 || s.then == "|" || s.then == "&" || len(s.words) == 0 || len(s.writes) > 1 {
+		if s.maybe || s.lost || len(s.assigns) > 0 || s.then == "|" || s.then == "&" || len(s.words) == 0 ||
+			len(s.writes) > 1 {
 			return false, false
 		}
 		if is.Image && s.dir == "" {
@@ -102,7 +103,8 @@ func (c *checker) look(s *simple, tree Tree) (passes, known bool) {
 
 // grep tells whether a pattern is in files of a tree.
 func (c *checker) grep(s *simple, args []string, tree Tree) (passes, known bool) {
-	fixed, fold, wordwise, extended, pattern, given := path.Base(s.words[0].text) == "fgrep", false, false, path.Base(s.words[0].text) == "egrep", "", false
+	fixed, fold, wordwise, extended, pattern, given := path.Base(s.words[0].text) == "fgrep", false, false,
+		path.Base(s.words[0].text) == "egrep", "", false
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
 		option := args[0]
 		args = args[1:]

@@ -119,7 +119,8 @@ func (l *pyLexer) op(c byte) {
 		l.depth = max(l.depth-1, 0)
 	}
 	text := string(c)
-	if c == '*' && strings.HasPrefix(l.in[l.at:], "**") || strings.HasPrefix(l.in[l.at:], "==") || strings.HasPrefix(l.in[l.at:], "->") {
+	if c == '*' && strings.HasPrefix(l.in[l.at:], "**") || strings.HasPrefix(l.in[l.at:], "==") ||
+		strings.HasPrefix(l.in[l.at:], "->") {
 		text = l.in[l.at : l.at+2]
 	}
 	l.at += len(text)
@@ -132,7 +133,8 @@ func (l *pyLexer) name() {
 		l.at++
 	}
 	text := l.in[begin:l.at]
-	if l.at < len(l.in) && (l.in[l.at] == '"' || l.in[l.at] == '\'') && len(text) <= 2 && strings.Trim(strings.ToLower(text), "rbfu") == "" {
+	if l.at < len(l.in) && (l.in[l.at] == '"' || l.in[l.at] == '\'') && len(text) <= 2 &&
+		strings.Trim(strings.ToLower(text), "rbfu") == "" {
 		l.text(strings.ToLower(text))
 		return
 	}

@@ -32,8 +32,11 @@ const workDir = "\x03"
 
 // runtimeVars are set by benchgraph or the shell when a command runs.
 var runtimeVars = map[string]bool{
-	"OUT": true, "PORT": true, "CUDA_VISIBLE_DEVICES": true, "PATH": true, "HOME": true, "LANG": true, "BENCHGRAPH_PROC": true,
-	"PWD": true, "OLDPWD": true, "IFS": true, "PPID": true, "OPTARG": true, "OPTIND": true, "PS1": true, "PS2": true, "PS4": true,
+	"OUT": true, "PORT": true, "CUDA_VISIBLE_DEVICES": true, "PATH": true, "HOME": true, "LANG": true,
+	"BENCHGRAPH_PROC": true,
+	"PWD":             true, "OLDPWD": true, "IFS": true, "PPID": true, "OPTARG": true, "OPTIND": true, "PS1": true,
+	"PS2":   true,
+	"PS4":   true,
 	"SHLVL": true, "_": true,
 }
 
@@ -288,7 +291,8 @@ func (p *shellParser) changeDir(s simple) {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "-" {
 		args = args[1:]
 	}
-	if p.nested > 0 || s.then == "||" || len(args) != 1 || args[0].partial || strings.Contains(args[0].text, Ref) || args[0].text == "-" {
+	if p.nested > 0 || s.then == "||" || len(args) != 1 || args[0].partial || strings.Contains(args[0].text, Ref) ||
+		args[0].text == "-" {
 		p.lost = true
 		return
 	}

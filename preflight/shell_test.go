@@ -17,12 +17,15 @@ func TestCommandsAreReadAsAShellDoes(t *testing.T) {
 		{"plain", "python bench.py --model a/b", []string{"bench.py: --model a/b"}},
 		{"variables before it", "VLLM_USE_V1=1 A='x y' python3 bench.py -n 1", []string{"bench.py: -n 1"}},
 		{"absolute interpreter", "/usr/bin/python3.11 -u -X dev ./bench.py", []string{"./bench.py:"}},
-		{"module", "python3 -m vllm.entrypoints.openai.api_server --port $PORT", []string{"python -m vllm.entrypoints.openai.api_server: --port |$PORT"}},
+		{"module", "python3 -m vllm.entrypoints.openai.api_server --port $PORT",
+			[]string{"python -m vllm.entrypoints.openai.api_server: --port |$PORT"}},
 		{"code is no script", `python3 -c 'print("x.py")'`, []string{"python3:"}},
-		{"subcommands", "vllm bench serve --model x\nvllm serve org/m -tp 2", []string{"vllm bench serve: --model x", "vllm serve: org/m -tp 2"}},
+		{"subcommands", "vllm bench serve --model x\nvllm serve org/m -tp 2",
+			[]string{"vllm bench serve: --model x", "vllm serve: org/m -tp 2"}},
 		{"continued lines", "python bench.py \\\n  --a 1 \\\n  --b 2", []string{"bench.py: --a 1 --b 2"}},
 		{"quotes", `python "bench.py" --x="a b" '--y=c d' e\ f`, []string{"bench.py: --x=a b --y=c d e f"}},
-		{"known variables", "python bench.py --model $MODEL --token ${TOKEN}", []string{"bench.py: --model org/m --token |"}},
+		{"known variables", "python bench.py --model $MODEL --token ${TOKEN}",
+			[]string{"bench.py: --model org/m --token |"}},
 		{"own variables", "M=a/b; python bench.py --model \"${M}\"", []string{"bench.py: --model a/b"}},
 		{"defaults", "python bench.py ${N:-5} ${PORT:-80}", []string{"bench.py: 5 |$PORT"}},
 		{"substitution", "python bench.py --n $(nproc) --m `id -u`", []string{"bench.py: --n | --m |"}},
@@ -31,13 +34,15 @@ func TestCommandsAreReadAsAShellDoes(t *testing.T) {
 		{"uv", "uv run --with torch python bench.py", []string{"bench.py:"}},
 		{"torchrun", "torchrun --nproc-per-node 2 train.py --x", []string{"train.py: --x"}},
 		{"another shell", `bash -lc "cd b && python bench.py"`, []string{"cd: b", "b/bench.py:"}},
-		{"directories", "cd a && python bench.py; (cd b; python c.py); python d.py", []string{"cd: a", "a/bench.py:", "cd: b", "a/b/c.py:", "a/d.py:"}},
+		{"directories", "cd a && python bench.py; (cd b; python c.py); python d.py",
+			[]string{"cd: a", "a/bench.py:", "cd: b", "a/b/c.py:", "a/d.py:"}},
 		{"the working directory", "cd /tmp; cd $SRC/x && python y.py", []string{"cd: /tmp", "cd: \x03/x", "x/y.py:"}},
 		{"redirections", "python bench.py > out.txt 2>&1 < in.txt &", []string{"bench.py:"}},
 		{"here documents", "cat > f <<EOF\npython no.py --x\nEOF\npython yes.py", []string{"cat:", "yes.py:"}},
 		{"comments", "# python no.py\npython yes.py # --no", []string{"yes.py:"}},
 		{"pipes", "python bench.py --x | tee log", []string{"bench.py: --x", "tee: log"}},
-		{"conditions", "if test -f x; then python a.py; fi; for i in 1 2; do python b.py $i; done", []string{"test: -f x", "a.py:", "b.py: |"}},
+		{"conditions", "if test -f x; then python a.py; fi; for i in 1 2; do python b.py $i; done",
+			[]string{"test: -f x", "a.py:", "b.py: |"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +104,8 @@ func TestUnsetVariablesAreKnown(t *testing.T) {
 }
 
 func TestWhatIsNotUnderstoodIsSaid(t *testing.T) {
-	for _, text := range []string{"case $x in a) python b.py;; esac", "f() { python b.py; }; f", "python <(cat x)", "echo 'never closed", "if true; then python b.py"} {
+	for _, text := range []string{"case $x in a) python b.py;; esac", "f() { python b.py; }; f", "python <(cat x)",
+		"echo 'never closed", "if true; then python b.py"} {
 		if _, ok := programs(Text{Shell: text}, offline, nil); ok {
 			t.Errorf("%s: understood", text)
 		}

@@ -30,7 +30,8 @@ func (c *checker) parent(commit *Commit) {
 	if len(commit.Parents) > 0 {
 		first = commit.Parents[0]
 	}
-	says := fmt.Sprintf("the declared parent is %s, git's first parent of %s is %s", short(commit.Parent), short(commit.Rev), cmpOr(short(first), "none"))
+	says := fmt.Sprintf("the declared parent is %s, git's first parent of %s is %s", short(commit.Parent),
+		short(commit.Rev), cmpOr(short(first), "none"))
 	const remedy = "leave parent out: git knows it"
 	switch {
 	case commit.Parent == "":
@@ -58,7 +59,9 @@ var (
 
 // hardware checks that a commit changes something for the devices that there are.
 func (c *checker) hardware(commit *Commit) {
-	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.in.Devices, func(d Device) bool { return amdDevice.MatchString(d.Name) }) {
+	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.in.Devices, func(d Device) bool {
+		return amdDevice.MatchString(d.Name)
+	}) {
 		return
 	}
 	var code, amd []string
@@ -77,7 +80,8 @@ func (c *checker) hardware(commit *Commit) {
 		if len(c.in.Devices) == 0 && !c.wantsNVIDIA(commit.Name) {
 			status = Warn
 		}
-		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code), amd[0]), remedy)
+		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code),
+			amd[0]), remedy)
 		c.found[len(c.found)-1].Skip = true
 	case amdTitle.MatchString(commit.Title):
 		c.add(Architecture, Warn, fmt.Sprintf("the title names AMD devices: %q", commit.Title), remedy)
@@ -135,21 +139,27 @@ func (c *checker) supplies() {
 		case w.Serves != "" && w.Changed && w.Builds:
 			c.add(Wheel, Warn, "the patch changes what a prebuilt wheel holds; it has to be built here", remedy)
 		case w.Serves != "" && w.Changed:
-			c.add(Wheel, Fail, "the patch changes what a prebuilt wheel holds, and there is no build block", "add a build block")
+			c.add(Wheel, Fail, "the patch changes what a prebuilt wheel holds, and there is no build block",
+				"add a build block")
 		case w.Serves != "" && w.From != "":
-			c.add(Wheel, OK, fmt.Sprintf(Ancestor+" %s, whose native files are the same: %s", short(w.From), w.Serves), "")
+			c.add(Wheel, OK, fmt.Sprintf(Ancestor+" %s, whose native files are the same: %s", short(w.From), w.Serves),
+				"")
 		case w.Serves != "":
 			c.add(Wheel, OK, w.Serves, "")
 		case len(w.Asked) == 0 && w.Builds:
 			c.add(Wheel, OK, "it is built here", "")
 		case !w.Known && w.Builds:
-			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it; else it is built here", len(w.Asked)), "")
+			c.add(Wheel, Unverified,
+				fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it; else it is built here",
+					len(w.Asked)), "")
 		case !w.Known:
-			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it", len(w.Asked)), "plan once with a network")
+			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it",
+				len(w.Asked)), "plan once with a network")
 		case w.Builds:
 			c.add(Wheel, Warn, asked+"; it has to be built here", remedy)
 		default:
-			c.add(Wheel, Fail, asked+", and there is no build block", "add a build block, or a source that has the wheel")
+			c.add(Wheel, Fail, asked+", and there is no build block",
+				"add a build block, or a source that has the wheel")
 		}
 	}
 	for i := range c.in.Images {
@@ -158,7 +168,8 @@ func (c *checker) supplies() {
 		if m.Unknown == "" {
 			c.add(Image, OK, m.Name, "")
 		} else {
-			c.add(Image, Unverified, m.Name+": "+m.Unknown, "plan where the registry or the container engine can be reached")
+			c.add(Image, Unverified, m.Name+": "+m.Unknown,
+				"plan where the registry or the container engine can be reached")
 		}
 	}
 }
@@ -194,7 +205,8 @@ func (c *checker) uncovered() {
 			continue
 		}
 		c.commit, c.of, c.place = commit.Name, "", commit.Place
-		c.add(Placeholder, Fail, "no benchmark measures this commit: it has no command"+reasons[commit.Name], "give it a command, or declare a skip with the reason")
+		c.add(Placeholder, Fail, "no benchmark measures this commit: it has no command"+reasons[commit.Name],
+			"give it a command, or declare a skip with the reason")
 	}
 }
 
@@ -218,7 +230,8 @@ func (c *checker) issues() {
 		case passes:
 			c.add(Version, OK, is.Name+": its probe finds nothing in the tree", "")
 		default:
-			c.add(Version, Fail, is.Name+": its probe finds it in the tree: "+is.Reason, "measure another revision, or add a fix")
+			c.add(Version, Fail, is.Name+": its probe finds it in the tree: "+is.Reason,
+				"measure another revision, or add a fix")
 			c.found[len(c.found)-1].Skip = true
 		}
 	}

@@ -64,7 +64,8 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 		Remedy    *string  `json:"remedy"`
 		Cost      *float64 `json:"cost_s"` // seconds of the attempt
 	}{
-		f.Address, known(f.Commit), known(f.Candidate), f.Class, known(f.Stage), known(f.Rule), known(f.Message), known(f.Evidence), known(f.Log),
+		f.Address, known(f.Commit), known(f.Candidate), f.Class, known(f.Stage), known(f.Rule), known(f.Message),
+		known(f.Evidence), known(f.Log),
 		known(f.Remedy), seconds(f.Took),
 	})
 }
@@ -172,7 +173,9 @@ func sortedNames(counts map[string]int) []string {
 	for name := range counts {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 	return names
 }
 
@@ -221,7 +224,8 @@ func kindsOfFailures(failures []Failure) []kindOfFailure {
 	for _, f := range failures {
 		k := kind{f.Class, f.Stage, f.Rule}
 		if at[k] == nil {
-			at[k] = &kindOfFailure{Class: f.Class, Stage: known(f.Stage), Rule: known(f.Rule), Commits: []string{}, Evidence: known(f.Evidence), Remedy: known(f.Remedy)}
+			at[k] = &kindOfFailure{Class: f.Class, Stage: known(f.Stage), Rule: known(f.Rule), Commits: []string{},
+				Evidence: known(f.Evidence), Remedy: known(f.Remedy)}
 			order = append(order, k)
 		}
 		sum := at[k]
@@ -264,8 +268,8 @@ type recovery struct {
 	Of         int      `json:"of"` // rows without a verdict
 	Candidates []string `json:"candidates"`
 	Remedies   []string `json:"remedies"`
-	// Cost estimates the seconds of the missing blocks: the mean time of a block that was measured × the blocks of a row.
-	// null: no block was measured, or nothing helps.
+	// Cost estimates the seconds of the missing blocks: the mean time of a block that was measured × the blocks of a
+	// row. null: no block was measured, or nothing helps.
 	Cost      *float64 `json:"cost_s"`
 	Estimated bool     `json:"estimated"`
 }

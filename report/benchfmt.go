@@ -49,7 +49,8 @@ func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
 		}
 	}
 	for _, unit := range slices.Sorted(maps.Keys(better)) {
-		record := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: better[unit]}
+		record := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"},
+			OrigUnit: unit, Value: better[unit]}
 		if err := w.Write(record); err != nil {
 			return nil, err
 		}
@@ -65,7 +66,8 @@ func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
 		first := measurements[0]
 		result := benchfmt.Result{Name: benchmarkName(first), Iters: 1, Config: configuration(p, first)}
 		for len(measurements) > 0 && runOf(measurements[0]) == runOf(first) {
-			result.Values = append(result.Values, benchfmt.Value{Value: measurements[0].Value, Unit: unitOf(measurements[0])})
+			result.Values = append(result.Values, benchfmt.Value{Value: measurements[0].Value,
+				Unit: unitOf(measurements[0])})
 			measurements = measurements[1:]
 		}
 		if err := w.Write(&result); err != nil {
@@ -78,7 +80,8 @@ func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
 // configuration is what the lines of all variants have in common. The format has no empty value.
 func configuration(p *prepared, m Measurement) []benchfmt.Config {
 	var config []benchfmt.Config
-	for _, pair := range [][2]string{{"project-revision", p.Snapshot.Revision}, {"snapshot", p.Snapshot.ID}, {"devices", m.DeviceClass}} {
+	for _, pair := range [][2]string{{"project-revision", p.Snapshot.Revision}, {"snapshot", p.Snapshot.ID},
+		{"devices", m.DeviceClass}} {
 		if value := clean(pair[1]); value != "" {
 			config = append(config, benchfmt.Config{Key: pair[0], Value: []byte(value), File: true})
 		}

@@ -43,7 +43,8 @@ func dumped(t *testing.T, doc Document) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--dump-dom", "file://"+page)
 	var out, log bytes.Buffer

@@ -12,26 +12,33 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// renderCSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results, recorded.csv
-// after RFC 4180. A figure that has no meaning is an empty cell. Text
-// that a spreadsheet would take for a formula begins with an apostrophe.
+// renderCSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results,
+// recorded.csv after RFC 4180. A figure that has no meaning is an empty cell. Text that a spreadsheet would take for a
+// formula begins with an apostrophe.
 func renderCSV(p *prepared) (map[string][]byte, error) {
-	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric", "primary", "outcome", "reason",
-		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit", "better", "tie", "methodology", "caveats",
-		"speedup", "change", "direction", "p_t", "detectable", "needed", "valid", "voided", "retried", "replaced", "causes",
+	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric",
+		"primary", "outcome", "reason",
+		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit",
+		"better", "tie", "methodology", "caveats",
+		"speedup", "change", "direction", "p_t", "detectable", "needed", "valid", "voided", "retried", "replaced",
+		"causes",
 		"settle_blocks", "settle_s", "settle_gpu_hours", "settle_money"}}
 	for _, c := range p.Comparisons {
 		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.title(c.Commit), c))
 	}
-	samples := [][]string{{"snapshot", "benchmark", "commit", "candidate", "metric", "block", "order", "value", "unit", "better", "start", "seed",
+	samples := [][]string{{"snapshot", "benchmark", "commit", "candidate", "metric", "block", "order", "value", "unit",
+		"better", "start", "seed",
 		"device_class", "devices", "phase"}}
 	for _, m := range p.Measurements {
-		samples = append(samples, []string{cell(p.Snapshot.ID), cell(m.Benchmark), cell(m.Commit), cell(m.Candidate), cell(m.Metric),
-			strconv.Itoa(m.Block), strconv.Itoa(m.Order), exactly(m.Value), cell(m.Unit), cell(m.Better), m.Start.UTC().Format(time.RFC3339Nano),
+		samples = append(samples, []string{cell(p.Snapshot.ID), cell(m.Benchmark), cell(m.Commit), cell(m.Candidate),
+			cell(m.Metric),
+			strconv.Itoa(m.Block), strconv.Itoa(m.Order), exactly(m.Value), cell(m.Unit), cell(m.Better),
+			m.Start.UTC().Format(time.RFC3339Nano),
 			strconv.FormatUint(m.Seed, 10), cell(m.DeviceClass), cell(strings.Join(m.Devices, " ")), cell(m.Phase)})
 	}
 	files := map[string][]byte{}
-	all := map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples, "failures.csv": failureRecords(p), "states.csv": stateRecords(p)}
+	all := map[string][][]string{"comparisons.csv": comparisons, "samples.csv": samples,
+		"failures.csv": failureRecords(p), "states.csv": stateRecords(p)}
 	if p.Recorded != nil {
 		all["recorded.csv"] = recordedRecords(p)
 	}
@@ -48,23 +55,28 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 }
 
 func failureRecords(p *prepared) [][]string {
-	records := [][]string{{"snapshot", "address", "commit", "candidate", "class", "stage", "rule", "message", "evidence", "log", "remedy", "cost_s"}}
+	records := [][]string{{"snapshot", "address", "commit", "candidate", "class", "stage", "rule", "message",
+		"evidence", "log", "remedy", "cost_s"}}
 	for _, f := range p.Failures {
 		cost := ""
 		if s := seconds(f.Took); s != nil {
 			cost = exactly(*s)
 		}
-		records = append(records, []string{cell(p.Snapshot.ID), cell(f.Address), cell(f.Commit), cell(f.Candidate), cell(f.Class), cell(f.Stage), cell(f.Rule),
+		records = append(records, []string{cell(p.Snapshot.ID), cell(f.Address), cell(f.Commit), cell(f.Candidate),
+			cell(f.Class), cell(f.Stage), cell(f.Rule),
 			cell(f.Message), cell(f.Evidence), cell(f.Log), cell(f.Remedy), cost})
 	}
 	return records
 }
 
 func stateRecords(p *prepared) [][]string {
-	records := [][]string{{"snapshot", "benchmark", "commit", "title", "variant", "candidate", "baseline", "gpus", "state", "blocks", "reason"}}
+	records := [][]string{{"snapshot", "benchmark", "commit", "title", "variant", "candidate", "baseline", "gpus",
+		"state", "blocks", "reason"}}
 	for _, s := range p.States {
-		records = append(records, []string{cell(p.Snapshot.ID), cell(s.Benchmark), cell(s.Commit), cell(p.title(s.Commit)), cell(s.Variant), cell(s.Candidate),
-			strconv.FormatBool(s.Baseline), strconv.Itoa(s.GPUs), cell(s.State), strconv.Itoa(s.Blocks), cell(s.Reason)})
+		records = append(records, []string{cell(p.Snapshot.ID), cell(s.Benchmark), cell(s.Commit),
+			cell(p.title(s.Commit)), cell(s.Variant), cell(s.Candidate),
+			strconv.FormatBool(s.Baseline), strconv.Itoa(s.GPUs), cell(s.State), strconv.Itoa(s.Blocks),
+			cell(s.Reason)})
 	}
 	return records
 }
@@ -82,10 +94,14 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 		}
 		return exactly(v)
 	}
-	record := []string{cell(snapshot), cell(c.Compare), cell(c.Benchmark), cell(c.Commit), cell(title), cell(c.Candidate), cell(c.Against), cell(c.Metric),
-		strconv.FormatBool(c.Primary), cell(string(c.Outcome)), cell(c.Reason), figure(c.Effect, 1), figure(c.Low, 2), figure(c.High, 2),
-		optional(c.Confidence), strconv.Itoa(c.Blocks), figure(c.P, 2), optional(c.Q), figure(c.HodgesLehmann, 2), figure(c.Value, 1),
-		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology), cell(strings.Join(caveatTexts(c), "; "))}
+	record := []string{cell(snapshot), cell(c.Compare), cell(c.Benchmark), cell(c.Commit), cell(title),
+		cell(c.Candidate), cell(c.Against), cell(c.Metric),
+		strconv.FormatBool(c.Primary), cell(string(c.Outcome)), cell(c.Reason), figure(c.Effect, 1), figure(c.Low, 2),
+		figure(c.High, 2),
+		optional(c.Confidence), strconv.Itoa(c.Blocks), figure(c.P, 2), optional(c.Q), figure(c.HodgesLehmann, 2),
+		figure(c.Value, 1),
+		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology),
+		cell(strings.Join(caveatTexts(c), "; "))}
 	if c.NoRatio { // of a ratio that does not exist
 		for _, column := range []int{11, 12, 13, 18} {
 			record[column] = ""
@@ -103,7 +119,8 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 	}
 	record = append(record, speedup, cell(change), c.DirectionText(), optional(c.PT), optional(c.Detectable), needed)
 	if a := c.Attempts; a != nil {
-		record = append(record, strconv.Itoa(a.Valid), strconv.Itoa(a.Voided), strconv.Itoa(a.Retried), strconv.Itoa(a.Replaced), cell(causesText(a)))
+		record = append(record, strconv.Itoa(a.Valid), strconv.Itoa(a.Voided), strconv.Itoa(a.Retried),
+			strconv.Itoa(a.Replaced), cell(causesText(a)))
 	} else {
 		record = append(record, "", "", "", "", "")
 	}
@@ -121,7 +138,8 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 func causesText(a *stats.Attempts) string {
 	var parts []string
 	for _, c := range a.Causes {
-		parts = append(parts, fmt.Sprintf("%s %s %s %d", cmp.Or(c.Variant, "machine"), c.Class, cmp.Or(c.Rule, "undiagnosed"), c.Count))
+		parts = append(parts, fmt.Sprintf("%s %s %s %d", cmp.Or(c.Variant, "machine"), c.Class,
+			cmp.Or(c.Rule, "undiagnosed"), c.Count))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -47,9 +47,11 @@ func prose(s string) string {
 
 func plainRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// endsNumber says whether runes begin with a number that ends before i and stands alone. Markdown's have 9 digits at most.
+// endsNumber says whether runes begin with a number that ends before i and stands alone. Markdown's have 9 digits at
+// most.
 func endsNumber(runes []rune, i int) bool {
-	return i > 0 && i <= 9 && (i+1 == len(runes) || runes[i+1] == ' ') && strings.Trim(string(runes[:i]), "0123456789") == ""
+	return i > 0 && i <= 9 && (i+1 == len(runes) || runes[i+1] == ' ') &&
+		strings.Trim(string(runes[:i]), "0123456789") == ""
 }
 
 // code shows text as Markdown code, outside a table.
@@ -92,8 +94,8 @@ func cell(s string) string {
 	return s
 }
 
-// word makes one field of the benchmark format: white space ends a field, a slash or an equals sign begins a part of the
-// name, and a hyphen before the last digits is read as the number of processors. They are written as in a URL.
+// word makes one field of the benchmark format: white space ends a field, a slash or an equals sign begins a part of
+// the name, and a hyphen before the last digits is read as the number of processors. They are written as in a URL.
 func word(s string) string {
 	s = clean(s)
 	var b strings.Builder

@@ -26,10 +26,14 @@ import (
 
 func hostileTexts() []string {
 	return []string{
-		"", "plain", "a|b", `a\|b`, `\`, `a\`, "`", "``a`", "*x*", "_x_ a_b __c__ d__e", "<script>alert(1)</script>", "&lt; &amp; &#60;", "[x](http://y)", "![x](y)",
-		"https://evil.example/a_b?c", "www.evil.example", "me@evil.example", "# heading", "- item", "1. item", "12) item", "+ x", "= x", "--- | ---", "~~x~~", "$x$",
-		"a\nb\r\nc", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07after", "\x1b\x1b[0m[31m", "\x00\x01\x7f", "\xff\xfe", "\u202eevil", "\ufeff\u2028\u00a0", "=1+1", "@cmd", "-2+3", "'=1",
-		"\t=1", "＝1", `"quoted", "twice"`, "]]>", "a b/c=d%e-8", "Benchmark", "Unit x better=lower", "ключ", "BenchmarkX 1 2 ns/op",
+		"", "plain", "a|b", `a\|b`, `\`, `a\`, "`", "``a`", "*x*", "_x_ a_b __c__ d__e", "<script>alert(1)</script>",
+		"&lt; &amp; &#60;", "[x](http://y)", "![x](y)",
+		"https://evil.example/a_b?c", "www.evil.example", "me@evil.example", "# heading", "- item", "1. item",
+		"12) item", "+ x", "= x", "--- | ---", "~~x~~", "$x$",
+		"a\nb\r\nc", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07after", "\x1b\x1b[0m[31m", "\x00\x01\x7f", "\xff\xfe",
+		"\u202eevil", "\ufeff\u2028\u00a0", "=1+1", "@cmd", "-2+3", "'=1",
+		"\t=1", "＝1", `"quoted", "twice"`, "]]>", "a b/c=d%e-8", "Benchmark", "Unit x better=lower", "ключ",
+		"BenchmarkX 1 2 ns/op",
 	}
 }
 
@@ -59,11 +63,13 @@ func checkMarkdown(t *testing.T, s string) {
 		return
 	}
 	for name, got := range map[string]string{
-		"sentence":     read(prose(s)+"\n", "<p>", "</p>"),
-		"item":         read("1. "+prose(s)+"\n", "<li>", "</li>"),
-		"cell":         read("| a | b |\n| --- | --- |\n| "+prose(s)+" | end |\n", "<tbody>\n<tr>\n<td>", "</td>\n<td>end</td>"),
-		"code":         read("x "+code(s)+"\n", "<p>x ", "</p>"),
-		"code in cell": read("| a | b |\n| --- | --- |\n| "+codeCell(s)+" | end |\n", "<tbody>\n<tr>\n<td>", "</td>\n<td>end</td>"),
+		"sentence": read(prose(s)+"\n", "<p>", "</p>"),
+		"item":     read("1. "+prose(s)+"\n", "<li>", "</li>"),
+		"cell": read("| a | b |\n| --- | --- |\n| "+prose(s)+" | end |\n", "<tbody>\n<tr>\n<td>",
+			"</td>\n<td>end</td>"),
+		"code": read("x "+code(s)+"\n", "<p>x ", "</p>"),
+		"code in cell": read("| a | b |\n| --- | --- |\n| "+codeCell(s)+" | end |\n", "<tbody>\n<tr>\n<td>",
+			"</td>\n<td>end</td>"),
 	} {
 		if got != want {
 			t.Errorf("%s: %q reads as %q, want %q", name, s, got, want)
@@ -82,20 +88,27 @@ func FuzzMarkdown(f *testing.F) {
 
 // hostile is a document that has s wherever text can stand.
 func hostile(s string) Document {
-	row := stats.Comparison{Compare: s, Benchmark: s, Commit: s, Candidate: s, Against: s, Metric: s, Primary: true, Outcome: stats.Failed, Reason: s, Unit: s,
+	row := stats.Comparison{Compare: s, Benchmark: s, Commit: s, Candidate: s, Against: s, Metric: s, Primary: true,
+		Outcome: stats.Failed, Reason: s, Unit: s,
 		Better: s, Methodology: s, Caveats: []stats.Caveat{{Kind: "fix", Text: s}, {Kind: "fix", Text: s}}}
 	won := row
 	won.Candidate, won.Outcome, won.Blocks, won.P, won.Effect, won.Low = s+"2", stats.Win, 7, 0.0156, 0.1, -0.05
 	number, count := 1.5, 7
 	book := recorded.Keep([]recorded.Commit{{Name: "c" + s, Model: s}}, []recorded.Line{
-		{Commit: "c" + s, Side: s, Agent: s, Runner: s, Metric: s, Value: &number, Unit: s, Model: s, Installed: s, Methodology: s, Source: s},
-		{Commit: "c" + s, Side: "agent", Agent: s, Status: "failed", Cause: s, Evidence: s, Flags: []string{s}, Source: s},
+		{Commit: "c" + s, Side: s, Agent: s, Runner: s, Metric: s, Value: &number, Unit: s, Model: s, Installed: s,
+			Methodology: s, Source: s},
+		{Commit: "c" + s, Side: "agent", Agent: s, Status: "failed", Cause: s, Evidence: s, Flags: []string{s},
+			Source: s},
 		{Claim: s, Count: &count, Partition: s, Source: s}, {Commit: s, Side: s, Against: s, Verdict: s},
 	})
-	return Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won}, Snapshot: Snapshot{s, time.Time{}, s, s}, Universe: 2, Comparisons: []stats.Comparison{row, won},
-		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5, Unit: s, Better: s, DeviceClass: s, Devices: []string{s}}},
-		Failures:     []Failure{{s, s, s, s, s, s, s, s, s, s, time.Second}}, Skips: []Skip{{s, s}}, Hardware: []string{s},
-		Commits: []Commit{{s, s, s, s, s}}, Attempts: []Attempt{{Run: s, Address: s, Devices: []string{s}, State: AttemptFailed, Class: s, Message: s}}, States: []State{{s, s, s, s, false, 1, s, s, 0}}}
+	return Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won}, Snapshot: Snapshot{s, time.Time{}, s, s},
+		Universe: 2, Comparisons: []stats.Comparison{row, won},
+		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5,
+			Unit: s, Better: s, DeviceClass: s, Devices: []string{s}}},
+		Failures: []Failure{{s, s, s, s, s, s, s, s, s, s, time.Second}}, Skips: []Skip{{s, s}},
+		Hardware: []string{s},
+		Commits:  []Commit{{s, s, s, s, s}}, Attempts: []Attempt{{Run: s, Address: s, Devices: []string{s},
+			State: AttemptFailed, Class: s, Message: s}}, States: []State{{s, s, s, s, false, 1, s, s, 0}}}
 }
 
 // Every format of a document full of hostile text is read back by the format's own reader.
@@ -114,8 +127,10 @@ func FuzzRender(f *testing.F) {
 					if filepath.Base(file) != file || !utf8.Valid(content) || bytes.ContainsAny(content, "\x1b\x00") {
 						t.Fatalf("%q: unsafe name or content\n%s", file, content)
 					}
-					check := map[string]func(*testing.T, string, []byte){"json": readJSON, "csv": readCSV, "benchfmt": readBenchfmt, "junit": readJUnit,
-						"github-action-benchmark": readAnyJSON, "bmf": readAnyJSON, "pytorch": readAnyJSON, "trace": readAnyJSON, "otel": readAnyJSON}[name]
+					check := map[string]func(*testing.T, string, []byte){"json": readJSON, "csv": readCSV,
+						"benchfmt": readBenchfmt, "junit": readJUnit,
+						"github-action-benchmark": readAnyJSON, "bmf": readAnyJSON, "pytorch": readAnyJSON,
+						"trace": readAnyJSON, "otel": readAnyJSON}[name]
 					if check != nil {
 						check(t, s, content)
 					}
@@ -225,7 +240,8 @@ func TestClean(t *testing.T) {
 // Names of variants become names of files: safe, and never two alike.
 func TestFileNames(t *testing.T) {
 	seen := map[string]string{}
-	for _, variant := range append(hostileTexts(), "human", "a/b", "a_b", "a b", "../x", strings.Repeat("y", 300), strings.Repeat("y", 301)) {
+	for _, variant := range append(hostileTexts(), "human", "a/b", "a_b", "a b", "../x", strings.Repeat("y", 300),
+		strings.Repeat("y", 301)) {
 		name := fileName(variant)
 		if other, ok := seen[name]; ok && other != variant {
 			t.Errorf("%q and %q are both %q", variant, other, name)
@@ -256,7 +272,8 @@ func TestBenchstatReadsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(context.Background(), tool, "run", "golang.org/x/perf/cmd/benchstat", "-format", "csv",
+	command := exec.CommandContext(context.Background(), tool, "run", "golang.org/x/perf/cmd/benchstat", "-format",
+		"csv",
 		filepath.Join(dir, "bench-baseline.txt"), filepath.Join(dir, "bench-human.txt"))
 	var problems strings.Builder
 	command.Stderr = &problems
@@ -264,7 +281,8 @@ func TestBenchstatReadsIt(t *testing.T) {
 	if err != nil {
 		t.Fatalf("benchstat: %v\n%s", err, problems.String())
 	}
-	for _, want := range []string{"Serving/commit=22d33bac", "output_token_throughput-tok/s", "ttft_p99-ms", "p=0.001 n=7"} {
+	for _, want := range []string{"Serving/commit=22d33bac", "output_token_throughput-tok/s", "ttft_p99-ms",
+		"p=0.001 n=7"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s%s", want, out, problems.String())
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// The formats of this file are what other programs keep as histories of benchmarks. None has verdicts: each value is the mean of the
-// judged samples of one candidate, with its interval where there are several.
+// The formats of this file are what other programs keep as histories of benchmarks. None has verdicts: each value is
+// the mean of the judged samples of one candidate, with its interval where there are several.
 
 // series is what was measured of one metric of one candidate.
 type series struct {
@@ -24,8 +24,8 @@ type series struct {
 // name tells the series of a benchmark from those of other candidates.
 func (s series) name() string { return clean(s.benchmark + " " + s.candidate) }
 
-// mean is the geometric mean with its 95 % interval, as in the other formats; of values that have no logarithm the arithmetic one. The
-// interval of one value is that value.
+// mean is the geometric mean with its 95 % interval, as in the other formats; of values that have no logarithm the
+// arithmetic one. The interval of one value is that value.
 func (s series) mean() (mean, low, high float64) {
 	values, back := make([]float64, len(s.values)), math.Exp
 	for i, v := range s.values {
@@ -56,18 +56,20 @@ func (p *prepared) allSeries() []series {
 		if !known {
 			i = len(all)
 			places[k] = i
-			all = append(all, series{m.Benchmark, m.Commit, m.Candidate, m.Metric, m.Unit, m.Better, m.DeviceClass, nil})
+			all = append(all, series{m.Benchmark, m.Commit, m.Candidate, m.Metric, m.Unit, m.Better, m.DeviceClass,
+				nil})
 		}
 		all[i].values = append(all[i].values, m.Value)
 	}
 	slices.SortStableFunc(all, func(a, b series) int {
-		return cmp.Or(cmp.Compare(a.benchmark, b.benchmark), cmp.Compare(a.commit, b.commit), cmp.Compare(a.candidate, b.candidate), cmp.Compare(a.metric, b.metric))
+		return cmp.Or(cmp.Compare(a.benchmark, b.benchmark), cmp.Compare(a.commit, b.commit),
+			cmp.Compare(a.candidate, b.candidate), cmp.Compare(a.metric, b.metric))
 	})
 	return all
 }
 
-// renderGitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and customSmallerIsBetter of
-// github-action-benchmark read them. A metric without a direction is in neither.
+// renderGitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and
+// customSmallerIsBetter of github-action-benchmark read them. A metric without a direction is in neither.
 func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
 	type entry struct {
 		Name  string  `json:"name"`
@@ -82,14 +84,16 @@ func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
 			continue
 		}
 		mean, low, high := s.mean()
-		e := entry{Name: s.name() + " " + clean(s.metric), Unit: clean(s.unit), Value: mean, Extra: fmt.Sprintf("%d samples on %s", len(s.values), clean(s.class))}
+		e := entry{Name: s.name() + " " + clean(s.metric), Unit: clean(s.unit), Value: mean,
+			Extra: fmt.Sprintf("%d samples on %s", len(s.values), clean(s.class))}
 		if len(s.values) > 1 {
 			e.Range = fmt.Sprintf("%.6g to %.6g", low, high)
 		}
 		of[s.better] = append(of[s.better], e)
 	}
 	files := map[string][]byte{}
-	for better, name := range map[string]string{stats.Higher: "benchmark-bigger-is-better.json", stats.Lower: "benchmark-smaller-is-better.json"} {
+	for better, name := range map[string]string{stats.Higher: "benchmark-bigger-is-better.json",
+		stats.Lower: "benchmark-smaller-is-better.json"} {
 		text, err := indented(of[better])
 		if err != nil {
 			return nil, err
@@ -122,8 +126,8 @@ func renderBMF(p *prepared) (map[string][]byte, error) {
 	return map[string][]byte{"bmf.json": text}, err
 }
 
-// renderPyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each metric of a candidate,
-// with all its samples.
+// renderPyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each
+// metric of a candidate, with all its samples.
 func renderPyTorch(p *prepared) (map[string][]byte, error) {
 	type named struct {
 		Name  string            `json:"name"`
@@ -142,7 +146,8 @@ func renderPyTorch(p *prepared) (map[string][]byte, error) {
 	records := []record{}
 	for _, s := range p.allSeries() {
 		var r record
-		r.Benchmark = named{clean(s.benchmark), map[string]string{"commit": clean(s.commit), "candidate": clean(s.candidate), "device": clean(s.class)}}
+		r.Benchmark = named{clean(s.benchmark), map[string]string{"commit": clean(s.commit),
+			"candidate": clean(s.candidate), "device": clean(s.class)}}
 		if i, known := p.commits[s.commit]; known {
 			r.Benchmark.Extra["rev"] = clean(p.Commits[i].Rev)
 			r.Model.Name = clean(p.Commits[i].Model)

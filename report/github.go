@@ -18,7 +18,8 @@ const (
 )
 
 // urgency is the order in which a reviewer wants to see outcomes. An outcome that is not in the list is folded away.
-var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.BuildFailed, stats.NotComparable, stats.NoBaseline, stats.Infra,
+var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.BuildFailed, stats.NotComparable,
+	stats.NoBaseline, stats.Infra,
 	stats.Win, stats.Inconclusive}
 
 // renderGitHub writes github.md, a comment for a pull request. Its first line is a marker that all reports of the same
@@ -36,7 +37,8 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 		out.WriteString("Nothing was declared to be compared.\n")
 		return map[string][]byte{"github.md": []byte(out.String())}, nil
 	}
-	fmt.Fprintf(out, "**%s.** %s have figures.\n\n", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"))
+	fmt.Fprintf(out, "**%s.** %s have figures.\n\n", verdicts(p.total),
+		share(p.total.Measured(), p.Universe, "declared"))
 	var shown, ties, rest []stats.Comparison
 	for _, c := range p.Comparisons {
 		switch {
@@ -64,7 +66,8 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 
 // rows writes a table of rows that takes no more than so many bytes together with what is written already.
 func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int) {
-	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | ---: | ---: | --- |\n"
+	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | " +
+		"---: | ---: | --- |\n"
 	const room = 100 // for the line that says how many rows are left out
 	if len(rows) == 0 {
 		return
@@ -83,7 +86,8 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 		} else if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() {
 			why = "may be a false one among so many (q above 0.05)"
 		}
-		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate), codeCell(shortenTo(p.title(c.Commit), 60)),
+		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),
+			codeCell(shortenTo(p.title(c.Commit), 60)),
 			codeCell(c.Metric), c.DirectionText(), effect, blocks, why)
 		if out.Len()+len(line)+room > most {
 			fmt.Fprintf(out, "\nand %d more rows, which the whole report has\n", len(rows)-i)

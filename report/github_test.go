@@ -17,14 +17,18 @@ func comment(t *testing.T, doc Document) string {
 	return string(files["github.md"])
 }
 
-// GitHub refuses comments of more than 65,536 characters, however many candidates there are and however long their texts.
+// GitHub refuses comments of more than 65,536 characters, however many candidates there are and however long their
+// texts.
 func TestACommentFitsIntoGitHub(t *testing.T) {
 	doc := campaign()
 	for i := range 3000 {
 		for k, o := range []stats.Outcome{stats.Failed, stats.Tie, stats.Skipped} {
-			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: "22d33bac",
-				Candidate: fmt.Sprintf("22d33bac/v%d_%d", i, k), Against: "22d33bac/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o, Blocks: 7,
-				Reason: strings.Repeat("é", 500), Caveats: []stats.Caveat{{Kind: stats.CaveatFix, Text: fmt.Sprint(i, strings.Repeat("x", 500))}}})
+			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "three_way", Benchmark: "serving",
+				Commit:    "22d33bac",
+				Candidate: fmt.Sprintf("22d33bac/v%d_%d", i, k), Against: "22d33bac/baseline",
+				Metric: "output_token_throughput", Primary: true, Outcome: o, Blocks: 7,
+				Reason: strings.Repeat("é", 500), Caveats: []stats.Caveat{{Kind: stats.CaveatFix,
+					Text: fmt.Sprint(i, strings.Repeat("x", 500))}}})
 			doc.Universe++
 		}
 	}
@@ -41,7 +45,8 @@ func TestACommentFitsIntoGitHub(t *testing.T) {
 	if first, _, _ := strings.Cut(text, "\n"); first != "<!-- benchgraph three_way -->" {
 		t.Errorf("the marker is %q", first)
 	}
-	if loss, failed := strings.Index(text, "| **loss**"), strings.Index(text, "| **failed**"); loss < 0 || failed >= 0 && failed < loss {
+	if loss, failed := strings.Index(text, "| **loss**"), strings.Index(text, "| **failed**"); loss < 0 ||
+		failed >= 0 && failed < loss {
 		t.Error("a loss stands below a failure")
 	}
 }

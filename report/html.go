@@ -121,7 +121,8 @@ func renderHTML(p *prepared) (map[string][]byte, error) {
 }
 
 func execute(view *page) (string, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": AttemptOf, "dots": dots}).Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": AttemptOf,
+		"dots": dots}).Parse(pageTemplate)
 	if err != nil {
 		return "", err
 	}
@@ -137,12 +138,14 @@ func newPage(p *prepared) *page {
 	style := strings.TrimSpace(pageStyle)
 	view := &page{
 		Title: titleOf(&p.Document), Snapshot: p.Snapshot, Style: template.CSS(style), Script: template.JS(script),
-		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", digest(style), digest(script)),
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+			digest(style), digest(script)),
 		Answer: "Nothing was declared to be compared.",
 		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Hardware,
 	}
 	if p.Universe > 0 {
-		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
+		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", verdicts(p.total),
+			share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
 	}
 	for _, o := range stats.Outcomes() {
 		if n := p.total.Counts[o]; n > 0 {
@@ -219,8 +222,9 @@ func commitIDs(p *prepared) (names []string, ids map[string]string) {
 
 func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare {
 	c := pageCompare{
-		Name:   t.Compare,
-		Answer: fmt.Sprintf("%s. %s have figures; %s.", verdicts(t), share(t.Measured(), t.Universe, "declared"), missing(t)),
+		Name: t.Compare,
+		Answer: fmt.Sprintf("%s. %s have figures; %s.", verdicts(t), share(t.Measured(), t.Universe, "declared"),
+			missing(t)),
 	}
 	_, commits := commitIDs(p)
 	var judged []stats.Comparison
@@ -246,8 +250,10 @@ func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare
 
 func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 	row := pageRow{
-		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit, Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
-		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Why(), EffectValue: c.Effect, Caveats: caveatTexts(c),
+		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit,
+		Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
+		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Why(),
+		EffectValue: c.Effect, Caveats: caveatTexts(c),
 	}
 	switch c.Better {
 	case "higher":

@@ -44,7 +44,8 @@ func pageTables(p *prepared) []pageTable {
 }
 
 func availabilityTable(p *prepared) pageTable {
-	t := pageTable{ID: "data", Title: "Data that is there", Text: "Of each benchmark of a commit, the variants that have a valid measurement.",
+	t := pageTable{ID: "data", Title: "Data that is there",
+		Text: "Of each benchmark of a commit, the variants that have a valid measurement.",
 		Head: []string{"Measured", "Share"}}
 	for _, c := range availability(p.States) {
 		t.add(c.Name, share(c.Count, c.Of, "declared"))
@@ -65,7 +66,8 @@ func deviceTable(p *prepared) pageTable {
 }
 
 func kindTable(p *prepared) pageTable {
-	t := pageTable{ID: "causes", Title: "Failures by class, stage and cause", Head: []string{"Class", "Stage", "Cause", "Failures", "Commits", "Time", "Remedy"}}
+	t := pageTable{ID: "causes", Title: "Failures by class, stage and cause",
+		Head: []string{"Class", "Stage", "Cause", "Failures", "Commits", "Time", "Remedy"}}
 	text := func(s *string, unknown string) string {
 		if s == nil {
 			return unknown
@@ -73,25 +75,30 @@ func kindTable(p *prepared) pageTable {
 		return *s
 	}
 	for _, k := range kindsOfFailures(p.Failures) {
-		t.add(k.Class, text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures), "failures"), fmt.Sprint(len(k.Commits)),
+		t.add(k.Class, text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures), "failures"),
+			fmt.Sprint(len(k.Commits)),
 			optionalTime(k.Cost), text(k.Remedy, ""))
 	}
 	return t
 }
 
 func recoveryTable(p *prepared) pageTable {
-	t := pageTable{ID: "recover", Title: "What could be recovered", Text: "Times are estimates: the missing blocks, each as long as the mean of those that were measured.",
+	t := pageTable{ID: "recover", Title: "What could be recovered",
+		Text: "Times are estimates: the missing blocks, each as long as the mean of those that were measured.",
 		Head: []string{"By", "Rows without a verdict", "Candidates", "Estimated time", "Remedy"}}
 	for _, r := range recoveries(p) {
-		t.add(r.Way, share(r.Rows, r.Of, "rows"), strings.Join(r.Candidates, ", "), optionalTime(r.Cost), strings.Join(r.Remedies, " "))
+		t.add(r.Way, share(r.Rows, r.Of, "rows"), strings.Join(r.Candidates, ", "), optionalTime(r.Cost),
+			strings.Join(r.Remedies, " "))
 	}
 	return t
 }
 
 // recordedTables list and draw the results of other studies.
 func recordedTables(b *recorded.Book) []pageTable {
-	states := pageTable{ID: "recorded", Title: fmt.Sprintf("Recorded elsewhere: %d records of %d commits", len(b.Entries), len(b.Commits)),
-		Text: "These results were imported. benchgraph did not measure them and compares them with nothing.", Head: []string{"State", "Share"}}
+	states := pageTable{ID: "recorded", Title: fmt.Sprintf("Recorded elsewhere: %d records of %d commits",
+		len(b.Entries), len(b.Commits)),
+		Text: "These results were imported. benchgraph did not measure them and compares them with nothing.",
+		Head: []string{"State", "Share"}}
 	for _, c := range b.ByState() {
 		states.add(c.Name, share(c.Count, c.Of, "commits × variants"))
 	}
@@ -103,7 +110,8 @@ func recordedTables(b *recorded.Book) []pageTable {
 	for _, r := range b.Refused {
 		refused.add(statement(r.Line), r.Line.Source, r.Why)
 	}
-	records := pageTable{ID: "records", Title: "Records", Text: "Bars compare nothing: each is a value beside the largest of its commit, metric and unit.",
+	records := pageTable{ID: "records", Title: "Records",
+		Text: "Bars compare nothing: each is a value beside the largest of its commit, metric and unit.",
 		Head: []string{"Commit", "Variant", "Metric", "Value", "Drawn", "Counts", "Status", "Runner", "Source"}}
 	most := largest(b)
 	for _, e := range b.Entries {
@@ -115,7 +123,8 @@ func recordedTables(b *recorded.Book) []pageTable {
 		if !e.Counts {
 			counts = "no: " + e.Why
 		}
-		records.add(e.Commit, e.Variant(), e.Metric, value, drawn, counts, strings.Trim(e.Status+": "+e.Diagnosis, ": "), e.Runner, cmp.Or(e.Source, "unknown"))
+		records.add(e.Commit, e.Variant(), e.Metric, value, drawn, counts,
+			strings.Trim(e.Status+": "+e.Diagnosis, ": "), e.Runner, cmp.Or(e.Source, "unknown"))
 	}
 	return []pageTable{states, sides, refused, records}
 }

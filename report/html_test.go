@@ -28,7 +28,8 @@ func TestPageIsSelfContained(t *testing.T) {
 		if len(inside) != 1 {
 			t.Fatalf("%d elements %s, want 1", len(inside), tag)
 		}
-		if want := fmt.Sprintf("%s &#39;%s&#39;", source, strings.ReplaceAll(digest(inside[0][1]), "+", "&#43;")); !strings.Contains(page, want) {
+		if want := fmt.Sprintf("%s &#39;%s&#39;", source, strings.ReplaceAll(digest(inside[0][1]), "+",
+			"&#43;")); !strings.Contains(page, want) {
 			t.Errorf("the policy has no %s", want)
 		}
 	}
@@ -45,7 +46,8 @@ func TestPageIsSelfContained(t *testing.T) {
 // A reader of screens takes an img for one thing, and finds no links in it.
 func TestPicturesWithLinksAreGroups(t *testing.T) {
 	linked := 0
-	for _, picture := range regexp.MustCompile(`(?s)<svg[^>]* role="([a-z]+)".*?</svg>`).FindAllStringSubmatch(pageOf(t, campaign()), -1) {
+	for _, picture := range regexp.MustCompile(`(?s)<svg[^>]* role="([a-z]+)".*?</svg>`).FindAllStringSubmatch(pageOf(t,
+		campaign()), -1) {
 		links := strings.Contains(picture[0], "<a ")
 		if links != (picture[1] == "group") {
 			t.Errorf("a picture with links (%t) has the role %s", links, picture[1])
@@ -85,10 +87,14 @@ func TestPageHoldsTheDocument(t *testing.T) {
 func TestHostileTextStaysText(t *testing.T) {
 	const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'><svg onload=alert(3)>`
 	doc := Document{Title: hostile, Universe: 1, Comparisons: []stats.Comparison{{
-		Compare: hostile, Benchmark: hostile, Commit: hostile, Candidate: hostile + "/" + hostile, Against: hostile, Metric: hostile, Primary: true,
-		Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7, Unit: hostile, Caveats: []stats.Caveat{{Text: hostile}},
-	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile, Unit: hostile, Value: 1}},
-		Failures: []Failure{{Address: hostile, Evidence: hostile, Rule: hostile, Log: hostile}}, Skips: []Skip{{hostile, hostile}}}
+		Compare: hostile, Benchmark: hostile, Commit: hostile, Candidate: hostile + "/" + hostile, Against: hostile,
+		Metric: hostile, Primary: true,
+		Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7, Unit: hostile,
+		Caveats: []stats.Caveat{{Text: hostile}},
+	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile,
+		Unit: hostile, Value: 1}},
+		Failures: []Failure{{Address: hostile, Evidence: hostile, Rule: hostile, Log: hostile}},
+		Skips:    []Skip{{hostile, hostile}}}
 	page := pageOf(t, doc)
 	if n := strings.Count(page, "<script"); n != 2 {
 		t.Errorf("%d scripts, want 2", n)
@@ -105,12 +111,16 @@ func TestLargePage(t *testing.T) {
 	doc := Document{}
 	for i := range 2000 {
 		commit := fmt.Sprintf("c%04d", i)
-		doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "c", Benchmark: "b", Commit: commit, Candidate: commit + "/human",
-			Against: commit + "/baseline", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.1, Low: 0.05, High: 0.15, Blocks: 7, Unit: "s", Better: "lower"})
+		doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "c", Benchmark: "b", Commit: commit,
+			Candidate: commit + "/human",
+			Against:   commit + "/baseline", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.1, Low: 0.05,
+			High: 0.15, Blocks: 7, Unit: "s", Better: "lower"})
 		for block := range 7 {
 			for order, variant := range []string{"baseline", "human"} {
-				doc.Measurements = append(doc.Measurements, Measurement{Benchmark: "b", Commit: commit, Candidate: commit + "/" + variant, Metric: "m",
-					Value: 1 + float64(block)/100, Unit: "s", Block: block + 1, Order: order + 1, Start: time.Unix(1, 0)})
+				doc.Measurements = append(doc.Measurements, Measurement{Benchmark: "b", Commit: commit,
+					Candidate: commit + "/" + variant, Metric: "m",
+					Value: 1 + float64(block)/100, Unit: "s", Block: block + 1, Order: order + 1,
+					Start: time.Unix(1, 0)})
 			}
 		}
 	}

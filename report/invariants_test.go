@@ -24,9 +24,11 @@ func results(t *rapid.T) Document {
 		doc.Commits = append(doc.Commits, Commit{Name: commit, Title: "Title of " + commit})
 		for _, bench := range []string{"latency", "throughput"}[:1+draw("benchmarks", 1)] {
 			state := rapid.SampledFrom([]string{measured, "failed", "build_failed"}).Draw(t, "baseline")
-			doc.States = append(doc.States, State{bench, commit, "base", commit + "/base", true, draw("gpus", 2), state, "", draw("blocks", 7)})
+			doc.States = append(doc.States, State{bench, commit, "base", commit + "/base", true, draw("gpus", 2), state,
+				"", draw("blocks", 7)})
 			for _, name := range []string{"human", "agent"} {
-				row := stats.Comparison{Compare: "c", Benchmark: bench, Commit: commit, Candidate: commit + "/" + name, Against: commit + "/base", Metric: "m",
+				row := stats.Comparison{Compare: "c", Benchmark: bench, Commit: commit, Candidate: commit + "/" + name,
+					Against: commit + "/base", Metric: "m",
 					Primary: true, Reason: "because", Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}
 				own := State{bench, commit, name, row.Candidate, false, 1, string(row.Outcome), "because", 0}
 				if row.Outcome.Judged() {
@@ -35,9 +37,12 @@ func results(t *rapid.T) Document {
 				}
 				doc.Comparisons, doc.States = append(doc.Comparisons, row), append(doc.States, own)
 				if draw("fails", 2) == 0 {
-					doc.Failures = append(doc.Failures, Failure{Address: "trial." + bench, Commit: commit, Candidate: row.Candidate, Message: "it failed",
-						Class: rapid.SampledFrom([]string{"transient", "permanent", "fixable", "infra"}).Draw(t, "class"),
-						Rule:  rapid.SampledFrom([]string{"", "cuda_out_of_memory", "boiler"}).Draw(t, "rule"), Took: time.Duration(draw("took", 3)) * time.Second})
+					doc.Failures = append(doc.Failures, Failure{Address: "trial." + bench, Commit: commit,
+						Candidate: row.Candidate, Message: "it failed",
+						Class: rapid.SampledFrom([]string{"transient", "permanent", "fixable", "infra"}).Draw(t,
+							"class"),
+						Rule: rapid.SampledFrom([]string{"", "cuda_out_of_memory", "boiler"}).Draw(t, "rule"),
+						Took: time.Duration(draw("took", 3)) * time.Second})
 				}
 			}
 		}
@@ -132,7 +137,8 @@ func checkSums(t *rapid.T, doc Document, r read) {
 		open += x.Rows
 	}
 	unsettled := r.Universe - r.Totals["win"] - r.Totals["loss"] - r.Totals["tie"]
-	if total != r.Universe || r.Universe != len(doc.Comparisons) || available != of || declared != len(doc.States) || failures != len(doc.Failures) || open != unsettled {
+	if total != r.Universe || r.Universe != len(doc.Comparisons) || available != of || declared != len(doc.States) ||
+		failures != len(doc.Failures) || open != unsettled {
 		t.Fatalf("universe %d, totals %d; available %d of %d; by GPUs %d of %d; failures %d of %d; open %d of %d",
 			r.Universe, total, available, of, declared, len(doc.States), failures, len(doc.Failures), open, unsettled)
 	}
@@ -158,7 +164,8 @@ func checkRows(t *rapid.T, doc Document, r read) {
 			t.Fatalf("a cost that is no estimate: %+v", x)
 		}
 	}
-	if known := doc.Cost.Attempts > 0; (r.Cost["gpu_hours"] != nil) != known || r.Cost["money"] != nil || r.Cost["from"] != "records" {
+	if known := doc.Cost.Attempts > 0; (r.Cost["gpu_hours"] != nil) != known || r.Cost["money"] != nil ||
+		r.Cost["from"] != "records" {
 		t.Fatalf("cost %v", r.Cost)
 	}
 }

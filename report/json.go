@@ -26,9 +26,11 @@ func renderJSON(p *prepared) (map[string][]byte, error) {
 		Recorded    *recordedDocument     `json:"recorded"` // null: the report names no results of other studies
 		Samples     []Measurement         `json:"samples"`
 	}{
-		Format, p.Title, p.Snapshot, p.Universe, p.total.Counts, present(p.compares), present(p.Commits), present(p.Comparisons), present(p.Pairs),
+		Format, p.Title, p.Snapshot, p.Universe, p.total.Counts, present(p.compares), present(p.Commits),
+		present(p.Comparisons), present(p.Pairs),
 		present(p.States), present(availability(p.States)), present(byDevices(p.States)),
-		present(p.Failures), present(kindsOfFailures(p.Failures)), present(recoveries(p)), present(p.Skips), present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
+		present(p.Failures), present(kindsOfFailures(p.Failures)), present(recoveries(p)), present(p.Skips),
+		present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
 	}
 	text, err := indented(document)
 	return map[string][]byte{"report.json": text}, err

@@ -55,15 +55,16 @@ type junitProblem struct {
 
 // renderJUnit writes junit.xml: a suite for each compare, a case for each candidate on its primary metric. A case fails
 // when the candidate failed, was not built or lost; it is an error when nothing can be said of the candidate itself
-// (infra, no_baseline, not_comparable); it is skipped when it was not meant or not able to run. Win, tie and inconclusive
-// pass: what is not shown to be slower breaks no build.
+// (infra, no_baseline, not_comparable); it is skipped when it was not meant or not able to run. Win, tie and
+// inconclusive pass: what is not shown to be slower breaks no build.
 func renderJUnit(p *prepared) (map[string][]byte, error) {
 	suites := junitSuites{Name: clean(p.Title)}
 	at := map[string]int{}
 	for i, t := range p.compares {
 		at[t.Compare] = i
 		suite := junitSuite{Name: clean(t.Compare), Properties: []junitProperty{
-			{"snapshot", clean(p.Snapshot.ID)}, {"benchgraph", clean(p.Snapshot.Version)}, {"revision", clean(p.Snapshot.Revision)},
+			{"snapshot", clean(p.Snapshot.ID)}, {"benchgraph", clean(p.Snapshot.Version)},
+			{"revision", clean(p.Snapshot.Revision)},
 		}}
 		if !p.Snapshot.Time.IsZero() {
 			suite.Timestamp = p.Snapshot.Time.Format("2006-01-02T15:04:05")
@@ -124,7 +125,8 @@ func titled(title, text string) string {
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {
-		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p_t = %s", c.Outcome, clean(c.Against), c.EffectText(), c.IntervalText(), c.Blocks, probability(c.TestP()))
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p_t = %s", c.Outcome, clean(c.Against),
+			c.EffectText(), c.IntervalText(), c.Blocks, probability(c.TestP()))
 	}
 	if open := c.OpenText(); open != "" {
 		text += "; " + open

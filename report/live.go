@@ -141,7 +141,8 @@ func livePolicy(style string, scripts ...string) string {
 	for _, script := range scripts {
 		sources = append(sources, "'"+digest(script)+"'")
 	}
-	return fmt.Sprintf("default-src 'none'; style-src '%s'; script-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'",
+	return fmt.Sprintf("default-src 'none'; style-src '%s'; script-src %s; connect-src 'self'; base-uri 'none'; "+
+		"form-action 'none'",
 		digest(style), strings.Join(sources, " "))
 }
 

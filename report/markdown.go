@@ -50,14 +50,17 @@ func answer(out *strings.Builder, p *prepared) {
 		out.WriteString("**Nothing was declared to be compared.**\n\n")
 		return
 	}
-	fmt.Fprintf(out, "**%s.** %s have figures; %s.\n\n", verdicts(p.total), share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
+	fmt.Fprintf(out, "**%s.** %s have figures; %s.\n\n", verdicts(p.total),
+		share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
 	if len(p.compares) < 2 {
 		return
 	}
-	t := table{head: []column{{"Compare", false}, {"Declared", true}, {"Win", true}, {"Loss", true}, {"Tie", true}, {"Inconclusive", true}, {"Without figures", true}}}
+	t := table{head: []column{{"Compare", false}, {"Declared", true}, {"Win", true}, {"Loss", true}, {"Tie", true},
+		{"Inconclusive", true}, {"Without figures", true}}}
 	line := func(name string, c stats.Totals) {
 		n := func(o stats.Outcome) string { return fmt.Sprint(c.Counts[o]) }
-		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss), n(stats.Tie), n(stats.Inconclusive), fmt.Sprint(c.Universe-c.Measured()))
+		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss), n(stats.Tie), n(stats.Inconclusive),
+			fmt.Sprint(c.Universe-c.Measured()))
 	}
 	for _, c := range p.compares {
 		line(codeCell(c.Compare), c)
@@ -115,7 +118,8 @@ func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
 	}
 	fmt.Fprintf(out, "## Compare %s\n\n", code(t.Compare))
 	if len(p.compares) > 1 {
-		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", verdicts(t), share(t.Measured(), t.Universe, "declared"), missing(t))
+		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", verdicts(t), share(t.Measured(), t.Universe, "declared"),
+			missing(t))
 	}
 	variantsBeside(out, p, t.Compare)
 	figures(out, judged)
@@ -125,7 +129,9 @@ func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
 		withoutFigures(out, others)
 	}
 	if len(secondary) > 0 {
-		fmt.Fprintf(out, "### Further metrics\n\nExploratory: these rows are counted in no total, and among so many some are false.\n\n")
+		fmt.Fprintf(out,
+			"### Further metrics\n\nExploratory: these rows are counted in no total, and among so many some are "+
+				"false.\n\n")
 		figures(out, secondary)
 	}
 }
@@ -135,8 +141,10 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 	if len(rows) == 0 {
 		return
 	}
-	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true}, {intervalTitle(rows), true},
-		{"Blocks", true}, {"p_t", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false}, {"Better", false},
+	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true},
+		{intervalTitle(rows), true},
+		{"Blocks", true}, {"p_t", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false},
+		{"Better", false},
 		{"Benchmark", false}, {"Against", false}, {"Attempts", false}, {"Notes", false}}}
 	notes := numbered{}
 	for _, c := range rows {
@@ -145,15 +153,19 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 			marks = append(marks, notes.mark(c.Why()))
 		}
 		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() && c.Primary {
-			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no headline"))
+			marks = append(marks,
+				notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no "+
+					"headline"))
 		}
 		for _, caveat := range caveatTexts(c) {
 			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {
 				marks = append(marks, mark)
 			}
 		}
-		cells := []string{weighted(c), codeCell(c.Commit), codeCell(c.Candidate), "", "", fmt.Sprint(c.Blocks), "", "", "", "",
-			prose(c.Unit), codeCell(c.Metric), c.DirectionText(), codeCell(c.Benchmark), codeCell(c.Against), lossesText(c.Attempts), strings.Join(marks, ", ")}
+		cells := []string{weighted(c), codeCell(c.Commit), codeCell(c.Candidate), "", "", fmt.Sprint(c.Blocks), "", "",
+			"", "",
+			prose(c.Unit), codeCell(c.Metric), c.DirectionText(), codeCell(c.Benchmark), codeCell(c.Against),
+			lossesText(c.Attempts), strings.Join(marks, ", ")}
 		if c.Blocks >= 1 {
 			cells[3], cells[8], cells[9] = c.EffectText(), number(c.AgainstValue), number(c.Value)
 		}
@@ -230,10 +242,12 @@ func lossesText(a *stats.Attempts) string {
 }
 
 func withoutFigures(out *strings.Builder, rows []stats.Comparison) {
-	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false}, {"Reason", false}, {"Caveats", false}}}
+	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false},
+		{"Reason", false}, {"Caveats", false}}}
 	for _, c := range rows {
 		t.add(outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), codeCell(c.Benchmark),
-			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"), prose(shorten(clean(strings.Join(caveatTexts(c), "; ")))))
+			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"),
+			prose(shorten(clean(strings.Join(caveatTexts(c), "; ")))))
 	}
 	t.write(out)
 }
@@ -264,18 +278,26 @@ func method(out *strings.Builder, p *prepared) {
 		texts = append(texts, fmt.Sprintf("%.4g %%", 100*m))
 	}
 	fmt.Fprintf(out, "## How this was judged\n\n"+
-		"A block is one fresh run of every variant of a commit on the same devices, in random order. Effects come from the mean of "+
-		"the blocks' log ratios and are positive when the candidate is better: where less is better the ratio is turned round, so half the time is +100 %%. "+
+		"A block is one fresh run of every variant of a commit on the same devices, in random order. Effects come "+
+		"from the mean of "+
+		"the blocks' log ratios and are positive when the candidate is better: where less is better the ratio is "+
+		"turned round, so half the time is +100 %%. "+
 		"From and To are geometric means. "+
-		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the margin, and the t test survives Holm's "+
-		"correction over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. **inconclusive**: neither, at the last look, or "+
-		"when a verdict at the last look has become unlikely. Intervals are those of the blocks at the last look, not adjusted for the looks before. "+
-		"p_t is the p of that t test after Holm within the commit; JSON and CSV also have p, that of the exact sign-flip test, which decides nothing. q is Benjamini–Hochberg's over the compare: "+
+		"**win** and **loss**: the t interval at the look's level (Pocock) excludes 0, the effect reaches the "+
+		"margin, and the t test survives Holm's "+
+		"correction over the commit's contrasts. **tie**: the 90 %% interval lies inside the margin. "+
+		"**inconclusive**: neither, at the last look, or "+
+		"when a verdict at the last look has become unlikely. Intervals are those of the blocks at the last look, "+
+		"not adjusted for the looks before. "+
+		"p_t is the p of that t test after Holm within the commit; JSON and CSV also have p, that of the exact "+
+		"sign-flip test, which decides nothing. q is Benjamini–Hochberg's over the compare: "+
 		"of a list of all rows with q ≤ 0.05, at most 5 %% are expected to be false.")
 	if len(texts) > 0 {
 		fmt.Fprintf(out, " Margins used: %s.", strings.Join(texts, ", "))
 	}
-	fmt.Fprintf(out, " Every candidate that was declared is in exactly one row of its compare: %d rows, %d declared.\n\n", p.total.Universe, p.Universe)
+	fmt.Fprintf(out,
+		" Every candidate that was declared is in exactly one row of its compare: %d rows, %d declared.\n\n",
+		p.total.Universe, p.Universe)
 }
 
 func cost(out *strings.Builder, p *prepared) {

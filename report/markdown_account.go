@@ -10,7 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// variantsBeside writes the variants of each commit beside each other, where there are several to hold against the baseline.
+// variantsBeside writes the variants of each commit beside each other, where there are several to hold against the
+// baseline.
 func variantsBeside(out *strings.Builder, p *prepared, compare string) {
 	type cell struct{ benchmark, commit, variant string }
 	type line struct{ benchmark, commit string }
@@ -73,7 +74,9 @@ func pairSection(out *strings.Builder, p *prepared, compare string) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "### Patches against the commit itself\n\nThe same blocks, held against the variant without a patch. These rows are exploratory and in no total.\n\n")
+	fmt.Fprintf(out,
+		"### Patches against the commit itself\n\nThe same blocks, held against the variant without a patch. These "+
+			"rows are exploratory and in no total.\n\n")
 	figures(out, rows)
 }
 
@@ -94,7 +97,8 @@ func availabilitySection(out *strings.Builder, p *prepared) {
 	if len(counts) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "## Data that is there\n\nOf each benchmark of a commit, the variants that have a valid measurement.\n\n")
+	fmt.Fprintf(out,
+		"## Data that is there\n\nOf each benchmark of a commit, the variants that have a valid measurement.\n\n")
 	t := table{head: []column{{"Measured", false}, {"Commits × benchmarks", true}, {"Share", false}}}
 	for _, c := range counts {
 		t.add(prose(c.Name), fmt.Sprint(c.Count), share(c.Count, c.Of, "declared"))
@@ -106,7 +110,8 @@ func availabilitySection(out *strings.Builder, p *prepared) {
 	}
 	t = table{head: []column{{"GPUs", true}, {"Measured", true}, {"Declared", true}, {"Share", false}}}
 	for _, d := range devices {
-		t.add(fmt.Sprint(d.GPUs), fmt.Sprint(d.Measured), fmt.Sprint(d.Of), share(d.Measured, d.Of, "variants with that many GPUs"))
+		t.add(fmt.Sprint(d.GPUs), fmt.Sprint(d.Measured), fmt.Sprint(d.Of),
+			share(d.Measured, d.Of, "variants with that many GPUs"))
 	}
 	t.write(out)
 }
@@ -116,15 +121,21 @@ func failureSection(out *strings.Builder, failures []Failure) {
 		return
 	}
 	fmt.Fprintf(out, "## Failures: %d\n\n", len(failures))
-	t := table{head: []column{{"Class", false}, {"Stage", false}, {"Cause", false}, {"Failures", true}, {"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
+	t := table{head: []column{{"Class", false}, {"Stage", false}, {"Cause", false}, {"Failures", true},
+		{"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
 	for _, k := range kindsOfFailures(failures) {
-		t.add(prose(k.Class), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures), "failures"), fmt.Sprint(len(k.Commits)),
-			optionalTime(k.Cost), optional(k.Evidence, func(s string) string { return codeCell(shorten(clean(s))) }), optional(k.Remedy, prose))
+		t.add(prose(k.Class), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures), "failures"),
+			fmt.Sprint(len(k.Commits)),
+			optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
+				return codeCell(shorten(clean(s)))
+			}), optional(k.Remedy, prose))
 	}
 	t.write(out)
-	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false}, {"Cause", false}, {"What", false}, {"Evidence", false}, {"Time", true}, {"Log", false}}}
+	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false},
+		{"Cause", false}, {"What", false}, {"Evidence", false}, {"Time", true}, {"Log", false}}}
 	for _, f := range failures {
-		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(f.Class), prose(f.Stage), cause(known(f.Rule)), prose(shorten(clean(f.Message))),
+		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(f.Class), prose(f.Stage), cause(known(f.Rule)),
+			prose(shorten(clean(f.Message))),
 			codeCell(shorten(clean(f.Evidence))), optionalTime(seconds(f.Took)), codeCell(f.Log))
 	}
 	t.write(out)
@@ -157,8 +168,11 @@ func recoverySection(out *strings.Builder, p *prepared) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "## What could be recovered\n\nTimes are estimates: the blocks that are missing, which the variants of a commit share, each as long as the mean of those that were measured.\n\n")
-	t := table{head: []column{{"By", false}, {"Rows without a verdict", false}, {"Candidates", false}, {"Estimated time", true}, {"Remedy", false}}}
+	fmt.Fprintf(out,
+		"## What could be recovered\n\nTimes are estimates: the blocks that are missing, which the variants of a "+
+			"commit share, each as long as the mean of those that were measured.\n\n")
+	t := table{head: []column{{"By", false}, {"Rows without a verdict", false}, {"Candidates", false},
+		{"Estimated time", true}, {"Remedy", false}}}
 	for _, r := range list {
 		names := make([]string, len(r.Candidates))
 		for i, name := range r.Candidates {
@@ -167,7 +181,8 @@ func recoverySection(out *strings.Builder, p *prepared) {
 		if len(names) > mostCandidates {
 			names = append(names[:mostCandidates], fmt.Sprintf("%d more", len(names)-mostCandidates))
 		}
-		t.add(prose(r.Way), share(r.Rows, r.Of, "rows"), strings.Join(names, ", "), optionalTime(r.Cost), prose(shorten(clean(strings.Join(r.Remedies, " ")))))
+		t.add(prose(r.Way), share(r.Rows, r.Of, "rows"), strings.Join(names, ", "), optionalTime(r.Cost),
+			prose(shorten(clean(strings.Join(r.Remedies, " ")))))
 	}
 	t.write(out)
 }
@@ -203,9 +218,11 @@ func commitSections(out *strings.Builder, p *prepared) {
 }
 
 func commitTable(out *strings.Builder, states []State, rows []stats.Comparison) {
-	t := table{head: []column{{"Benchmark", false}, {"Variant", false}, {"GPUs", true}, {"State", false}, {"Blocks", true}, {"Outcome", false}, {"Effect", true}, {"Compare", false}, {"Reason", false}}}
+	t := table{head: []column{{"Benchmark", false}, {"Variant", false}, {"GPUs", true}, {"State", false},
+		{"Blocks", true}, {"Outcome", false}, {"Effect", true}, {"Compare", false}, {"Reason", false}}}
 	for _, s := range states {
-		cells := []string{codeCell(s.Benchmark), codeCell(s.Variant), "", prose(s.State), fmt.Sprint(s.Blocks), "", "", "", prose(shorten(clean(s.Reason)))}
+		cells := []string{codeCell(s.Benchmark), codeCell(s.Variant), "", prose(s.State), fmt.Sprint(s.Blocks), "", "",
+			"", prose(shorten(clean(s.Reason)))}
 		if s.GPUs > 0 {
 			cells[2] = fmt.Sprint(s.GPUs)
 		}
@@ -232,7 +249,8 @@ func commitTable(out *strings.Builder, states []State, rows []stats.Comparison) 
 	}
 	for _, c := range rows { // of what no benchmark measures
 		if c.Benchmark == "" {
-			t.add("", codeCell(variant(c)), "", "", "0", outcome(c.Outcome), "", codeCell(c.Compare), prose(shorten(clean(c.Reason))))
+			t.add("", codeCell(variant(c)), "", "", "0", outcome(c.Outcome), "", codeCell(c.Compare),
+				prose(shorten(clean(c.Reason))))
 		}
 	}
 	if len(t.cells) == 0 {

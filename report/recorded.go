@@ -26,7 +26,8 @@ func recordedOf(p *prepared) *recordedDocument {
 	if b == nil {
 		return nil
 	}
-	return &recordedDocument{len(b.States), present(b.States), present(b.ByState()), present(b.Availability()), b.Counts(), present(b.Entries), present(b.Refused)}
+	return &recordedDocument{len(b.States), present(b.States), present(b.ByState()), present(b.Availability()),
+		b.Counts(), present(b.Entries), present(b.Refused)}
 }
 
 // recordedSection lists and draws the results of other studies.
@@ -36,7 +37,8 @@ func recordedSection(out *strings.Builder, p *prepared) {
 		return
 	}
 	fmt.Fprintf(out, "## Recorded elsewhere: %d records of %d commits\n\n"+
-		"These results were imported. benchgraph did not measure them and compares them with nothing: how they were measured is not known as "+
+		"These results were imported. benchgraph did not measure them and compares them with nothing: how they were "+
+		"measured is not known as "+
 		"well as it is of its own. Counts are those of the records.\n\n", len(b.Entries), len(b.Commits))
 	t := table{head: []column{{"Sides with a value", false}, {"Commits", true}, {"Share", false}}}
 	for _, c := range b.Availability() {
@@ -52,7 +54,8 @@ func recordedSection(out *strings.Builder, p *prepared) {
 		fmt.Fprintf(out, "### Refused: %d\n\n", len(b.Refused))
 		t = table{head: []column{{"Statement", false}, {"Source", false}, {"Why", false}}}
 		for _, r := range b.Refused {
-			t.add(prose(shorten(clean(statement(r.Line)))), prose(shorten(clean(r.Line.Source))), prose(shorten(clean(r.Why))))
+			t.add(prose(shorten(clean(statement(r.Line)))), prose(shorten(clean(r.Line.Source))),
+				prose(shorten(clean(r.Why))))
 		}
 		t.write(out)
 	}
@@ -69,7 +72,8 @@ func statement(l recorded.Line) string {
 
 func recordedRows(out *strings.Builder, b *recorded.Book) {
 	most := largest(b)
-	t := table{head: []column{{"Commit", false}, {"Variant", false}, {"Metric", false}, {"Value", true}, {"Unit", false}, {"", false}, {"Counts", false},
+	t := table{head: []column{{"Commit", false}, {"Variant", false}, {"Metric", false}, {"Value", true},
+		{"Unit", false}, {"", false}, {"Counts", false},
 		{"Status", false}, {"Runner", false}, {"Model", false}, {"Source", false}}}
 	for _, e := range b.Entries {
 		value, drawn, counts := "", "", "yes"
@@ -83,10 +87,12 @@ func recordedRows(out *strings.Builder, b *recorded.Book) {
 		if e.Diagnosis != "" {
 			status += ": " + e.Diagnosis
 		}
-		t.add(codeCell(e.Commit), codeCell(e.Variant()), codeCell(e.Metric), value, prose(e.Unit), drawn, counts, prose(shorten(clean(status))),
+		t.add(codeCell(e.Commit), codeCell(e.Variant()), codeCell(e.Metric), value, prose(e.Unit), drawn, counts,
+			prose(shorten(clean(status))),
 			codeCell(e.Runner), codeCell(e.Model), prose(shorten(clean(e.Source))))
 	}
-	fmt.Fprintf(out, "### Records\n\nBars compare nothing: each is a value beside the largest of its commit, metric and unit.\n\n")
+	fmt.Fprintf(out,
+		"### Records\n\nBars compare nothing: each is a value beside the largest of its commit, metric and unit.\n\n")
 	t.write(out)
 }
 
@@ -100,7 +106,8 @@ func bar(value, most float64) string {
 }
 
 func recordedRecords(p *prepared) [][]string {
-	records := [][]string{{"snapshot", "commit", "title", "variant", "side", "agent", "runner", "metric", "value", "unit", "model", "gpus", "methodology",
+	records := [][]string{{"snapshot", "commit", "title", "variant", "side", "agent", "runner", "metric", "value",
+		"unit", "model", "gpus", "methodology",
 		"status", "diagnosis", "counts", "why", "flags", "source"}}
 	for _, e := range p.Recorded.Entries {
 		value, gpus := "", ""
@@ -110,8 +117,10 @@ func recordedRecords(p *prepared) [][]string {
 		if e.GPUs > 0 {
 			gpus = strconv.Itoa(e.GPUs)
 		}
-		records = append(records, []string{cell(p.Snapshot.ID), cell(e.Commit), cell(p.title(e.Commit)), cell(e.Variant()), cell(e.Side), cell(e.Agent),
-			cell(e.Runner), cell(e.Metric), value, cell(e.Unit), cell(e.Model), gpus, cell(e.Methodology), cell(e.Status), cell(e.Diagnosis),
+		records = append(records, []string{cell(p.Snapshot.ID), cell(e.Commit), cell(p.title(e.Commit)),
+			cell(e.Variant()), cell(e.Side), cell(e.Agent),
+			cell(e.Runner), cell(e.Metric), value, cell(e.Unit), cell(e.Model), gpus, cell(e.Methodology),
+			cell(e.Status), cell(e.Diagnosis),
 			strconv.FormatBool(e.Counts), cell(e.Why), cell(strings.Join(e.Flags, "; ")), cell(e.Source)})
 	}
 	return records

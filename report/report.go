@@ -39,8 +39,9 @@ type Document struct {
 
 // Snapshot says of which stored state the report is.
 type Snapshot struct {
-	ID       string    `json:"snapshot"`
-	Time     time.Time `json:"time"`     // of the newest result in it, so that a report of unchanged results is unchanged
+	ID string `json:"snapshot"`
+	// of the newest result in it, so that a report of unchanged results is unchanged
+	Time     time.Time `json:"time"`
 	Version  string    `json:"version"`  // of benchgraph
 	Revision string    `json:"revision"` // of the project
 }
@@ -137,8 +138,9 @@ func prepare(doc Document) (*prepared, error) {
 	for _, m := range doc.Measurements {
 		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
 			return nil, &stats.RefusedError{
-				What:    "a measurement is no number",
-				Reasons: []string{fmt.Sprintf("%s of %s in block %d of benchmark %s is %v", m.Metric, m.Candidate, m.Block, m.Benchmark, m.Value)},
+				What: "a measurement is no number",
+				Reasons: []string{fmt.Sprintf("%s of %s in block %d of benchmark %s is %v", m.Metric, m.Candidate,
+					m.Block, m.Benchmark, m.Value)},
 			}
 		}
 	}
@@ -147,7 +149,8 @@ func prepare(doc Document) (*prepared, error) {
 	slices.SortStableFunc(doc.Comparisons, byImportance)
 	doc.Measurements = slices.Clone(doc.Measurements)
 	slices.SortStableFunc(doc.Measurements, func(a, b Measurement) int {
-		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Block, b.Block),
+		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Commit, b.Commit),
+			cmp.Compare(a.Block, b.Block),
 			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Metric, b.Metric),
 			a.Start.Compare(b.Start), cmp.Compare(a.Value, b.Value))
 	})
@@ -157,11 +160,13 @@ func prepare(doc Document) (*prepared, error) {
 	slices.SortStableFunc(doc.Commits, func(a, b Commit) int { return cmp.Compare(a.Name, b.Name) })
 	doc.States = slices.Clone(doc.States)
 	slices.SortStableFunc(doc.States, func(a, b State) int {
-		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Benchmark, b.Benchmark), baselineFirst(a, b), cmp.Compare(a.Variant, b.Variant))
+		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Benchmark, b.Benchmark), baselineFirst(a, b),
+			cmp.Compare(a.Variant, b.Variant))
 	})
 	doc.Failures = slices.Clone(doc.Failures)
 	slices.SortStableFunc(doc.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Log, b.Log), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Candidate, b.Candidate),
+			cmp.Compare(a.Log, b.Log), cmp.Compare(a.Message, b.Message))
 	})
 	doc.Skips = slices.Clone(doc.Skips)
 	slices.SortStableFunc(doc.Skips, func(a, b Skip) int { return cmp.Compare(a.Address, b.Address) })
@@ -186,7 +191,8 @@ func baselineFirst(a, b State) int {
 	return 1
 }
 
-// byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who won.
+// byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who
+// won.
 func byImportance(a, b stats.Comparison) int {
 	primary := func(c stats.Comparison) int {
 		if c.Primary {
@@ -194,7 +200,8 @@ func byImportance(a, b stats.Comparison) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Compare, b.Compare), cmp.Compare(primary(a), primary(b)), cmp.Compare(rank(a.Outcome), rank(b.Outcome)),
+	return cmp.Or(cmp.Compare(a.Compare, b.Compare), cmp.Compare(primary(a), primary(b)),
+		cmp.Compare(rank(a.Outcome), rank(b.Outcome)),
 		cmp.Compare(b.Effect, a.Effect), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Candidate, b.Candidate),
 		cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Against, b.Against))
 }

@@ -28,15 +28,21 @@ func campaign() Document {
 	doc := Document{
 		Title:    "vLLM campaign",
 		Snapshot: Snapshot{"9f3c2a7be10d", start.Add(90 * time.Minute), "0.1.0", "c0ffee0c0ffee"},
-		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480", "NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
-		Cost:     Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute, GPUTime: 4*time.Hour + 15*time.Minute, LostGPU: 12 * time.Minute, Money: 16.79, PerBlock: 5 * time.Minute},
+		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480",
+			"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
+		Cost: Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute, GPUTime: 4*time.Hour + 15*time.Minute,
+			LostGPU: 12 * time.Minute, Money: 16.79, PerBlock: 5 * time.Minute},
 		Commits: []Commit{
-			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)", "22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6", "meta-llama/Llama-3.1-8B-Instruct"},
-			{Name: "015069b0"}, {Name: "6ce01f30", Title: "[Performance] Optimize `get_seqs` (#7051)"}, {Name: "0ec82edd"}, {Name: "fc7b8d1e"},
+			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)",
+				"22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6",
+				"meta-llama/Llama-3.1-8B-Instruct"},
+			{Name: "015069b0"}, {Name: "6ce01f30", Title: "[Performance] Optimize `get_seqs` (#7051)"},
+			{Name: "0ec82edd"}, {Name: "fc7b8d1e"},
 		},
 	}
 	attempt := func(address string, number, ready, from, to int, cpus int, failure string, devices ...string) {
-		a := Attempt{Run: "20260304T050607.000-17", Address: address, Number: number, Ready: start.Add(time.Duration(ready) * time.Second), Start: start.Add(time.Duration(from) * time.Second),
+		a := Attempt{Run: "20260304T050607.000-17", Address: address, Number: number,
+			Ready: start.Add(time.Duration(ready) * time.Second), Start: start.Add(time.Duration(from) * time.Second),
 			End: start.Add(time.Duration(to) * time.Second), CPUs: cpus, Devices: devices, State: AttemptDone}
 		if failure != "" {
 			a.State, a.Class, a.Message = AttemptFailed, "transient", failure
@@ -51,7 +57,8 @@ func campaign() Document {
 	baseline := map[string]float64{} // one sample of it in each block, whatever is held against it
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
 		order := 1 + (block+len(variant))%3
-		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order, metric, value, unit, better,
+		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order,
+			metric, value, unit, better,
 			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}, ""})
 	}
 	judge := func(commit, variant, metric, unit, better string, effect, noise float64, blocks int) stats.Comparison {
@@ -62,13 +69,17 @@ func campaign() Document {
 				baseline[key] = 2000 * math.Exp(0.01*random.NormFloat64())
 				measure(commit, "baseline", metric, unit, better, b, baseline[key])
 			}
-			p := stats.Pair{Block: b, Candidate: baseline[key] * math.Exp(math.Log1p(effect)+noise*random.NormFloat64()), Against: baseline[key]}
+			p := stats.Pair{Block: b,
+				Candidate: baseline[key] * math.Exp(math.Log1p(effect)+noise*random.NormFloat64()),
+				Against:   baseline[key]}
 			measure(commit, variant, metric, unit, better, b, p.Candidate)
 			pairs = append(pairs, p)
 		}
 		rule := stats.Rule{Better: better, Tie: stats.DefaultTie(metric), Looks: stats.Looks(7, 15)}
-		return stats.Judge(pairs, rule).Into(stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit, Candidate: commit + "/" + variant,
-			Against: commit + "/baseline", Metric: metric, Primary: true, Unit: unit, Methodology: strings.Repeat("ab", 32)})
+		return stats.Judge(pairs, rule).Into(stats.Comparison{Compare: "three_way", Benchmark: "serving",
+			Commit: commit, Candidate: commit + "/" + variant,
+			Against: commit + "/baseline", Metric: metric, Primary: true, Unit: unit,
+			Methodology: strings.Repeat("ab", 32)})
 	}
 	rows := []stats.Comparison{
 		judge("22d33bac", "human", "output_token_throughput", "tok/s", stats.Higher, 0.06, 0.01, 7),
@@ -77,7 +88,8 @@ func campaign() Document {
 		judge("6ce01f30", "human", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 15),
 		judge("6ce01f30", "claude", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 7),
 	}
-	rows[0].Caveats = append(rows[0].Caveats, stats.Caveat{Kind: stats.CaveatFix, Text: "fix aimv2: edits vLLM's registration of one config"})
+	rows[0].Caveats = append(rows[0].Caveats, stats.Caveat{Kind: stats.CaveatFix,
+		Text: "fix aimv2: edits vLLM's registration of one config"})
 	ttft := judge("22d33bac", "human", "ttft_p99", "ms", stats.Lower, -0.3, 0.1, 7)
 	ttft.Primary = false
 	rows = append(rows, ttft)
@@ -86,8 +98,10 @@ func campaign() Document {
 			continue
 		}
 		commit := []string{"0ec82edd", "fc7b8d1e"}[i%2]
-		rows = append(rows, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit, Candidate: commit + "/variant_" + string(o),
-			Against: commit + "/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o, Reason: "because of " + string(o)})
+		rows = append(rows, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit,
+			Candidate: commit + "/variant_" + string(o),
+			Against:   commit + "/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o,
+			Reason: "because of " + string(o)})
 	}
 	doc.Comparisons = rows
 	doc.Universe = len(rows) - 1
@@ -99,7 +113,8 @@ func campaign() Document {
 		doc.States = append(doc.States, baseline)
 		for _, row := range rows {
 			if row.Commit == c.Name && row.Primary {
-				s := State{"serving", c.Name, variant(row), row.Candidate, false, baseline.GPUs, string(row.Outcome), row.Reason, row.Blocks}
+				s := State{"serving", c.Name, variant(row), row.Candidate, false, baseline.GPUs, string(row.Outcome),
+					row.Reason, row.Blocks}
 				if row.Outcome.Judged() {
 					s.State, s.Reason = measured, ""
 				}
@@ -108,11 +123,15 @@ func campaign() Document {
 		}
 	}
 	doc.Failures = []Failure{
-		{Address: "trial.serving[\"0ec82edd#1\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_failed", Class: "permanent", Rule: "cuda_out_of_memory",
-			Stage: "start", Message: "the server ended before it was ready", Log: ".benchgraph/logs/01J1.log", Remedy: "give it more devices", Took: 90 * time.Second,
+		{Address: "trial.serving[\"0ec82edd#1\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_failed",
+			Class: "permanent", Rule: "cuda_out_of_memory",
+			Stage: "start", Message: "the server ended before it was ready", Log: ".benchgraph/logs/01J1.log",
+			Remedy: "give it more devices", Took: 90 * time.Second,
 			Evidence: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0"},
-		{Address: "wheel.vllm[\"0ec82edd/variant_build_failed\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_build_failed", Class: "permanent", Stage: "build",
-			Message: "exit status 1", Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`", Log: ".benchgraph/logs/01J2.log"},
+		{Address: "wheel.vllm[\"0ec82edd/variant_build_failed\"]", Commit: "0ec82edd",
+			Candidate: "0ec82edd/variant_build_failed", Class: "permanent", Stage: "build",
+			Message: "exit status 1", Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`",
+			Log: ".benchgraph/logs/01J2.log"},
 	}
 	doc.Skips = []Skip{{`benchmark.serving["fc7b8d1e/human"]`, "AMD-specific commit: needs an MI300"}}
 	return doc
@@ -225,10 +244,12 @@ func TestJSONShape(t *testing.T) {
 		sum += n
 	}
 	if document.Format != "1.0" || document.Snapshot != "9f3c2a7be10d" || document.Universe != sum {
-		t.Errorf("format %q, snapshot %q, universe %d, totals %v", document.Format, document.Snapshot, document.Universe, document.Totals)
+		t.Errorf("format %q, snapshot %q, universe %d, totals %v", document.Format, document.Snapshot,
+			document.Universe, document.Totals)
 	}
 	for _, c := range document.Comparisons {
-		for _, field := range []string{"compare", "commit", "candidate", "against", "metric", "outcome", "effect", "low", "high", "blocks", "p", "methodology", "caveats"} {
+		for _, field := range []string{"compare", "commit", "candidate", "against", "metric", "outcome", "effect",
+			"low", "high", "blocks", "p", "methodology", "caveats"} {
 			if _, ok := c[field]; !ok {
 				t.Errorf("%v has no %s", c["candidate"], field)
 			}
@@ -244,8 +265,10 @@ func TestMarkdownTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var doc Document
 		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
-			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
-				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01, Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")})
+			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: rapid.SampledFrom([]string{"x",
+				"y"}).Draw(t, "compare"), Commit: "c",
+				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01,
+				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")})
 		}
 		doc.Universe = len(doc.Comparisons)
 		files, err := Render(doc, "markdown")

@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// picture is an SVG in the making. Texts of the file are escaped, and no element has a style of its own, which the page's
-// content security policy would refuse: classes carry the colours.
+// picture is an SVG in the making. Texts of the file are escaped, and no element has a style of its own, which the
+// page's content security policy would refuse: classes carry the colours.
 type picture struct{ strings.Builder }
 
 // begin takes a role: img, or group for a picture that holds links, which a reader of screens would not find in an img.
@@ -34,7 +34,8 @@ func (s *picture) line(x1, y1, x2, y2 float64, class string) {
 }
 
 func (s *picture) rect(x, y, width, height float64, class string) {
-	fmt.Fprintf(s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"/>`, x, y, math.Max(0, width), height, class)
+	fmt.Fprintf(s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"/>`, x, y, math.Max(0, width), height,
+		class)
 }
 
 // ledgerBar draws the outcomes as one bar. Its parts sum up to what was declared.
@@ -58,8 +59,8 @@ func ledgerBar(counts []outcomeCount, universe int) template.HTML {
 	return template.HTML(strings.Replace(string(s.end()), "<svg ", `<svg preserveAspectRatio="none" `, 1))
 }
 
-// forest draws effects with their intervals, the largest first, over the margin as a band. Effects are drawn as logarithms,
-// so that a half and a double are equally far from none.
+// forest draws effects with their intervals, the largest first, over the margin as a band. Effects are drawn as
+// logarithms, so that a half and a double are equally far from none.
 func forest(rows []stats.Comparison, ids []string) template.HTML {
 	if len(rows) == 0 {
 		return ""
@@ -87,7 +88,8 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
 	var s picture
 	s.begin(width, height, "group", fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
-	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top, "margin")
+	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top,
+		"margin")
 	const labelled = 56.0 // that a label takes
 	free := 0.0
 	for _, tick := range ticks(low, high) {
@@ -229,12 +231,14 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 	for _, m := range list {
 		variant := slices.Index(variants, variantOf(m.Candidate))
 		class := fmt.Sprintf("v%d", variant%8)
-		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order, number(m.Value), m.Unit)
+		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order, number(m.Value),
+			m.Unit)
 		if m.Phase != "" {
 			class, text = class+" aside", text+", "+m.Phase
 		}
 		dx := (float64(variant) - float64(len(variants)-1)/2) * 9
-		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(clean(text)), glyph(variant, x(m.Block)+dx, y(m.Value)))
+		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(clean(text)),
+			glyph(variant, x(m.Block)+dx, y(m.Value)))
 	}
 	return s.end()
 }

@@ -27,8 +27,8 @@ type Attempt struct {
 	Message string
 }
 
-// renderTrace writes trace.json in the trace event format of Chrome, which Perfetto opens: a track for each device and for each core,
-// and those of nodes that wait for one.
+// renderTrace writes trace.json in the trace event format of Chrome, which Perfetto opens: a track for each device and
+// for each core, and those of nodes that wait for one.
 func renderTrace(p *prepared) (map[string][]byte, error) {
 	type event struct {
 		Name     string         `json:"name"`
@@ -44,7 +44,8 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 	attempts := byStart(p.Attempts)
 	events := []event{}
 	name := func(what string, process, thread int, text string) {
-		events = append(events, event{Name: what, Phase: "M", Process: process, Thread: thread, Args: map[string]any{"name": text}})
+		events = append(events, event{Name: what, Phase: "M", Process: process, Thread: thread,
+			Args: map[string]any{"name": text}})
 	}
 	named := map[[2]int]bool{}
 	slice := func(process, thread int, track string, from, to time.Time, category string, a Attempt) {
@@ -64,7 +65,8 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 			args["class"], args["message"] = clean(a.Class), clean(a.Message)
 		}
 		begin := attempts[0].Ready
-		events = append(events, event{Name: clean(a.Address), Category: category, Phase: "X", At: micros(from.Sub(begin)), Duration: max(1, micros(to.Sub(from))),
+		events = append(events, event{Name: clean(a.Address), Category: category, Phase: "X",
+			At: micros(from.Sub(begin)), Duration: max(1, micros(to.Sub(from))),
 			Process: process, Thread: thread, Args: args})
 	}
 	var onCores, waiting lanes
@@ -97,7 +99,8 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 func byStart(attempts []Attempt) []Attempt {
 	attempts = slices.Clone(attempts)
 	slices.SortStableFunc(attempts, func(a, b Attempt) int {
-		return cmp.Or(a.Ready.Compare(b.Ready), a.Start.Compare(b.Start), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Number, b.Number))
+		return cmp.Or(a.Ready.Compare(b.Ready), a.Start.Compare(b.Start), cmp.Compare(a.Address, b.Address),
+			cmp.Compare(a.Number, b.Number))
 	})
 	return attempts
 }
@@ -119,8 +122,8 @@ func (l *lanes) take(from, to time.Time) int {
 	return len(*l)
 }
 
-// renderOTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for the apply, and one within
-// it for each attempt.
+// renderOTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for
+// the apply, and one within it for each attempt.
 func renderOTel(p *prepared) (map[string][]byte, error) {
 	type attribute struct {
 		Key   string         `json:"key"`
@@ -159,13 +162,16 @@ func renderOTel(p *prepared) (map[string][]byte, error) {
 		trace := id(16, a.Run)
 		run := runs[a.Run]
 		if run == nil {
-			run = &span{Trace: trace, ID: id(8, a.Run), Name: "apply", Kind: internal, Start: nanos(a.Ready), End: nanos(a.End), Attributes: []attribute{text("benchgraph.run", a.Run)}, Status: status{Code: ok}}
+			run = &span{Trace: trace, ID: id(8, a.Run), Name: "apply", Kind: internal, Start: nanos(a.Ready),
+				End: nanos(a.End), Attributes: []attribute{text("benchgraph.run", a.Run)}, Status: status{Code: ok}}
 			runs[a.Run] = run
 		}
 		run.End = max(run.End, nanos(a.End)) // both have the same number of digits
 		kind, _, _ := strings.Cut(a.Address, ".")
-		s := span{Trace: trace, ID: id(8, a.Run, a.Address, strconv.Itoa(a.Number)), Parent: run.ID, Name: clean(a.Address), Kind: internal, Start: nanos(a.Start), End: nanos(a.End), Status: status{Code: ok}}
-		s.Attributes = []attribute{text("benchgraph.kind", kind), number("benchgraph.attempt", int64(a.Number)), number("benchgraph.waited_ms", a.Start.Sub(a.Ready).Milliseconds()), text("benchgraph.state", a.State)}
+		s := span{Trace: trace, ID: id(8, a.Run, a.Address, strconv.Itoa(a.Number)), Parent: run.ID,
+			Name: clean(a.Address), Kind: internal, Start: nanos(a.Start), End: nanos(a.End), Status: status{Code: ok}}
+		s.Attributes = []attribute{text("benchgraph.kind", kind), number("benchgraph.attempt", int64(a.Number)),
+			number("benchgraph.waited_ms", a.Start.Sub(a.Ready).Milliseconds()), text("benchgraph.state", a.State)}
 		for _, uuid := range a.Devices {
 			s.Attributes = append(s.Attributes, text("benchgraph.device", uuid))
 		}
@@ -181,7 +187,8 @@ func renderOTel(p *prepared) (map[string][]byte, error) {
 		spans = append(spans, *runs[name])
 	}
 	document := map[string]any{"resourceSpans": []any{map[string]any{
-		"resource":   map[string]any{"attributes": []attribute{text("service.name", "benchgraph"), text("service.version", p.Snapshot.Version)}},
+		"resource": map[string]any{"attributes": []attribute{text("service.name", "benchgraph"),
+			text("service.version", p.Snapshot.Version)}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "benchgraph"}, "spans": spans}},
 	}}}
 	made, err := indented(document)

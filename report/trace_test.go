@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever ran when, nothing overlaps on a track, each attempt is on a track, and each wait ends where its attempt begins.
+// Whatever ran when, nothing overlaps on a track, each attempt is on a track, and each wait ends where its attempt
+// begins.
 func TestNothingOverlapsInATrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		begin := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -19,7 +20,8 @@ func TestNothingOverlapsInATrace(t *testing.T) {
 			at := func(from time.Time, name string) time.Time {
 				return from.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, name)) * time.Millisecond)
 			}
-			a := Attempt{Run: "r", Address: rapid.SampledFrom([]string{"wheel.a", "trial.b", "x\x1b[31m"}).Draw(t, "address"), Number: 1, State: AttemptDone, CPUs: rapid.IntRange(0, 3).Draw(t, "cpus")}
+			a := Attempt{Run: "r", Address: rapid.SampledFrom([]string{"wheel.a", "trial.b", "x\x1b[31m"}).Draw(t,
+				"address"), Number: 1, State: AttemptDone, CPUs: rapid.IntRange(0, 3).Draw(t, "cpus")}
 			a.Ready = at(begin, "ready")
 			a.Start = at(a.Ready, "start")
 			if device := rapid.SampledFrom([]string{"", "GPU-1", "GPU-2"}).Draw(t, "device"); device != "" {

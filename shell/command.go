@@ -38,8 +38,8 @@ func (s *Shell) expand(c hclspec.Command) []string {
 	return argv
 }
 
-// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them: every
-// user of the machine can read the arguments of a process.
+// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them:
+// every user of the machine can read the arguments of a process.
 func (s *Shell) variables(word string) string {
 	return Substitute(word, func(name string) (string, bool) {
 		if value, ok := s.vars[name]; ok {
@@ -57,7 +57,8 @@ func (s *Shell) variables(word string) string {
 // variableIn is a variable in a word, as $NAME or ${NAME}.
 var variableIn = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
-// Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the words.
+// Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the
+// words.
 func Substitute(word string, known func(name string) (string, bool)) string {
 	return variableIn.ReplaceAllStringFunc(word, func(found string) string {
 		if value, ok := known(strings.Trim(found, "${}")); ok {
@@ -148,7 +149,8 @@ func (o *Output) Close() {
 }
 
 func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
-	cmd := executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr, Secrets: s.Secrets.Values()}
+	cmd := executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr,
+		Secrets: s.Secrets.Values()}
 	if s.box != nil {
 		c := s.box.Container
 		c.Mounts = s.box.mounts(s.dir)
@@ -176,9 +178,10 @@ func (s *Shell) hostLimits() *executor.Limits {
 	return l
 }
 
-// Run runs a command to its end; a timeout of 0 is none. What it prints on standard output goes to stdout, too, unless that is
-// nil. A command that fails is a *engine.Failure of the class that its output tells.
-func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
+// Run runs a command to its end; a timeout of 0 is none. What it prints on standard output goes to stdout, too, unless
+// that is nil. A command that fails is a *engine.Failure of the class that its output tells.
+func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, timeout time.Duration,
+	stdout io.Writer) error {
 	argv := s.expand(command)
 	out := s.Capture()
 	defer out.Close()
@@ -215,7 +218,8 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 
 // Say writes a line of our own into the attempt's log.
 func (s *Shell) Say(format string, args ...any) {
-	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...))) // a log that cannot be written fails when it is closed
+	// a log that cannot be written fails when it is closed
+	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...)))
 }
 
 // Ended says how a command that did not succeed ended.
@@ -245,7 +249,8 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	case err != nil:
 		return err
 	case ok:
-		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence, match.Rule.Remedy
+		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence,
+			match.Rule.Remedy
 		f.Retry = rules.retry(match.Rule.Name)
 	default:
 		f.Evidence = o.LastLine()

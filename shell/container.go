@@ -54,11 +54,13 @@ type Package struct {
 	Info    string `json:"info"`   // its .dist-info directory, absolute
 	Record  string `json:"record"` // SHA-256 of the RECORD in it
 
-	Whole   bool     `json:"whole,omitempty"`   // every file that RECORD lists is read before a benchmark starts
-	Patched []string `json:"patched,omitempty"` // files beside Info that fixes have changed since: they are not what RECORD says
+	Whole bool `json:"whole,omitempty"` // every file that RECORD lists is read before a benchmark starts
+	// files beside Info that fixes have changed since: they are not what RECORD says
+	Patched []string `json:"patched,omitempty"`
 }
 
-// enter lets the commands run in containers of the place's image. From now on, variables and references are paths in there.
+// enter lets the commands run in containers of the place's image. From now on, variables and references are paths in
+// there.
 func (s *Shell) enter(r Refs, at Place) error {
 	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
@@ -66,7 +68,8 @@ func (s *Shell) enter(r Refs, at Place) error {
 	}
 	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: Inputs{}}
 	s.box.Container = executor.Container{
-		Image: at.Image.ID, Labels: map[string]string{container.LabelNode: at.Node.String()}, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
+		Image: at.Image.ID, Labels: map[string]string{container.LabelNode: at.Node.String()},
+		User:   fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Memory: at.Limits.Memory, Outward: at.Network,
 	}
 	if at.InOut {
@@ -129,7 +132,8 @@ func (i Inputs) Mounts() []executor.Mount {
 // mounts are what a command sees of the host: its directories, and what it was told of.
 func (b *box) mounts(work string) []executor.Mount {
 	own := []executor.Mount{
-		{Host: work, Inside: InsideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true}, {Host: b.home, Inside: insideHome, Writable: true},
+		{Host: work, Inside: InsideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true},
+		{Host: b.home, Inside: insideHome, Writable: true},
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		if !slices.ContainsFunc(b.extra, func(m executor.Mount) bool { return path.Clean(m.Inside) == dir }) {
@@ -139,8 +143,8 @@ func (b *box) mounts(work string) []executor.Mount {
 	return slices.Concat(own, b.inputs.Mounts(), b.extra)
 }
 
-// OnHost is where something lies on the host that commands know by this path, with variables and references in it. What lies
-// in the image keeps its path.
+// OnHost is where something lies on the host that commands know by this path, with variables and references in it. What
+// lies in the image keeps its path.
 func (s *Shell) OnHost(text hclspec.Text) string {
 	name := s.variables(text.Expand(s.path))
 	if s.box == nil {

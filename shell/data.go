@@ -22,7 +22,8 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 		}
 		in := r.Input(env, item.Ref)
 		if message, remedy := Unlaid(item, in.Entry); message != "" {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_one_file", Stage: "start", Message: message, Remedy: remedy}}
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_one_file", Stage: "start",
+				Message: message, Remedy: remedy}}
 		}
 		var err error
 		if item.Tree {
@@ -32,8 +33,9 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 		}
 		if errors.Is(err, fs.ErrExist) {
 			return &engine.Failure{Err: err, Failure: cache.Failure{
-				Class: cache.Permanent, Rule: "data_conflict", Stage: "start", Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),
-				Remedy: "give it another name in data",
+				Class: cache.Permanent, Rule: "data_conflict", Stage: "start",
+				Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),
+				Remedy:  "give it another name in data",
 			}}
 		}
 		if err != nil {
@@ -43,7 +45,8 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 	return nil
 }
 
-// Unlaid says why an entry cannot be laid out as the file asks for it, and how to mend that. Both are empty when it can.
+// Unlaid says why an entry cannot be laid out as the file asks for it, and how to mend that. Both are empty when it
+// can.
 func Unlaid(item hclspec.Data, e cache.Entry) (message, remedy string) {
 	if item.Tree || len(e.Files) == 1 && e.Files[0].Link == "" {
 		return "", ""

@@ -20,11 +20,13 @@ import (
 
 // outOfMemory is the failure of a command that was killed because it used too much memory.
 func (s *Shell) outOfMemory(stage string, o *Output) error {
-	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "oom_killed", Stage: stage, Evidence: o.LastLine()}}
+	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "oom_killed", Stage: stage,
+		Evidence: o.LastLine()}}
 	switch {
 	case s.limits.Memory == 0:
 		f.Class = cache.Infra
-		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory", "declare memory, so that no more is run at a time than fits"
+		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory",
+			"declare memory, so that no more is run at a time than fits"
 	default:
 		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage,
 			units.BytesSize(float64(s.limits.Memory)))
@@ -50,34 +52,39 @@ func EngineFailure(stage string, err error) error {
 	var registry *container.RegistryError
 	var refused *container.Error
 	var gone *container.Unavailable
-	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: container.Class(err), Stage: stage, Message: stage + ": " + err.Error()}}
+	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: container.Class(err), Stage: stage, Message: stage +
+		": " + err.Error()}}
 	switch {
 	case errors.As(err, &registry):
 		said := *registry
 		said.Remedy = ""
 		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
-		if registry.Reason == container.Denied || registry.Reason == container.Missing { // until a login or a push: the next apply asks again
+		// until a login or a push: the next apply asks again
+		if registry.Reason == container.Denied || registry.Reason == container.Missing {
 			f.Class, f.Retry = cache.Infra, &engine.Retry{Attempts: 1}
 		}
 	case container.IsNoImage(err):
-		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew", &engine.Retry{Attempts: 1}
+		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew",
+			&engine.Retry{Attempts: 1}
 	case errors.As(err, &refused):
 		f.Rule, f.Message, f.Remedy = EngineRule, stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
 		if container.IsFull(err) {
 			f.Rule, f.Retry = engine.DiskFull, &engine.Retry{Attempts: 1}
 		}
 	case errors.As(err, &gone):
-		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason, gone.Remedy
+		f.Rule, f.Message, f.Remedy = "engine_gone", stage+": no container engine at "+gone.Host+": "+gone.Reason,
+			gone.Remedy
 	default:
 		return err
 	}
 	return f
 }
 
-// NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that of
-// a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
+// NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that
+// of a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
 func NotRun(err error, stage string, lacking cache.Class) error {
-	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
+	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1},
+		Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
 	if unsupported, ok := errors.AsType[*executor.Unsupported](err); ok {
 		f.Class, f.Message, f.Remedy = cache.Infra, unsupported.What, unsupported.Remedy
 		return f
@@ -93,8 +100,8 @@ func NotRun(err error, stage string, lacking cache.Class) error {
 	return f
 }
 
-// notRun is the failure of a command that did not start. What lacks in an image, or in what was made for the command, lacks for
-// good; what lacks on this machine may be there the next time.
+// notRun is the failure of a command that did not start. What lacks in an image, or in what was made for the command,
+// lacks for good; what lacks on this machine may be there the next time.
 func (s *Shell) notRun(err error, stage string) error {
 	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.brought(start)) {
 		return NotRun(err, stage, cache.Infra)
@@ -102,8 +109,9 @@ func (s *Shell) notRun(err error, stage string) error {
 	return NotRun(err, stage, cache.Permanent)
 }
 
-// brought says whether what keeps a program from being started on the host came with the node's inputs: it is not there, or
-// cannot be executed, in the directory of the command or in an input. The interpreter of a script is the machine's.
+// brought says whether what keeps a program from being started on the host came with the node's inputs: it is not
+// there, or cannot be executed, in the directory of the command or in an input. The interpreter of a script is the
+// machine's.
 func (s *Shell) brought(e *executor.StartError) bool {
 	if e.Passing || !strings.ContainsRune(e.Program, filepath.Separator) {
 		return false

@@ -29,8 +29,8 @@ has curl && curl -sf -m 2 "http://127.0.0.1:$1$2" && exit
 has wget && wget -q -T 2 -O - "http://127.0.0.1:$1$2" && exit
 has nc && has sed && printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" | nc -w 2 127.0.0.1 "$1" | sed '1,/^.\{0,1\}$/d'`
 
-// Page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page, or does not give it
-// in time, or the page is longer than 4 MiB. A redirection is not followed.
+// Page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page,
+// or does not give it in time, or the page is longer than 4 MiB. A redirection is not followed.
 func (s *Server) Page(ctx context.Context, path string) []byte {
 	if s.spec.HTTP == "" {
 		return nil
@@ -42,7 +42,8 @@ func (s *Server) Page(ctx context.Context, path string) []byte {
 		page := bounded{most: longestPage + 1}
 		cmd := s.sh.command([]string{"sh", "-c", pageShell, "page", port, path}, &page, io.Discard)
 		cmd.Container = &executor.Container{Within: s.process}
-		if status, err := executor.Run(ctx, s.sh.runner(), cmd); err != nil || !status.OK() || page.Len() > longestPage {
+		if status, err := executor.Run(ctx, s.sh.runner(), cmd); err != nil || !status.OK() ||
+			page.Len() > longestPage {
 			return nil
 		}
 		return page.Bytes()

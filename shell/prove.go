@@ -63,12 +63,14 @@ func (s *Shell) prove(ctx context.Context, srv *Server, command hclspec.Command)
 	return proof, err
 }
 
-// mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is charged
-// with it; and it would be the same the next time.
+// mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is
+// charged with it; and it would be the same the next time.
 func mismatch(expected, found string) error {
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: "artefact_mismatch", Stage: "start", Message: "what runs is not what the image has: expected " + expected + ", found " + found,
-		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no PYTHONPATH, no installation at start",
+		Class: cache.Infra, Rule: "artefact_mismatch", Stage: "start",
+		Message: "what runs is not what the image has: expected " + expected + ", found " + found,
+		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no " +
+			"PYTHONPATH, no installation at start",
 	}}
 }
 
@@ -119,7 +121,8 @@ func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[st
 	return said.Modules, nil
 }
 
-// ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it prints.
+// ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it
+// prints.
 func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, provePatience, errTimeout)
 	defer cancel()
@@ -148,9 +151,9 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	return stdout.Bytes(), nil
 }
 
-// lookups are the directories from which the Python programs of a command look modules up before all others: that of the
-// script, or the working directory for a module (-m) or text (-c). A program that is found in PATH looks them up from where
-// it lies, which is in the image, and that is the empty text.
+// lookups are the directories from which the Python programs of a command look modules up before all others: that of
+// the script, or the working directory for a module (-m) or text (-c). A program that is found in PATH looks them up
+// from where it lies, which is in the image, and that is the empty text.
 func (s *Shell) lookups(command hclspec.Command) []string {
 	var words []string
 	for _, word := range s.expand(command) {

@@ -37,7 +37,8 @@ func install(t *testing.T, files map[string]string) (site, packages string) {
 	}
 	info := filepath.Join(site, "pkg-1.dist-info")
 	write(t, filepath.Join(info, "RECORD"), record)
-	text, err := json.Marshal([]Package{{Name: "pkg", Version: "1", Info: info, Record: fmt.Sprintf("%x", sha256.Sum256([]byte(record)))}})
+	text, err := json.Marshal([]Package{{Name: "pkg", Version: "1", Info: info,
+		Record: fmt.Sprintf("%x", sha256.Sum256([]byte(record)))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
-	files := map[string]string{"pkg/__init__.py": "one = 1\n", "pkg/deep/a.py": "", "single.py": "two = 2\n", "space/a.py": "", "native.abi3.so": "\x7fELF", "pkg.libs/x.so": ""}
+	files := map[string]string{"pkg/__init__.py": "one = 1\n", "pkg/deep/a.py": "", "single.py": "two = 2\n",
+		"space/a.py": "", "native.abi3.so": "\x7fELF", "pkg.libs/x.so": ""}
 	for name, tt := range map[string]struct {
 		prepare func(site, work string)
 		from    bool // the program begins in the working directory
@@ -57,17 +59,35 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 	}{
 		"nothing is in the way": {from: true},
 		"a source tree in the working directory": {
-			func(_, work string) { write(t, filepath.Join(work, "pkg/__init__.py"), "") }, true, "", "pkg is found in $WORK/pkg/__init__.py; expected $SITE/pkg/__init__.py"},
-		"a tree that the program does not look at": {func(_, work string) { write(t, filepath.Join(work, "pkg/__init__.py"), "") }, false, "", ""},
+			func(_, work string) {
+				write(t, filepath.Join(work, "pkg/__init__.py"), "")
+			}, true, "", "pkg is found in $WORK/pkg/__init__.py; expected $SITE/pkg/__init__.py"},
+		"a tree that the program does not look at": {func(_, work string) {
+			write(t, filepath.Join(work, "pkg/__init__.py"), "")
+		}, false, "", ""},
 		"a tree in PYTHONPATH": {
-			func(_, work string) { write(t, filepath.Join(work, "single.py"), "") }, false, "$WORK", "single is found in $WORK/single.py"},
+			func(_, work string) {
+				write(t, filepath.Join(work, "single.py"), "")
+			}, false, "$WORK", "single is found in $WORK/single.py"},
 		"a package without a file of its own": {
-			func(_, work string) { write(t, filepath.Join(work, "space/b.py"), "") }, true, "", "space is found in $WORK/space, $SITE/space; expected $SITE/space"},
-		"a module of Python's in the working directory": {func(_, work string) { write(t, filepath.Join(work, "json.py"), "raise SystemExit(7)") }, true, "", ""},
-		"another file":         {func(site, _ string) { write(t, filepath.Join(site, "single.py"), "two = 3\n") }, true, "", "$SITE/single.py is not the file that was installed"},
-		"another installation": {func(site, _ string) { write(t, filepath.Join(site, "pkg-1.dist-info/RECORD"), "") }, true, "", "is another one than when it was installed"},
-		"no installation":      {func(site, _ string) { os.RemoveAll(filepath.Join(site, "pkg-1.dist-info")) }, true, "", "pkg 1 is not there"},
-		"a missing module":     {func(site, _ string) { os.Remove(filepath.Join(site, "native.abi3.so")) }, true, "", "native is not found; expected $SITE/native.abi3.so"},
+			func(_, work string) {
+				write(t, filepath.Join(work, "space/b.py"), "")
+			}, true, "", "space is found in $WORK/space, $SITE/space; expected $SITE/space"},
+		"a module of Python's in the working directory": {func(_, work string) {
+			write(t, filepath.Join(work, "json.py"), "raise SystemExit(7)")
+		}, true, "", ""},
+		"another file": {func(site, _ string) {
+			write(t, filepath.Join(site, "single.py"), "two = 3\n")
+		}, true, "", "$SITE/single.py is not the file that was installed"},
+		"another installation": {func(site, _ string) {
+			write(t, filepath.Join(site, "pkg-1.dist-info/RECORD"), "")
+		}, true, "", "is another one than when it was installed"},
+		"no installation": {func(site, _ string) {
+			os.RemoveAll(filepath.Join(site, "pkg-1.dist-info"))
+		}, true, "", "pkg 1 is not there"},
+		"a missing module": {func(site, _ string) {
+			os.Remove(filepath.Join(site, "native.abi3.so"))
+		}, true, "", "native is not found; expected $SITE/native.abi3.so"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site, packages := install(t, files)
@@ -82,7 +102,8 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 			}
 			cmd := exec.Command("python3", argv...)
 			cmd.Dir = work
-			cmd.Env = append(os.Environ(), "PYTHONPATH="+real(strings.TrimPrefix(tt.path+":$SITE", ":")), "PYTHONDONTWRITEBYTECODE=1")
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+real(strings.TrimPrefix(tt.path+":$SITE", ":")),
+				"PYTHONDONTWRITEBYTECODE=1")
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -94,7 +115,8 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 			if err := json.Unmarshal(out, &said); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if tt.problem == "" && (len(said.Problems) > 0 || said.Modules["pkg"] != filepath.Join(site, "pkg/__init__.py")) ||
+			if tt.problem == "" && (len(said.Problems) > 0 || said.Modules["pkg"] != filepath.Join(site,
+				"pkg/__init__.py")) ||
 				tt.problem != "" && (len(said.Problems) == 0 || !strings.Contains(said.Problems[0], real(tt.problem))) {
 				t.Errorf("it says %+v, want %q", said, real(tt.problem))
 			}
@@ -120,7 +142,8 @@ func TestFromWhereAProgramLooksModulesUp(t *testing.T) {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
-	if got := sh.lookups(hclspec.Command{Argv: []hclspec.Text{text("python3"), text("x/y.py")}}); got[0] != InsideWork+"/x" {
+	if got := sh.lookups(hclspec.Command{Argv: []hclspec.Text{text("python3"),
+		text("x/y.py")}}); got[0] != InsideWork+"/x" {
 		t.Errorf("a list: %q", got)
 	}
 }

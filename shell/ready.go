@@ -52,8 +52,8 @@ func (s *Server) waitInside(ctx context.Context) error {
 	return err
 }
 
-// dies says whether the server has died, given that something else in its container did not succeed: where that was ended
-// because the server died, its own end is told at about the same time.
+// dies says whether the server has died, given that something else in its container did not succeed: where that was
+// ended because the server died, its own end is told at about the same time.
 func (s *Server) dies() bool {
 	select {
 	case <-s.process.Done():
@@ -63,8 +63,8 @@ func (s *Server) dies() bool {
 	}
 }
 
-// ask asks until it is answered. What asks may be ended, as the server's memory and the number of its processes bound it,
-// too; then it is started again.
+// ask asks until it is answered. What asks may be ended, as the server's memory and the number of its processes bound
+// it, too; then it is started again.
 func (s *Server) ask(ctx context.Context) error {
 	port := s.sh.vars["PORT"]
 	argv := []string{"sh", "-c", readyShell, "ready", port, s.spec.HTTP, readyPython}
@@ -76,9 +76,11 @@ func (s *Server) ask(ctx context.Context) error {
 			argv = []string{"python3", "-I", "-c", readyPython, port, s.spec.HTTP}
 			continue
 		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
-			return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked", Stage: "start",
-				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell with what could ask (curl, wget, nc or bash for a page, grep for a port)",
-				Remedy:  `say which line of its log tells: ready { log = "..." }`}}
+			return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked",
+				Stage: "start",
+				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell " +
+					"with what could ask (curl, wget, nc or bash for a page, grep for a port)",
+				Remedy: `say which line of its log tells: ready { log = "..." }`}}
 		case err != nil:
 			return s.sh.notRun(err, "start")
 		case status.OK():

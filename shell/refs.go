@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Refs are the nodes that a task needs, in the order of its inputs: what its commands and other texts refer to. In a key, a
-// reference is a label; for a command, a path.
+// Refs are the nodes that a task needs, in the order of its inputs: what its commands and other texts refer to. In a
+// key, a reference is a label; for a command, a path.
 type Refs []hclspec.Address
 
 // Add appends the addresses that are not there yet. The zero Address is none.

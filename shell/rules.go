@@ -17,11 +17,13 @@ type Rules struct {
 	retries map[string]engine.Retry // of the rules that say how often they are tried again
 }
 
-// NewRules compiles the rules of a project and those of the packs: what a log means, also for whoever reads one by itself.
+// NewRules compiles the rules of a project and those of the packs: what a log means, also for whoever reads one by
+// itself.
 func NewRules(own []hclspec.Failure) (Rules, error) {
 	r := Rules{retries: map[string]engine.Retry{}}
 	for _, f := range own {
-		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff, Wrapper: f.Wrapper}
+		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy,
+			Attempts: f.Attempts, Backoff: f.Backoff, Wrapper: f.Wrapper}
 		if err := r.add(rule); err != nil {
 			return r, err
 		}
@@ -43,7 +45,8 @@ func (r *Rules) add(f packs.Failure) error {
 	if err != nil {
 		return fmt.Errorf("failure rule %s: %w", f.Name, err)
 	}
-	r.List = append(r.List, metrics.Rule{Name: f.Name, Match: match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy, Wrapper: f.Wrapper})
+	r.List = append(r.List, metrics.Rule{Name: f.Name, Match: match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy,
+		Wrapper: f.Wrapper})
 	if _, known := r.retries[f.Name]; f.Attempts > 0 && !known {
 		r.retries[f.Name] = engine.Retry{Attempts: f.Attempts, Backoff: max(f.Backoff, time.Millisecond)}
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of the host.
+// cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of
+// the host.
 type cell struct {
 	executor.Sandbox                 // what all of them have in common
 	out              string          // directory
@@ -23,7 +24,8 @@ type cell struct {
 	mounts           []executor.Mount
 }
 
-// confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has had before.
+// confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has
+// had before.
 func (s *Shell) confine(r Refs, at Place) error {
 	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
@@ -93,11 +95,12 @@ func (s *Server) client() *http.Client {
 	if _, ok := s.process.(dialer); !ok {
 		return s.sh.config.HTTP
 	}
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
-		return s.dial(ctx, port)
-	}}}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			_, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return s.dial(ctx, port)
+		}}}
 }

@@ -30,8 +30,8 @@ type Server struct {
 	release func()
 }
 
-// Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the server dies
-// instead.
+// Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the
+// server dies instead.
 func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
 	sh := s.with(spec.Env)
 	log, err := workdir.Create(logFile)
@@ -136,7 +136,8 @@ func (s *Server) dead() bool {
 	}
 }
 
-// crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did, is fine.
+// crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did,
+// is fine.
 func (s *Server) crashed(ctx context.Context) bool {
 	if s.runs(ctx) || !s.dies() {
 		return false
@@ -152,7 +153,8 @@ func (s *Server) runs(ctx context.Context) bool {
 	}
 	if c, ok := s.process.(executor.Contained); ok {
 		info, err := s.sh.config.Engine.Inspect(ctx, c.Container())
-		return err != nil || info.State != nil && info.State.Running // an engine that does not answer is told of soon enough
+		// an engine that does not answer is told of soon enough
+		return err != nil || info.State != nil && info.State.Running
 	}
 	select {
 	case <-s.process.Done():
@@ -162,10 +164,11 @@ func (s *Server) runs(ctx context.Context) bool {
 	}
 }
 
-// Client runs the measured command, in the place of sh, which talks to the server. It ends at once when the server dies. What it
-// says of a server that crashed meanwhile is no sample, however well it ended itself: many a client counts the requests that
-// failed and goes on.
-func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration, stdout io.Writer) error {
+// Client runs the measured command, in the place of sh, which talks to the server. It ends at once when the server
+// dies. What it says of a server that crashed meanwhile is no sample, however well it ended itself: many a client
+// counts the requests that failed and goes on.
+func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration,
+	stdout io.Writer) error {
 	if sh.box != nil {
 		sh.box.Beside = s.process
 	}
@@ -210,7 +213,8 @@ func (s *Server) Stop() error {
 	_, err := s.process.Stop()
 	s.close()
 	if err != nil {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_stopped", Stage: "stop", Message: "the server could not be ended: " + err.Error()}}
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_stopped", Stage: "stop",
+			Message: "the server could not be ended: " + err.Error()}}
 	}
 	return nil
 }

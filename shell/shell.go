@@ -1,5 +1,5 @@
-// Package shell runs the commands of one node: where they run, what they see, whether a server among them is ready, and what
-// it means when one of them fails. It knows no graph, no plan and no kind of node.
+// Package shell runs the commands of one node: where they run, what they see, whether a server among them is ready, and
+// what it means when one of them fails. It knows no graph, no plan and no kind of node.
 package shell
 
 import (
@@ -105,7 +105,8 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 	for _, m := range at.Mounts {
 		if s.vars[m.Variable] = m.Host; s.box != nil {
 			s.vars[m.Variable] = m.Inside
-			s.box.extra = append(s.box.extra, executor.Mount{Host: m.Host, Volume: m.Volume, Inside: m.Inside, Writable: m.Writable})
+			s.box.extra = append(s.box.extra, executor.Mount{Host: m.Host, Volume: m.Volume, Inside: m.Inside,
+				Writable: m.Writable})
 		}
 		if s.cell != nil {
 			s.cell.mounts = append(s.cell.mounts, executor.Mount{Host: m.Host, Writable: m.Writable})
@@ -138,8 +139,10 @@ func (s *Shell) addSecrets(names []string) error {
 	for _, name := range names {
 		value, ok := s.config.Secret(name)
 		if !ok {
-			return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
-				Message: "secret " + name + " is not set in the environment", Remedy: "export " + name + " and apply again"}}
+			return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
+				Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
+					Message: "secret " + name + " is not set in the environment", Remedy: "export " + name +
+						" and apply again"}}
 		}
 		s.Secrets = append(s.Secrets, workdir.Secret{Name: name, Value: value})
 	}

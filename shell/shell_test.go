@@ -55,11 +55,13 @@ func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.E
 		Host: fake, Containers: fake, Environ: []string{"PATH=/bin", "HOME=/home/me"},
 		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" },
 		Rules: func() (shell.Rules, error) {
-			return shell.NewRules([]hclspec.Failure{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure", Name: "flaky"}}, Match: "flaky", Class: "transient", Attempts: 5}})
+			return shell.NewRules([]hclspec.Failure{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure",
+				Name: "flaky"}}, Match: "flaky", Class: "transient", Attempts: 5}})
 		},
 	}
 	env = &engine.Env{
-		Work: dir, Scratch: dir, Log: log, Lease: &device.Lease{Ports: []int{4711}}, Inputs: []engine.Input{{Entry: cache.Entry{Dir: input}}},
+		Work: dir, Scratch: dir, Log: log, Lease: &device.Lease{Ports: []int{4711}},
+		Inputs: []engine.Input{{Entry: cache.Entry{Dir: input}}},
 	}
 	return c, env, log, shell.Place{Dir: filepath.Join(dir, "work"), Out: filepath.Join(dir, "out")}
 }
@@ -76,12 +78,15 @@ func words(words ...string) hclspec.Command {
 
 // What a command sees is its place, and nothing else of the machine. In a container, nothing of the host's layout.
 func TestCommandsSeeTheirPlace(t *testing.T) {
-	fake := executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Stdout: "with s3cr3t\n"} })
+	fake := executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun {
+		return executortest.FakeRun{Stdout: "with s3cr3t\n"}
+	})
 	c, env, log, host := world(t, fake)
 	host.Tree, host.Secrets = tool, []string{"TOKEN"}
 	host.Env = map[string]hclspec.Text{"TOOL": {{Ref: tool}}}
 	inside := host
-	inside.Tree, inside.Image = hclspec.Address{}, &shell.Image{ID: "sha256:1", Site: "/site", Env: []string{"PATH=/opt/bin"}}
+	inside.Tree, inside.Image = hclspec.Address{}, &shell.Image{ID: "sha256:1", Site: "/site",
+		Env: []string{"PATH=/opt/bin"}}
 	apart, build := inside, inside
 	apart.InOut, build.InTree = true, true
 	for name, tt := range map[string]struct {
@@ -91,18 +96,22 @@ func TestCommandsSeeTheirPlace(t *testing.T) {
 		env  []string
 	}{
 		"on the host": {host, host.Dir, "run " + host.Out + " 4711 $TOKEN /home/me " + host.Dir,
-			[]string{"PATH=/bin", "TOKEN=s3cr3t", "TOOL=" + env.Inputs[0].Dir, "SITE=" + host.Dir, "CUDA_VISIBLE_DEVICES="}},
+			[]string{"PATH=/bin", "TOKEN=s3cr3t", "TOOL=" + env.Inputs[0].Dir, "SITE=" + host.Dir,
+				"CUDA_VISIBLE_DEVICES="}},
 		"in a container": {inside, "/benchgraph/work", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /site",
 			[]string{"PATH=/opt/bin", "TOKEN=s3cr3t", "TOOL=/benchgraph/in/0", "SITE=/site"}},
-		"in a container, apart":  {apart, "/benchgraph/out", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /site", nil},
-		"a build in a container": {build, "/benchgraph/work", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /benchgraph/work", nil},
+		"in a container, apart": {apart, "/benchgraph/out", "run /benchgraph/out 4711 $TOKEN /benchgraph/home /site",
+			nil},
+		"a build in a container": {build, "/benchgraph/work",
+			"run /benchgraph/out 4711 $TOKEN /benchgraph/home /benchgraph/work", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sh, err := c.Open(env, shell.Refs{tool}, tt.at)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sh.Run(t.Context(), "run", words("run", "$OUT", "${PORT}", "$TOKEN", "$HOME", "$SITE"), 0, nil); err != nil {
+			if err := sh.Run(t.Context(), "run", words("run", "$OUT", "${PORT}", "$TOKEN", "$HOME", "$SITE"), 0,
+				nil); err != nil {
 				t.Fatal(err)
 			}
 			calls := fake.Calls()
@@ -147,23 +156,31 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 		evidence string
 		attempts int
 	}{
-		"what a fix cures":            {says("flaky\nno header\n", 1), cache.Fixable, "fix.header", "run: exit status 1", "no header", 0},
-		"what a rule knows":           {says("first\nit is flaky here\nlast\n", 3), cache.Transient, "flaky", "run: exit status 3", "it is flaky here", 5},
-		"what nobody knows":           {says("first\nlast\n", 1), cache.Permanent, "", "run: exit status 1", "last", 0},
-		"what takes too long":         {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent, "out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
-		"what this machine has not":   {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}}, cache.Infra, "not_started", "", "", 1},
-		"what a signal has ended":     {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}}, cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
+		"what a fix cures": {says("flaky\nno header\n", 1), cache.Fixable, "fix.header",
+			"run: exit status 1", "no header", 0},
+		"what a rule knows": {says("first\nit is flaky here\nlast\n", 3), cache.Transient, "flaky",
+			"run: exit status 3", "it is flaky here", 5},
+		"what nobody knows": {says("first\nlast\n", 1), cache.Permanent, "", "run: exit status 1", "last", 0},
+		"what takes too long": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent,
+			"out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
+		"what this machine has not": {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}},
+			cache.Infra, "not_started", "", "", 1},
+		"what a signal has ended": {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}},
+			cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
 		"what has not failed, at all": {says("no header, and flaky\n", 0), "", "", "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, env, _, at := world(t, executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun { return tt.run }))
+				c, env, _, at := world(t, executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun {
+					return tt.run
+				}))
 				sh, err := c.Open(env, nil, at)
 				if err != nil {
 					t.Fatal(err)
 				}
 				sh.Cures = func() []metrics.Rule {
-					return []metrics.Rule{{Name: "fix.header", Match: regexp.MustCompile("no header"), Class: "fixable"}}
+					return []metrics.Rule{{Name: "fix.header", Match: regexp.MustCompile("no header"),
+						Class: "fixable"}}
 				}
 				err = sh.Run(t.Context(), "run", words("run"), time.Minute, nil)
 				var f *engine.Failure
@@ -177,7 +194,8 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 				if f.Retry != nil {
 					attempts = f.Retry.Attempts
 				}
-				if f.Class != tt.class || f.Rule != tt.rule || tt.message != "" && f.Message != tt.message || f.Evidence != tt.evidence || attempts != tt.attempts {
+				if f.Class != tt.class || f.Rule != tt.rule || tt.message != "" && f.Message != tt.message ||
+					f.Evidence != tt.evidence || attempts != tt.attempts {
 					t.Errorf("%+v, tried %d times", f.Failure, attempts)
 				}
 			})
@@ -191,20 +209,27 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 		run     executortest.FakeRun
 		message string
 	}{
-		"it says so":      {executortest.FakeRun{Stdout: "loading\nlistening on 4711\n", Serves: true}, ""},
-		"it says nothing": {executortest.FakeRun{Stdout: "loading\n", Serves: true}, "start: the server was not ready after 30s"},
-		"it ends":         {executortest.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2}, Takes: time.Second}, "start: the server died: exit status 2"},
+		"it says so": {executortest.FakeRun{Stdout: "loading\nlistening on 4711\n", Serves: true}, ""},
+		"it says nothing": {executortest.FakeRun{Stdout: "loading\n", Serves: true},
+			"start: the server was not ready after 30s"},
+		"it ends": {executortest.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2},
+			Takes: time.Second}, "start: the server died: exit status 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fake := executortest.NewFake().On("serve", func(executor.Command) executortest.FakeRun { return tt.run }).
-					On("client", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Stdout: "7 items/s\n"} })
+				fake := executortest.NewFake().On("serve", func(executor.Command) executortest.FakeRun {
+					return tt.run
+				}).
+					On("client", func(executor.Command) executortest.FakeRun {
+						return executortest.FakeRun{Stdout: "7 items/s\n"}
+					})
 				c, env, _, at := world(t, fake)
 				sh, err := c.Open(env, nil, at)
 				if err != nil {
 					t.Fatal(err)
 				}
-				server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening", Timeout: 30 * time.Second}, filepath.Join(at.Out, "log"))
+				server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening",
+					Timeout: 30 * time.Second}, filepath.Join(at.Out, "log"))
 				if tt.message != "" {
 					if err == nil || !strings.HasPrefix(err.Error(), tt.message) {
 						t.Errorf("%v", err)
@@ -215,7 +240,8 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 					t.Fatal(err)
 				}
 				var stdout strings.Builder
-				if err := server.Client(t.Context(), sh, words("client"), 0, &stdout); err != nil || stdout.String() != "7 items/s\n" {
+				if err := server.Client(t.Context(), sh, words("client"), 0, &stdout); err != nil ||
+					stdout.String() != "7 items/s\n" {
 					t.Errorf("%q, %v", stdout.String(), err)
 				}
 				if err := server.Stop(); err != nil {

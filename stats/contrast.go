@@ -32,7 +32,8 @@ func (e estimate) interval(confidence float64) (low, high float64) {
 	return e.mean - t*e.error, e.mean + t*e.error
 }
 
-// MeanInterval is the mean of values with its two-sided t interval. Of fewer than two values the interval is everything.
+// MeanInterval is the mean of values with its two-sided t interval. Of fewer than two values the interval is
+// everything.
 func MeanInterval(values []float64, confidence float64) (mean, low, high float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	if len(values) < 2 {
@@ -56,13 +57,16 @@ func (e estimate) p() float64 {
 
 // measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
 func measure(pairs []Pair, rule Rule) contrast {
-	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, Looks: rule.Looks, RawP: 1, P: 1}}
+	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, Looks: rule.Looks,
+		RawP: 1, P: 1}}
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}
 	apart := map[string]string{
-		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are only numbers",
-		Runs:          "no verdict: what else changed on the machine from one run to the other is in the difference, so these are only numbers",
+		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are " +
+			"only numbers",
+		Runs: "no verdict: what else changed on the machine from one run to the other is in the " +
+			"difference, so these are only numbers",
 	}[rule.Pairing]
 	original := pairs
 	if apart == "" {
@@ -89,8 +93,8 @@ func measure(pairs []Pair, rule Rule) contrast {
 	return c
 }
 
-// reached finds the look that the blocks have reached. Without a look, or with too few blocks, the contrast ends without a
-// verdict.
+// reached finds the look that the blocks have reached. Without a look, or with too few blocks, the contrast ends
+// without a verdict.
 func (c *contrast) reached(rule Rule) bool {
 	for i, blocks := range rule.Looks {
 		if c.Blocks >= blocks {
@@ -103,7 +107,8 @@ func (c *contrast) reached(rule Rule) bool {
 	switch {
 	case c.Blocks < fewest:
 		c.More = next(rule.Looks, c.Blocks)
-		*c = c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers", c.Blocks, fewest))
+		*c = c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers",
+			c.Blocks, fewest))
 		return false
 	case c.Look == 0:
 		c.More = next(rule.Looks, c.Blocks)
@@ -154,7 +159,8 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 	}
 	var position, canary covariate
 	c.estimate, position, canary = withoutCovariates(ratios, pairs)
-	c.First, c.Canary, c.Caveats = relative(position.slope), canary.slope, append(c.Caveats, removed(position, canary)...)
+	c.First, c.Canary, c.Caveats = relative(position.slope), canary.slope,
+		append(c.Caveats, removed(position, canary)...)
 	c.describe(own, other)
 	if c.Blocks < 2 {
 		return
@@ -166,7 +172,10 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 	c.RawP, drawn = signFlip(ratios)
 	c.P = c.RawP
 	if drawn {
-		c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate", draws, c.Blocks)})
+		c.Caveats = append(c.Caveats,
+			Caveat{CaveatTest,
+				fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate",
+					draws, c.Blocks)})
 	}
 }
 
@@ -201,7 +210,8 @@ func (c *contrast) unpaired(pairs []Pair, rule Rule) {
 	c.bounds(rule.Confidence)
 	c.RawP = c.estimate.p()
 	c.P = c.RawP
-	c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("interval and p are Welch's, of %d samples against %d", len(own), len(other))})
+	c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("interval and p are Welch's, of %d samples against %d",
+		len(own), len(other))})
 }
 
 // describe writes the figures that need one sample on each side.
@@ -223,7 +233,8 @@ func orient(d float64, better string) float64 {
 	return d
 }
 
-// relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is lost.
+// relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is
+// lost.
 func relative(d float64) float64 { return min(math.Expm1(d), math.MaxFloat64) }
 
 // mostForWalsh bounds the memory of hodgesLehmann, which holds the means of all pairs.

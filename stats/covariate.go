@@ -13,8 +13,9 @@ const (
 	byChance           = 0.002 // p from which on the effect of a covariate may be chance
 	fewestForCovariate = 6     // blocks below which a further parameter costs more than it saves
 	moreForAnother     = 2     // blocks that a second covariate wants beyond these
-	fewestFirst        = 2     // blocks in which each side must be first: one block alone would be left out in effect, like an outlier
-	mostOfOne          = 0.5   // largest share of one block in the spread of the canary's ratios, for the same reason
+	// blocks in which each side must be first: one block alone would be left out in effect, like an outlier
+	fewestFirst = 2
+	mostOfOne   = 0.5 // largest share of one block in the spread of the canary's ratios, for the same reason
 )
 
 // covariate is a known property of each block, and its estimated effect on the difference.
@@ -101,8 +102,8 @@ func even(values []float64) bool {
 	return most < mostOfOne*all
 }
 
-// regress fits differences by least squares and sets slope and p of each covariate. It returns the difference where all covariates are 0.
-// Covariates that say the same have a p of 1.
+// regress fits differences by least squares and sets slope and p of each covariate. It returns the difference where all
+// covariates are 0. Covariates that say the same have a p of 1.
 func regress(differences []float64, covariates []*covariate) estimate {
 	n := len(differences)
 	if len(covariates) == 0 {
@@ -125,7 +126,8 @@ func regress(differences []float64, covariates []*covariate) estimate {
 	var moments, found, rest mat.VecDense
 	products.SymOuterK(1, design.T())
 	moments.MulVec(design.T(), values)
-	if !cholesky.Factorize(&products) || cholesky.SolveVecTo(&found, &moments) != nil || cholesky.InverseTo(&inverse) != nil {
+	if !cholesky.Factorize(&products) || cholesky.SolveVecTo(&found, &moments) != nil ||
+		cholesky.InverseTo(&inverse) != nil {
 		for _, c := range covariates {
 			c.p = 1
 		}
@@ -135,7 +137,8 @@ func regress(differences []float64, covariates []*covariate) estimate {
 	rest.SubVec(values, &rest)
 	freedom := n - 1 - len(covariates)
 	coefficient := func(i int) estimate {
-		return estimate{found.AtVec(i), math.Sqrt(mat.Dot(&rest, &rest) / float64(freedom) * inverse.At(i, i)), float64(freedom)}
+		return estimate{found.AtVec(i), math.Sqrt(mat.Dot(&rest, &rest) / float64(freedom) * inverse.At(i, i)),
+			float64(freedom)}
 	}
 	for j, c := range covariates {
 		e := coefficient(1 + j)
@@ -150,11 +153,15 @@ func regress(differences []float64, covariates []*covariate) estimate {
 // removed says in a row what was removed from its figures.
 func removed(position, canary covariate) (list []Caveat) {
 	if position.slope != 0 {
-		list = append(list, Caveat{CaveatPosition, fmt.Sprintf("whatever ran first in a block was %s (p = %.2g), which effect, interval and p do not contain: a warm-up may make all positions equal",
-			sided(relative(position.slope)), position.p)})
+		list = append(list, Caveat{CaveatPosition,
+			fmt.Sprintf("whatever ran first in a block was %s (p = %.2g), which effect, interval and p do not "+
+				"contain: a warm-up may make all positions equal",
+				sided(relative(position.slope)), position.p)})
 	}
 	if canary.slope != 0 {
-		list = append(list, Caveat{CaveatCanary, fmt.Sprintf("the machine's speed changed inside blocks, as the canary before each sample tells (p = %.2g), which effect, interval and p do not contain", canary.p)})
+		list = append(list, Caveat{CaveatCanary,
+			fmt.Sprintf("the machine's speed changed inside blocks, as the canary before each sample tells (p = "+
+				"%.2g), which effect, interval and p do not contain", canary.p)})
 	}
 	return list
 }

@@ -19,8 +19,8 @@ func placed(ratios []float64, first []int) []Pair {
 	return pairs
 }
 
-// The figures are those of a regression of these seven differences on who ran first, by hand: lead has the mean 1/7 and the sum of
-// squares 48/7, and the residuals are 2, -1, -1, 1, 0, 0, -1 thousandths around 0.031 - 0.05*lead.
+// The figures are those of a regression of these seven differences on who ran first, by hand: lead has the mean 1/7 and
+// the sum of squares 48/7, and the residuals are 2, -1, -1, 1, 0, 0, -1 thousandths around 0.031 - 0.05*lead.
 func TestPositionIsRemoved(t *testing.T) {
 	first := []int{1, -1, 1, -1, 1, -1, 1}
 	residuals := []float64{0.002, -0.001, -0.001, 0.001, 0, 0, -0.001}
@@ -41,7 +41,8 @@ func TestPositionIsRemoved(t *testing.T) {
 	near("first", v.First, math.Expm1(-0.05))
 	near("low", v.Low, math.Expm1(0.031-half))
 	near("high", v.High, math.Expm1(0.031+half))
-	if v.Outcome != Win || len(v.Caveats) != 1 || v.Caveats[0].Kind != CaveatPosition || !strings.Contains(v.Caveats[0].Text, "ran first in a block was 4.877 % worse") {
+	if v.Outcome != Win || len(v.Caveats) != 1 || v.Caveats[0].Kind != CaveatPosition ||
+		!strings.Contains(v.Caveats[0].Text, "ran first in a block was 4.877 % worse") {
 		t.Errorf("%s: %s, %q", v.Outcome, v.Reason, v.Caveats)
 	}
 	row := v.Into(Comparison{})
@@ -63,7 +64,8 @@ func TestPositionIsRemoved(t *testing.T) {
 	}
 }
 
-// However large the effect of the position is, figures and verdict stay those without it, as soon as it is told from chance.
+// However large the effect of the position is, figures and verdict stay those without it, as soon as it is told from
+// chance.
 func TestPositionDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(6, 15).Draw(t, "blocks")
@@ -86,7 +88,8 @@ func TestPositionDecidesNothing(t *testing.T) {
 		if small.First == 0 {
 			return
 		}
-		for _, figures := range [][2]float64{{small.Effect, large.Effect}, {small.Low, large.Low}, {small.High, large.High}} {
+		for _, figures := range [][2]float64{{small.Effect, large.Effect}, {small.Low, large.Low},
+			{small.High, large.High}} {
 			if math.Abs(figures[0]-figures[1]) > 1e-9 {
 				t.Fatalf("%v of %+v and %+v", figures, small, large)
 			}
@@ -94,8 +97,8 @@ func TestPositionDecidesNothing(t *testing.T) {
 	})
 }
 
-// A machine that changes its speed from run to run, and a canary that sees most of that: what the canary tells is removed, and figures
-// are those of a regression that is solved in another way.
+// A machine that changes its speed from run to run, and a canary that sees most of that: what the canary tells is
+// removed, and figures are those of a regression that is solved in another way.
 func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	removed := 0
@@ -111,7 +114,8 @@ func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 			if positioned {
 				ratios[i] -= 0.06 * float64(first[i])
 			}
-			pairs = append(pairs, Pair{Block: i + 1, Candidate: 100 * math.Exp(ratios[i]), Against: 100, First: first[i], Canary: math.Exp(speed)})
+			pairs = append(pairs, Pair{Block: i + 1, Candidate: 100 * math.Exp(ratios[i]), Against: 100,
+				First: first[i], Canary: math.Exp(speed)})
 		}
 		v := Judge(pairs, Rule{Better: Higher})
 		rows := make([][]float64, n)
@@ -126,7 +130,8 @@ func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 		}
 		coefficients, half := leastSquares(rows, ratios)
 		want := map[string][2]float64{
-			"effect": {math.Log1p(v.Effect), coefficients[0]}, "low": {math.Log1p(v.Low), coefficients[0] - half}, "high": {math.Log1p(v.High), coefficients[0] + half},
+			"effect": {math.Log1p(v.Effect), coefficients[0]}, "low": {math.Log1p(v.Low), coefficients[0] - half},
+			"high": {math.Log1p(v.High), coefficients[0] + half},
 		}
 		if v.First != 0 {
 			want["first"] = [2]float64{math.Log1p(v.First), coefficients[1]}
@@ -149,7 +154,8 @@ func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 	}
 }
 
-// leastSquares solves the normal equations by elimination, and returns the half width of the 95 % interval of the first coefficient, too.
+// leastSquares solves the normal equations by elimination, and returns the half width of the 95 % interval of the first
+// coefficient, too.
 func leastSquares(rows [][]float64, y []float64) (coefficients []float64, half float64) {
 	k, n := len(rows[0]), len(rows)
 	matrix := make([][]float64, k) // X'X, X'y and the first column of the unit matrix

@@ -26,9 +26,11 @@ const (
 	CaveatMachine       = "machine"            // settings of the machine differ between blocks
 	CaveatReplica       = "replica"            // what another class of machine measured
 	CaveatOrder         = "order"              // the differences depend on when they were measured
-	CaveatPosition      = "position"           // the first position of a block changes samples, and was removed from the figures
-	CaveatCanary        = "canary"             // the machine's speed changed inside blocks, and was removed from the figures
-	CaveatUnverified    = "unverified"         // an older version measured the blocks and recorded less
+	// the first position of a block changes samples, and was removed from the figures
+	CaveatPosition = "position"
+	// the machine's speed changed inside blocks, and was removed from the figures
+	CaveatCanary     = "canary"
+	CaveatUnverified = "unverified" // an older version measured the blocks and recorded less
 )
 
 // Caveat is a restriction that stands with a figure.
@@ -70,7 +72,9 @@ func (a *Attempts) Lost(variant string) int {
 
 // Add counts one cause.
 func (a *Attempts) Add(variant, class, rule string) {
-	i := slices.IndexFunc(a.Causes, func(c Cause) bool { return c.Variant == variant && c.Class == class && c.Rule == rule })
+	i := slices.IndexFunc(a.Causes, func(c Cause) bool {
+		return c.Variant == variant && c.Class == class && c.Rule == rule
+	})
 	if i < 0 {
 		a.Causes = append(a.Causes, Cause{Variant: variant, Class: class, Rule: rule})
 		i = len(a.Causes) - 1

@@ -30,8 +30,10 @@ type Pair struct {
 	Block     int
 	Candidate float64
 	Against   float64
-	First     int     // 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
-	Canary    float64 // number of the canary before the candidate's sample over that before the other side's; 0: not known
+	// 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
+	First int
+	// number of the canary before the candidate's sample over that before the other side's; 0: not known
+	Canary float64
 }
 
 // Rule says how a contrast is judged.
@@ -39,8 +41,9 @@ type Rule struct {
 	Better     string  // Higher or Lower
 	Tie        float64 // margin of practical equality, relative; 0: 2 %
 	Confidence float64 // of the reported interval, and of the whole sequence of looks; 0: 0.95
-	Looks      []int   // numbers of blocks at which is judged, ascending, from Looks; empty: once, at the blocks there are
-	Pairing    string  // blocked (or empty); independent or Runs: numbers without a verdict
+	// numbers of blocks at which is judged, ascending, from Looks; empty: once, at the blocks there are
+	Looks   []int
+	Pairing string // blocked (or empty); independent or Runs: numbers without a verdict
 }
 
 // Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better.
@@ -49,11 +52,13 @@ type Verdict struct {
 	Reason  string  // one sentence
 	More    int     // blocks to measure before the next look; 0: decided, or the cap is reached
 
-	Blocks        int     // that the figures rest on; below 2 there is no interval, at 0 there are no figures
-	Look          int     // the last look that was reached, from 1; 0: none yet
-	Effect        float64 // exp(mean of ln ratios) - 1
-	First         float64 // how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
-	Canary        float64 // slope of the ln ratios on those of the canary, which no figure contains; 0: nothing was removed
+	Blocks int     // that the figures rest on; below 2 there is no interval, at 0 there are no figures
+	Look   int     // the last look that was reached, from 1; 0: none yet
+	Effect float64 // exp(mean of ln ratios) - 1
+	// how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
+	First float64
+	// slope of the ln ratios on those of the canary, which no figure contains; 0: nothing was removed
+	Canary        float64
 	Low, High     float64 // t interval at Rule.Confidence
 	Looks         []int   // as in Rule
 	LookLow       float64 // t interval at the look's level, which decides
@@ -68,9 +73,10 @@ type Verdict struct {
 	Confidence    float64 // as in Rule
 	Tie           float64 // the margin that was used, relative
 	Detectable    float64 // smallest effect that so many blocks of this noise show in four of five cases; 0: not known
-	Needed        int     // blocks that would settle an inconclusive contrast, if its effect and noise stay; 0: not known
-	NoRatio       bool    // one side is zero throughout, so that no ratio says how much better the other one is
-	Caveats       []Caveat
+	// blocks that would settle an inconclusive contrast, if its effect and noise stay; 0: not known
+	Needed  int
+	NoRatio bool // one side is zero throughout, so that no ratio says how much better the other one is
+	Caveats []Caveat
 }
 
 // Judge judges one contrast that stands alone. See JudgeTogether.
@@ -91,15 +97,15 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 //
 // The exact sign-flip p is reported and decides nothing: with 4 blocks it cannot be below 0.125, whatever they hold.
 //
-// Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t interval
-// of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
+// Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t
+// interval of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
 //
-// Where running first in a block, or the machine's speed as the canary before each sample tells it, changes samples beyond doubt, d is
-// without that change, see withoutCovariates.
+// Where running first in a block, or the machine's speed as the canary before each sample tells it, changes samples
+// beyond doubt, d is without that change, see withoutCovariates.
 //
 // There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
-// logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look that
-// already decided.
+// logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look
+// that already decided.
 func JudgeTogether(contrasts [][]Pair, rule Rule) []Verdict {
 	rule = rule.withDefaults()
 	judged := make([]contrast, len(contrasts))
@@ -148,9 +154,10 @@ func (r Rule) withDefaults() Rule {
 
 // level is the level of the test at a look after so many blocks.
 //
-// Pocock's level is for values whose variance is known. The t statistic of 4 or 5 blocks has less to do with those of later
-// looks than such values have, so that the level would be crossed too often: five looks at 0.0158 call 5.3 % of equal pairs
-// a win or a loss at 20 % noise, and 1.1 % at 2 % noise. Two thirds of the level at such a look make these 5.0 % and 0.9 %.
+// Pocock's level is for values whose variance is known. The t statistic of 4 or 5 blocks has less to do with those of
+// later looks than such values have, so that the level would be crossed too often: five looks at 0.0158 call 5.3 % of
+// equal pairs a win or a loss at 20 % noise, and 1.1 % at 2 % noise. Two thirds of the level at such a look make these
+// 5.0 % and 0.9 %.
 func (r Rule) level(blocks int) float64 {
 	level := pocock(max(1, len(r.Looks)), 1-r.Confidence)
 	if len(r.Looks) > 1 && blocks < fewForPocock {
@@ -163,7 +170,8 @@ func (r Rule) level(blocks int) float64 {
 func (r Rule) flaw() string {
 	switch {
 	case r.Better != Higher && r.Better != Lower:
-		return "no verdict: nothing says whether higher or lower is better; say better = \"higher\" or \"lower\" in the metric, and what is measured is judged"
+		return "no verdict: nothing says whether higher or lower is better; say better = \"higher\" or \"lower\" in " +
+			"the metric, and what is measured is judged"
 	case !(r.Tie > 0 && r.Tie < 1):
 		return fmt.Sprintf("no verdict: tie = %v does not lie between 0 and 1", r.Tie)
 	case !(r.Confidence > 0.5 && r.Confidence < 1):
@@ -192,10 +200,12 @@ func (c *contrast) decide(rule Rule, survives bool) {
 	switch {
 	case excludes && large && survives && c.estimate.mean > 0:
 		c.Outcome = Win
-		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect), rule.span(low, high), rule.none())
+		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect),
+			rule.span(low, high), rule.none())
 	case excludes && large && survives:
 		c.Outcome = Loss
-		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect), rule.span(low, high), rule.none())
+		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect),
+			rule.span(low, high), rule.none())
 	case tieLow > -margin && tieHigh < margin:
 		c.Outcome = Tie
 		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", rule.span(tieLow, tieHigh), plain(rule.Tie))
@@ -211,7 +221,8 @@ func (c *contrast) decide(rule Rule, survives bool) {
 		last := rule.Looks[len(rule.Looks)-1]
 		if chance := c.chance(last, margin, rule.level(last)); chance < futile {
 			c.More = 0
-			stopped = fmt.Sprintf("stopped after %d of at most %d blocks, because a verdict at the last look has a chance of only %.0f %%", c.Blocks, last, 100*chance)
+			stopped = fmt.Sprintf("stopped after %d of at most %d blocks, because a verdict at the last look has a "+
+				"chance of only %.0f %%", c.Blocks, last, 100*chance)
 		}
 	}
 	c.Reason = c.whyOpen(rule, stopped, excludes, large, low, high)
@@ -222,18 +233,22 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	var why string
 	switch {
 	case !excludes:
-		why = fmt.Sprintf("the interval at the look's level, %s, includes %s and is too wide for a tie at ±%s", rule.span(low, high), rule.none(), plain(rule.Tie))
+		why = fmt.Sprintf("the interval at the look's level, %s, includes %s and is too wide for a tie at ±%s",
+			rule.span(low, high), rule.none(), plain(rule.Tie))
 	case !large:
-		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too far for a tie",
+		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too "+
+			"far for a tie",
 			rule.size(c.Effect), plain(rule.Tie), rule.span(low, high))
 	default:
-		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = %.3g by the t test)", rule.size(c.Effect), c.PT)
+		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = "+
+			"%.3g by the t test)", rule.size(c.Effect), c.PT)
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
 	}
 	if c.Detectable > 0 {
-		why += fmt.Sprintf("; these blocks show an effect of %s %% or more in four of five cases", twoDigits(100*c.Detectable))
+		why += fmt.Sprintf("; these blocks show an effect of %s %% or more in four of five cases",
+			twoDigits(100*c.Detectable))
 	}
 	if c.Needed > 0 {
 		why += fmt.Sprintf(", and about %d blocks would settle it", c.Needed)

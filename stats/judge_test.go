@@ -39,40 +39,52 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"clearly better", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05), adaptive, Win, 0, "better by"},
 		{"clearly worse", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95), adaptive, Loss, 0, "worse"},
-		{"lower is better", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95), Rule{Better: Lower, Looks: Looks(7, 15)}, Win, 0, "better by ×1.0527"},
+		{"lower is better", blocks(0.95, 0.96, 0.94, 0.95, 0.955, 0.945, 0.95),
+			Rule{Better: Lower, Looks: Looks(7, 15)}, Win, 0, "better by ×1.0527"},
 		{"practically equal", blocks(1.001, 0.999, 1.002, 0.998, 1, 1.001, 1), adaptive, Tie, 0, "lies inside ±2 %"},
 		{"identical", repeated(1, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical gain at the margin", repeated(1.02, 7), adaptive, Win, 0, "better by"},
 		{"identical gain below the margin", repeated(1.0199, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical loss at the margin", repeated(1/1.02, 7), adaptive, Loss, 0, "worse"},
 		{"noise wants more", noisy, adaptive, Inconclusive, 2, "open after 7 of at most 15 blocks"},
-		{"too much noise to go on", hopeless, adaptive, Inconclusive, 0, "stopped after 7 of at most 15 blocks, because a verdict at the last look has a chance of only 4 %"},
+		{"too much noise to go on", hopeless, adaptive, Inconclusive, 0,
+			"stopped after 7 of at most 15 blocks, because a verdict at the last look has a chance of only 4 %"},
 		{"noise at the cap", noisy, fixed(7), Inconclusive, 0, "includes 0 and is too wide for a tie"},
 		{"real but too small", blocks(1.019, 1.02, 1.018, 1.019, 1.02, 1.018, 1.0205, 1.0175), fixed(8), Tie, 0, ""},
-		{"real, below the margin, not a tie", blocks(1.005, 1.032, 1.008, 1.031, 1.016, 1.012, 1.024, 1.022), fixed(8), Inconclusive, 0, "real but below the margin"},
-		{"a block voided for good", append(blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07), Pair{Block: 8, Candidate: 99, Against: 100}), adaptive, Inconclusive, 1, "open after 8"},
+		{"real, below the margin, not a tie", blocks(1.005, 1.032, 1.008, 1.031, 1.016, 1.012, 1.024, 1.022), fixed(8),
+			Inconclusive, 0, "real but below the margin"},
+		{"a block voided for good", append(blocks(1.10, 0.97, 1.08, 0.99, 1.06, 0.98, 1.07),
+			Pair{Block: 8, Candidate: 99, Against: 100}), adaptive, Inconclusive, 1, "open after 8"},
 		{"before the first look", repeated(1.1, 5), adaptive, "", 2, "no verdict yet: 5 of the 7 blocks"},
 		{"too few for ever", repeated(1.1, 3), fixed(3), "", 0, "fewer than the 4"},
 		{"too few so far", repeated(1.1, 3), Rule{Better: Higher, Looks: Looks(3, 7)}, "", 1, "fewer than the 4"},
 		{"five blocks rest on the t test", blocks(1.5, 1.52, 1.48, 1.5, 1.51), fixed(5), Win, 0, "better by"},
-		{"no looks declared: once", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05, 1.05), Rule{Better: Higher}, Win, 0, ""},
+		{"no looks declared: once", blocks(1.05, 1.06, 1.04, 1.05, 1.055, 1.045, 1.05, 1.05), Rule{Better: Higher}, Win,
+			0, ""},
 		{"nothing", nil, adaptive, "", 7, "0 blocks"},
-		{"a zero", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 0, Against: 100}), adaptive, "", 0, "block 8 holds the value 0"},
-		{"negative", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 100, Against: -1}), adaptive, "", 0, "value -1"},
-		{"not a number", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.NaN(), Against: 1}), adaptive, "", 0, "value NaN"},
-		{"infinite", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.Inf(1), Against: 1}), adaptive, "", 0, "value +Inf"},
-		{"a block twice", append(repeated(1.1, 7), Pair{Block: 7, Candidate: 110, Against: 100}), adaptive, "", 0, "block 7 occurs twice"},
+		{"a zero", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 0, Against: 100}), adaptive, "", 0,
+			"block 8 holds the value 0"},
+		{"negative", append(repeated(1.1, 7), Pair{Block: 8, Candidate: 100, Against: -1}), adaptive, "", 0,
+			"value -1"},
+		{"not a number", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.NaN(), Against: 1}), adaptive, "", 0,
+			"value NaN"},
+		{"infinite", append(repeated(1.1, 7), Pair{Block: 8, Candidate: math.Inf(1), Against: 1}), adaptive, "", 0,
+			"value +Inf"},
+		{"a block twice", append(repeated(1.1, 7), Pair{Block: 7, Candidate: 110, Against: 100}), adaptive, "", 0,
+			"block 7 occurs twice"},
 		{"independent", repeated(1.1, 9), Rule{Better: Higher, Pairing: "independent"}, "", 0, "not taken in blocks"},
 		{"no direction", repeated(1.1, 7), Rule{}, "", 0, "higher or lower"},
 		{"bad tie", repeated(1.1, 7), Rule{Better: Higher, Tie: -1}, "", 0, "tie = -1"},
 		{"bad confidence", repeated(1.1, 7), Rule{Better: Higher, Confidence: 95}, "", 0, "confidence = 95"},
 		{"bad looks", repeated(1.1, 7), Rule{Better: Higher, Looks: []int{7, 7}}, "", 0, "do not ascend"},
-		{"bad pairing", repeated(1.1, 7), Rule{Better: Higher, Pairing: "both"}, "", 0, "neither blocked nor independent"},
+		{"bad pairing", repeated(1.1, 7), Rule{Better: Higher, Pairing: "both"}, "", 0,
+			"neither blocked nor independent"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := Judge(test.pairs, test.rule)
 			if v.Outcome != test.want || v.More != test.more || !strings.Contains(v.Reason, test.reason) {
-				t.Errorf("got %q, more %d, %q; want %q, more %d, …%s…", v.Outcome, v.More, v.Reason, test.want, test.more, test.reason)
+				t.Errorf("got %q, more %d, %q; want %q, more %d, …%s…", v.Outcome, v.More, v.Reason, test.want,
+					test.more, test.reason)
 			}
 			if v.Outcome == "" && !slices.Contains(v.Caveats, Caveat{CaveatNoVerdict, v.Reason}) {
 				t.Errorf("numbers without a verdict do not carry the reason %q: %q", v.Reason, v.Caveats)
@@ -102,7 +114,9 @@ func TestFiguresAgainstKnownOnes(t *testing.T) {
 
 	// ln: {0, 0.2} against {0, 0.1, NaN}: difference 0.05, se sqrt(0.01+0.0025), df 0.0125^2/(1e-4+6.25e-6) = 1.470588.
 	// Quantile and p of t there by numerical integration.
-	w := Judge([]Pair{{Block: 1, Candidate: 1, Against: 1}, {Block: 2, Candidate: math.Exp(0.2), Against: math.Exp(0.1)}, {Block: 3, Candidate: math.NaN(), Against: math.NaN()}}, Rule{Better: Higher, Pairing: "independent"})
+	w := Judge([]Pair{{Block: 1, Candidate: 1, Against: 1},
+		{Block: 2, Candidate: math.Exp(0.2), Against: math.Exp(0.1)},
+		{Block: 3, Candidate: math.NaN(), Against: math.NaN()}}, Rule{Better: Higher, Pairing: "independent"})
 	near("Welch effect", w.Effect, math.Expm1(0.05))
 	if w.Blocks != 2 || w.Outcome != "" || !(w.Low < w.Effect && w.Effect < w.High) || !(w.P > 0.5 && w.P < 0.9) {
 		t.Errorf("Welch: %+v", w)
@@ -120,7 +134,8 @@ func TestHolmWithinACommit(t *testing.T) {
 	}
 	same := repeated(1, 7)
 	together := JudgeTogether([][]Pair{weak, same, same, same}, rule)
-	if v := together[0]; v.Outcome != Inconclusive || !strings.Contains(v.Reason, "Holm") || v.RawP != alone.P || math.Abs(v.PT-4*alone.PT) > 1e-12 {
+	if v := together[0]; v.Outcome != Inconclusive || !strings.Contains(v.Reason, "Holm") || v.RawP != alone.P ||
+		math.Abs(v.PT-4*alone.PT) > 1e-12 {
 		t.Errorf("beside three ties: %q, %s, p %v of %v", v.Outcome, v.Reason, v.PT, alone.PT)
 	}
 	if v := together[1]; v.Outcome != Tie {
@@ -144,7 +159,8 @@ func TestFourBlocksAreEnough(t *testing.T) {
 	gain := blocks(1.05, 1.06, 1.04, 1.05)
 	for _, v := range JudgeTogether([][]Pair{gain, gain, gain}, Rule{Better: Higher, Looks: Looks(4, 15)}) {
 		if v.RawP != 0.125 || v.P != 0.375 || v.Outcome != Win || v.PT > 0.0105 || v.Look != 1 || len(v.Caveats) != 0 {
-			t.Errorf("%q at look %d: p %v, after Holm %v, by the t test %v, caveats %q", v.Outcome, v.Look, v.RawP, v.P, v.PT, v.Caveats)
+			t.Errorf("%q at look %d: p %v, after Holm %v, by the t test %v, caveats %q", v.Outcome, v.Look, v.RawP, v.P,
+				v.PT, v.Caveats)
 		}
 	}
 }
@@ -186,7 +202,8 @@ func TestSignFlip(t *testing.T) {
 	if !drawn || p != again || p <= 0 {
 		t.Errorf("21 values: p %v, then %v, drawn %v", p, again, drawn)
 	}
-	if v := Judge(repeated(1.1, 21), Rule{Better: Higher}); v.Outcome != Win || !strings.Contains(fmt.Sprint(v.Caveats), "fixed seed") {
+	if v := Judge(repeated(1.1, 21), Rule{Better: Higher}); v.Outcome != Win ||
+		!strings.Contains(fmt.Sprint(v.Caveats), "fixed seed") {
 		t.Errorf("21 blocks: %q, %q", v.Outcome, v.Caveats)
 	}
 }
@@ -194,7 +211,8 @@ func TestSignFlip(t *testing.T) {
 // The branches that are cut must not change the count.
 func TestSignFlipAgainstAllSigns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 0.1, 0.2, 0.3, -0.1})), 1, 9).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-1, 1),
+			rapid.SampledFrom([]float64{0, 0.1, 0.2, 0.3, -0.1})), 1, 9).Draw(t, "values")
 		var seen, size float64
 		for _, v := range values {
 			seen += v
@@ -223,20 +241,24 @@ func TestSignFlipAgainstAllSigns(t *testing.T) {
 func TestVerdictProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 12).Draw(t, "n")
-		value := rapid.OneOf(rapid.Float64Range(90, 110), rapid.Float64Range(1e-300, 1e300), rapid.Just(100.0), rapid.Just(102.0))
+		value := rapid.OneOf(rapid.Float64Range(90, 110), rapid.Float64Range(1e-300, 1e300), rapid.Just(100.0),
+			rapid.Just(102.0))
 		first := rapid.SampledFrom([]int{0, 1, -1})
 		canary := rapid.OneOf(rapid.Float64Range(0.9, 1.1), rapid.Float64Range(1e-300, 1e300), rapid.Just(1.0))
 		var pairs, mirrored, scaled []Pair
 		for i := range n {
-			p := Pair{i, value.Draw(t, "candidate"), value.Draw(t, "against"), first.Draw(t, "first"), canary.Draw(t, "canary")}
+			p := Pair{i, value.Draw(t, "candidate"), value.Draw(t, "against"), first.Draw(t, "first"),
+				canary.Draw(t, "canary")}
 			pairs = append(pairs, p)
 			mirrored = append(mirrored, Pair{i, p.Against, p.Candidate, -p.First, 1 / p.Canary})
 			scaled = append(scaled, Pair{i, p.Candidate / 8, p.Against / 8, p.First, p.Canary})
 		}
 		slices.Reverse(scaled)
-		rule := Rule{Better: Higher, Looks: Looks(rapid.IntRange(1, 8).Draw(t, "samples"), rapid.IntRange(1, 12).Draw(t, "max"))}
+		rule := Rule{Better: Higher, Looks: Looks(rapid.IntRange(1, 8).Draw(t, "samples"),
+			rapid.IntRange(1, 12).Draw(t, "max"))}
 		v := Judge(pairs, rule)
-		for _, figure := range []float64{v.Effect, v.First, v.Canary, v.Low, v.High, v.LookLow, v.LookHigh, v.HodgesLehmann, v.P, v.RawP, v.Value, v.AgainstValue} {
+		for _, figure := range []float64{v.Effect, v.First, v.Canary, v.Low, v.High, v.LookLow, v.LookHigh,
+			v.HodgesLehmann, v.P, v.RawP, v.Value, v.AgainstValue} {
 			if math.IsNaN(figure) || math.IsInf(figure, 0) {
 				t.Fatalf("figure %v in %+v", figure, v)
 			}
@@ -274,7 +296,8 @@ func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict
 				against := 1000 * math.Exp(0.05*random.NormFloat64())
 				ratio := math.Log1p(effect) + noise*random.NormFloat64()
 				first := 1 - 2*((len(family[c])+c)%2)
-				family[c] = append(family[c], Pair{Block: len(family[c]), Candidate: against * math.Exp(ratio), Against: against, First: first})
+				family[c] = append(family[c], Pair{Block: len(family[c]), Candidate: against * math.Exp(ratio),
+					Against: against, First: first})
 			}
 		}
 		verdicts := JudgeTogether(family, rule)
@@ -315,25 +338,27 @@ func TestErrorRates(t *testing.T) {
 		{0.01, 0.003, 1, 500, never, never, never, rate{0.99, 1}},
 		{0.20, 0.02, 1, 300, always, never, always, never},
 	} {
-		t.Run(fmt.Sprintf("%g%% at %g%% noise over %d", 100*test.effect, 100*test.noise, test.contrasts), func(t *testing.T) {
-			t.Parallel()
-			random := rand.New(rand.NewPCG(20260101, uint64(test.contrasts)))
-			counts := map[Outcome]int{}
-			for range test.trials {
-				for _, v := range simulate(random, test.effect, test.noise, test.contrasts) {
-					counts[v.Outcome]++
+		t.Run(fmt.Sprintf("%g%% at %g%% noise over %d", 100*test.effect, 100*test.noise, test.contrasts),
+			func(t *testing.T) {
+				t.Parallel()
+				random := rand.New(rand.NewPCG(20260101, uint64(test.contrasts)))
+				counts := map[Outcome]int{}
+				for range test.trials {
+					for _, v := range simulate(random, test.effect, test.noise, test.contrasts) {
+						counts[v.Outcome]++
+					}
 				}
-			}
-			t.Log(counts)
-			check := func(what string, count int, want rate) {
-				if got := float64(count) / float64(test.trials*test.contrasts); got < want.least || got > want.most {
-					t.Errorf("%s: %.4f, want %.4f to %.4f", what, got, want.least, want.most)
+				t.Log(counts)
+				check := func(what string, count int, want rate) {
+					if got := float64(count) / float64(test.trials*test.contrasts); got < want.least ||
+						got > want.most {
+						t.Errorf("%s: %.4f, want %.4f to %.4f", what, got, want.least, want.most)
+					}
 				}
-			}
-			check("win", counts[Win], test.win)
-			check("loss", counts[Loss], test.loss)
-			check("win or loss", counts[Win]+counts[Loss], test.both)
-			check("tie", counts[Tie], test.tie)
-		})
+				check("win", counts[Win], test.win)
+				check("loss", counts[Loss], test.loss)
+				check("win or loss", counts[Win]+counts[Loss], test.both)
+				check("tie", counts[Tie], test.tie)
+			})
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 // Outcomes are all outcomes, in the order in which they are decided.
 func Outcomes() []Outcome {
-	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Wrong, Infra, NotComparable, NotRun, Win, Loss, Tie, Inconclusive}
+	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Wrong, Infra, NotComparable, NotRun,
+		Win, Loss, Tie, Inconclusive}
 }
 
 // Judged says whether the outcome comes from figures: win, loss, tie or inconclusive.
@@ -37,7 +38,8 @@ func (c *Comparison) Ratio() (r Ratio) {
 	return r
 }
 
-// MarshalJSON writes null for the figures that too few blocks leave without a meaning: a p of 0 would read as certainty.
+// MarshalJSON writes null for the figures that too few blocks leave without a meaning: a p of 0 would read as
+// certainty.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	type plain Comparison
 	row := struct {
@@ -74,12 +76,14 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 type subject struct{ compare, benchmark, commit, candidate string }
 
 func (s subject) String() string {
-	return fmt.Sprintf("compare.%s, benchmark.%s, candidate %s of commit %s", s.compare, s.benchmark, s.candidate, s.commit)
+	return fmt.Sprintf("compare.%s, benchmark.%s, candidate %s of commit %s", s.compare, s.benchmark, s.candidate,
+		s.commit)
 }
 
 // Ledger is all that was declared to be compared, with what became of it.
 type Ledger struct {
-	Universe int          // (compare, benchmark, commit, candidate) declared in the file, counted there and not from Rows
+	// (compare, benchmark, commit, candidate) declared in the file, counted there and not from Rows
+	Universe int
 	Rows     []Comparison // one primary row for each of them, and any number of secondary ones
 }
 
@@ -136,12 +140,15 @@ func (l *Ledger) Check() error {
 
 // identical says that a row is a tie without a block, since both sides are one artefact.
 func (c *Comparison) identical() bool {
-	return c.Outcome == Tie && c.Blocks == 0 && slices.ContainsFunc(c.Caveats, func(caveat Caveat) bool { return caveat.Kind == CaveatIdentical })
+	return c.Outcome == Tie && c.Blocks == 0 && slices.ContainsFunc(c.Caveats, func(caveat Caveat) bool {
+		return caveat.Kind == CaveatIdentical
+	})
 }
 
 // badFigure says what in the figures of a row cannot be; empty: nothing.
 func badFigure(row Comparison) string {
-	figures := []float64{row.Effect, row.First, row.Canary, row.Low, row.High, row.P, row.Q, row.HodgesLehmann, row.Value, row.AgainstValue, row.Tie, row.Detectable}
+	figures := []float64{row.Effect, row.First, row.Canary, row.Low, row.High, row.P, row.Q, row.HodgesLehmann,
+		row.Value, row.AgainstValue, row.Tie, row.Detectable}
 	for _, v := range figures {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Sprintf("a figure of %s is %v", row.Metric, v)
@@ -219,9 +226,9 @@ func (t Totals) Measured() int {
 	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] - t.Identical + t.Counts[Inconclusive]
 }
 
-// SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary rows
-// and for all others by themselves. A list of all primary wins and losses with q <= Headline is expected to hold at most 5 %
-// false ones. It rests on the t test's p over all looks, and on the exact p in rows that no t test decided.
+// SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary
+// rows and for all others by themselves. A list of all primary wins and losses with q <= Headline is expected to hold
+// at most 5 % false ones. It rests on the t test's p over all looks, and on the exact p in rows that no t test decided.
 func SetQ(rows []Comparison) {
 	type family struct {
 		compare string

@@ -11,7 +11,8 @@ import (
 )
 
 func row(compare, candidate string, outcome Outcome) Comparison {
-	return Comparison{Compare: compare, Benchmark: "b", Commit: "c1", Candidate: candidate, Metric: "m", Primary: true, Outcome: outcome, Blocks: 7, P: 0.5}
+	return Comparison{Compare: compare, Benchmark: "b", Commit: "c1", Candidate: candidate, Metric: "m", Primary: true,
+		Outcome: outcome, Blocks: 7, P: 0.5}
 }
 
 func TestLedger(t *testing.T) {
@@ -29,11 +30,14 @@ func TestLedger(t *testing.T) {
 		{"nothing declared, nothing there", 0, nil, nil},
 		{"one is missing", 4, good, []string{"4 candidates were declared, 3 have an outcome"}},
 		{"one too many", 2, good, []string{"2 candidates were declared, 3 have an outcome"}},
-		{"two outcomes, and one missing, do not cancel", 3, append(good[:2:2], good[0]), []string{"2 outcomes on the primary metric", "3 candidates were declared, 2"}},
+		{"two outcomes, and one missing, do not cancel", 3, append(good[:2:2], good[0]),
+			[]string{"2 outcomes on the primary metric", "3 candidates were declared, 2"}},
 		{"no outcome", 1, []Comparison{row("x", "c1/human", "")}, []string{`"" is no outcome`}},
-		{"a secondary row without a primary one", 0, []Comparison{secondary}, []string{"no outcome on the primary metric"}},
+		{"a secondary row without a primary one", 0, []Comparison{secondary},
+			[]string{"no outcome on the primary metric"}},
 		{"a verdict from nothing", 1, []Comparison{{Primary: true, Outcome: Win}}, []string{"win from 0 blocks"}},
-		{"a figure that is none", 1, []Comparison{{Primary: true, Outcome: Failed, Metric: "m", Effect: math.NaN()}}, []string{"a figure of m is NaN"}},
+		{"a figure that is none", 1, []Comparison{{Primary: true, Outcome: Failed, Metric: "m", Effect: math.NaN()}},
+			[]string{"a figure of m is NaN"}},
 		{"no probability", 1, []Comparison{{Primary: true, Outcome: Failed, P: 2}}, []string{"no probabilities"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -55,7 +59,8 @@ func TestTotalsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l Ledger
 		for i := range rapid.IntRange(0, 30).Draw(t, "n") {
-			r := row(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "compare"), string(rune('a'+i)), rapid.SampledFrom(Outcomes()).Draw(t, "outcome"))
+			r := row(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "compare"), string(rune('a'+i)),
+				rapid.SampledFrom(Outcomes()).Draw(t, "outcome"))
 			r.Primary = rapid.Bool().Draw(t, "primary")
 			l.Rows = append(l.Rows, r)
 		}
@@ -72,7 +77,8 @@ func TestTotalsAddUp(t *testing.T) {
 			parts += each.Universe
 		}
 		if sum != total.Universe || parts != total.Universe || measured != total.Measured() {
-			t.Fatalf("universe %d, sum %d, of compares %d, measured %d of %d", total.Universe, sum, parts, measured, total.Measured())
+			t.Fatalf("universe %d, sum %d, of compares %d, measured %d of %d", total.Universe, sum, parts, measured,
+				total.Measured())
 		}
 	})
 }
@@ -104,14 +110,17 @@ func TestComparisonJSON(t *testing.T) {
 }
 
 func TestIntoKeepsOneOutcome(t *testing.T) {
-	r := Judge(repeated(1.1, 3), Rule{Better: Higher, Tie: 0.05}).Into(Comparison{Compare: "x", Caveats: []Caveat{{CaveatFix, "learnt fix"}}})
-	if r.Outcome != Inconclusive || !strings.Contains(r.Reason, "fewer than the 4") || len(r.Caveats) != 2 || r.Tie != 0.05 || r.Compare != "x" {
+	r := Judge(repeated(1.1, 3), Rule{Better: Higher, Tie: 0.05}).Into(Comparison{Compare: "x",
+		Caveats: []Caveat{{CaveatFix, "learnt fix"}}})
+	if r.Outcome != Inconclusive || !strings.Contains(r.Reason, "fewer than the 4") || len(r.Caveats) != 2 ||
+		r.Tie != 0.05 || r.Compare != "x" {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestSetQ(t *testing.T) {
-	rows := []Comparison{row("x", "a", Win), row("x", "b", Win), row("x", "c", Tie), row("x", "d", Skipped), row("y", "a", Loss)}
+	rows := []Comparison{row("x", "a", Win), row("x", "b", Win), row("x", "c", Tie), row("x", "d", Skipped),
+		row("y", "a", Loss)}
 	rows[0].P, rows[1].P, rows[2].P, rows[4].P = 0.01, 0.02, 0.9, 0.04
 	rows[3].Blocks = 0
 	SetQ(rows)
@@ -137,11 +146,13 @@ func TestMethodology(t *testing.T) {
 		t.Errorf("label %q, want %q", labels[0], want)
 	}
 	err := Refuse("c/human", "c/baseline", diff)
-	if want := `c/human and c/baseline are not comparable: model: "meta-llama/Llama-3.1-8B-Instruct" against "meta-llama/Llama-3.1-8B"`; err == nil || err.Error() != want {
+	if want := `c/human and c/baseline are not comparable: model: "meta-llama/Llama-3.1-8B-Instruct" against ` +
+		`"meta-llama/Llama-3.1-8B"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	env := Methodology{append([]Field{{"env MODE", "fast"}, {"environment", "x"}}, a.Fields...)}
-	if diff, labels := Compatible(env, a, []string{"env"}); len(diff) != 1 || diff[0].Name != "environment" || len(labels) != 1 {
+	if diff, labels := Compatible(env, a, []string{"env"}); len(diff) != 1 || diff[0].Name != "environment" ||
+		len(labels) != 1 {
 		t.Errorf("env allowed: diff %v, labels %q", diff, labels)
 	}
 	if diff, _ := Compatible(a, reordered, nil); Refuse("a", "b", diff) != nil {

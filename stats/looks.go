@@ -10,14 +10,15 @@ import (
 // mostLooks is the number of looks that Looks spreads; further ones cost power and save little.
 const mostLooks = 5
 
-// Looks returns the numbers of blocks at which a contrast is judged: from samples to most at equal distances, rounded down,
-// one look for every two further blocks and five at most. 4 and 15 give 4, 6, 9, 12, 15; equal numbers give one look. No
-// look lies below FewestBlocks unless most does. A samples below 1 counts as 1, a most below samples as samples.
+// Looks returns the numbers of blocks at which a contrast is judged: from samples to most at equal distances, rounded
+// down, one look for every two further blocks and five at most. 4 and 15 give 4, 6, 9, 12, 15; equal numbers give one
+// look. No look lies below FewestBlocks unless most does. A samples below 1 counts as 1, a most below samples as
+// samples.
 //
-// Looking more than once and stopping at the first verdict raises the rate of false ones. Each look is therefore judged at
-// Pocock's level, at which the whole sequence has the error rate 1-confidence: 0.0158 a look for five looks at 5 %. The level
-// supposes looks at equal distances from 0. These lie closer together, hence share more of their blocks, which makes the
-// level slightly conservative.
+// Looking more than once and stopping at the first verdict raises the rate of false ones. Each look is therefore judged
+// at Pocock's level, at which the whole sequence has the error rate 1-confidence: 0.0158 a look for five looks at 5 %.
+// The level supposes looks at equal distances from 0. These lie closer together, hence share more of their blocks,
+// which makes the level slightly conservative.
 func Looks(samples, most int) []int {
 	most = max(most, samples, 1)
 	first := max(samples, min(FewestBlocks, most), 1)
@@ -66,8 +67,8 @@ func pocock(looks int, alpha float64) float64 {
 	return 2 * distuv.UnitNormal.CDF(-far)
 }
 
-// overall is the p of a whole sequence of looks of which one has the p-value p: the chance that without an effect any of them
-// has one so small.
+// overall is the p of a whole sequence of looks of which one has the p-value p: the chance that without an effect any
+// of them has one so small.
 func overall(p float64, looks int) float64 {
 	boundary := -distuv.UnitNormal.Quantile(p / 2)
 	if looks <= 1 || p >= 1 || math.IsInf(boundary, 1) {

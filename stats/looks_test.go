@@ -63,7 +63,8 @@ func TestPocockLevels(t *testing.T) {
 	}
 }
 
-// The p of a sequence is never below that of its look, never above Bonferroni's, and grows with it; at Pocock's level it is 5 %.
+// The p of a sequence is never below that of its look, never above Bonferroni's, and grows with it; at Pocock's level
+// it is 5 %.
 func TestThePOfAllLooks(t *testing.T) {
 	if p := overall(pocock(5, 0.05), 5); math.Abs(p-0.05) > 0.0002 {
 		t.Errorf("five looks at Pocock's level: %v", p)
@@ -72,7 +73,8 @@ func TestThePOfAllLooks(t *testing.T) {
 		looks := rapid.IntRange(0, 6).Draw(t, "looks")
 		p := math.Pow(10, -rapid.Float64Range(0, 18).Draw(t, "magnitude"))
 		q := p * rapid.Float64Range(1.01, 2).Draw(t, "factor")
-		if all := overall(p, looks); all < p || all > p*float64(max(1, looks))*(1+1e-6) || q < 1 && overall(q, looks) < all*(1-1e-3) {
+		if all := overall(p, looks); all < p || all > p*float64(max(1, looks))*(1+1e-6) || q < 1 &&
+			overall(q, looks) < all*(1-1e-3) {
 			t.Fatalf("%d looks: %g becomes %g, and %g becomes %g", looks, p, all, q, overall(q, looks))
 		}
 	})
@@ -102,7 +104,8 @@ func TestCorrectionProperties(t *testing.T) {
 		ps := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 20).Draw(t, "ps")
 		holm, bh := Holm(ps), BenjaminiHochberg(ps)
 		for i := range ps {
-			if bonferroni := math.Min(1, ps[i]*float64(len(ps))); holm[i] < ps[i] || holm[i] > bonferroni+1e-12 || bh[i] < ps[i] || bh[i] > holm[i]+1e-12 {
+			if bonferroni := math.Min(1, ps[i]*float64(len(ps))); holm[i] < ps[i] || holm[i] > bonferroni+1e-12 ||
+				bh[i] < ps[i] || bh[i] > holm[i]+1e-12 {
 				t.Fatalf("p %v: Holm %v, BH %v", ps[i], holm[i], bh[i])
 			}
 			for j := range ps {

@@ -88,9 +88,9 @@ func Diff(a, b Methodology) []FieldDiff {
 	return diff
 }
 
-// Compatible says whether numbers of two methodologies may be compared. diff lists the fields that forbid it; labels are
-// the caveats that every figure must carry for the differing fields that were explicitly allowed: by their name, or by the
-// first word of a name, which stands for all fields of that sort (env for "env MODE").
+// Compatible says whether numbers of two methodologies may be compared. diff lists the fields that forbid it; labels
+// are the caveats that every figure must carry for the differing fields that were explicitly allowed: by their name, or
+// by the first word of a name, which stands for all fields of that sort (env for "env MODE").
 func Compatible(a, b Methodology, allowed []string) (diff []FieldDiff, labels []Caveat) {
 	for _, d := range Diff(a, b) {
 		sort, _, _ := strings.Cut(d.Name, " ")

@@ -23,7 +23,8 @@ func TestDeviationOfARow(t *testing.T) {
 			t.Fatalf("%v, want %v", row.Deviation(), want)
 		}
 	})
-	if (&Comparison{Blocks: 1, Confidence: 0.95}).Deviation() != 0 || (&Comparison{Blocks: 7, NoRatio: true, Confidence: 0.95}).Deviation() != 0 {
+	if (&Comparison{Blocks: 1, Confidence: 0.95}).Deviation() != 0 ||
+		(&Comparison{Blocks: 7, NoRatio: true, Confidence: 0.95}).Deviation() != 0 {
 		t.Error("a deviation of nothing")
 	}
 }

@@ -27,27 +27,32 @@ const (
 // Comparison is one row of a compare's ledger: one metric of one candidate against one reference. Effect, Low, High and
 // P are meaningful only if Blocks is at least 2.
 type Comparison struct {
-	Compare       string   `json:"compare"`   // name of the compare block
-	Benchmark     string   `json:"benchmark"` // name of the benchmark block
-	Commit        string   `json:"commit"`
-	Candidate     string   `json:"candidate"` // commit/variant
-	Against       string   `json:"against"`   // commit/variant
-	Metric        string   `json:"metric"`
-	Primary       bool     `json:"primary"`
-	Outcome       Outcome  `json:"outcome"`
-	Reason        string   `json:"reason,omitempty"`
-	Effect        float64  `json:"effect"`           // relative, positive is better: 0.05 is 5 % better
-	First         float64  `json:"first,omitempty"`  // how much better whatever ran first in its block was, relative; figures are without it
-	Canary        float64  `json:"canary,omitempty"` // slope of the ln ratios on those of the canary before the samples; figures are without it
-	Low           float64  `json:"low"`              // bounds of the confidence interval, relative
-	High          float64  `json:"high"`
-	Confidence    float64  `json:"confidence,omitempty"`     // of that interval
-	Blocks        int      `json:"blocks"`                   // valid blocks that the figures rest on
-	Look          int      `json:"look,omitempty"`           // the last look that the blocks have reached, from 1; 0: none
-	Looks         []int    `json:"looks,omitempty"`          // numbers of blocks at which is judged
-	P             float64  `json:"p"`                        // exact sign-flip test, after Holm within the commit
-	PT            float64  `json:"p_t,omitempty"`            // t test, after Holm likewise; above zero where it is known
-	Q             float64  `json:"q,omitempty"`              // after Benjamini-Hochberg over commits; 0: not in a headline list
+	Compare   string  `json:"compare"`   // name of the compare block
+	Benchmark string  `json:"benchmark"` // name of the benchmark block
+	Commit    string  `json:"commit"`
+	Candidate string  `json:"candidate"` // commit/variant
+	Against   string  `json:"against"`   // commit/variant
+	Metric    string  `json:"metric"`
+	Primary   bool    `json:"primary"`
+	Outcome   Outcome `json:"outcome"`
+	Reason    string  `json:"reason,omitempty"`
+	Effect    float64 `json:"effect"` // relative, positive is better: 0.05 is 5 % better
+	// how much better whatever ran first in its block was, relative; figures are without it
+	First float64 `json:"first,omitempty"`
+	// slope of the ln ratios on those of the canary before the samples; figures are without it
+	Canary     float64 `json:"canary,omitempty"`
+	Low        float64 `json:"low"` // bounds of the confidence interval, relative
+	High       float64 `json:"high"`
+	Confidence float64 `json:"confidence,omitempty"` // of that interval
+	Blocks     int     `json:"blocks"`               // valid blocks that the figures rest on
+	// the last look that the blocks have reached, from 1; 0: none
+	Look  int     `json:"look,omitempty"`
+	Looks []int   `json:"looks,omitempty"` // numbers of blocks at which is judged
+	P     float64 `json:"p"`               // exact sign-flip test, after Holm within the commit
+	// t test, after Holm likewise; above zero where it is known
+	PT float64 `json:"p_t,omitempty"`
+	// after Benjamini-Hochberg over commits; 0: not in a headline list
+	Q             float64  `json:"q,omitempty"`
 	HodgesLehmann float64  `json:"hodges_lehmann,omitempty"` // relative
 	Value         float64  `json:"value,omitempty"`          // geometric mean of the candidate's samples, in Unit
 	AgainstValue  float64  `json:"against_value,omitempty"`  // likewise of the other's

@@ -18,7 +18,8 @@ const (
 func (c *contrast) chance(last int, margin, level float64) float64 {
 	n, all := float64(c.Blocks), float64(last)
 	deviation := c.estimate.error * math.Sqrt(n)
-	foretold := distuv.StudentsT{Mu: c.estimate.mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)), Nu: c.estimate.freedom}
+	foretold := distuv.StudentsT{Mu: c.estimate.mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)),
+		Nu: c.estimate.freedom}
 	large := max(margin, quantile(1-level/2, c.freedom(last))*deviation/math.Sqrt(all))
 	small := margin - quantile(0.95, c.freedom(last))*deviation/math.Sqrt(all)
 	p := foretold.CDF(-large) + foretold.CDF(2*foretold.Mu-large) // the distribution is symmetric
@@ -28,8 +29,8 @@ func (c *contrast) chance(last int, margin, level float64) float64 {
 	return p
 }
 
-// foresee computes which effect the blocks could have shown and, for an inconclusive contrast, how many blocks would settle
-// it. Both suppose that the noise stays as it was.
+// foresee computes which effect the blocks could have shown and, for an inconclusive contrast, how many blocks would
+// settle it. Both suppose that the noise stays as it was.
 func (c *contrast) foresee(margin float64, rule Rule) {
 	if c.estimate.error <= 0 || c.estimate.freedom <= 0 {
 		return

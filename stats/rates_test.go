@@ -24,8 +24,8 @@ type run struct {
 	effect    float64 // true ln effect of what runs
 }
 
-// noises are the ways in which a machine varies: what a run's ln value differs by from its true one, above zero where it is
-// faster. Each call makes a new machine, whose runs are asked for in their order.
+// noises are the ways in which a machine varies: what a run's ln value differs by from its true one, above zero where
+// it is faster. Each call makes a new machine, whose runs are asked for in their order.
 var noises = []struct {
 	name, says string
 	machine    func(*rand.Rand) func(run) float64
@@ -46,13 +46,14 @@ var noises = []struct {
 			return usual*r.NormFloat64() + state
 		}
 	}},
-	{"wander", "each variant has an AR(1) of its own, 0.7 from block to block, 1 % in all", func(r *rand.Rand) func(run) float64 {
-		state := map[bool]float64{false: 0.01 * r.NormFloat64(), true: 0.01 * r.NormFloat64()}
-		return func(x run) float64 {
-			state[x.candidate] = 0.7*state[x.candidate] + 0.01*math.Sqrt(1-0.49)*r.NormFloat64()
-			return usual*r.NormFloat64() + state[x.candidate]
-		}
-	}},
+	{"wander", "each variant has an AR(1) of its own, 0.7 from block to block, 1 % in all",
+		func(r *rand.Rand) func(run) float64 {
+			state := map[bool]float64{false: 0.01 * r.NormFloat64(), true: 0.01 * r.NormFloat64()}
+			return func(x run) float64 {
+				state[x.candidate] = 0.7*state[x.candidate] + 0.01*math.Sqrt(1-0.49)*r.NormFloat64()
+				return usual*r.NormFloat64() + state[x.candidate]
+			}
+		}},
 	{"bimodal", "3 of 10 runs are 5 % slower", func(r *rand.Rand) func(run) float64 {
 		return func(run) float64 { return usual*r.NormFloat64() - sometimes(r, 0.3, 0.05) }
 	}},
@@ -75,7 +76,8 @@ var noises = []struct {
 		return func(run) float64 { return usual*r.NormFloat64() - sometimes(r, 0.05, 0.2+0.3*r.Float64()) }
 	}},
 	{"t2", "Student's t with 2 degrees of freedom, scaled by 1 %", func(r *rand.Rand) func(run) float64 {
-		return func(run) float64 { return 0.01 * r.NormFloat64() / math.Sqrt(r.ExpFloat64()) } // chi² of 2, halved, is exponential
+		// chi² of 2, halved, is exponential
+		return func(run) float64 { return 0.01 * r.NormFloat64() / math.Sqrt(r.ExpFloat64()) }
 	}},
 	{"rounding", "values of about 100 are printed without decimals", func(r *rand.Rand) func(run) float64 {
 		return func(x run) float64 {
@@ -243,7 +245,8 @@ func fare(noise, method, trials int) []tally {
 	return tallies
 }
 
-// cell is the figures of a method in the table: false verdicts without an effect, coverage, wins with an effect of 3 %, runs.
+// cell is the figures of a method in the table: false verdicts without an effect, coverage, wins with an effect of 3 %,
+// runs.
 func cell(t []tally, interval bool) string {
 	null, real := t[0], t[1]
 	text := fmt.Sprintf("%.1f", 100*null.share(null.better+null.worse))
@@ -297,8 +300,8 @@ func agree(t *testing.T, what string, count, trials int, figure string) {
 	}
 }
 
-// The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other random
-// numbers give must agree with it, and the promises of the page must hold in it.
+// The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other
+// random numbers give must agree with it, and the promises of the page must hold in it.
 func TestRates(t *testing.T) {
 	if underRace {
 		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
@@ -345,15 +348,21 @@ var watched = []struct {
 	{"2 % a pair, the first run of a block is 5 % slower", func(r *rand.Rand) (func(run) float64, func() float64) {
 		return first(r, 0.05), nil
 	}},
-	{"2 % a pair, a canary that varies by 2 % and tells nothing", func(r *rand.Rand) (func(run) float64, func() float64) {
-		return func(run) float64 { return usual * r.NormFloat64() }, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
-	}},
+	{"2 % a pair, a canary that varies by 2 % and tells nothing",
+		func(r *rand.Rand) (func(run) float64, func() float64) {
+			return func(run) float64 {
+				return usual * r.NormFloat64()
+			}, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
+		}},
 	{"20 % a pair, the same canary", func(r *rand.Rand) (func(run) float64, func() float64) {
-		return func(run) float64 { return 10 * usual * r.NormFloat64() }, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
+		return func(run) float64 {
+			return 10 * usual * r.NormFloat64()
+		}, func() float64 { return math.Exp(0.02 * r.NormFloat64()) }
 	}},
-	{"2 % a pair, the machine changes by 3 % from run to run, and a canary tells it to within 0.5 %", func(r *rand.Rand) (func(run) float64, func() float64) {
-		return unsteady(r, 0)
-	}},
+	{"2 % a pair, the machine changes by 3 % from run to run, and a canary tells it to within 0.5 %",
+		func(r *rand.Rand) (func(run) float64, func() float64) {
+			return unsteady(r, 0)
+		}},
 	{"the same, and the first run of a block is 5 % slower", func(r *rand.Rand) (func(run) float64, func() float64) {
 		return unsteady(r, 0.05)
 	}},
@@ -393,7 +402,8 @@ func watch(kind int, blind bool, trials int) []tally {
 	return tallies
 }
 
-// The second table says that covariates make no false verdicts where there is nothing to remove, and what they save elsewhere.
+// The second table says that covariates make no false verdicts where there is nothing to remove, and what they save
+// elsewhere.
 func TestRatesWithCovariates(t *testing.T) {
 	if underRace {
 		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
@@ -432,7 +442,8 @@ func write(t *testing.T, trials int) {
 	for i, w := range watched {
 		all.Go(func() {
 			const more = 5 // what is to be seen are tenths of a per cent
-			known[i] = fmt.Sprintf("| %s | %s | %s |\n", w.says, cell(watch(i, true, more*trials), true), cell(watch(i, false, more*trials), true))
+			known[i] = fmt.Sprintf("| %s | %s | %s |\n", w.says, cell(watch(i, true, more*trials), true),
+				cell(watch(i, false, more*trials), true))
 		})
 	}
 	all.Wait()
@@ -453,8 +464,10 @@ func write(t *testing.T, trials int) {
 		{table, "rates", head, rows},
 		{covariates, "covariates", []string{"machine", "not removed", "as it is"}, known},
 	} {
-		lines := "| " + strings.Join(made.head, " | ") + " |\n|" + strings.Repeat(" --- |", len(made.head)) + "\n" + strings.Join(made.rows, "")
-		text = made.table.ReplaceAllLiteral(text, []byte("<!-- "+made.name+": made by bench/verdicts -->\n"+lines+"<!-- end -->"))
+		lines := "| " + strings.Join(made.head, " | ") + " |\n|" + strings.Repeat(" --- |", len(made.head)) + "\n" +
+			strings.Join(made.rows, "")
+		text = made.table.ReplaceAllLiteral(text,
+			[]byte("<!-- "+made.name+": made by bench/verdicts -->\n"+lines+"<!-- end -->"))
 	}
 	if err := os.WriteFile(page, text, 0o644); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,10 @@ func TestAnOpenRowSaysWhatWouldSettleIt(t *testing.T) {
 			"too wide (40 more blocks, about 2.1 h, 4.3 GPU-hours, a cost of 17.06)"},
 		{with(open, func(c *Comparison) { c.Needed = 0 }),
 			"could have seen ≥ 3.1 %; not even 10000 blocks would settle an effect that is as large as the margin",
-			"too wide; it could have seen ≥ 3.1 %; not even 10000 blocks would settle an effect that is as large as the margin"},
-		{with(open, func(c *Comparison) { c.Detectable = 0 }), "", "too wide"}, // what was lost on one side is not settled by blocks
+			"too wide; it could have seen ≥ 3.1 %; not even 10000 blocks would settle an effect that is as large as " +
+				"the margin"},
+		// what was lost on one side is not settled by blocks
+		{with(open, func(c *Comparison) { c.Detectable = 0 }), "", "too wide"},
 		{with(open, func(c *Comparison) { c.Outcome = Tie }), "", "too wide"},
 	} {
 		if got := test.row.OpenText(); got != test.open {

@@ -13,9 +13,9 @@ const (
 	fewestOrdered = 6    // blocks below which their order says nothing
 )
 
-// ordered are the caveats of differences that depend on when they were measured, given in the order of their blocks: a trend, by
-// the t test of their correlation with time, or neighbours that are alike, by von Neumann's ratio. Intervals and p-values suppose
-// blocks that know nothing of each other. freedom is that of their deviation.
+// ordered are the caveats of differences that depend on when they were measured, given in the order of their blocks: a
+// trend, by the t test of their correlation with time, or neighbours that are alike, by von Neumann's ratio. Intervals
+// and p-values suppose blocks that know nothing of each other. freedom is that of their deviation.
 func ordered(differences []float64, freedom float64) []Caveat {
 	n := float64(len(differences))
 	if len(differences) < fewestOrdered {
@@ -31,10 +31,12 @@ func ordered(differences []float64, freedom float64) []Caveat {
 	}
 	if r := stat.Correlation(times, differences, nil); pOfCorrelation(r, freedom-1) < mostUnordered {
 		return []Caveat{{CaveatOrder, fmt.Sprintf(
-			"the difference %s from block to block (correlation with time %.2f, p = %.2g): the effect depends on when it was measured, and the interval does not know that",
+			"the difference %s from block to block (correlation with time %.2f, p = %.2g): the effect depends on "+
+				"when it was measured, and the interval does not know that",
 			map[bool]string{true: "grows", false: "shrinks"}[r > 0], r, pOfCorrelation(r, freedom-1))}}
 	}
-	// The mean square of successive differences over the variance is 2 where blocks are independent; Young's normal approximation.
+	// The mean square of successive differences over the variance is 2 where blocks are independent; Young's normal
+	// approximation.
 	var steps float64
 	for i := 1; i < len(differences); i++ {
 		steps += (differences[i] - differences[i-1]) * (differences[i] - differences[i-1])
@@ -43,7 +45,8 @@ func ordered(differences []float64, freedom float64) []Caveat {
 	z := alike / math.Sqrt((n-2)/(n*n-1))
 	if p := distuv.UnitNormal.CDF(-z); p < mostUnordered {
 		return []Caveat{{CaveatOrder, fmt.Sprintf(
-			"the differences of neighbouring blocks are alike (von Neumann's test: p = %.2g): there is less in %d blocks than the interval supposes; blocks that lie further apart would say more",
+			"the differences of neighbouring blocks are alike (von Neumann's test: p = %.2g): there is less in %d "+
+				"blocks than the interval supposes; blocks that lie further apart would say more",
 			p, len(differences))}}
 	}
 	return nil

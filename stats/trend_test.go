@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Independent differences are seldom called ordered, a trend and an autocorrelation of 0.8 mostly are, and the caveat stands with
-// the verdict.
+// Independent differences are seldom called ordered, a trend and an autocorrelation of 0.8 mostly are, and the caveat
+// stands with the verdict.
 func TestTheOrderOfBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	const rounds = 2000

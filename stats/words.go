@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// EffectText is the effect of a row for people: +5.20 % where more is better, and ×3.32 (time −69.9 %) where less is, since
-// 232 % of a time reads as slower. A row without a ratio shows both values, one without a block "-".
+// EffectText is the effect of a row for people: +5.20 % where more is better, and ×3.32 (time −69.9 %) where less is,
+// since 232 % of a time reads as slower. A row without a ratio shows both values, one without a block "-".
 func (c *Comparison) EffectText() string {
 	switch {
 	case c.Blocks == 0:
@@ -114,7 +114,8 @@ func (a *Attempts) Text() string {
 // Headline is the largest q of a win or loss that a headline may count.
 const Headline = 0.05
 
-// Stands says whether a headline may count a row: it is a win or a loss on the primary metric, and few of such a list are false.
+// Stands says whether a headline may count a row: it is a win or a loss on the primary metric, and few of such a list
+// are false.
 func (c *Comparison) Stands() bool {
 	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > 0 && c.Q <= Headline
 }

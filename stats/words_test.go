@@ -10,17 +10,25 @@ func TestEffectsInWords(t *testing.T) {
 		row              Comparison
 		effect, interval string
 	}{
-		{Comparison{Better: Higher, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7}, "+5.20 %", "+4.10 % to +6.30 %"},
+		{Comparison{Better: Higher, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7}, "+5.20 %",
+			"+4.10 % to +6.30 %"},
 		{Comparison{Better: Higher, Effect: 19, Low: 18, High: 20, Blocks: 7}, "×20", "×19 to ×21"},
-		{Comparison{Better: Lower, Unit: "ms", Effect: 2.32, Low: 2.2, High: 2.4, Blocks: 7}, "×3.32 (time −69.9 %)", "×3.20 to ×3.40"},
-		{Comparison{Better: Lower, Unit: "ns/op", Effect: -0.5, Low: -0.6, High: -0.4, Blocks: 7}, "×0.50 (time +100.0 %)", "×0.40 to ×0.60"},
-		{Comparison{Better: Lower, Unit: "B/op", Effect: 0.01, Low: 0, High: 0.02, Blocks: 7}, "×1.0100 (value −0.99 %)", "×1.0000 to ×1.0200"},
-		{Comparison{Better: Lower, Unit: "allocs/op", NoRatio: true, Value: 0, AgainstValue: 17, Blocks: 7}, "17 → 0", ""},
+		{Comparison{Better: Lower, Unit: "ms", Effect: 2.32, Low: 2.2, High: 2.4, Blocks: 7}, "×3.32 (time −69.9 %)",
+			"×3.20 to ×3.40"},
+		{Comparison{Better: Lower, Unit: "ns/op", Effect: -0.5, Low: -0.6, High: -0.4, Blocks: 7},
+			"×0.50 (time +100.0 %)", "×0.40 to ×0.60"},
+		{Comparison{Better: Lower, Unit: "B/op", Effect: 0.01, Low: 0, High: 0.02, Blocks: 7},
+			"×1.0100 (value −0.99 %)", "×1.0000 to ×1.0200"},
+		{Comparison{Better: Lower, Unit: "allocs/op", NoRatio: true, Value: 0, AgainstValue: 17, Blocks: 7}, "17 → 0",
+			""},
 		{Comparison{}, "-", ""},
-		{Comparison{Better: Lower, Effect: -1, Low: -1, High: -1, Blocks: 2}, "×0.00 (value −100.0 %)", "×0.00 to ×0.00"},
-		{Comparison{Better: Lower, Effect: math.MaxFloat64, Low: 0, High: math.MaxFloat64, Blocks: 1}, "×1.798e+308 (value −100.0 %)", ""},
+		{Comparison{Better: Lower, Effect: -1, Low: -1, High: -1, Blocks: 2}, "×0.00 (value −100.0 %)",
+			"×0.00 to ×0.00"},
+		{Comparison{Better: Lower, Effect: math.MaxFloat64, Low: 0, High: math.MaxFloat64, Blocks: 1},
+			"×1.798e+308 (value −100.0 %)", ""},
 	} {
-		if effect, interval := tt.row.EffectText(), tt.row.IntervalText(); effect != tt.effect || interval != tt.interval {
+		if effect, interval := tt.row.EffectText(), tt.row.IntervalText(); effect != tt.effect ||
+			interval != tt.interval {
 			t.Errorf("%q, %q; want %q, %q", effect, interval, tt.effect, tt.interval)
 		}
 	}
@@ -30,12 +38,14 @@ func TestEffectsInWords(t *testing.T) {
 func TestRowsThatStand(t *testing.T) {
 	rows := make([]Comparison, 20)
 	for i := range rows {
-		rows[i] = Judge(repeated(1+0.02*float64(i%2+1), 7), Rule{Better: Higher}).Into(Comparison{Compare: "x", Primary: true})
+		rows[i] = Judge(repeated(1+0.02*float64(i%2+1), 7),
+			Rule{Better: Higher}).Into(Comparison{Compare: "x", Primary: true})
 	}
 	rows[0].P, rows[0].PT = 0.5, 0.5
 	SetQ(rows)
 	ledger := Ledger{Rows: rows}
-	if total := ledger.Total(); rows[0].Stands() || !rows[1].Stands() || total.Standing[Win] != 19 || total.Counts[Win] != 20 {
+	if total := ledger.Total(); rows[0].Stands() || !rows[1].Stands() || total.Standing[Win] != 19 ||
+		total.Counts[Win] != 20 {
 		t.Errorf("q %v and %v, %d stand of %d", rows[0].Q, rows[1].Q, total.Standing[Win], total.Counts[Win])
 	}
 }

@@ -34,7 +34,8 @@ func TestZerosAreNumbers(t *testing.T) {
 			t.Errorf("%s: %s", name, figure)
 		}
 	}
-	if v := Judge(blocks(0, 0, 0, 0, 0, 0, 0, 0), Rule{Better: Lower}); v.Value != 0 || v.AgainstValue != 0 || v.Effect != 0 {
+	if v := Judge(blocks(0, 0, 0, 0, 0, 0, 0, 0), Rule{Better: Lower}); v.Value != 0 || v.AgainstValue != 0 ||
+		v.Effect != 0 {
 		t.Errorf("%+v", v)
 	}
 }

@@ -88,7 +88,8 @@ func (a *accountant) group(g *group, ends map[string]engine.End) error {
 		a.spend(g, waitsOf(m, nil))
 		gap, out := g.absent[m.name]
 		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.outcome != stats.Skipped {
-			a.add(findings.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate, Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
+			a.add(findings.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate,
+				Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
 		}
 	}
 	for _, t := range g.trials {
@@ -99,7 +100,9 @@ func (a *accountant) group(g *group, ends map[string]engine.End) error {
 	}
 	for _, m := range g.members {
 		at := m.bench.Address.String()
-		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failure) bool { return f.Candidate == m.candidate && f.Commit == g.commit })
+		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failure) bool {
+			return f.Candidate == m.candidate && f.Commit == g.commit
+		})
 		if f := ends[at].Failure; f != nil && !told { // gathering fails for what failed in a block
 			a.add(findings.Failure{Address: at, Commit: g.commit, Candidate: m.candidate, Failure: *f})
 		}
@@ -166,7 +169,8 @@ func (a *accountant) spend(g *group, nodes shell.Refs) {
 				continue
 			}
 			a.seen[attempt.ID] = true
-			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices), Failed: attempt.Failure != nil}
+			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices),
+				Failed: attempt.Failure != nil}
 			if at.Kind == "trial" {
 				spent.Block, spent.Benchmark, spent.Commit = true, at.Name, g.commit
 			}

@@ -67,10 +67,9 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 	return changed, nil
 }
 
-// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is there, or whose code
-// by now changes what is protected. Their
-// blocks stay, since the others were measured in them, and their outcomes are those of members that were never measured. It
-// returns whether there is a new one.
+// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is
+// there, or whose code by now changes what is protected. Their blocks stay, since the others were measured in them, and
+// their outcomes are those of members that were never measured. It returns whether there is a new one.
 func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 	for _, m := range g.members {
 		address := m.bench.Address.String()
@@ -79,7 +78,8 @@ func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 		}
 		for _, probe := range p.probes[m.candidate] {
 			step, ok := plan.Step(probe.String())
-			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) && !protectedFailure(step.Failure.Failure) {
+			if !ok || step.Failure == nil || !KnownIssue(step.Failure.Failure) &&
+				!protectedFailure(step.Failure.Failure) {
 				continue
 			}
 			p.next.issues[address], _ = p.causeOf(plan, step)
@@ -106,8 +106,8 @@ func (g *group) complete(plan *engine.Plan) bool {
 	return len(g.trials) > 0 && !(lost && slices.ContainsFunc(g.members, ungathered))
 }
 
-// failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store, for
-// the samples of the others are good; so they are to be replaced.
+// failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store,
+// for the samples of the others are good; so they are to be replaced.
 func (p *drawing) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOptions) (map[string]bool, error) {
 	if !o.RetryFailed {
 		return nil, nil
@@ -157,8 +157,8 @@ func (p *drawing) more(ctx context.Context, g *group, plan *engine.Plan) (int, e
 	return min(most, more), nil
 }
 
-// wait keeps the others of a member's group from being measured in blocks without it, when only this time something is missing for it:
-// all of them would be measured again with it.
+// wait keeps the others of a member's group from being measured in blocks without it, when only this time something is
+// missing for it: all of them would be measured again with it.
 func (p *Project) wait(g *group, m member, c cause) {
 	if _, apart := p.next.alone[g.name]; apart || g.design.Pairing == "independent" {
 		return
@@ -166,8 +166,10 @@ func (p *Project) wait(g *group, m member, c cause) {
 	for _, other := range g.members {
 		address := other.bench.Address.String()
 		if _, known := p.next.dropped[address]; !known && other.name != m.name {
-			p.next.dropped[address] = absence{stats.NotRun, fmt.Sprintf("it is measured in the same blocks as %s, for which %s is missing this time: "+
-				"the next apply tries again, and with a skip block for %[1]s the others are measured without it", m.candidate, c.address)}
+			p.next.dropped[address] = absence{stats.NotRun,
+				fmt.Sprintf("it is measured in the same blocks as %s, for which %s is missing this time: "+
+					"the next apply tries again, and with a skip block for %[1]s the others are measured without it",
+					m.candidate, c.address)}
 		}
 	}
 }
@@ -218,8 +220,8 @@ func waitsOf(m member, probes []hclspec.Address) shell.Refs {
 	return r
 }
 
-// causeOf follows what hinders a step to where it begins. What has a result hinders nobody, though it may be that another one
-// was asked for.
+// causeOf follows what hinders a step to where it begins. What has a result hinders nobody, though it may be that
+// another one was asked for.
 func (p *services) causeOf(plan *engine.Plan, step *engine.Step) (absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure

@@ -5,13 +5,14 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// A target can be some of the variants that share blocks. A block of all variants would measure more than was asked for, and a block without
-// its baseline, or without a variant that is to be judged, is no block of the comparison. So each of these variants gets blocks of its own,
-// under addresses and keys of their own: trial.serving["COMMIT/VARIANT#1"]. They are shown, and never compared.
+// A target can be some of the variants that share blocks. A block of all variants would measure more than was asked
+// for, and a block without its baseline, or without a variant that is to be judged, is no block of the comparison. So
+// each of these variants gets blocks of its own, under addresses and keys of their own:
+// trial.serving["COMMIT/VARIANT#1"]. They are shown, and never compared.
 
-// targetedAlone are the groups of which the target selects some of the members and nothing else: neither a block, nor a compare or a
-// report of the group. The members that are selected are returned by name; nil means that there is no such group. What is stored already
-// of blocks of all members is enough.
+// targetedAlone are the groups of which the target selects some of the members and nothing else: neither a block, nor a
+// compare or a report of the group. The members that are selected are returned by name; nil means that there is no such
+// group. What is stored already of blocks of all members is enough.
 func (p *drawing) targetedAlone(plan *engine.Plan, target func(address string) bool) map[string]map[string]bool {
 	var alone map[string]map[string]bool
 	for _, g := range p.groups {

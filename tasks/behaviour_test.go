@@ -102,7 +102,9 @@ fix "aimv2" {
 		t.Error("no fix_applied was told")
 	}
 	for _, row := range s.ledger() {
-		if !slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return strings.Contains(c.Text, "forged one") }) {
+		if !slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool {
+			return strings.Contains(c.Text, "forged one")
+		}) {
 			t.Errorf("%s does not carry the fix's caveat: %q", row.Candidate, row.Caveats)
 		}
 	}
@@ -130,7 +132,8 @@ failure "broken_pipe" {
 	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Inconclusive})
 	row := s.ledger()[0]
 	want := []stats.Cause{{Variant: "v1", Class: "transient", Rule: "broken_pipe", Count: 1}}
-	if a := row.Attempts; a.Valid != 7 || a.Voided != 1 || a.Retried != 1 || !slices.Equal(a.Causes, want) || !strings.Contains(row.Reason, "survivorship") {
+	if a := row.Attempts; a.Valid != 7 || a.Voided != 1 || a.Retried != 1 || !slices.Equal(a.Causes, want) ||
+		!strings.Contains(row.Reason, "survivorship") {
 		t.Errorf("%+v: %s", a, row.Reason)
 	}
 	var voided, retried int
@@ -157,7 +160,8 @@ func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
 			err = p.Unlike()
 		}
 		refused, ok := errors.AsType[*stats.RefusedError](err)
-		for _, want := range []string{"c/v1: command", "./prog # v1", "./prog # base", "variant.v1, benchmarks.hcl:", "variant.base, benchmarks.hcl:", "artefact = true"} {
+		for _, want := range []string{"c/v1: command", "./prog # v1", "./prog # base", "variant.v1, benchmarks.hcl:",
+			"variant.base, benchmarks.hcl:", "artefact = true"} {
 			if !ok || !strings.Contains(refused.Error(), want) {
 				t.Errorf("nothing is to be measured in vain: %v lacks %q", err, want)
 			}
@@ -174,7 +178,8 @@ func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 	// Now as fast, now faster: nothing can be said yet, however often one looks.
 	swings := func(run int) executortest.FakeRun { return speed([]float64{1000, 1080}[run%2])(run) }
 	adaptive := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design {\n samples = 4\n max = 8\n }", 1)
-	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
+	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings,
+		"two": speed(1000)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Tie})
 	if m.ran("one") != 8 {
@@ -185,12 +190,14 @@ func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 	}
 }
 
-// Now much faster, now much slower: eight blocks will say nothing, so the four of the first look are all that is measured.
+// Now much faster, now much slower: eight blocks will say nothing, so the four of the first look are all that is
+// measured.
 func TestAHopelessVerdictGetsNoMoreBlocks(t *testing.T) {
 	t.Parallel()
 	swings := func(run int) executortest.FakeRun { return speed([]float64{700, 1400}[run%2])(run) }
 	adaptive := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design { looks = [4, 6, 8] }", 1)
-	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings, "two": speed(1000)})
+	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings,
+		"two": speed(1000)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Tie})
 	if row := s.ledger()[0]; m.ran("one") != 4 || !strings.Contains(row.Reason, "stopped after 4 of at most 8 blocks") {
@@ -233,7 +240,8 @@ benchmark "speed" {
   }
 }
 `
-	s := tell(t, map[string]string{"benchmarks.hcl": simple(served, claims(1000), claims(1100), "echo 'boom: no engine' >&2; exit 3")})
+	s := tell(t, map[string]string{"benchmarks.hcl": simple(served, claims(1000), claims(1100),
+		"echo 'boom: no engine' >&2; exit 3")})
 	s.apply()
 	got := s.outcomes()
 	if got["c/v1"] != stats.Win || got["c/v2"] != stats.Failed {
@@ -308,7 +316,8 @@ wheel "pkg" {
 	s.open(func(ctx context.Context, p *tasks.Project) {
 		plan, err := p.Plan(ctx, tasks.PlanOptions{})
 		must(t, err)
-		for address, want := range map[string]string{`wheel.pkg["python/baseline"]`: "one\n", `wheel.pkg["python/human"]`: "two\n"} {
+		for address, want := range map[string]string{`wheel.pkg["python/baseline"]`: "one\n",
+			`wheel.pkg["python/human"]`: "two\n"} {
 			step, _ := plan.Step(address)
 			end, err := plan.End(ctx, p.Store, step)
 			must(t, err)
@@ -319,7 +328,8 @@ wheel "pkg" {
 	})
 }
 
-// The candidates of a commit share a build, and one of them makes it: one whose patch is refused must not fail the others.
+// The candidates of a commit share a build, and one of them makes it: one whose patch is refused must not fail the
+// others.
 func TestARefusedPatchFailsNoSharedBuild(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{

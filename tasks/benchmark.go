@@ -51,7 +51,8 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			continue
 		}
 		if own.Skipped != "" {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run", Message: "not measured: " + own.Skipped}}
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run",
+				Message: "not measured: " + own.Skipped}}
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.bench, t.m.name)
 		var missing *engine.Failure
@@ -194,7 +195,8 @@ func (b *builder) addGroup(g *group) {
 	b.withdraw(g)
 }
 
-// withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no other has one.
+// withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no
+// other has one.
 func (b *builder) withdraw(g *group) {
 	for _, m := range g.members {
 		gap, out := b.issues[m.bench.Address.String()]
@@ -258,7 +260,8 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 	for i := 1; i <= max(b.blocks[g.name], g.design.BurnIn+g.design.Samples); i++ {
 		first := members[0].bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
-		t := &trialTask{p: b.drawing, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule, checked: checks(g, i)}
+		t := &trialTask{p: b.drawing, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule,
+			checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
 			t.refs.Add(m.client, m.fill)

@@ -229,7 +229,8 @@ func (b *builder) add(block hclspec.Block, t engine.Task, r shell.Refs, order ..
 }
 
 // addAt makes a node of a block at an address of its own. A node that belongs to an excluded candidate is excluded.
-func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r shell.Refs, order ...hclspec.Address) *engine.Node {
+func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r shell.Refs,
+	order ...hclspec.Address) *engine.Node {
 	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
 	if gap, out := b.excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
 		n.Exclude = gap.exclude()
@@ -354,7 +355,8 @@ func (b *builder) trialRequest(trial hclspec.Address, members []member) device.R
 	}
 	if q.GPUs.Count > 0 && b.severalKinds() {
 		group, _ := trial.Trial()
-		if kind, n := b.kindFor(commitOf(group), q.GPUs); n >= q.GPUs.Count { // else the pool says that there are too few of each
+		// else the pool says that there are too few of each
+		if kind, n := b.kindFor(commitOf(group), q.GPUs); n >= q.GPUs.Count {
 			q.GPUs.Kind = kind
 		}
 	}

@@ -24,10 +24,11 @@ import (
 )
 
 // A canary is a workload of known speed that runs on a block's devices before each member and after the last one. It
-// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed. By much, and the block
-// does not count; by less, and verdicts take it into account: see docs/adr/0030.
+// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed. By much,
+// and the block does not count; by less, and verdicts take it into account: see docs/adr/0030.
 
-// The raw output of a canary is kept in directories whose names begin in the same way, and end with a number or with these.
+// The raw output of a canary is kept in directories whose names begin in the same way, and end with a number or with
+// these.
 const (
 	canaryDir    = "canary."
 	canaryBefore = canaryDir + "before"
@@ -58,8 +59,8 @@ func (t *trialTask) trusted() member {
 	return t.members[max(0, slices.IndexFunc(t.members, func(m member) bool { return m.baseline }))]
 }
 
-// before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the first one, and
-// in other blocks.
+// before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the
+// first one, and in other blocks.
 func (c *canary) before(ctx context.Context, member string) error {
 	if c == nil {
 		return nil
@@ -84,7 +85,8 @@ func (c *canary) before(ctx context.Context, member string) error {
 // compare holds a run against the first one of the block, and against those of others.
 func (c *canary) compare(r sample.CanaryRun, when string) error {
 	if before := c.record.Before.Value; off(r.Value, before, c.spec.Tolerance) {
-		return c.void("%s before the block and %s %s (%s)", c.record.Figure(before), c.record.Figure(r.Value), when, sample.Change(r.Value, before))
+		return c.void("%s before the block and %s %s (%s)", c.record.Figure(before), c.record.Figure(r.Value), when,
+			sample.Change(r.Value, before))
 	}
 	return c.judge(r)
 }
@@ -115,7 +117,8 @@ func (c *canary) after(ctx context.Context) (err error) {
 func (c *canary) judge(r sample.CanaryRun) error {
 	usual, blocks := c.t.p.canaries.usual(c.place, c.t.at)
 	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
-		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value), c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
+		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value),
+			c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
 	}
 	return nil
 }
@@ -126,14 +129,18 @@ const fewestBlocks = 3
 // off says whether two numbers differ by more than a tolerance, relative to the second.
 func off(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
 
-// void is the failure of a block whose canary changed. When that happens again, it is on other devices, if there are some.
+// void is the failure of a block whose canary changed. When that happens again, it is on other devices, if there are
+// some.
 func (c *canary) void(format string, args ...any) error {
 	if g := c.t.p.GPUs; g != nil {
 		for _, d := range g.Doubt(c.env.Lease.GPUs) {
-			c.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("device %d (%s) is leased only when no other is free: the canary changed on it twice in a row", d.Index, d.UUID)})
+			c.env.Emit(engine.Event{Type: engine.Note,
+				Reason: fmt.Sprintf("device %d (%s) is leased only when no other is free: the canary changed on it "+
+					"twice in a row", d.Index, d.UUID)})
 		}
 	}
-	return c.noCount("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%", 100*c.spec.Tolerance), fmt.Sprintf(format, args...),
+	return c.noCount("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%",
+		100*c.spec.Tolerance), fmt.Sprintf(format, args...),
 		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
 }
 
@@ -144,7 +151,8 @@ func (c *canary) failed(message, evidence, remedy string) error {
 
 // noCount is the failure of a block because of its canary. Nothing is known of its members by it.
 func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, remedy string) error {
-	f := &engine.Failure{Retry: retry, Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run", Message: message, Evidence: evidence, Remedy: remedy}}
+	f := &engine.Failure{Retry: retry, Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run",
+		Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": c.t.trusted().bench.Address.Name, "block": c.t.block,
 	}})
@@ -162,13 +170,15 @@ func (c *canary) run(ctx context.Context, name string) (sample.CanaryRun, error)
 	f, ok := errors.AsType[*engine.Failure](err)
 	switch {
 	case ok && !f.Class.Retried():
-		return r, c.failed("nothing was measured: the canary failed: "+f.Message, f.Evidence, cmp.Or(f.Remedy, "mend the canary's command; its output is in the log"))
+		return r, c.failed("nothing was measured: the canary failed: "+f.Message, f.Evidence,
+			cmp.Or(f.Remedy, "mend the canary's command; its output is in the log"))
 	case err != nil:
 		return r, err
 	}
 	s, err := canaryValue(c.spec, out)
 	if err != nil {
-		return r, c.failed("nothing was measured: the canary ran, but "+err.Error(), "", "correct match or json in the canary; its output is in the log")
+		return r, c.failed("nothing was measured: the canary ran, but "+err.Error(), "",
+			"correct match or json in the canary; its output is in the log")
 	}
 	r.Value, c.record.Unit = s.Value, s.Unit
 	fmt.Fprintf(c.env.Log, "benchgraph: the canary says %s\n", c.record.Figure(r.Value))
@@ -184,7 +194,8 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
 	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
 	l.progress(name)
-	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client, cmp.Or(m.client, m.bench.Image))
+	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client,
+		cmp.Or(m.client, m.bench.Image))
 	if err != nil {
 		return err
 	}
@@ -225,7 +236,8 @@ func placeOf(group string, in device.Instance) canaryPlace {
 	return canaryPlace{group, in.Host, strings.Join(slices.Sorted(slices.Values(in.UUIDs)), " ")}
 }
 
-// canaries are the numbers of canaries in blocks that count, by the addresses of their trials. It is safe for concurrent use.
+// canaries are the numbers of canaries in blocks that count, by the addresses of their trials. It is safe for
+// concurrent use.
 type canaries struct {
 	mu sync.Mutex
 	of map[canaryPlace]map[hclspec.Address][]float64
@@ -262,8 +274,8 @@ func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64
 	return (all[(n-1)/2] + all[n/2]) / 2, blocks
 }
 
-// recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be another
-// one by now, so the raw output is read.
+// recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
+// another one by now, so the raw output is read.
 func (p *drawing) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 	for _, g := range p.groups {
 		if g.members[0].bench.Canary == nil {

@@ -14,8 +14,10 @@ import (
 // withCanary is a campaign whose canary prints, each time it runs, the next of the numbers that are given.
 func withCanary(t *testing.T, blocks int, numbers ...string) *story {
 	s := tell(t, map[string]string{"numbers": strings.Join(numbers, "\n") + "\n", "runs": "1"})
-	command := fmt.Sprintf("cd %s; n=$(cat runs); echo $((n + 1)) > runs; sed -n $${n}p numbers; date > $OUT/when", s.dir)
-	s.write("benchmarks.hcl", simple(strings.NewReplacer("samples = 7", fmt.Sprintf("samples = %d", blocks), "  design {", `
+	command := fmt.Sprintf("cd %s; n=$(cat runs); echo $((n + 1)) > runs; sed -n $${n}p numbers; date > $OUT/when",
+		s.dir)
+	s.write("benchmarks.hcl", simple(strings.NewReplacer("samples = 7", fmt.Sprintf("samples = %d", blocks),
+		"  design {", `
   quiet = true
   canary {
     command = "`+command+`"
@@ -44,8 +46,9 @@ func TestABlockCountsWhenItsCanaryIsAsFastAsBefore(t *testing.T) {
 	t.Parallel()
 	s := withCanary(t, 7, slices.Concat(
 		[]string{"moved 100 GB/s", "moved 102 GB/s", "moved 101 GB/s"},
-		[]string{"moved 100 GB/s", "moved 101 GB/s", "moved 90 GB/s"}, // the machine gets slower during the second block
-		[]string{"moved 100 GB/s", "moved 90 GB/s"},                   // and now sooner
+		// the machine gets slower during the second block
+		[]string{"moved 100 GB/s", "moved 101 GB/s", "moved 90 GB/s"},
+		[]string{"moved 100 GB/s", "moved 90 GB/s"}, // and now sooner
 		[]string{"moved 99 GB/s", "moved 99 GB/s", "moved 101 GB/s"},
 		[]string{"moved 98 GB/s", "moved 100 GB/s", "moved 100 GB/s"},
 		[]string{"moved 130 GB/s"}, // when three count, it is faster from the beginning
@@ -62,7 +65,8 @@ func TestABlockCountsWhenItsCanaryIsAsFastAsBefore(t *testing.T) {
 		t.Fatalf("void were %+v", voids)
 	}
 	for i, f := range voids {
-		if f.Class != cache.Infra || f.Rule != "canary" || strings.Replace(f.Evidence, "before base", "before v1", 1) != want[i] || f.Remedy == "" || f.Subject != "" {
+		if f.Class != cache.Infra || f.Rule != "canary" ||
+			strings.Replace(f.Evidence, "before base", "before v1", 1) != want[i] || f.Remedy == "" || f.Subject != "" {
 			t.Errorf("a block is void for %+v, want %s", f, want[i])
 		}
 	}
@@ -72,7 +76,8 @@ func TestABlockCountsWhenItsCanaryIsAsFastAsBefore(t *testing.T) {
 	s.write("numbers", "moved 80 GB/s\nmoved 102 GB/s\nmoved 103 GB/s\nmoved 103 GB/s\n")
 	s.write("runs", "1")
 	s.apply()
-	if voids := s.voids(); len(voids) != 1 || voids[0].Evidence != "80 GB/s, and 102 GB/s is usual here, the median of 7 blocks (-21.6 %)" {
+	if voids := s.voids(); len(voids) != 1 ||
+		voids[0].Evidence != "80 GB/s, and 102 GB/s is usual here, the median of 7 blocks (-21.6 %)" {
 		t.Errorf("of the eighth block was told %+v", voids)
 	}
 	if ran := s.ran(); ran[len(ran)-1] != `trial.speed["c#8"]` {

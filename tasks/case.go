@@ -52,7 +52,8 @@ func (p *drawing) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Meas
 
 // caseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
 func (p *drawing) caseOf(c *hclspec.Compare) *findings.Case {
-	k := &findings.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank, Allow: p.Allow}
+	k := &findings.Case{Compare: c, Of: p.of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank,
+		Allow: p.Allow}
 	for _, g := range p.groups {
 		if p.isAbout(c, g) {
 			k.Groups = append(k.Groups, *p.told(g))
@@ -63,7 +64,8 @@ func (p *drawing) caseOf(c *hclspec.Compare) *findings.Case {
 
 // told is what a judge is told of a group.
 func (p *drawing) told(g *group) *findings.Group {
-	t := &findings.Group{Commit: g.commit, Design: g.design, Members: make([]findings.Member, len(g.members)), Blocks: g.trials, Rule: p.rule(g)}
+	t := &findings.Group{Commit: g.commit, Design: g.design, Members: make([]findings.Member, len(g.members)),
+		Blocks: g.trials, Rule: p.rule(g)}
 	for i, m := range g.members {
 		gap := g.absent[m.name]
 		t.Members[i] = findings.Member{
@@ -88,8 +90,8 @@ func (p *drawing) stand(ctx context.Context, g *group, plan *engine.Plan) (*find
 	return told, all, err
 }
 
-// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do, where
-// not all was gathered.
+// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do,
+// where not all was gathered.
 func (p *facts) ends(ctx context.Context, plan *engine.Plan, groups ...*group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
 	find := func(at hclspec.Address) (stored bool, err error) {
@@ -174,10 +176,12 @@ func (p *drawing) copiesOf(m member) []stats.Caveat {
 	if len(patterns) == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatProtected, Text: "the files that match " + strings.Join(patterns, ", ") + " in the tree of " + m.candidate + " are those of the baseline"}}
+	return []stats.Caveat{{Kind: stats.CaveatProtected, Text: "the files that match " + strings.Join(patterns, ", ") +
+		" in the tree of " + m.candidate + " are those of the baseline"}}
 }
 
-// caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made with.
+// caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made
+// with.
 func caveats(m member) []stats.Caveat {
 	var list []stats.Caveat
 	for _, f := range m.allFixes() {

@@ -21,11 +21,11 @@ import (
 )
 
 // A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in one of the
-// following ones that is drawn at random, after the measured command of each member: what it does to caches then changes no
-// number. A candidate that fails it is wrong, however fast it is.
+// following ones that is drawn at random, after the measured command of each member: what it does to caches then
+// changes no number. A candidate that fails it is wrong, however fast it is.
 
-// lastChecked is the last block among which the second check is drawn: no verdict rests on fewer, and more blocks leave it
-// where it is.
+// lastChecked is the last block among which the second check is drawn: no verdict rests on fewer, and more blocks leave
+// it where it is.
 const lastChecked = stats.FewestBlocks
 
 // checks says whether a block of a group has the check: the first, and one of the others.
@@ -123,14 +123,16 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance, Passes: m.bench.Design.Passes()}
 			diff, err := sample.Differ(filepath.Join(env.Out, m.name), filepath.Join(env.Out, base.name), same)
 			failed, f := m, &engine.Failure{Failure: cache.Failure{
-				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.candidate, Message: "its results differ from those of " + base.candidate, Evidence: diff,
+				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.candidate,
+				Message: "its results differ from those of " + base.candidate, Evidence: diff,
 				Remedy: "correct the candidate, or allow a tolerance in same",
 			}}
 			switch {
 			case err != nil && !errors.Is(err, os.ErrNotExist):
 				return err
 			case err != nil:
-				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.candidate, "the check cannot be held against anything", err.Error()
+				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.candidate,
+					"the check cannot be held against anything", err.Error()
 				f.Remedy = "let the command write the file to $OUT, or correct the name in same"
 			case diff == "":
 				continue

@@ -41,8 +41,8 @@ func (p *facts) class() string {
 	return p.hardware
 }
 
-// gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no kind can. What another
-// kind measures is another result.
+// gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no
+// kind can. What another kind measures is another result.
 func (p *facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	if p.as != nil {
 		return p.as.gpus[gpuRequest(trial, g)]
@@ -55,10 +55,11 @@ func (p *facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	return []string{kind}
 }
 
-// kindFor chooses one of the kinds of devices that can serve a request, and says how many devices of it there are. All blocks of a commit get the same one, in each plan and from each
-// process: each kind draws a number for the commit, and the highest counts. So a kind that comes or goes moves no commit between the
-// others. A device that is away, such as one that hangs, moves none unless too few of its kind are left; where too few are left of each
-// kind, the draw is as if they were there, so that what was measured is still found.
+// kindFor chooses one of the kinds of devices that can serve a request, and says how many devices of it there are. All
+// blocks of a commit get the same one, in each plan and from each process: each kind draws a number for the commit, and
+// the highest counts. So a kind that comes or goes moves no commit between the others. A device that is away, such as
+// one that hangs, moves none unless too few of its kind are left; where too few are left of each kind, the draw is as
+// if they were there, so that what was measured is still found.
 func (p *facts) kindFor(commit string, want device.GPUs) (chosen string, n int) {
 	count := map[string]int{}
 	most := 0
@@ -132,8 +133,8 @@ func (c *machineClass) join(other *machineClass) bool {
 	return true
 }
 
-// AsMeasured plans to show how everything stands. Where nothing that is measured is stored for this machine's class, it is planned
-// as on a machine of the class for which most is. The note says so, or that not all that is stored is shown.
+// AsMeasured plans to show how everything stands. Where nothing that is measured is stored for this machine's class, it
+// is planned as on a machine of the class for which most is. The note says so, or that not all that is stored is shown.
 func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note string, err error) {
 	plan, err = p.Plan(ctx, PlanOptions{AsIs: true})
 	if err != nil {
@@ -148,18 +149,20 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case err != nil || len(classes) == 0:
 		return plan, "", err
 	case some:
-		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " + classes[0].String(), nil
+		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " +
+			classes[0].String(), nil
 	}
 	other, there, err := p.elsewhere(ctx, classes)
 	if other == nil || err != nil {
 		return plan, "", err
 	}
 	p.drawing, p.next = other.drawing, other.next
-	return there, "nothing is stored that machines of this class measured. What follows was measured by another one: " + p.as.String(), nil
+	return there, "nothing is stored that machines of this class measured. What follows was measured by another one: " +
+		p.as.String(), nil
 }
 
-// elsewhere plans the project as on a machine of the first of the classes for which something is stored of what is measured now. It
-// returns nil if nothing is stored for any of them.
+// elsewhere plans the project as on a machine of the first of the classes for which something is stored of what is
+// measured now. It returns nil if nothing is stored for any of them.
 func (p *Project) elsewhere(ctx context.Context, classes []*machineClass) (*Project, *engine.Plan, error) {
 	for _, c := range classes {
 		other := p.on(c)
@@ -174,8 +177,8 @@ func (p *Project) elsewhere(ctx context.Context, classes []*machineClass) (*Proj
 	return nil, nil, nil
 }
 
-// knowsLess reports whether reports of a plan for this machine's class know less than those for another one would: nothing of what is
-// measured is stored for this one, and something for that.
+// knowsLess reports whether reports of a plan for this machine's class know less than those for another one would:
+// nothing of what is measured is stored for this one, and something for that.
 func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error) {
 	if some, _ := measured(plan); some {
 		return false, nil
@@ -208,8 +211,8 @@ func measured(plan *engine.Plan) (some, all bool) {
 	return some, all
 }
 
-// otherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever their keys were,
-// that with the most of them first.
+// otherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever
+// their keys were, that with the most of them first.
 func (p *facts) otherClasses(ctx context.Context) ([]*machineClass, error) {
 	ours := map[string]bool{}
 	for i := range p.Spec.Benchmarks {

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by nothing
-// while it was taken, and were left free. What is not like that voids the block, and is nobody's fault.
+// A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by
+// nothing while it was taken, and were left free. What is not like that voids the block, and is nobody's fault.
 
 const (
 	idlePatience = 2 * time.Minute  // for devices to get idle before a sample, such as to cool down
@@ -26,7 +26,8 @@ const (
 // errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver, which may hang.
+// devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver,
+// which may hang.
 func (p *facts) devices() []device.Device {
 	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
 		return nil
@@ -52,8 +53,10 @@ func (p *facts) severalKinds() bool {
 	return len(slices.Compact(device.Kinds(p.devices()))) > 1
 }
 
-// watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs it.
-func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary, error) {
+// watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs
+// it.
+func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary,
+	error) {
 	devices := env.Lease.GPUs
 	if len(devices) == 0 || t.p.GPUs == nil {
 		return nil, live(ctx)
@@ -61,7 +64,8 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
 		if busy, ok := errors.AsType[*device.Busy](err); ok {
 			if busy.Gone {
-				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(), LostDeviceRemedy)
+				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(),
+					LostDeviceRemedy)
 			}
 			err = voided(engine.DeviceBusy, "start", "the devices are not idle", busy.Error())
 		}
@@ -87,10 +91,11 @@ func (p *services) own(pid int) bool {
 	return executor.Own(pid)
 }
 
-// leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was measured
-// was measured on free devices, and what comes next shall be, too.
+// leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was
+// measured was measured on free devices, and what comes next shall be, too.
 func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums []device.Summary) error {
-	hot := device.Limits{Temperature: 1000, Utilization: 100} // it was just used: only what is left in its memory counts
+	// it was just used: only what is left in its memory counts
+	hot := device.Limits{Temperature: 1000, Utilization: 100}
 	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
 	if _, busy := errors.AsType[*device.Busy](err); !busy {
 		return err
@@ -110,9 +115,11 @@ func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums 
 
 // voided is the failure of a block that does not count, whoever was measured.
 func voided(rule, stage, message, evidence string) error {
-	return infra(rule, stage, message, evidence, "end what else uses the devices, or let them cool down, and apply again")
+	return infra(rule, stage, message, evidence,
+		"end what else uses the devices, or let them cool down, and apply again")
 }
 
 func infra(rule, stage, message, evidence, remedy string) error {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message, Evidence: evidence, Remedy: remedy}}
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message,
+		Evidence: evidence, Remedy: remedy}}
 }

@@ -26,13 +26,15 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
 	t.Cleanup(driver.Close)
 	trial = &trialTask{p: &drawing{facts: &facts{services: &services{Config: Config{GPUs: driver}}}}}
-	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard, Emit: func(engine.Event) {}}, play
+	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard,
+		Emit: func(engine.Event) {}}, play
 }
 
-// What stays in a device's memory after a sample does not make that void, but is told with it, and keeps the device from
-// being granted until it is gone.
+// What stays in a device's memory after a sample does not make that void, but is told with it, and keeps the device
+// from being granted until it is gone.
 func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
-	const both = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\ngpu uuid=GPU-b name=H100 mib=81559 used=4 temp=83\n"
+	const both = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\ngpu uuid=GPU-b name=H100 mib=81559 used=4 " +
+		"temp=83\n"
 	dirty := strings.Replace(both, "used=4", "used=60000", 1)
 	trial, env, play := watchedWorld(t, strings.Replace(both, "83", "40", 1))
 	synctest.Test(t, func(t *testing.T) {
@@ -68,8 +70,8 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 	})
 }
 
-// A critical error is told once. Whether the gate reads it or the aftermath, nothing more is measured on the device, and the
-// failure does not blame others.
+// A critical error is told once. Whether the gate reads it or the aftermath, nothing more is measured on the device,
+// and the failure does not blame others.
 func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 	const idle = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\n"
 	const xid = "Xid 79 (fallen off the bus)"
@@ -77,7 +79,8 @@ func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 		t.Helper()
 		_, err := trial.watched(t.Context(), env, func(context.Context) error { t.Error("it ran"); return nil })
 		f, _ := errors.AsType[*engine.Failure](err)
-		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy || !strings.Contains(f.Evidence, xid) {
+		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy ||
+			!strings.Contains(f.Evidence, xid) {
 			t.Errorf("%+v", err)
 		}
 	}
@@ -127,7 +130,8 @@ func TestAContainerIsNoStranger(t *testing.T) {
 				play(idle)
 				return nil
 			})
-			if got := strings.Join(sums[0].Problems, ", "); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			if got := strings.Join(sums[0].Problems, ", "); !strings.HasPrefix(got, want) ||
+				(got == "") != (want == "") {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}

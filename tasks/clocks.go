@@ -12,7 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Where the file asks for it, the SM clocks of a block's devices are locked as long as the block takes: see docs/adr/0030.
+// Where the file asks for it, the SM clocks of a block's devices are locked as long as the block takes: see
+// docs/adr/0030.
 
 // clock is at how many MHz the SM clocks of the block's devices are to be locked; 0: they are not.
 func (t *trialTask) clock() int {
@@ -22,8 +23,10 @@ func (t *trialTask) clock() int {
 	return 0
 }
 
-// lockClocks locks the clocks of the lease's devices, where the file asks for it. It returns these devices, as what they are now.
-func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []device.Device, reset func(), err error) {
+// lockClocks locks the clocks of the lease's devices, where the file asks for it. It returns these devices, as what
+// they are now.
+func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []device.Device, reset func(),
+	err error) {
 	mhz := t.clock()
 	if mhz == 0 {
 		return env.Lease.GPUs, func() {}, nil
@@ -44,7 +47,8 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 	fmt.Fprintf(env.Log, "benchgraph: SM clocks are locked at %d MHz\n", mhz)
 	return devices, func() {
 		if err := locked.Reset(); err != nil {
-			env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("clocks were not reset, which the next apply tries again: %v", err)})
+			env.Emit(engine.Event{Type: engine.Note,
+				Reason: fmt.Sprintf("clocks were not reset, which the next apply tries again: %v", err)})
 			fmt.Fprintf(env.Log, "benchgraph: %v\n", err)
 		}
 	}, nil
@@ -52,8 +56,8 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 
 const clockRemedy = "apply as root on a machine whose driver can lock clocks, or remove sm_clock from the gpus block"
 
-// clocksNotLocked is the failure of a block that was not measured since its clocks could not be locked. It would be the same the
-// next moment.
+// clocksNotLocked is the failure of a block that was not measured since its clocks could not be locked. It would be the
+// same the next moment.
 func clocksNotLocked(mhz int, err error) error {
 	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
 		Class: cache.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
@@ -62,7 +66,8 @@ func clocksNotLocked(mhz int, err error) error {
 }
 
 // observed is watched, where the devices must also have kept to the clocks that they were locked at.
-func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary, error) {
+func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary,
+	error) {
 	sums, err := t.watched(ctx, env, live)
 	mhz := t.clock()
 	if mhz == 0 || ctx.Err() != nil {
@@ -83,7 +88,8 @@ func (b *builder) lockable(n *engine.Node, t *trialTask) {
 	alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 }
 
-// cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all blocks.
+// cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all
+// blocks.
 func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	ask := clockRequest{of, mhz}
 	if b.clocks[ask] == nil {

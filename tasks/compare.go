@@ -45,7 +45,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 			d.Add("burn_in", strconv.Itoa(g.design.BurnIn))
 		}
 		for _, m := range g.members {
-			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline), strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome), g.absent[m.name].why)
+			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline),
+				strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome),
+				g.absent[m.name].why)
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			describeTries(d, t.p.triesAt(g, m))
@@ -90,8 +92,9 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 // verdictData is what an event tells of a row: null where there is no figure, since 0 is one.
 func verdictData(c *stats.Comparison) map[string]any {
 	data := map[string]any{
-		"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate, "against": c.Against,
-		"metric": c.Metric, "outcome": c.Outcome, "effect": nil, "low": nil, "high": nil, "blocks": c.Blocks,
+		"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate,
+		"against": c.Against,
+		"metric":  c.Metric, "outcome": c.Outcome, "effect": nil, "low": nil, "high": nil, "blocks": c.Blocks,
 		"caveats": append([]stats.Caveat{}, c.Caveats...),
 	}
 	if c.Blocks > 0 && !c.NoRatio {
@@ -190,9 +193,9 @@ func (b *builder) addReport(r *hclspec.Report) {
 	b.add(r.Block, &reportTask{p: b.drawing, spec: r}, shell.Refs(r.Of)).Reads = true
 }
 
-// Publish copies the reports from the store to their directories, where they differ. It returns the files written, and those
-// that were left as they are because they know more: nothing of what is measured is stored for this machine's class, and
-// something is for another one.
+// Publish copies the reports from the store to their directories, where they differ. It returns the files written, and
+// those that were left as they are because they know more: nothing of what is measured is stored for this machine's
+// class, and something is for another one.
 func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left []string, err error) {
 	knowsLess := sync.OnceValues(func() (bool, error) { return p.knowsLess(ctx, plan) })
 	for i := range p.Spec.Reports {

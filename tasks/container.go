@@ -30,7 +30,8 @@ func (p *services) askEngine() string {
 	case err != nil:
 		return "needs a container engine: " + err.Error()
 	case !info.Seccomp:
-		return "needs a container engine that filters system calls: start it with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER"
+		return "needs a container engine that filters system calls: start it with its own seccomp profile, on a " +
+			"kernel with CONFIG_SECCOMP_FILTER"
 	}
 	return ""
 }
@@ -47,11 +48,12 @@ func (b *builder) withImage(cures []cure, image hclspec.Address, candidate strin
 	return slices.Concat(cures, own), built
 }
 
-// imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those that
-// they are made with.
+// imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those
+// that they are made with.
 func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []cure, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
-		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)), fix.Merge(built, b.dueIn(s))
+		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)),
+			fix.Merge(built, b.dueIn(s))
 	}
 	return cures, built
 }

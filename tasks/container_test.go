@@ -104,16 +104,20 @@ task "look" {
 	if got := look("id"); got != fmt.Sprintln(os.Getuid()) {
 		t.Errorf("it ran as %q", got)
 	}
-	for name, want := range map[string]string{"status": "CapEff:\t0000000000000000", "net": "lo\n", "commands": "sh\x00-euc\x00"} {
+	for name, want := range map[string]string{"status": "CapEff:\t0000000000000000", "net": "lo\n",
+		"commands": "sh\x00-euc\x00"} {
 		if got := look(name); !strings.Contains(got, want) {
 			t.Errorf("%s: %q lacks %q", name, got, want)
 		}
 	}
-	if got := look("status"); !strings.Contains(got, "CapBnd:\t0000000000000000") || !strings.Contains(got, "NoNewPrivs:\t1") || strings.ContainsAny(strings.Split(got, "Cpus_allowed_list:")[1], ",-") {
+	if got := look("status"); !strings.Contains(got, "CapBnd:\t0000000000000000") ||
+		!strings.Contains(got, "NoNewPrivs:\t1") || strings.ContainsAny(strings.Split(got, "Cpus_allowed_list:")[1],
+		",-") {
 		t.Errorf("it had %q", got)
 	}
 	env := look("env")
-	for _, want := range []string{"OUT=/benchgraph/out", "SRC=/benchgraph/work", "HOME=/benchgraph/home", "FROM=file", "INPUT=/benchgraph/in/", "PATH=/bin"} {
+	for _, want := range []string{"OUT=/benchgraph/out", "SRC=/benchgraph/work", "HOME=/benchgraph/home", "FROM=file",
+		"INPUT=/benchgraph/in/", "PATH=/bin"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment lacks %s", want)
 		}
@@ -127,7 +131,8 @@ task "look" {
 		t.Error("a secret is in a command line")
 	}
 	for _, mount := range strings.Split(look("mounts"), "\n") {
-		if f := strings.Fields(mount); len(f) > 3 && strings.HasPrefix(f[1], "/benchgraph/in/") && !strings.HasPrefix(f[3], "ro") {
+		if f := strings.Fields(mount); len(f) > 3 && strings.HasPrefix(f[1], "/benchgraph/in/") &&
+			!strings.HasPrefix(f[3], "ro") {
 			t.Errorf("an input is mounted to be written to: %s", mount)
 		}
 	}
@@ -178,31 +183,47 @@ func TestServersInContainers(t *testing.T) {
 		name, server, ready, command, more string
 		rule, stage, tells                 string // of the baseline's failure; empty: there is none
 	}{
-		{name: "found ready by its page, though it listens to itself only", server: httpd, ready: `http = "/page"`, command: get},
+		{name: "found ready by its page, though it listens to itself only", server: httpd, ready: `http = "/page"`,
+			command: get},
 		{name: "found ready by its port", server: httpd, ready: `tcp = true`, command: get},
 		{name: "found ready by its log", server: httpd, ready: `log = "^up$"`, command: `"sleep 1; ` + get[1:]},
-		{name: "dies at once", server: `"echo no model >&2; exit 3"`, ready: `http = "/page"`, command: get, stage: "start", tells: "the server died: exit status 3: no model"},
-		{name: "dies in the middle", server: `"httpd -f -p 127.0.0.1:$PORT -h pages/d & sleep 4; echo out of steam; exit 1"`, ready: `tcp = true`, command: `"sleep 600"`,
+		{name: "dies at once", server: `"echo no model >&2; exit 3"`, ready: `http = "/page"`, command: get,
+			stage: "start", tells: "the server died: exit status 3: no model"},
+		{name: "dies in the middle",
+			server: `"httpd -f -p 127.0.0.1:$PORT -h pages/d & sleep 4; echo out of steam; exit 1"`,
+			ready:  `tcp = true`, command: `"sleep 600"`,
 			stage: "run", tells: "the server died: exit status 1: out of steam"},
-		{name: "crashes, and its client counts that and goes on", server: `"nc -l -p $PORT >/dev/null; echo out of steam; exit 3"`, ready: `tcp = true`,
-			command: `"echo x | nc 127.0.0.1 $PORT || true; sleep 2; echo 'work done: 5 items/s'"`, stage: "run", tells: "the server died: exit status 3: out of steam"},
-		{name: "is never ready", server: `"echo loading; sleep 600"`, ready: "http = \"/page\"", command: get, rule: "patience", stage: "start", tells: "not ready after 20s"},
-		{name: "ignores polite signals", server: `"trap '' TERM; httpd -f -p 127.0.0.1:$PORT -h pages/d & while :; do sleep 1; done"`, ready: `tcp = true`, command: get},
-		{name: "uses too much memory", server: `"echo loading; tail /dev/zero"`, ready: `tcp = true`, command: get, more: `memory = "64MiB"`,
+		{name: "crashes, and its client counts that and goes on",
+			server: `"nc -l -p $PORT >/dev/null; echo out of steam; exit 3"`, ready: `tcp = true`,
+			command: `"echo x | nc 127.0.0.1 $PORT || true; sleep 2; echo 'work done: 5 items/s'"`, stage: "run",
+			tells: "the server died: exit status 3: out of steam"},
+		{name: "is never ready", server: `"echo loading; sleep 600"`, ready: "http = \"/page\"", command: get,
+			rule: "patience", stage: "start", tells: "not ready after 20s"},
+		{name: "ignores polite signals",
+			server: `"trap '' TERM; httpd -f -p 127.0.0.1:$PORT -h pages/d & while :; do sleep 1; done"`,
+			ready:  `tcp = true`, command: get},
+		{name: "uses too much memory", server: `"echo loading; tail /dev/zero"`, ready: `tcp = true`, command: get,
+			more: `memory = "64MiB"`,
 			rule: "oom_killed", stage: "start", tells: "more than its 64MiB of memory"},
-		{name: "has a client that uses too much memory", server: httpd, ready: `tcp = true`, command: `"echo asking; tail /dev/zero"`, more: `memory = "64MiB"`,
+		{name: "has a client that uses too much memory", server: httpd, ready: `tcp = true`,
+			command: `"echo asking; tail /dev/zero"`, more: `memory = "64MiB"`,
 			rule: "oom_killed", stage: "run", tells: "raise memory in the block"},
-		{name: "has a client that takes too long", server: httpd, ready: `tcp = true`, command: `"sleep 600"`, more: `timeout = "1s"`, rule: "patience", stage: "run"},
-		{name: "cannot be found in the image", server: `["no-such-program"]`, ready: `tcp = true`, command: get, rule: "not_started", stage: "start", tells: "no-such-program"},
+		{name: "has a client that takes too long", server: httpd, ready: `tcp = true`, command: `"sleep 600"`,
+			more: `timeout = "1s"`, rule: "patience", stage: "run"},
+		{name: "cannot be found in the image", server: `["no-such-program"]`, ready: `tcp = true`, command: get,
+			rule: "not_started", stage: "start", tells: "no-such-program"},
 		{name: "has a canary in its client's image", server: httpd, ready: `tcp = true`, command: get,
-			more: "canary {\ncommand = \"grep -q WORD /etc/word; test ! -e pages; echo moved 5 GB/s\"\nmatch = \"moved ([0-9]+)\"\n}"},
-		{name: "is apart from its client, which has an empty $OUT twice", server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
+			more: "canary {\ncommand = \"grep -q WORD /etc/word; test ! -e pages; echo moved 5 GB/s\"\nmatch = " +
+				"\"moved ([0-9]+)\"\n}"},
+		{name: "is apart from its client, which has an empty $OUT twice",
+			server: `"touch $OUT/own; chmod 777 $OUT; ls / /benchgraph; ` + httpd[1:], ready: `tcp = true`,
 			command: `"test ! -e $OUT/own; test ! -e $OUT/client; echo mine > $OUT/client; ` + get[1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := contained(t, strings.Replace(beside(tt.server, tt.ready, tt.command, tt.more), "20s", map[bool]string{true: "2s", false: "20s"}[tt.rule == "patience" && tt.stage == "start"], 1))
+			s := contained(t, strings.Replace(beside(tt.server, tt.ready, tt.command, tt.more), "20s",
+				map[bool]string{true: "2s", false: "20s"}[tt.rule == "patience" && tt.stage == "start"], 1))
 			s.apply()
 			var rec struct {
 				Members map[string]struct {
@@ -225,10 +246,12 @@ func TestServersInContainers(t *testing.T) {
 				}):
 					t.Errorf("%s: which image ran is not recorded: %+v", name, m.Artefacts)
 				case tt.stage != "":
-					if f == nil || f.Stage != tt.stage || tt.rule != "" && f.Rule != tt.rule || f.Class != cache.Permanent {
+					if f == nil || f.Stage != tt.stage || tt.rule != "" && f.Rule != tt.rule ||
+						f.Class != cache.Permanent {
 						t.Fatalf("%s: %+v", name, f)
 					}
-					if all := f.Message + ": " + f.Evidence + "; " + f.Remedy; !strings.Contains(all, strings.Replace(tt.tells, "20s", "2s", 1)) {
+					if all := f.Message + ": " + f.Evidence + "; " + f.Remedy; !strings.Contains(all,
+						strings.Replace(tt.tells, "20s", "2s", 1)) {
 						t.Errorf("%q does not tell %q", all, tt.tells)
 					}
 				}
@@ -251,11 +274,14 @@ echo '{"modules": {"pkg": "/site/pkg.py"}, "problems": ['"$problem"']}'
 	_, err := w.Write([]byte(text))
 	must(s.t, err)
 	must(s.t, w.Close())
-	name, labels := s.word+"-base", map[string]string{container.LabelKey: s.word, container.LabelNode: "image." + s.word, "io.benchgraph.site": "/site", "io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/site/pkg-1.dist-info", "record": "00"}]`}
+	name, labels := s.word+"-base", map[string]string{container.LabelKey: s.word, container.LabelNode: "image." +
+		s.word, "io.benchgraph.site": "/site",
+		"io.benchgraph.packages": `[{"name": "pkg", "version": "1", "info": "/site/pkg-1.dist-info", "record": "00"}]`}
 	_, err = s.engine.Create(s.t.Context(), name, &api.Config{Image: s.base, Cmd: []string{"true"}}, &api.HostConfig{})
 	must(s.t, err)
 	must(s.t, s.engine.CopyTo(s.t.Context(), name, &files))
-	id, err := s.engine.Commit(s.t.Context(), name, api.CommitOptions{Config: &api.Config{Labels: labels, Env: []string{"PATH=/bin"}}})
+	id, err := s.engine.Commit(s.t.Context(), name, api.CommitOptions{Config: &api.Config{Labels: labels,
+		Env: []string{"PATH=/bin"}}})
 	must(s.t, err)
 	must(s.t, s.engine.Remove(s.t.Context(), name))
 	return id
@@ -265,7 +291,8 @@ func TestWhatRunsIsProven(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ server, found string }{
 		"what the image has": {server: httpd},
-		"a shadowed package": {server: `"if test $PORT = 0; then python3 -m pkg; fi; ` + httpd[1:], found: "pkg is found in /benchgraph/work/pkg"},
+		"a shadowed package": {server: `"if test $PORT = 0; then python3 -m pkg; fi; ` + httpd[1:],
+			found: "pkg is found in /benchgraph/work/pkg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +302,8 @@ func TestWhatRunsIsProven(t *testing.T) {
 			s.apply()
 			const block = `trial.speed["#1"]`
 			if tt.found != "" { // nobody was measured, so that nobody has failed
-				if said := s.log(block); !strings.Contains(said, "what runs is not what the image has") || !strings.Contains(said, tt.found) {
+				if said := s.log(block); !strings.Contains(said, "what runs is not what the image has") ||
+					!strings.Contains(said, tt.found) {
 					t.Errorf("%s\nwant %q", said, tt.found)
 				}
 				return

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
-// restore puts the baseline's copies in the place of the protected files of a tree that was laid out, and removes protected files
-// that the baseline does not have. The tree may be hostile: nothing is written through a link in it.
+// restore puts the baseline's copies in the place of the protected files of a tree that was laid out, and removes
+// protected files that the baseline does not have. The tree may be hostile: nothing is written through a link in it.
 func (t *tree) restore(ctx context.Context, mirror *git.Mirror, dir string) error {
 	theirs, err := os.MkdirTemp(filepath.Dir(dir), "baseline-")
 	if err != nil {
@@ -67,7 +67,9 @@ func (t *tree) protectedIn(dir string) ([]string, error) {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		if err == nil && slices.ContainsFunc(t.protect, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, filepath.ToSlash(rel)) }) {
+		if err == nil && slices.ContainsFunc(t.protect, func(pattern string) bool {
+			return doublestar.MatchUnvalidated(pattern, filepath.ToSlash(rel))
+		}) {
 			paths = append(paths, rel)
 		}
 		return err

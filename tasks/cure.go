@@ -115,11 +115,12 @@ func (p *facts) teach(c cure, candidate, evidence string) []string {
 		p.Lock.Fixes = map[string][]hclspec.LearntFix{}
 	}
 	p.Lock.Fixes[name] = append(p.Lock.Fixes[name], hclspec.LearntFix{Commit: commit, At: c.at, Evidence: evidence})
-	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(commit, "all"), evidence, c.at)}
+	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(commit, "all"), evidence,
+		c.at)}
 }
 
-// relearn looks whether fixes that were declared since would have been learnt from failures that are remembered: of nodes,
-// and of members of blocks. It returns whether the lock has changed.
+// relearn looks whether fixes that were declared since would have been learnt from failures that are remembered: of
+// nodes, and of members of blocks. It returns whether the lock has changed.
 func (p *Project) relearn(ctx context.Context, plan *engine.Plan) (bool, error) {
 	if len(p.fixes) == 0 || p.Locked {
 		return false, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// ownArtefact says whether a reference leads to what is measured: the candidate's own source, wheel or image, or the result
-// of a task that is declared to be an artefact. Only that may differ between variants.
+// ownArtefact says whether a reference leads to what is measured: the candidate's own source, wheel or image, or the
+// result of a task that is declared to be an artefact. Only that may differ between variants.
 func (p *drawing) ownArtefact(a hclspec.Address) bool {
 	if !a.Keyed || p.candidates[a.Key] == nil {
 		return false
@@ -23,8 +23,8 @@ func (p *drawing) ownArtefact(a hclspec.Address) bool {
 	return a.Kind == "source" || a.Kind == "wheel" || a.Kind == "image" || a.Kind == "task" && p.artefacts[a]
 }
 
-// noteWork notes the keys of tasks and downloads that each variant has for itself, where variants of one commit do not share
-// the same work.
+// noteWork notes the keys of tasks and downloads that each variant has for itself, where variants of one commit do not
+// share the same work.
 func (p *drawing) noteWork(plan *engine.Plan) {
 	type data struct{ kind, name, commit string }
 	keys, work := map[data]map[cache.Key]bool{}, map[string]string{}
@@ -56,8 +56,9 @@ func (p *drawing) noteWork(plan *engine.Plan) {
 // mostReasons bounds an error about a mistake that all rows of a table share.
 const mostReasons = 20
 
-// differ is the error for variants that the file measures in different ways: all that such blocks cost would be spent on
-// numbers that may not be compared. It is a *stats.RefusedError, or nil. Groups are left out for which measured is false.
+// differ is the error for variants that the file measures in different ways: all that such blocks cost would be spent
+// on numbers that may not be compared. It is a *stats.RefusedError, or nil. Groups are left out for which measured is
+// false.
 func (p *drawing) differ(measured func(*group) bool) error {
 	refused := &stats.RefusedError{What: "not comparable"}
 	for _, g := range p.groups {
@@ -74,7 +75,8 @@ func (p *drawing) differ(measured func(*group) bool) error {
 			for _, d := range diff {
 				refused.Reasons = append(refused.Reasons, fmt.Sprintf(
 					"%s: %s is %s for %s and %s for %s (%s, %s)",
-					m.candidate, d.Name, quoted(d.A, d.InA), p.placeOf(m), quoted(d.B, d.InB), p.placeOf(base), m.bench.Address, placeText(m.bench.Range)))
+					m.candidate, d.Name, quoted(d.A, d.InA), p.placeOf(m), quoted(d.B, d.InB), p.placeOf(base),
+					m.bench.Address, placeText(m.bench.Range)))
 			}
 		}
 	}
@@ -84,14 +86,18 @@ func (p *drawing) differ(measured func(*group) bool) error {
 	if n := len(refused.Reasons); n > mostReasons {
 		refused.Reasons = append(refused.Reasons[:mostReasons], fmt.Sprintf("%d further differences", n-mostReasons))
 	}
-	refused.Reasons = append(refused.Reasons, "only a candidate's own source, wheel and image may differ between variants: give both the same, "+
-		"or declare artefact = true in the task whose result is to be measured")
+	refused.Reasons = append(refused.Reasons,
+		"only a candidate's own source, wheel and image may differ between variants: give both the same, "+
+			"or declare artefact = true in the task whose result is to be measured")
 	return refused
 }
 
-// declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt later.
+// declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt
+// later.
 func (p *drawing) declared(m member) []stats.Field {
-	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f stats.Field) bool { return strings.HasPrefix(f.Name, "fix ") })
+	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f stats.Field) bool {
+		return strings.HasPrefix(f.Name, "fix ")
+	})
 	b := m.bench
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	add("timeout", b.Timeout.String())

@@ -35,7 +35,8 @@ benchmark "speed" {
 compare "all" { of = [benchmark.speed] }
 `
 
-// Data that differs between variants is an artefact only where the file says so: the plan refuses it before anything is paid for.
+// Data that differs between variants is an artefact only where the file says so: the plan refuses it before anything is
+// paid for.
 func TestOnlyArtefactsMayDiffer(t *testing.T) {
 	t.Parallel()
 	own := "${each.variant.name == \"one\" ? 110 : 100}."
@@ -51,7 +52,8 @@ func TestOnlyArtefactsMayDiffer(t *testing.T) {
 		return err
 	}
 	err := plan(fmt.Sprintf(prompts, "", own))
-	if err == nil || !strings.Contains(err.Error(), "data prompts is") || !strings.Contains(err.Error(), "benchmarks.hcl:3") || !strings.Contains(err.Error(), "benchmarks.hcl:4") {
+	if err == nil || !strings.Contains(err.Error(), "data prompts is") ||
+		!strings.Contains(err.Error(), "benchmarks.hcl:3") || !strings.Contains(err.Error(), "benchmarks.hcl:4") {
 		t.Errorf("%v", err)
 	}
 	if err := plan(fmt.Sprintf(prompts, "artefact = true", own)); err != nil {
@@ -69,7 +71,8 @@ func TestOnlyArtefactsMayDiffer(t *testing.T) {
 	for range 2 {
 		s.apply()
 		for _, row := range s.ledger() {
-			if row.Outcome != stats.Win || !strings.Contains(fmt.Sprint(row.Caveats), "in spite of a different data prompts") {
+			if row.Outcome != stats.Win || !strings.Contains(fmt.Sprint(row.Caveats),
+				"in spite of a different data prompts") {
 				t.Errorf("%s: %s: %v", row.Outcome, row.Reason, row.Caveats)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of builds its
-// architecture; what a node needs is held against what that machine has.
+// Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of
+// builds its architecture; what a node needs is held against what that machine has.
 type Elsewhere struct {
 	Name string // for people
 	*device.Profile
@@ -32,8 +32,8 @@ func (p *services) platform() (system, arch string) {
 	return runtime.GOOS, runtime.GOARCH
 }
 
-// settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks is asked again
-// when nodes are chosen that are made here.
+// settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks
+// is asked again when nodes are chosen that are made here.
 func (b *builder) settleElsewhere() {
 	if b.Elsewhere == nil {
 		return
@@ -66,8 +66,8 @@ func (p *facts) machinesOfFile() []Elsewhere {
 	return p.machines
 }
 
-// WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or this machine is not
-// too small.
+// WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or
+// this machine is not too small.
 func (p *facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 	if s.Action != engine.Blocked || !s.Never {
 		return ""
@@ -106,8 +106,8 @@ func waitingEnd(end engine.End, machine string) engine.End {
 	return end
 }
 
-// postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there is nothing to
-// compare yet.
+// postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there
+// is nothing to compare yet.
 func (p *facts) postponed(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if p.Elsewhere != nil || len(p.machinesOfFile()) == 0 {
@@ -139,8 +139,8 @@ func (p *facts) postponed(plan *engine.Plan) map[string]string {
 	return waits
 }
 
-// Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are measured, they are too
-// large, this machine lacks something, or they need a node that waits.
+// Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are
+// measured, they are too large, this machine lacks something, or they need a node that waits.
 func (p *drawing) Waits(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if p.Elsewhere == nil {

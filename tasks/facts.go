@@ -44,8 +44,8 @@ func newServices(c Config) *services {
 	return s
 }
 
-// facts are what is found out before a graph is made. Evaluation and resolution fill them in; from then on, nothing changes them
-// but what is read for the first time and kept: a file of the project, say.
+// facts are what is found out before a graph is made. Evaluation and resolution fill them in; from then on, nothing
+// changes them but what is read for the first time and kept: a file of the project, say.
 type facts struct {
 	*services
 	Spec *hclspec.Spec
@@ -59,8 +59,9 @@ type facts struct {
 	machines   []Elsewhere             // of the file; nil: not read yet
 	findings   []preflight.Finding     // of the preflight
 	refused    refusals                // candidates and benchmarks that findings take out
-	recalled   *recalled               // an earlier plan, of which only what has changed is made again; nil: the whole graph is
-	seen       seen
+	// an earlier plan, of which only what has changed is made again; nil: the whole graph is
+	recalled *recalled
+	seen     seen
 }
 
 // seen is what was read of the project's files, each as it was when it was read first.
@@ -113,7 +114,8 @@ func newChoice() choice {
 // clone returns a copy that further rounds do not change.
 func (c choice) clone() choice {
 	return choice{
-		maps.Clone(c.blocks), c.alone, maps.Clone(c.dropped), maps.Clone(c.causes), maps.Clone(c.issues), maps.Clone(c.misfits),
+		maps.Clone(c.blocks), c.alone, maps.Clone(c.dropped), maps.Clone(c.causes), maps.Clone(c.issues),
+		maps.Clone(c.misfits),
 	}
 }
 
@@ -122,8 +124,8 @@ func (c *choice) remeasure() {
 	c.blocks, c.dropped = map[string]int{}, map[string]absence{}
 }
 
-// A drawing is a graph as the rest of the package reads it: the facts and the choice that the graph was made from, and what each
-// part of the file became. Nodes refer to the drawing in which they were made.
+// A drawing is a graph as the rest of the package reads it: the facts and the choice that the graph was made from, and
+// what each part of the file became. Nodes refer to the drawing in which they were made.
 type drawing struct {
 	*facts
 	choice
@@ -132,15 +134,19 @@ type drawing struct {
 	groups     []*group
 	of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
 	excluded   map[string]absence                           // by candidate
-	probes     map[string][]hclspec.Address                 // what must hold of a candidate: known issues, its tree where files are protected
-	copies     map[string][]string                          // by candidate: patterns of the files that the baseline's copies replace
-	artefacts  map[hclspec.Address]bool                     // tasks whose results are measured
-	fixes      map[hclspec.Address]*hclspec.Fix
-	unlisted   []hclspec.Address        // fixes that no block lists
-	lacking    map[string]func() string // by address: what this machine lacks for a node of a plan for another one
+	// what must hold of a candidate: known issues, its tree where files are protected
+	probes map[string][]hclspec.Address
+	// by candidate: patterns of the files that the baseline's copies replace
+	copies    map[string][]string
+	artefacts map[hclspec.Address]bool // tasks whose results are measured
+	fixes     map[hclspec.Address]*hclspec.Fix
+	unlisted  []hclspec.Address        // fixes that no block lists
+	lacking   map[string]func() string // by address: what this machine lacks for a node of a plan for another one
 
 	// What the plan of the graph found out:
 
-	work      map[string]string // by address of a task or download of one candidate: its key, where that of another variant differs
-	machineOf map[string]string // by address: the machine of the file that can run a node for which this one is too small
+	// by address of a task or download of one candidate: its key, where that of another variant differs
+	work map[string]string
+	// by address: the machine of the file that can run a node for which this one is too small
+	machineOf map[string]string
 }

@@ -13,8 +13,8 @@ import (
 // A campaign of twelve commits goes through a disk that has no room for three of their images.
 func TestFaultTwelveImagesOnADiskForTwo(t *testing.T) { throughDisk(t, 12) }
 
-// A step of which nobody knows what it takes finds the disk full: what is not needed goes, and it is done once more. When
-// that does not help, it says what would.
+// A step of which nobody knows what it takes finds the disk full: what is not needed goes, and it is done once more.
+// When that does not help, it says what would.
 func TestFaultFullDiskOfTheEngine(t *testing.T) {
 	n := onDisk(t, 118)
 	n.publish("c00", 24)
@@ -42,7 +42,8 @@ fix "more" { run = ["dd if=/dev/urandom of=/more bs=1M count=%d"] }
 	if len(r.Failures) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if f := r.Failures[0].Failure; f.Rule != "disk_full" || f.Class != cache.Infra || !strings.Contains(f.Remedy, "larger disk") {
+	if f := r.Failures[0].Failure; f.Rule != "disk_full" || f.Class != cache.Infra ||
+		!strings.Contains(f.Remedy, "larger disk") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -48,7 +48,8 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	info, err := download.Get(ctx, download.Options{
 		URL: t.url, SHA256: t.expected, Dest: partial, Client: t.p.HTTP, AllowLocal: true, MaxSize: t.most,
 		Progress: func(done, total int64) {
-			env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "fetch", Data: map[string]any{"done": done, "total": total}})
+			env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "fetch",
+				Data: map[string]any{"done": done, "total": total}})
 		},
 	})
 	if err != nil {
@@ -61,8 +62,8 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	return os.Remove(partial)
 }
 
-// fileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a fetched
-// file is put into commands.
+// fileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
+// fetched file is put into commands.
 func fileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
@@ -92,11 +93,14 @@ func downloadFailure(err error) error {
 	var large *download.TooLarge
 	switch {
 	case errors.As(err, &large):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_too_large", "if the file is as large as that, raise max_size in the fetch block and apply with -retry-failed"
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_too_large",
+			"if the file is as large as that, raise max_size in the fetch block and apply with -retry-failed"
 	case errors.As(err, &mismatch):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_mismatch", "the file behind the URL is not the declared one: correct sha256, or the URL"
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_mismatch",
+			"the file behind the URL is not the declared one: correct sha256, or the URL"
 	case errors.As(err, &refused):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_refused", "check the URL; the server does not have the file or does not give it"
+		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_refused",
+			"check the URL; the server does not have the file or does not give it"
 	}
 	return &engine.Failure{Failure: f, Err: err}
 }

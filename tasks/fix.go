@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that nothing
-// in the file lists.
+// eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that
+// nothing in the file lists.
 func (p *drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
@@ -74,7 +74,8 @@ func (p *drawing) due(eligible []hclspec.Address, block hclspec.Address, candida
 }
 
 // dueFor is due with a say in what counts as learnt.
-func (p *drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string, learnt func(fix string) bool) []fix.Due {
+func (p *drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string,
+	learnt func(fix string) bool) []fix.Due {
 	var due []fix.Due
 	var visit func(a hclspec.Address)
 	seen := map[hclspec.Address]bool{}
@@ -124,7 +125,9 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 
 func (p *facts) learnt(fix string, block hclspec.Address, candidate string) bool {
 	commit, _, _ := strings.Cut(candidate, "/")
-	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool { return l.Commit == commit && isAt(l, block) })
+	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool {
+		return l.Commit == commit && isAt(l, block)
+	})
 }
 
 // isAt reports whether a fix was learnt for a block.
@@ -140,9 +143,10 @@ func blockOf(a hclspec.Address) string {
 	return a.Kind + "." + a.Name
 }
 
-// enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those of the cures may
-// be learnt that are not applied yet.
-func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure, applied []fix.Due) (*fix.Shell, error) {
+// enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those
+// of the cures may be learnt that are not applied yet.
+func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure,
+	applied []fix.Due) (*fix.Shell, error) {
 	if block != (hclspec.Address{}) {
 		rec, err := image.Read(r.Input(env, block).Entry)
 		if err != nil {
@@ -153,8 +157,8 @@ func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at s
 	return fix.Open(p.shells, env, r, at, p.Spec.Dir, fixesOf(cures), applied)
 }
 
-// gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's fix
-// made faster must not be held against a build without it.
+// gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's
+// fix made faster must not be held against a build without it.
 func (b *builder) gatherFixes() {
 	if len(b.fixes) == 0 {
 		return

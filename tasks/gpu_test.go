@@ -21,9 +21,11 @@ import (
 func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	t.Parallel()
 	s := contained(t, strings.Replace(beside(
-		`"echo server $CUDA_VISIBLE_DEVICES; `+httpd[1:], "tcp = true", `"echo client $CUDA_VISIBLE_DEVICES; `+get[1:], "gpus {\n count = 2\n model = \"^Big\" \n}"),
+		`"echo server $CUDA_VISIBLE_DEVICES; `+httpd[1:], "tcp = true", `"echo client $CUDA_VISIBLE_DEVICES; `+get[1:],
+		"gpus {\n count = 2\n model = \"^Big\" \n}"),
 		`"mkdir $OUT/d`, `"echo task $CUDA_VISIBLE_DEVICES; mkdir $OUT/d`, 1))
-	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "    ready {", "    shm_size = \"64MiB\"\n    ulimits  = { nofile = 1234, core = -1 }\n    ready {", 1))
+	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "    ready {",
+		"    shm_size = \"64MiB\"\n    ulimits  = { nofile = 1234, core = -1 }\n    ready {", 1))
 	for i, model := range []string{"Big", "Small", "Big", "Big"} {
 		s.gpus = append(s.gpus, device.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i), Name: model, Memory: 1 << 30})
 	}
@@ -85,7 +87,8 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	const limits = "core -1 -1, shm 67108864; nofile 1234 1234, shm 67108864; "
-	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1, {"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
+	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1,
+		{"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
 		t.Errorf("a server and the two passes of its client asked for (-want +got):\n%s", d)
 	}
 }

@@ -17,8 +17,8 @@ const maxRounds = 20
 // maxText is the bytes that are read of a file of a history.
 const maxText = 1 << 20
 
-// resolveHistory answers what expressions ask of the histories of repos, all of one reading together, until nothing is asked any
-// more. It reports whether the lock has changed.
+// resolveHistory answers what expressions ask of the histories of repos, all of one reading together, until nothing is
+// asked any more. It reports whether the lock has changed.
 func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
 	if p.History == nil {
 		return false, nil
@@ -39,14 +39,19 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 			if len(own) == 0 {
 				continue
 			}
-			if p.Locked && slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described }) {
+			if p.Locked && slices.ContainsFunc(own, func(q hclspec.Question) bool {
+				return q.About == hclspec.Described
+			}) {
 				return changed, append(diags, problem(repo.Range, "Lock file is incomplete",
-					fmt.Sprintf("What git describe says of commits of %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", repo.Address)))
+					fmt.Sprintf("What git describe says of commits of %s is not pinned in the lock file, and "+
+						"-locked forbids to add it. Run without -locked once and commit the lock file.", repo.Address)))
 			}
 			if err := p.answer(ctx, repo, own); err != nil {
 				return changed, append(diags, p.unreadable(repo.Address, err))
 			}
-			changed = changed || slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described })
+			changed = changed || slices.ContainsFunc(own, func(q hclspec.Question) bool {
+				return q.About == hclspec.Described
+			})
 		}
 		if err := p.History.Save(); err != nil {
 			fmt.Fprintf(p.Progress, "%v\n", err) // it is asked again next time
@@ -65,11 +70,12 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 		}
 	}
 	return changed, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Too many questions",
-		Detail: fmt.Sprintf("The answers of git_ functions led to new questions %d times. Ask with fewer functions in each other.", maxRounds)})
+		Detail: fmt.Sprintf("The answers of git_ functions led to new questions %d times. Ask with fewer functions "+
+			"in each other.", maxRounds)})
 }
 
-// aboutUnknown reports whether a question names a commit that its repo does not have. The question was asked before the commit
-// was looked up, and the expression that asks has a mistake of its own by now.
+// aboutUnknown reports whether a question names a commit that its repo does not have. The question was asked before the
+// commit was looked up, and the expression that asks has a mistake of its own by now.
 func (p *resolver) aboutUnknown(q hclspec.Question) bool {
 	revs := p.lockOf(q.Repo).Revs
 	return revs[q.Commit].Unknown != "" || q.Parent != "" && revs[q.Parent].Unknown != ""
@@ -147,7 +153,8 @@ func (p *resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questio
 }
 
 // answerDescribed pins what tags say of commits: tags move.
-func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo, questions []hclspec.Question) error {
+func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo,
+	questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}
@@ -169,7 +176,8 @@ func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo
 			l.Described[q.Commit] = text
 			continue
 		}
-		p.History.Pass(q, hclspec.Answer{Err: fmt.Sprintf("no tag with a digit in its name leads to commit %s", short(q.Commit))})
+		p.History.Pass(q, hclspec.Answer{Err: fmt.Sprintf("no tag with a digit in its name leads to commit %s",
+			short(q.Commit))})
 	}
 	return nil
 }

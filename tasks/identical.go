@@ -13,12 +13,13 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A candidate whose artefacts are those of its baseline byte by byte, and that is measured in the same way, is a tie: what a measurement
-// would find is noise. A plan leaves out a candidate whose artefacts are made from the same inputs; a block finds out that the same bytes
-// were made from other ones. `benchgraph noise` is exempt, since its second candidate has no artefact of its own.
+// A candidate whose artefacts are those of its baseline byte by byte, and that is measured in the same way, is a tie:
+// what a measurement would find is noise. A plan leaves out a candidate whose artefacts are made from the same inputs;
+// a block finds out that the same bytes were made from other ones. `benchgraph noise` is exempt, since its second
+// candidate has no artefact of its own.
 
-// identicals are the members of a group that a plan knows to be identical to the baseline, with why, by the address of their benchmark.
-// Blocks that were measured with them stay as they are.
+// identicals are the members of a group that a plan knows to be identical to the baseline, with why, by the address of
+// their benchmark. Blocks that were measured with them stay as they are.
 func (p *drawing) identicals(plan *engine.Plan, g *group) map[string]absence {
 	base := g.trusted()
 	if _, out := g.absent[base.name]; out || !base.baseline || g.design.Pairing == "independent" {
@@ -60,8 +61,8 @@ func fixNames(m member) []string {
 	return names
 }
 
-// sameInputs says that the artefacts of two members are made from the same inputs. Digests of results are not asked, for they are known at
-// one time and not at another, and who is in a block is in its key.
+// sameInputs says that the artefacts of two members are made from the same inputs. Digests of results are not asked,
+// for they are known at one time and not at another, and who is in a block is in its key.
 func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool {
 	if len(own) == 0 || len(own) != len(theirs) {
 		return false
@@ -87,8 +88,8 @@ func (m member) artefacts() map[string]hclspec.Address {
 	return all
 }
 
-// identical finds the members of a block that ran the bytes of the baseline before anything is run, by name with the artefacts that say
-// so. Where all members are, the baseline is among them: there is nothing to hold against it.
+// identical finds the members of a block that ran the bytes of the baseline before anything is run, by name with the
+// artefacts that say so. Where all members are, the baseline is among them: there is nothing to hold against it.
 func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 	base := t.trusted()
 	if !base.baseline {
@@ -142,5 +143,6 @@ func (g *group) nothingToMeasure() string {
 	if len(same) == 0 {
 		return ""
 	}
-	return "no block is needed: " + strings.Join(same, ", ") + " is the identical artefact, and nothing else is measured"
+	return "no block is needed: " + strings.Join(same, ", ") +
+		" is the identical artefact, and nothing else is measured"
 }

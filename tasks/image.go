@@ -72,8 +72,8 @@ func (p *resolver) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagno
 	return missing, diags
 }
 
-// resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a registry
-// can tell, the image is blocked, and asked about again with the next plan.
+// resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a
+// registry can tell, the image is blocked, and asked about again with the next plan.
 func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	p.unresolved = map[string]unknownImage{}
 	missing, diags := p.missingImages(ctx)
@@ -82,7 +82,8 @@ func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	}
 	if p.Locked {
 		return false, append(diags, problem(missing[0].at, "Lock file is incomplete",
-			fmt.Sprintf("Image %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", missing[0].name)))
+			fmt.Sprintf("Image %s is not pinned in the lock file, and -locked forbids to add it. Run without "+
+				"-locked once and commit the lock file.", missing[0].name)))
 	}
 	fmt.Fprintf(p.Progress, "resolving images that are not pinned: %d\n", len(missing))
 	var mu sync.Mutex
@@ -96,13 +97,15 @@ func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				why := strings.TrimPrefix(err.Error(), w.name+": ") // a registry's error begins with the name, an engine's does not
+				// a registry's error begins with the name, an engine's does not
+				why := strings.TrimPrefix(err.Error(), w.name+": ")
 				p.unresolved[w.name] = unknownImage{fmt.Sprintf("image %s is not known: %s", w.name, why), open}
 				if open {
 					unanswered = append(unanswered, w)
 					return nil
 				}
-				d := problem(w.at, "Image cannot be resolved", fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
+				d := problem(w.at, "Image cannot be resolved",
+					fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
 				d.Severity = hcl.DiagWarning
 				diags = append(diags, d)
 				return nil
@@ -133,8 +136,9 @@ func (p *resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
 	if n := len(list) - 1; n > 0 {
 		others = fmt.Sprintf(" The same holds for %d more.", n)
 	}
-	d := problem(list[0].at, "Image cannot be resolved", fmt.Sprintf("Unverified: %s.%s Nodes that need such an image are blocked here; the next plan asks again.",
-		p.unresolved[list[0].name].why, others))
+	d := problem(list[0].at, "Image cannot be resolved",
+		fmt.Sprintf("Unverified: %s.%s Nodes that need such an image are blocked here; the next plan asks again.",
+			p.unresolved[list[0].name].why, others))
 	d.Severity = hcl.DiagWarning
 	return hcl.Diagnostics{d}
 }
@@ -154,7 +158,8 @@ func (p *resolver) resolveImage(ctx context.Context, name string) (pin container
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
 		return pin, p.lacks() != "", err
 	} else if p.Offline {
-		return container.Pin{}, true, fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
+		return container.Pin{}, true,
+			fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
 	}
 	parsed, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -179,7 +184,8 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &image.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From), Allowed: fixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
+	t := &image.Task{Maker: b.maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From),
+		Allowed: fixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
 	t.Refs.Add(s.Install...)
@@ -211,8 +217,8 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 }
 
 // dueIn are the fixes that an image is made with, beyond those of the image that it begins with. One that belongs to no
-// commit serves all of them, so that a fix that any of them asked for is in it; but what only others begin with is left as
-// it is, since they can have the fix themselves.
+// commit serves all of them, so that a fix that any of them asked for is in it; but what only others begin with is left
+// as it is, since they can have the fix themselves.
 func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	candidate := s.Candidate
 	if candidate == "" && b.commits[s.Address.Key] != nil {
@@ -220,7 +226,8 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	}
 	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
 		any := func(l hclspec.LearntFix) bool { return isAt(l, s.Address) }
-		return b.learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] && slices.ContainsFunc(b.Lock.Fixes[fix], any)
+		return b.learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
+			slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
 		due = fix.Without(due, b.dueIn(base))
@@ -228,8 +235,8 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	return due
 }
 
-// revisionOf is the revision that an image is made for, and where it comes from; empty when it is made for none. A path of
-// this machine is told to nobody.
+// revisionOf is the revision that an image is made for, and where it comes from; empty when it is made for none. A path
+// of this machine is told to nobody.
 func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	repo := hclspec.Address{}
 	if c := b.candidates[s.Candidate]; c != nil && s.Candidate != "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// imaging is a story with a container engine, which other tests use at the same time. So what it makes has a word in it that
-// nobody else says; at the end of the test its images are removed.
+// imaging is a story with a container engine, which other tests use at the same time. So what it makes has a word in it
+// that nobody else says; at the end of the test its images are removed.
 type imaging struct {
 	*story
 	word string // in names of images, and to be in what they are made from
@@ -59,7 +59,9 @@ func (i *imaging) mine() []container.Image {
 	i.t.Helper()
 	all, err := i.engine.Images(i.t.Context())
 	must(i.t, err)
-	return slices.DeleteFunc(all, func(img container.Image) bool { return !strings.Contains(img.Labels[container.LabelNode], i.word) })
+	return slices.DeleteFunc(all, func(img container.Image) bool {
+		return !strings.Contains(img.Labels[container.LabelNode], i.word)
+	})
 }
 
 func (i *imaging) clear() {
@@ -198,13 +200,16 @@ func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
 	img, err := s.engine.Image(t.Context(), first.ID)
 	must(t, err)
 	for name, want := range map[string]string{
-		container.LabelKey: first.Chain, container.LabelNode: node, "org.opencontainers.image.base.digest": s.base, container.LabelOwner: "",
+		container.LabelKey: first.Chain, container.LabelNode: node, "org.opencontainers.image.base.digest": s.base,
+		container.LabelOwner: "",
 	} {
 		if img.Labels[name] != want {
 			t.Errorf("label %s is %q, want %q", name, img.Labels[name], want)
 		}
 	}
-	if slices.ContainsFunc(img.Env, func(v string) bool { return strings.HasPrefix(v, "SITE") || strings.HasPrefix(v, "SRC") }) || slices.Contains(img.Command, "-euc") {
+	if slices.ContainsFunc(img.Env, func(v string) bool {
+		return strings.HasPrefix(v, "SITE") || strings.HasPrefix(v, "SRC")
+	}) || slices.Contains(img.Command, "-euc") {
 		t.Errorf("what a step was run with is in the image: %q %q", img.Env, img.Command)
 	}
 
@@ -268,32 +273,39 @@ func TestAnImageIsNotKnownByItsLabelAlone(t *testing.T) {
 func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ fix, rule, evidence string }{
-		"a sed that matches no line":     {`run = ["echo WORD > /tmp/x", "sed -i s/nobodyelse/x/ /etc/passwd && touch /done"]`, "fix_no_effect", "sed -i s/nobodyelse/x/ /etc/passwd"},
+		"a sed that matches no line": {`run = ["echo WORD > /tmp/x", "sed -i s/nobodyelse/x/ /etc/passwd && ` +
+			`touch /done"]`, "fix_no_effect", "sed -i s/nobodyelse/x/ /etc/passwd"},
 		"a sed with its flags elsewhere": {`run = ["sed -n -e p -ni /etc/passwd"]`, "fix_no_effect", "sed -n"},
 		"a command that does nothing":    {`run = ["true"]`, "fix_no_effect", ""},
-		"a file that is there already":   {"file {\n content = \"root:x:0:\\nnogroup:x:65534:\\n\"\n to = \"/etc/group\"\n}", "fix_no_effect", ""},
-		"a file outside":                 {"file {\n content = \"x\"\n to = \"etc/group\"\n}", "fix_file", ""},
-		"no packages":                    {"file {\n content = \"x\"\n to = \"$SITE/x.py\"\n}", "no_site", ""},
-		"a link out of the project":      {"file {\n from = \"link\"\n to = \"/x\"\n}", "fix_file", ""},
-		"a verify that does not hold":    {"run = [\"echo WORD > /x\"]\n verify = \"echo it is not so; grep -q nothing /x\"", "verify_failed", "it is not so"},
-		"a verify that needs a network":  {"run = [\"echo WORD > /x\"]\n verify = \"ip route | grep -q default\"", "verify_failed", ""},
-		"a command that fails":           {`run = ["echo so it goes >&2; exit 3"]`, "", "so it goes"},
+		"a file that is there already": {"file {\n content = \"root:x:0:\\nnogroup:x:65534:\\n\"\n to = " +
+			"\"/etc/group\"\n}", "fix_no_effect", ""},
+		"a file outside":            {"file {\n content = \"x\"\n to = \"etc/group\"\n}", "fix_file", ""},
+		"no packages":               {"file {\n content = \"x\"\n to = \"$SITE/x.py\"\n}", "no_site", ""},
+		"a link out of the project": {"file {\n from = \"link\"\n to = \"/x\"\n}", "fix_file", ""},
+		"a verify that does not hold": {"run = [\"echo WORD > /x\"]\n verify = \"echo it is not so; grep -q " +
+			"nothing /x\"", "verify_failed", "it is not so"},
+		"a verify that needs a network": {"run = [\"echo WORD > /x\"]\n verify = \"ip route | grep -q default\"",
+			"verify_failed", ""},
+		"a command that fails": {`run = ["echo so it goes >&2; exit 3"]`, "", "so it goes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n}\nfix \"it\" {\n " + tt.fix + "\n}\n"})
+			s := picture(t,
+				map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n}\nfix " +
+					"\"it\" {\n " + tt.fix + "\n}\n"})
 			must(t, os.Symlink("/etc/hostname", filepath.Join(s.dir, "link")))
 			s.apply()
 			f := s.failure("image." + s.word)
-			if f.Rule != tt.rule || !strings.Contains(f.Evidence, tt.evidence) || f.Class != cache.Permanent || !strings.Contains(f.Message, "fix.it") && f.Rule != "no_site" {
+			if f.Rule != tt.rule || !strings.Contains(f.Evidence, tt.evidence) || f.Class != cache.Permanent ||
+				!strings.Contains(f.Message, "fix.it") && f.Rule != "no_site" {
 				t.Errorf("%+v\n%s", f, s.log("image."+s.word))
 			}
 		})
 	}
 }
 
-// Engines tell changed files by size and time. A change that leaves both as they were, as the files of two fixes may, or a fix
-// that follows the image within a second, is one all the same.
+// Engines tell changed files by size and time. A change that leaves both as they were, as the files of two fixes may,
+// or a fix that follows the image within a second, is one all the same.
 func TestAChangeThatLeavesSizeAndTimeIsOne(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `
@@ -380,14 +392,15 @@ func (i *imaging) wheel(files map[string]string) {
 	i.story.write(i.word+"-1.0-py3-none-any.whl", b.String())
 }
 
-// What pip installed is read back from outside and held against the wheel. Its Python says where packages are; a fix finds
-// them there.
+// What pip installed is read back from outside and held against the wheel. Its Python says where packages are; a fix
+// finds them there.
 func TestAWheelIsInstalledAndProven(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
 	python := containertest.Python(t, s.engine)
 	s.wheel(map[string]string{
-		"WORD/__init__.py": "def main():\n    print('broken')\n", "WORD-1.0.data/scripts/WORD-run": "#!python\nprint('ran')\n",
+		"WORD/__init__.py":                    "def main():\n    print('broken')\n",
+		"WORD-1.0.data/scripts/WORD-run":      "#!python\nprint('ran')\n",
 		"WORD-1.0.dist-info/entry_points.txt": "[console_scripts]\nWORD-main = WORD:main\n",
 	})
 	s.write("benchmarks.hcl", `
@@ -409,7 +422,8 @@ fix "it" {
 	s.apply()
 	node := "image." + s.word
 	r := s.image(node)
-	if len(r.Packages) != 1 || r.Packages[0].Name != s.word || r.Packages[0].Version != "1.0" || r.Site == "" || r.Packages[0].Info != r.Site+"/"+s.word+"-1.0.dist-info" {
+	if len(r.Packages) != 1 || r.Packages[0].Name != s.word || r.Packages[0].Version != "1.0" || r.Site == "" ||
+		r.Packages[0].Info != r.Site+"/"+s.word+"-1.0.dist-info" {
 		t.Fatalf("%+v\n%s", r, s.log(node))
 	}
 	if !slices.Contains(r.Packages[0].Patched, r.Site+"/"+s.word+"/__init__.py") {
@@ -418,7 +432,8 @@ fix "it" {
 	if !strings.Contains(s.log(node), "proven: "+s.word+" 1.0") {
 		t.Error(s.log(node))
 	}
-	if got := s.inside(r.ID, "sha256sum", r.Packages[0].Info+"/RECORD"); !strings.HasPrefix(got, r.Packages[0].Record+" ") {
+	if got := s.inside(r.ID, "sha256sum", r.Packages[0].Info+"/RECORD"); !strings.HasPrefix(got,
+		r.Packages[0].Record+" ") {
 		t.Errorf("RECORD in the image is %s, not %s", got, r.Packages[0].Record)
 	}
 	if got := s.inside(r.ID, "sh", "-c", "ls -d /benchgraph/in/*/* /tmp/* 2>/dev/null; true"); got != "" {
@@ -477,7 +492,8 @@ image "WORD" {
 fix "site" { run = ["true"] }
 `})
 			s.apply()
-			if f := s.failure("image." + s.word); f.Rule != tt.rule && f.Rule != "no_site" || f.Rule == tt.rule && !strings.Contains(f.Message, tt.message) {
+			if f := s.failure("image." + s.word); f.Rule != tt.rule && f.Rule != "no_site" || f.Rule == tt.rule &&
+				!strings.Contains(f.Message, tt.message) {
 				t.Errorf("%+v", f)
 			}
 		})

@@ -18,13 +18,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// inRegistry is a story with an image in a registry that has busybox, what plays a Python, and a file that no other has.
+// inRegistry is a story with an image in a registry that has busybox, what plays a Python, and a file that no other
+// has.
 func inRegistry(t *testing.T, config v1.Config) (s *imaging, ref, digest string) {
 	t.Helper()
 	s = picture(t, nil)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for name, text := range map[string]string{"bin/python3": strings.Replace(installer, "AFTER", ":", 1), "word": s.word} {
+	for name, text := range map[string]string{"bin/python3": strings.Replace(installer, "AFTER", ":", 1),
+		"word": s.word} {
 		must(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(text))}))
 		_, _ = w.Write([]byte(text))
 	}
@@ -55,15 +57,20 @@ image "WORD" {
 fix "it" { run = ["sed -i s/broken/mended/ $SITE/WORD/__init__.py"] }
 `
 
-// An image of a registry gets wheels and fixes like any other, is named by the digest that the registry knows it by, and goes
-// on saying of itself what it said. What Docker would do with it while something runs in it is not done meanwhile.
+// An image of a registry gets wheels and fixes like any other, is named by the digest that the registry knows it by,
+// and goes on saying of itself what it said. What Docker would do with it while something runs in it is not done
+// meanwhile.
 func TestWhatABaseImageSaysSurvivesItsSteps(t *testing.T) {
 	t.Parallel()
 	says := v1.Config{
-		Env: []string{"PATH=/bin", "MODEL=large"}, User: "65534", WorkingDir: "/srv", Entrypoint: []string{"/bin/entry", "--"}, Cmd: []string{"serve"},
-		ExposedPorts: map[string]struct{}{"8000/tcp": {}}, Volumes: map[string]struct{}{"/data": {}}, StopSignal: "SIGQUIT", Shell: []string{"/bin/sh", "-ec"},
-		Labels: map[string]string{"org.opencontainers.image.title": "a base", "org.opencontainers.image.version": "7"}, OnBuild: []string{"RUN false"},
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD-SHELL", "touch /tmp/checked"}, Interval: time.Second, Retries: 3},
+		Env: []string{"PATH=/bin", "MODEL=large"}, User: "65534", WorkingDir: "/srv",
+		Entrypoint: []string{"/bin/entry", "--"}, Cmd: []string{"serve"},
+		ExposedPorts: map[string]struct{}{"8000/tcp": {}}, Volumes: map[string]struct{}{"/data": {}},
+		StopSignal: "SIGQUIT", Shell: []string{"/bin/sh", "-ec"},
+		Labels:  map[string]string{"org.opencontainers.image.title": "a base", "org.opencontainers.image.version": "7"},
+		OnBuild: []string{"RUN false"},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD-SHELL", "touch /tmp/checked"}, Interval: time.Second,
+			Retries: 3},
 	}
 	s, ref, digest := inRegistry(t, says)
 	s.wheel(map[string]string{"WORD/__init__.py": "broken\n"})
@@ -112,14 +119,17 @@ task "alone" {
 func TestAVolumeSwallowsNothingUnseen(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ volume, fix, rule, says string }{
-		"a file of a fix":           {"/data", "file {\n content = \"x\"\n to = \"/data/x\"\n}", "in_volume", "/data/x is below /data, a VOLUME"},
-		"what a fix writes":         {"/data/", `run = ["echo x > /data/x"]`, "fix_no_effect", "below /data/ is thrown away"},
+		"a file of a fix": {"/data", "file {\n content = \"x\"\n to = \"/data/x\"\n}", "in_volume",
+			"/data/x is below /data, a VOLUME"},
+		"what a fix writes": {"/data/", `run = ["echo x > /data/x"]`, "fix_no_effect",
+			"below /data/ is thrown away"},
 		"the packages of the image": {"/site", `run = ["touch /x"]`, "in_volume", "is below /site, a VOLUME"},
 		"none of it":                {"/other", "file {\n content = \"x\"\n to = \"/data/x\"\n}", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, ref, _ := inRegistry(t, v1.Config{Env: []string{"PATH=/bin"}, Volumes: map[string]struct{}{tt.volume: {}}})
+			s, ref, _ := inRegistry(t, v1.Config{Env: []string{"PATH=/bin"},
+				Volumes: map[string]struct{}{tt.volume: {}}})
 			s.wheel(map[string]string{"WORD/__init__.py": "a = 1\n"})
 			text := strings.ReplaceAll(onRegistry, "REF", ref)
 			text = text[:strings.Index(text, "  verify")] + "}\nfix \"it\" {\n" + tt.fix + "\n}\n"

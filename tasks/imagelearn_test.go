@@ -62,8 +62,8 @@ benchmark "b" {
 compare "all" { of = [benchmark.b] }
 `
 
-// A run that fails for want of a fix gets it within the same apply, in the images of all variants of its commit, as one more
-// layer; the lock file says why.
+// A run that fails for want of a fix gets it within the same apply, in the images of all variants of its commit, as one
+// more layer; the lock file says why.
 func TestAFixIsLearntIntoTheImagesOfAllVariants(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -107,13 +107,15 @@ func TestAServerThatDoesNotStartTeachesAFix(t *testing.T) {
 	s := picture(t, nil)
 	s.commit(map[string]string{"a": "1"})
 	s.commit(map[string]string{"a": "2"})
-	s.write("benchmarks.hcl", strings.Replace(fmt.Sprintf(learning, "WORD"), `command  = "cat /etc/word && echo m 5"`, `server {
+	s.write("benchmarks.hcl", strings.Replace(fmt.Sprintf(learning, "WORD"), `command  = "cat /etc/word && echo m 5"`,
+		`server {
     command = "cat /etc/word; echo up; exec httpd -f -p 127.0.0.1:$PORT"
     ready { tcp = true }
   }
   command  = "echo m 5"`, 1))
 	s.mustDo()
-	if learnt := s.lock.Fixes["word"]; len(learnt) != 1 || learnt[0].Commit != "c" || !strings.Contains(learnt[0].Evidence, "can't open '/etc/word'") {
+	if learnt := s.lock.Fixes["word"]; len(learnt) != 1 || learnt[0].Commit != "c" ||
+		!strings.Contains(learnt[0].Evidence, "can't open '/etc/word'") {
 		t.Fatalf("learnt: %+v", learnt)
 	}
 	for _, variant := range []string{"base", "agent"} {
@@ -154,7 +156,8 @@ func TestALearntFixThatIsNotNeededIsLeftOut(t *testing.T) {
 	s.commit(map[string]string{"a": "1"})
 	s.commit(map[string]string{"a": "2"})
 	text := strings.NewReplacer(
-		`run    = ["echo %s > /etc/word"]`, "run    = [\"grep -q . /etc/word && exit 0; echo WORD > /etc/word\"]\n  verify = \"test -s /etc/word\"",
+		`run    = ["echo %s > /etc/word"]`,
+		"run    = [\"grep -q . /etc/word && exit 0; echo WORD > /etc/word\"]\n  verify = \"test -s /etc/word\"",
 		`fixes    = [fix.word]`, "fixes    = [fix.word, fix.had]",
 	).Replace(learning) + `
 fix "had" {
@@ -164,7 +167,9 @@ fix "had" {
 `
 	s.write("benchmarks.hcl", strings.Replace(text, `fix "word" {`, "fix \"word\" {\n  after = [fix.had]", 1))
 	s.apply()
-	if r := s.image(fmt.Sprintf(`image.%s["c/agent"]`, s.word)); !slices.ContainsFunc(r.Steps, func(step struct{ What, Chain, ID, Skipped string }) bool {
+	if r := s.image(fmt.Sprintf(`image.%s["c/agent"]`, s.word)); !slices.ContainsFunc(r.Steps, func(step struct {
+		What, Chain, ID, Skipped string
+	}) bool {
 		return step.What == "fix word" && strings.Contains(step.Skipped, "nothing to do")
 	}) {
 		t.Errorf("%+v", r.Steps)
@@ -178,7 +183,8 @@ fix "had" {
 func TestABuildIsKeyedByItsContext(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{
-		"benchmarks.hcl": "image \"WORD\" {\n build {\n  context = \"docker\"\n  args = { WHO = \"WORD\" }\n }\n verify = [\"/bin/busybox\", \"test\", \"-s\", \"/who\"]\n}\n",
+		"benchmarks.hcl": "image \"WORD\" {\n build {\n  context = \"docker\"\n  args = { WHO = \"WORD\" }\n }\n " +
+			"verify = [\"/bin/busybox\", \"test\", \"-s\", \"/who\"]\n}\n",
 		"docker/Dockerfile": "FROM scratch\nARG WHO\nCOPY bin/busybox /bin/busybox\nCOPY text /text\n" +
 			"SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\nRUN echo $WHO > /who\n",
 		"docker/.dockerignore": "notes\n", "docker/notes": "1", "docker/text": "one\n",
@@ -200,10 +206,13 @@ func TestABuildIsKeyedByItsContext(t *testing.T) {
 	}
 	s.write("docker/text", "two\n")
 	s.apply()
-	if second := s.image(node); second.ID == first.ID || s.inside(second.ID, "/bin/busybox", "cat", "/text") != "two\n" {
+	if second := s.image(node); second.ID == first.ID ||
+		s.inside(second.ID, "/bin/busybox", "cat", "/text") != "two\n" {
 		t.Errorf("%+v", second)
 	}
-	s.write("docker/Dockerfile", "FROM scratch\nCOPY bin/busybox /bin/busybox\nRUN [\"/bin/busybox\", \"sh\", \"-c\", \"echo WORD is wrong; exit 4\"]\n")
+	s.write("docker/Dockerfile",
+		"FROM scratch\nCOPY bin/busybox /bin/busybox\nRUN [\"/bin/busybox\", \"sh\", \"-c\", \"echo WORD is wrong; "+
+			"exit 4\"]\n")
 	s.apply()
 	if f := s.failure(node); f.Stage != "build" || !strings.Contains(f.Evidence+f.Message, "4") {
 		t.Errorf("%+v", f)
@@ -234,7 +243,9 @@ fix "more" { run = ["cat /word /word > /words"] }
 // Names of images are pinned when they are first planned, by the engine's own images where it has them.
 func TestNamesOfImagesArePinned(t *testing.T) {
 	t.Parallel()
-	s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"127.0.0.1:1/WORD:v1\"\n}\ntask \"t\" { command = \"echo t > $OUT/t\" }\ntask \"u\" {\n needs = [image.WORD]\n command = \"true\"\n}\n"})
+	s := picture(t,
+		map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"127.0.0.1:1/WORD:v1\"\n}\ntask \"t\" { " +
+			"command = \"echo t > $OUT/t\" }\ntask \"u\" {\n needs = [image.WORD]\n command = \"true\"\n}\n"})
 	told := ""
 	plan := func() (reason string) {
 		diags := s.open(func(ctx context.Context, p *tasks.Project) {
@@ -248,7 +259,8 @@ func TestNamesOfImagesArePinned(t *testing.T) {
 		return reason
 	}
 	s.offline = true
-	if got := plan(); !strings.Contains(got, "blocked: image 127.0.0.1:1/"+s.word+":v1 is not known") || !strings.Contains(got, "-offline") || !strings.Contains(told, "Image cannot be resolved") {
+	if got := plan(); !strings.Contains(got, "blocked: image 127.0.0.1:1/"+s.word+":v1 is not known") ||
+		!strings.Contains(got, "-offline") || !strings.Contains(told, "Image cannot be resolved") {
 		t.Errorf("%s; %s", got, told)
 	}
 	s.apply()
@@ -273,26 +285,31 @@ func TestNamesOfImagesArePinned(t *testing.T) {
 // Without an engine everything that needs none works, and the rest says what is missing.
 func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 	t.Parallel()
-	s := tell(t, map[string]string{"benchmarks.hcl": "image \"i\" { from = \"example.org/app:1\" }\ntask \"t\" { command = \"echo t > $OUT/t\" }\ntask \"u\" {\n image = image.i\n command = \"true\"\n}\n"})
+	s := tell(t,
+		map[string]string{"benchmarks.hcl": "image \"i\" { from = \"example.org/app:1\" }\ntask \"t\" { command = " +
+			"\"echo t > $OUT/t\" }\ntask \"u\" {\n image = image.i\n command = \"true\"\n}\n"})
 	s.lock.Images = map[string]hclspec.ImageLock{"example.org/app:1": {Digest: "sha256:" + strings.Repeat("0", 64)}}
-	s.engine = container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + s.dir + "/none.sock"}, State: s.dir})
+	s.engine = container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + s.dir +
+		"/none.sock"}, State: s.dir})
 	r := s.apply()
 	if ran := s.ran(); !slices.Equal(ran, []string{"task.t"}) || r.Result.Blocked != 2 {
 		t.Errorf("ran %q: %+v", ran, r.Result)
 	}
 	for i := range r.Plan.Steps {
-		if step := &r.Plan.Steps[i]; step.Node.Address == "image.i" && !strings.Contains(step.Reason, "container engine") {
+		if step := &r.Plan.Steps[i]; step.Node.Address == "image.i" &&
+			!strings.Contains(step.Reason, "container engine") {
 			t.Errorf("%s: %s", step.Action, step.Reason)
 		}
 	}
 }
 
-// A finished image is pushed by a node of its own: to push it elsewhere costs a push and no more, and what runs in the image
-// does not wait for it.
+// A finished image is pushed by a node of its own: to push it elsewhere costs a push and no more, and what runs in the
+// image does not wait for it.
 func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	registry := containertest.NewRegistry(t)
-	text := "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + registry.Host + "/app:%s\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n" +
+	text := "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + registry.Host +
+		"/app:%s\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n" +
 		"task \"t\" {\n image = image.WORD\n command = \"cat /x > $OUT/x\"\n}\n"
 	s := picture(t, map[string]string{"benchmarks.hcl": fmt.Sprintf(text, "one")})
 	s.apply()
@@ -316,7 +333,8 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a registry refuses for want of a login is asked again by the next apply, without a flag: the login may have been made.
+// What a registry refuses for want of a login is asked again by the next apply, without a flag: the login may have been
+// made.
 func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	registry := containertest.NewRegistry(t)
@@ -337,9 +355,12 @@ func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	}))
 	t.Cleanup(door.Close)
 	host := strings.TrimPrefix(door.URL, "http://")
-	s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + host + "/app:one\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
+	s := picture(t,
+		map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + host +
+			"/app:one\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
 	s.apply()
-	if f := s.failure("push." + s.word); f.Rule != "registry_denied" || f.Class != cache.Infra || !strings.Contains(f.Remedy, "docker login") {
+	if f := s.failure("push." + s.word); f.Rule != "registry_denied" || f.Class != cache.Infra ||
+		!strings.Contains(f.Remedy, "docker login") {
 		t.Errorf("%+v", f)
 	}
 	loggedIn.Store(true)
@@ -354,7 +375,8 @@ func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 }
 
 // between opens an engine at which handle hears every request first, and passes it on to the real one.
-func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWriter, r *http.Request, engine http.Handler)) *container.Engine {
+func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWriter, r *http.Request,
+	engine http.Handler)) *container.Engine {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -363,16 +385,21 @@ func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWrite
 	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(e.Host(), "unix://"))
 	}}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, proxy) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle(w, r, proxy)
+	})}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
-	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}, State: e.State()})
+	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket},
+		State: e.State()})
 }
 
 // A thousand images that are there cost a plan one question.
 func TestAPlanAsksTheEngineHardlyAnything(t *testing.T) {
 	t.Parallel()
-	s := picture(t, map[string]string{"benchmarks.hcl": "image \"WORD\" {\n for_each = toset([for i in range(1000) : \"i${i}\"])\n from = \"BASE\"\n fixes = [fix.it]\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
+	s := picture(t,
+		map[string]string{"benchmarks.hcl": "image \"WORD\" {\n for_each = toset([for i in range(1000) : " +
+			"\"i${i}\"])\n from = \"BASE\"\n fixes = [fix.it]\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
 	s.apply()
 	if len(s.mine()) != 1 {
 		t.Errorf("%d images were made of one recipe", len(s.mine()))
@@ -404,18 +431,21 @@ case "$1 $2 $3" in
 esac
 `
 
-// An installer that does not put into the image what the wheel has is found out, since the files are read back from outside.
+// An installer that does not put into the image what the wheel has is found out, since the files are read back from
+// outside.
 func TestAnInstallerThatLiesIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ after, message string }{
 		"a file is another one": {"echo 'a = 2' > /site/WORD/__init__.py", "/site/WORD/__init__.py is not the wheel's"},
-		"a file is a link":      {"cd /site/WORD; mv __init__.py x; ln -s x __init__.py", "/site/WORD/__init__.py is not there"},
+		"a file is a link": {"cd /site/WORD; mv __init__.py x; ln -s x __init__.py",
+			"/site/WORD/__init__.py is not there"},
 		"nothing is there":      {"rm -r /site/WORD", "/site/WORD is not there"},
 		"it is as it should be": {":", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := picture(t, map[string]string{"python3.sh": strings.Replace(installer, "AFTER", tt.after, 1), "benchmarks.hcl": `
+			s := picture(t, map[string]string{"python3.sh": strings.Replace(installer, "AFTER", tt.after, 1),
+				"benchmarks.hcl": `
 task "wheel" {
   inputs  = ["*.whl"]
   command = "cp *.whl $OUT/"
@@ -441,13 +471,15 @@ fix "pins" { pip = ["num==1.26"] }
 			s.wheel(map[string]string{"WORD/__init__.py": "a = 1\n"})
 			s.apply()
 			if tt.message == "" {
-				if r := s.image("image." + s.word); len(r.Packages) != 1 || r.Site != "/site" || !strings.Contains(s.log("image."+s.word), "resolved to num==1.26") {
+				if r := s.image("image." + s.word); len(r.Packages) != 1 || r.Site != "/site" ||
+					!strings.Contains(s.log("image."+s.word), "resolved to num==1.26") {
 					t.Errorf("%+v\n%s", r, s.log("image."+s.word))
 				}
 				return
 			}
 			f := s.failure("image." + s.word)
-			if f.Rule != "install_mismatch" || !strings.HasSuffix(f.Message, strings.ReplaceAll(tt.message, "WORD", s.word)) {
+			if f.Rule != "install_mismatch" || !strings.HasSuffix(f.Message,
+				strings.ReplaceAll(tt.message, "WORD", s.word)) {
 				t.Errorf("%+v", f)
 			}
 		})

@@ -10,11 +10,12 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// overlaid begins a story with a package that an image has as an editable installation of the repository's first commit. Its
-// second commit changes a file, adds one and removes one.
+// overlaid begins a story with a package that an image has as an editable installation of the repository's first
+// commit. Its second commit changes a file, adds one and removes one.
 func overlaid(t *testing.T) *imaging {
 	s := picture(t, nil)
-	s.commit(map[string]string{"src/pkg/__init__.py": "", "src/pkg/a.py": "print('one')\n", "src/pkg/gone.py": "", "src/pkg/unpackaged.py": "", "core.c": "int x;\n"})
+	s.commit(map[string]string{"src/pkg/__init__.py": "", "src/pkg/a.py": "print('one')\n", "src/pkg/gone.py": "",
+		"src/pkg/unpackaged.py": "", "core.c": "int x;\n"})
 	s.git("rm", "-q", "src/pkg/gone.py")
 	s.commit(map[string]string{"src/pkg/a.py": "import pkg.new\nprint('two')\n", "src/pkg/new.py": ""})
 	s.write("benchmarks.hcl", `
@@ -69,7 +70,8 @@ func TestAnOverlayReplacesTheFilesOfAnInstalledPackage(t *testing.T) {
 	if got, want := s.inside(human.ID, "sh", "-c", list), "__init__.py\n_version.py\na.py\nnew.py\ntwo\n"; got != want {
 		t.Errorf("in the image of the commit:\n%s\nwant\n%s", got, want)
 	}
-	if log := s.log("image." + s.word + `["c/human"]`); !strings.Contains(log, "proven: 3 files as in the source tree, 2 of them laid over, 1 removed") {
+	if log := s.log("image." + s.word + `["c/human"]`); !strings.Contains(log,
+		"proven: 3 files as in the source tree, 2 of them laid over, 1 removed") {
 		t.Error(log)
 	}
 	if len(human.Packages) != 1 || human.Packages[0].Name != "pkg" || human.Packages[0].Version != "overlay" {
@@ -77,22 +79,24 @@ func TestAnOverlayReplacesTheFilesOfAnInstalledPackage(t *testing.T) {
 	}
 }
 
-// A benchmark refuses to start in an image whose files are not those that the overlay laid, in the package's first file or
-// in any other.
+// A benchmark refuses to start in an image whose files are not those that the overlay laid, in the package's first file
+// or in any other.
 func TestABenchmarkRefusesAnotherFileThanTheOverlay(t *testing.T) {
 	t.Parallel()
 	s := overlaid(t)
 	s.apply()
 	name := s.word + "-forged"
 	id := s.image("image." + s.word + `["c/human"]`).ID
-	_, err := s.engine.Create(t.Context(), name, &api.Config{Image: id, Entrypoint: []string{"sh", "-c", "echo '# forged' >> /opt/tree/src/pkg/new.py"}}, &api.HostConfig{})
+	_, err := s.engine.Create(t.Context(), name, &api.Config{Image: id,
+		Entrypoint: []string{"sh", "-c", "echo '# forged' >> /opt/tree/src/pkg/new.py"}}, &api.HostConfig{})
 	must(t, err)
 	wait, err := s.engine.Await(t.Context(), name)
 	must(t, err)
 	must(t, s.engine.Start(t.Context(), name))
 	_, err = wait()
 	must(t, err)
-	forged, err := s.engine.Commit(t.Context(), name, api.CommitOptions{Config: &api.Config{Labels: map[string]string{container.LabelNode: "image." + s.word}}})
+	forged, err := s.engine.Commit(t.Context(), name,
+		api.CommitOptions{Config: &api.Config{Labels: map[string]string{container.LabelNode: "image." + s.word}}})
 	must(t, err)
 	must(t, s.engine.Remove(t.Context(), name))
 	s.write("benchmarks.hcl", `
@@ -105,7 +109,8 @@ benchmark "speed" {
 `)
 	s.apply()
 	const want = "/opt/tree/src/pkg/new.py is not the file that was installed"
-	if log := s.log(`trial.speed["#1"]`); !strings.Contains(log, "what runs is not what the image has") || !strings.Contains(log, want) {
+	if log := s.log(`trial.speed["#1"]`); !strings.Contains(log, "what runs is not what the image has") ||
+		!strings.Contains(log, want) {
 		t.Errorf("%s\nwant %q", log, want)
 	}
 }
@@ -118,8 +123,10 @@ func TestAnOverlayIsRefusedOverAnotherRevision(t *testing.T) {
 		over        string
 		rule, tells string
 	}{
-		"another revision": {nil, `source.r["c/human"]`, "overlay_mismatch", "/opt/tree/src/pkg/a.py in the image is not that of source.r[\"c/human\"]"},
-		"compiled files":   {map[string]string{"core.c": "int y;\n"}, `source.r["c/base"]`, "overlay_outside", "core.c differs between"},
+		"another revision": {nil, `source.r["c/human"]`, "overlay_mismatch",
+			"/opt/tree/src/pkg/a.py in the image is not that of source.r[\"c/human\"]"},
+		"compiled files": {map[string]string{"core.c": "int y;\n"}, `source.r["c/base"]`, "overlay_outside",
+			"core.c differs between"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +138,8 @@ func TestAnOverlayIsRefusedOverAnotherRevision(t *testing.T) {
 			}
 			s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), `source.r["c/base"]`, tt.over, 1))
 			s.apply()
-			if f := s.failure("image." + s.word + `["c/human"]`); f.Rule != tt.rule || !strings.Contains(f.Message, tt.tells) {
+			if f := s.failure("image." + s.word + `["c/human"]`); f.Rule != tt.rule ||
+				!strings.Contains(f.Message, tt.tells) {
 				t.Errorf("%+v", f)
 			}
 		})

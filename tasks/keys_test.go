@@ -20,9 +20,11 @@ import (
 
 // made says which kinds of nodes a block makes, or takes part in making.
 var made = map[string][]string{
-	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"}, "wheel": {"wheel", "build"},
-	"image": {"image", "push"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"}, "benchmark": {"trial"},
-	"compare": {"compare"}, "report": {"report"}, "task": {"task"}, "mount": {"task"}, "benchgraph": {"task"},
+	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"},
+	"wheel": {"wheel", "build"},
+	"image": {"image", "push"}, "fix": {"build", "image", "trial"}, "known_issue": {"known_issue"},
+	"benchmark": {"trial"},
+	"compare":   {"compare"}, "report": {"report"}, "task": {"task"}, "mount": {"task"}, "benchgraph": {"task"},
 	"cache": {"fill", "trial"},
 }
 
@@ -32,9 +34,13 @@ func wholeProject(t *testing.T) (*story, string) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	s := tell(t, map[string]string{
-		"more/one.hcl": "", "more/two.hcl": "", "packs/first-pack/a.hcl": "", "packs/second-pack/a.hcl": "", "files/one": "1", "files/two": "2", "docker/Dockerfile": "FROM scratch AS stage\nFROM scratch AS other\n", "docker/Dockerfile.two": "FROM scratch AS stage\n", "Dockerfile": "FROM scratch AS stage\n",
-		"one.jsonl": `{"claim": "commits", "count": 1}`, "two.jsonl": `{"claim": "commits", "count": 2}`, "in/one.txt": "1\n", "in/two.txt": "2\n",
-		"machines/one.json": `{"format": "1.0", "devices": []}`, "machines/two.json": `{"format": "1.1", "devices": []}`,
+		"more/one.hcl": "", "more/two.hcl": "", "packs/first-pack/a.hcl": "", "packs/second-pack/a.hcl": "",
+		"files/one": "1", "files/two": "2", "docker/Dockerfile": "FROM scratch AS stage\nFROM scratch AS other\n",
+		"docker/Dockerfile.two": "FROM scratch AS stage\n", "Dockerfile": "FROM scratch AS stage\n",
+		"one.jsonl": `{"claim": "commits", "count": 1}`, "two.jsonl": `{"claim": "commits", "count": 2}`,
+		"in/one.txt": "1\n", "in/two.txt": "2\n",
+		"machines/one.json": `{"format": "1.0", "devices": []}`,
+		"machines/two.json": `{"format": "1.1", "devices": []}`,
 	})
 	for _, text := range []string{"one", "two", "three", "four"} {
 		s.commit(map[string]string{"prog.sh": text + "\n", "a.py": text + "\n", "b.txt": text + "\n"})
@@ -114,7 +120,9 @@ func TestEveryAttributeIsOnItsSideOfTheKey(t *testing.T) {
 		})
 	}
 	for name := range edits {
-		if !slices.ContainsFunc(hclspec.Attributes(), func(a hclspec.AttributeInfo) bool { return a.Block+"."+a.Attribute == name }) {
+		if !slices.ContainsFunc(hclspec.Attributes(), func(a hclspec.AttributeInfo) bool {
+			return a.Block+"."+a.Attribute == name
+		}) {
 			t.Errorf("the language has no %s", name)
 		}
 	}
@@ -151,9 +159,12 @@ func TestCosmeticEditsChangeNoKey(t *testing.T) {
 	backwards := slices.Clone(blocks)
 	slices.Reverse(backwards)
 	row := edit{
-		"commit \"c\" {\n  repo   = repo.r\n  rev    = \"main\"\n  parent = \"main~1\"\n  title  = \"a commit\"\n  params = { used = \"yes\", unused = \"one\" }",
-		"locals { rows = csvdecode(file(\"rows.csv\")) }\ncommit \"rows\" {\n  for_each = { for row in local.rows : row.commit => row }\n" +
-			"  repo = repo.r\n  rev = each.value.rev\n  parent = each.value.parent\n  title = each.value.title\n  params = { used = each.value.used, unused = \"one\" }",
+		"commit \"c\" {\n  repo   = repo.r\n  rev    = \"main\"\n  parent = \"main~1\"\n  title  = \"a commit\"\n  " +
+			"params = { used = \"yes\", unused = \"one\" }",
+		"locals { rows = csvdecode(file(\"rows.csv\")) }\ncommit \"rows\" {\n  for_each = { for row in local.rows : " +
+			"row.commit => row }\n" +
+			"  repo = repo.r\n  rev = each.value.rev\n  parent = each.value.parent\n  title = each.value.title\n  " +
+			"params = { used = each.value.used, unused = \"one\" }",
 	}
 	s.write("rows.csv", "commit,rev,parent,title,used\nc,main,main~1,a commit,yes\n")
 	tests := []struct {
@@ -161,11 +172,14 @@ func TestCosmeticEditsChangeNoKey(t *testing.T) {
 		text string
 		more string
 	}{
-		{name: "comments", text: "# one\n" + strings.ReplaceAll(text, "\n  for_each", " // two\n  /* three */ for_each")},
+		{name: "comments", text: "# one\n" + strings.ReplaceAll(text, "\n  for_each",
+			" // two\n  /* three */ for_each")},
 		{name: "the order of blocks", text: strings.Join(backwards, "\n")},
 		{name: "layout", text: strings.ReplaceAll(strings.ReplaceAll(text, "  ", "\t\t"), " = ", "   =   ")},
-		{name: "a local has another name", text: strings.ReplaceAll(strings.ReplaceAll(text, "greeting", "salute"), "salute =", "salute=")},
-		{name: "blocks are in another file", text: strings.Join(blocks[:len(blocks)/2], "\n"), more: strings.Join(blocks[len(blocks)/2:], "\n")},
+		{name: "a local has another name", text: strings.ReplaceAll(strings.ReplaceAll(text, "greeting", "salute"),
+			"salute =", "salute=")},
+		{name: "blocks are in another file", text: strings.Join(blocks[:len(blocks)/2], "\n"),
+			more: strings.Join(blocks[len(blocks)/2:], "\n")},
 		{name: "commits come from a table", text: row.in(t, text)},
 	}
 	for _, tt := range tests {

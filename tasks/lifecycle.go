@@ -79,8 +79,8 @@ func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
 	return dir, err
 }
 
-// enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result for what
-// they write to $OUT.
+// enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result
+// for what they write to $OUT.
 func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
 	b := l.m.bench
 	mounts, err := l.t.p.openMounts(ctx, b.Mounts, image != hclspec.Address{})
@@ -88,7 +88,8 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 		return nil, err
 	}
 	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
-		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true, Network: b.Network, Env: b.Env, Secrets: b.Secrets, Mounts: mounts,
+		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true,
+		Network: b.Network, Env: b.Env, Secrets: b.Secrets, Mounts: mounts,
 		Hidden: l.t.p.hides(b.Sandbox, b.Image),
 	}, l.m.cures, l.m.built)
 }
@@ -125,7 +126,9 @@ func unchanged(name string, sum hash.Hash) error {
 
 // foreignOutput is the failure of a run whose output is not what the measured command printed.
 func foreignOutput() error {
-	return workdir.Unfit("foreign_output", "the file that keeps the command's output was changed by something else than its output", "let commands write below $OUT and nowhere else")
+	return workdir.Unfit("foreign_output",
+		"the file that keeps the command's output was changed by something else than its output",
+		"let commands write below $OUT and nowhere else")
 }
 
 // live is the lifecycle itself: it starts what is measured, calls do, and ends it.
@@ -154,8 +157,9 @@ func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Contex
 // contained says whether the member runs in containers.
 func (l *lifecycle) contained() bool { return l.m.bench.Image != hclspec.Address{} }
 
-// serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in containers:
-// the server's has no tree of the client, which could be taken for what is installed, and not the client's $OUT.
+// serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in
+// containers: the server's has no tree of the client, which could be taken for what is installed, and not the client's
+// $OUT.
 func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.Server) error) error {
 	own := l.sh
 	if l.contained() {
@@ -195,13 +199,15 @@ func (l *lifecycle) proven(proof shell.Proof, err error) error {
 	}
 	image := l.m.bench.Image
 	l.ran = append(l.ran, sample.Artefact{
-		Node: image.String(), Digest: l.t.refs.Input(l.env, image).Digest, Image: proof.Image, Packages: proof.Packages, Modules: proof.Modules,
+		Node: image.String(), Digest: l.t.refs.Input(l.env, image).Digest, Image: proof.Image, Packages: proof.Packages,
+		Modules: proof.Modules,
 	})
 	return nil
 }
 
 func (l *lifecycle) progress(phase string) {
-	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase, Data: map[string]any{"candidate": l.m.candidate, "block": l.t.block}})
+	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase,
+		Data: map[string]any{"candidate": l.m.candidate, "block": l.t.block}})
 }
 
 // measure runs the command, first for warming up, then for the sample.
@@ -233,8 +239,8 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	return l.check(ctx, server)
 }
 
-// pass runs the command once, for the sample or a part of it. What it leaves lies where the output of a single pass does, so that
-// what is said of a failure is found there.
+// pass runs the command once, for the sample or a part of it. What it leaves lies where the output of a single pass
+// does, so that what is said of a failure is found there.
 func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) error {
 	phase := "run"
 	if l.m.bench.Design.Passes() > 1 {
@@ -308,14 +314,16 @@ func (l *lifecycle) tell(s metrics.Sample) {
 	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: data})
 }
 
-// warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing is
-// measured again for it.
+// warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing
+// is measured again for it.
 func (l *lifecycle) warn(s metrics.Sample) {
 	if _, known := sample.Better(l.m.bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.baseline {
 		return
 	}
-	l.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
-		l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, s.Metric)})
+	l.env.Emit(engine.Event{Type: engine.Note,
+		Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no "+
+			"verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
+			l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, s.Metric)})
 }
 
 func emptyDir(dir string) error {

@@ -144,10 +144,12 @@ func (w *worldly) presence(name string, regular bool) {
 
 // writeDown fills in the nodes of a plan and the files that they depend on.
 func (p *facts) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) error {
-	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: device.Kinds(p.devices()), Own: p.ownFiles(), Spec: hclspec.Spec{
-		Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors, Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store,
-		Commits: p.reported(),
-	}}
+	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: device.Kinds(p.devices()), Own: p.ownFiles(),
+		Spec: hclspec.Spec{
+			Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors,
+			Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store,
+			Commits: p.reported(),
+		}}
 	var err error
 	if known.Builds, err = p.knownBuilds(ctx); err != nil {
 		return err
@@ -155,7 +157,8 @@ func (p *facts) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) 
 	if m.Common, err = json.Marshal(known); err != nil {
 		return err
 	}
-	w := writing{Memo: m, p: p, files: make(map[string]int32, len(p.seen.known)), index: make(map[*engine.Node]int32, len(plan.Steps))}
+	w := writing{Memo: m, p: p, files: make(map[string]int32, len(p.seen.known)),
+		index: make(map[*engine.Node]int32, len(plan.Steps))}
 	m.Nodes = make([]memo.Node, len(plan.Steps))
 	for i := range plan.Steps {
 		w.index[plan.Steps[i].Node] = int32(i)
@@ -186,8 +189,8 @@ func (p *facts) knownBuilds(ctx context.Context) (all []knownBuild, err error) {
 	return all, nil
 }
 
-// updated is the memo with what was planned anew; nil when it is as it is in its file. What a node is made from is the same as
-// long as a memo holds, so that only what was found out of it is new.
+// updated is the memo with what was planned anew; nil when it is as it is in its file. What a node is made from is the
+// same as long as a memo holds, so that only what was found out of it is new.
 func (p *facts) updated(plan *engine.Plan) *memo.Memo {
 	r := p.recalled
 	anew := false
@@ -244,8 +247,9 @@ type writing struct {
 
 func (w *writing) node(n *memo.Node, s *engine.Step) error {
 	*n = memo.Node{
-		Address: s.Node.Address, Kind: s.Node.Kind, Place: s.Node.Place, Request: s.Node.Resources, Estimate: s.Node.Estimate,
-		Needs: w.indices(s.Node.Needs), Order: w.indices(s.Node.Order), After: w.indices(s.Node.After),
+		Address: s.Node.Address, Kind: s.Node.Kind, Place: s.Node.Place, Request: s.Node.Resources,
+		Estimate: s.Node.Estimate,
+		Needs:    w.indices(s.Node.Needs), Order: w.indices(s.Node.Order), After: w.indices(s.Node.After),
 		Excluded: s.Node.Exclude.Action == engine.Skip, Origin: s.Node.Origin,
 	}
 	w.p.found(n, s)
@@ -286,5 +290,6 @@ func (w *writing) indices(nodes []*engine.Node) []int32 {
 
 // alone says that the task can be made anew from its block and the addresses in it.
 func (t *commandTask) alone() bool {
-	return len(t.spec.Mounts) == 0 && t.spec.Candidate == "" && t.spec.Source == hclspec.Address{} && t.spec.Image == hclspec.Address{} && len(t.cures) == 0
+	return len(t.spec.Mounts) == 0 && t.spec.Candidate == "" && t.spec.Source == hclspec.Address{} &&
+		t.spec.Image == hclspec.Address{} && len(t.cures) == 0
 }

@@ -20,7 +20,8 @@ func (p *drawing) methodology(m member) stats.Methodology {
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	spec := m.bench.Metrics
 	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
-	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) && !p.sandboxed(m.bench.Sandbox, m.bench.Image) {
+	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) &&
+		!p.sandboxed(m.bench.Sandbox, m.bench.Image) {
 		add("sandbox", "none: this machine makes none")
 	}
 	for _, c := range spec.Custom {
@@ -29,8 +30,8 @@ func (p *drawing) methodology(m member) stats.Methodology {
 	return stats.Methodology{Fields: fields}
 }
 
-// procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies what is
-// behind a reference.
+// procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies
+// what is behind a reference.
 func (p *drawing) procedure(m member, content func(hclspec.Address) string) []stats.Field {
 	b := m.bench
 	var fields []stats.Field
@@ -40,7 +41,8 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 		if p.ownArtefact(a) {
 			return "${" + a.Kind + "." + a.Name + "}"
 		}
-		if a.Keyed && p.candidates[a.Key] != nil { // data that each variant has for itself: the same for all when it is the same work
+		// data that each variant has for itself: the same for all when it is the same work
+		if a.Keyed && p.candidates[a.Key] != nil {
 			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.work[a.String()])
 		}
 		return content(a)
@@ -124,8 +126,8 @@ func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string
 	return strings.Join(words, " ")
 }
 
-// tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else by
-// its address.
+// tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else
+// by its address.
 func (p *facts) tracesOf(a hclspec.Address) string {
 	switch a.Kind {
 	case "fetch":

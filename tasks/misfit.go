@@ -7,8 +7,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// findMisfits notes the tasks whose data asks for the one file of a result that is stored and has several, or none. The next
-// round blocks them. It returns whether there is a new one.
+// findMisfits notes the tasks whose data asks for the one file of a result that is stored and has several, or none. The
+// next round blocks them. It returns whether there is a new one.
 func (p *Project) findMisfits(plan *engine.Plan) bool {
 	found := false
 	for i := range p.Spec.Tasks {

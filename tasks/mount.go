@@ -54,23 +54,28 @@ func (p *facts) lacksMount(m *hclspec.Mount, contained bool) string {
 	}
 	if m.Volume {
 		if !contained {
-			return fmt.Sprintf("needs %s, a volume, which only containers can have: run it in an image, or mount a directory", m.Address)
+			return fmt.Sprintf("needs %s, a volume, which only containers can have: run it in an image, or mount a "+
+				"directory", m.Address)
 		}
 		return ""
 	}
 	source := p.mountSource(m)
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
-		return fmt.Sprintf("needs %s, and there is no directory %s: create it, or change its source (%s)", m.Address, source, place(m.Block))
+		return fmt.Sprintf("needs %s, and there is no directory %s: create it, or change its source (%s)", m.Address,
+			source, place(m.Block))
 	}
 	for _, own := range []string{p.StateDir, p.StoreDir} {
 		if own != "" && (reaches(source, own) || reaches(own, source)) {
-			return fmt.Sprintf("needs %s, and %s holds, or is held by, the state of benchgraph in %s: mount another directory (%s)", m.Address, source, own, place(m.Block))
+			return fmt.Sprintf("needs %s, and %s holds, or is held by, the state of benchgraph in %s: mount another "+
+				"directory (%s)", m.Address, source, own, place(m.Block))
 		}
 	}
 	for _, f := range m.Digests {
-		if info, err := os.Stat(filepath.Join(source, filepath.FromSlash(f.Path))); err != nil || !info.Mode().IsRegular() {
-			return fmt.Sprintf("needs %s, and %s has no file %s, whose digest is declared (%s)", m.Address, source, f.Path, place(m.Block))
+		if info, err := os.Stat(filepath.Join(source, filepath.FromSlash(f.Path))); err != nil ||
+			!info.Mode().IsRegular() {
+			return fmt.Sprintf("needs %s, and %s has no file %s, whose digest is declared (%s)", m.Address, source,
+				f.Path, place(m.Block))
 		}
 	}
 	return ""
@@ -95,8 +100,8 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 	}
 }
 
-// openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not changed
-// since is not read again.
+// openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not
+// changed since is not read again.
 func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
 	for _, m := range p.mountsAt(addresses) {
@@ -115,7 +120,8 @@ func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 	return all, nil
 }
 
-// verifyMount compares the files of a mount with the digests that are declared. One node at a time does: they would read the same.
+// verifyMount compares the files of a mount with the digests that are declared. One node at a time does: they would
+// read the same.
 func (p *facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 	p.verifying.Lock()
 	defer p.verifying.Unlock()
@@ -131,9 +137,11 @@ func (p *facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 	for i, f := range m.Digests {
 		switch {
 		case hashed[i].SHA256 == "":
-			return mountFailure("mount_missing", fmt.Sprintf("%s: %s cannot be read: %v", m.Address, paths[i], err), "bring the file back")
+			return mountFailure("mount_missing", fmt.Sprintf("%s: %s cannot be read: %v", m.Address, paths[i], err),
+				"bring the file back")
 		case hashed[i].SHA256 != f.SHA256:
-			return mountFailure("mount_differs", fmt.Sprintf("%s: %s has the SHA-256 %s, and %s is declared", m.Address, paths[i], hashed[i].SHA256, f.SHA256),
+			return mountFailure("mount_differs", fmt.Sprintf("%s: %s has the SHA-256 %s, and %s is declared", m.Address,
+				paths[i], hashed[i].SHA256, f.SHA256),
 				"bring the declared file back, or declare this one: another identity is another result")
 		}
 	}

@@ -86,7 +86,8 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 	}
 	must(t, os.Rename(filepath.Join(outside, "models"), filepath.Join(s.dir, "elsewhere")))
 	model = filepath.Join(s.dir, "elsewhere", "small")
-	for _, source := range []string{"./elsewhere", "~/elsewhere", filepath.Join(s.dir, "elsewhere")} { // the story's HOME is its directory
+	// the story's HOME is its directory
+	for _, source := range []string{"./elsewhere", "~/elsewhere", filepath.Join(s.dir, "elsewhere")} {
 		declare(source, `"r1"`)
 		if s.apply(); len(s.ran()) > 0 {
 			t.Errorf("%s: the same model somewhere else ran %v", source, s.ran())
@@ -94,7 +95,8 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 	}
 	declare("./elsewhere", `"r2"`)
 	s.apply()
-	if ran := strings.Join(s.ran(), " "); !strings.Contains(ran, "task.t") || !strings.Contains(ran, "trial.read") || !strings.Contains(ran, "wheel.w") {
+	if ran := strings.Join(s.ran(), " "); !strings.Contains(ran, "task.t") || !strings.Contains(ran, "trial.read") ||
+		!strings.Contains(ran, "wheel.w") {
 		t.Errorf("another revision ran %s", ran)
 	}
 
@@ -114,7 +116,8 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 		t.Errorf("another content: %+v", s.failures())
 	}
 	must(t, os.Remove(filepath.Join(model, "weights")))
-	s.write("benchmarks.hcl", fmt.Sprintf(weights, "./elsewhere", `file("models.sha256")`)+"task \"newer\" {\n  mounts = [mount.models]\n  command = \"true # newer\"\n}")
+	s.write("benchmarks.hcl", fmt.Sprintf(weights, "./elsewhere",
+		`file("models.sha256")`)+"task \"newer\" {\n  mounts = [mount.models]\n  command = \"true # newer\"\n}")
 	if r := s.apply().Result; r.Blocked == 0 || len(s.ran()) > 0 {
 		t.Errorf("a file that is gone: %+v, ran %v", r, s.ran())
 	}

@@ -13,7 +13,8 @@ type Move struct {
 	Now string // commit
 }
 
-// Moved are the names in repos on this machine that have moved since they were pinned. Others would take the network to ask.
+// Moved are the names in repos on this machine that have moved since they were pinned. Others would take the network to
+// ask.
 func (p *facts) Moved(ctx context.Context) (moved []Move, err error) {
 	for i := range p.Spec.Repos {
 		repo := &p.Spec.Repos[i]
@@ -34,7 +35,8 @@ func (p *facts) Moved(ctx context.Context) (moved []Move, err error) {
 		if err != nil {
 			continue // a repository that is away stops only the nodes that need it
 		}
-		found, _ := mirror.Resolve(ctx, spellings) // a name that is gone cannot be taken, and what it stood for is still there
+		// a name that is gone cannot be taken, and what it stood for is still there
+		found, _ := mirror.Resolve(ctx, spellings)
 		told := map[string]bool{}
 		for _, n := range names { // main comes before main^, which has moved with it
 			now := found[n.Spelling].Commit

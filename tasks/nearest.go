@@ -53,9 +53,10 @@ func (p *facts) prebuiltOf(w *hclspec.Wheel, rev string) []string {
 	return w.PrebuiltOf(rev)
 }
 
-// ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay, then by
-// revision.
-func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor, hcl.Diagnostics) {
+// ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay,
+// then by revision.
+func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
+	hcl.Diagnostics) {
 	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		src := p.sourceOf(w.Source)
@@ -75,14 +76,15 @@ func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[
 			end()
 		}
 		if err != nil {
-			return nil, hcl.Diagnostics{problem(w.Range, "History cannot be read", fmt.Sprintf("%s: %v", w.Address, err))}
+			return nil, hcl.Diagnostics{problem(w.Range, "History cannot be read",
+				fmt.Sprintf("%s: %v", w.Address, err))}
 		}
 	}
 	return all, nil
 }
 
-// pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can then
-// tell that they still serve.
+// pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can
+// then tell that they still serve.
 func (p *resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
 	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
@@ -118,8 +120,8 @@ type asked struct {
 	all map[string]func() (served, error)
 }
 
-// serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources that
-// were refused are passed over.
+// serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources
+// that were refused are passed over.
 func (p *resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
 	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool { return refused[refusal(w, url)] != "" })
@@ -147,7 +149,9 @@ func (p *resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near
 		if n.Back > w.Nearest {
 			break
 		}
-		urls := slices.DeleteFunc(p.prebuiltOf(w, n.Commit), func(url string) bool { return refused[refusal(w, url)] != "" || slices.Contains(w.Prebuilt, url) })
+		urls := slices.DeleteFunc(p.prebuiltOf(w, n.Commit), func(url string) bool {
+			return refused[refusal(w, url)] != "" || slices.Contains(w.Prebuilt, url)
+		})
 		url, err := p.firstOf(ctx, urls)
 		if err != nil {
 			return served{}, err

@@ -68,7 +68,8 @@ func TestANetworkIsForThoseThatSaySo(t *testing.T) {
 		t.Run(fmt.Sprint(network), func(t *testing.T) {
 			t.Parallel()
 			s := picture(t, nil)
-			s.write("docker/Dockerfile", "FROM scratch\nCOPY busybox /bin/busybox\nSHELL [\"/bin/busybox\", \"sh\", \"-c\"]\nRUN /bin/busybox "+ask+" >/asked; echo WORD >/word\n")
+			s.write("docker/Dockerfile",
+				"FROM scratch\nCOPY busybox /bin/busybox\nSHELL [\"/bin/busybox\", \"sh\", \"-c\"]\nRUN /bin/busybox "+ask+" >/asked; echo WORD >/word\n")
 			must(t, os.WriteFile(filepath.Join(s.dir, "docker/busybox"), binary, 0o755))
 			s.write("benchmarks.hcl", strings.NewReplacer("ASK", ask, "NETWORK", fmt.Sprint(network)).Replace(outward))
 			s.mustDo()

@@ -10,7 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// outTask stands for an instance that is not made, since its row is skipped or has a mistake. A plan shows it with the reason.
+// outTask stands for an instance that is not made, since its row is skipped or has a mistake. A plan shows it with the
+// reason.
 type outTask struct{}
 
 func (outTask) Describe(*cache.Description) {}
@@ -30,11 +31,12 @@ func absenceOf(out *hclspec.Out) absence {
 	return absence{stats.NotRun, out.Reason}
 }
 
-// withoutBaseline says why a group has no baseline although its commit has one that is out; "" where it is not so. The group's
-// benchmark goes over candidates, and those with a mistake are not among them.
+// withoutBaseline says why a group has no baseline although its commit has one that is out; "" where it is not so. The
+// group's benchmark goes over candidates, and those with a mistake are not among them.
 func (b *builder) withoutBaseline(g *group) string {
 	for i := range b.Spec.Candidates {
-		if c := &b.Spec.Candidates[i]; c.Commit == g.commit && c.Baseline && c.Out != nil && g.commit != "" && g.member(c.Key) == nil {
+		if c := &b.Spec.Candidates[i]; c.Commit == g.commit && c.Baseline && c.Out != nil && g.commit != "" &&
+			g.member(c.Key) == nil {
 			return "the baseline is missing: " + c.Out.Reason
 		}
 	}

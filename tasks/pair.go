@@ -19,10 +19,11 @@ type Paired struct {
 	Notes []string // what must be known beside them, a sentence each
 }
 
-// Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored: the
-// rows of every benchmark that measures both in the same blocks. The rules are those of a compare that judges one of them;
-// by says of which, nil: of the first.
-func (p *drawing) Pair(ctx context.Context, plan *engine.Plan, candidate, against string, by *hclspec.Compare) (Paired, error) {
+// Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored:
+// the rows of every benchmark that measures both in the same blocks. The rules are those of a compare that judges one
+// of them; by says of which, nil: of the first.
+func (p *drawing) Pair(ctx context.Context, plan *engine.Plan, candidate, against string, by *hclspec.Compare) (Paired,
+	error) {
 	var found Paired
 	measured := false
 	for _, g := range p.groups {
@@ -51,8 +52,8 @@ func (p *drawing) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 	return found, nil
 }
 
-// rulesFor is the compare by whose rules members of a benchmark are held against each other: that which is asked for, or the
-// first of those that judge most of them. nil: it judges none. Without any, the rules are the defaults.
+// rulesFor is the compare by whose rules members of a benchmark are held against each other: that which is asked for,
+// or the first of those that judge most of them. nil: it judges none. Without any, the rules are the defaults.
 func (p *drawing) rulesFor(by *hclspec.Compare, found *Paired, sides ...member) *hclspec.Compare {
 	judges := func(c *hclspec.Compare) (n int) {
 		for _, m := range sides {
@@ -86,7 +87,9 @@ func (p *drawing) rulesFor(by *hclspec.Compare, found *Paired, sides ...member) 
 		for _, c := range all {
 			texts = append(texts, c.Address.String()+" ("+ruleText(c)+")")
 		}
-		found.Notes = append(found.Notes, fmt.Sprintf("benchmark.%s is judged by several rules: %s. These rows are by the first; -compare=ADDRESS takes another.", sides[0].bench.Address.Name, strings.Join(texts, ", ")))
+		found.Notes = append(found.Notes,
+			fmt.Sprintf("benchmark.%s is judged by several rules: %s. These rows are by the first; -compare=ADDRESS "+
+				"takes another.", sides[0].bench.Address.Name, strings.Join(texts, ", ")))
 	}
 	return all[0]
 }

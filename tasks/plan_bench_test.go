@@ -30,9 +30,11 @@ func (fullStore) Put(context.Context, cache.Draft) (cache.Entry, error) {
 }
 func (fullStore) List(context.Context, func(string) bool, func(cache.Meta) error) error { return nil }
 func (fullStore) Scratch() (string, error)                                              { return "", cache.ErrMiss }
-func (fullStore) Outline(m *cache.Meta) cache.Outline                                   { return cache.Outline{Key: m.Key} }
-func (fullStore) Absent(_, _ []cache.Key) bool                                          { return false }
-func (fullStore) Intact(*cache.Outline, bool) bool                                      { return true }
+func (fullStore) Outline(m *cache.Meta) cache.Outline {
+	return cache.Outline{Key: m.Key}
+}
+func (fullStore) Absent(_, _ []cache.Key) bool     { return false }
+func (fullStore) Intact(*cache.Outline, bool) bool { return true }
 
 func BenchmarkGraph10k(b *testing.B)  { benchmarkGraph(b, 10_000) }
 func BenchmarkGraph100k(b *testing.B) { benchmarkGraph(b, 100_000) }
@@ -144,8 +146,8 @@ report "all" { of = [compare.all] }
 	}
 }
 
-// BenchmarkPlanImages plans a campaign of 400 candidates that has been measured, each with an image, as it is remembered and,
-// beside that, as a whole. Both ask the container engine once.
+// BenchmarkPlanImages plans a campaign of 400 candidates that has been measured, each with an image, as it is
+// remembered and, beside that, as a whole. Both ask the container engine once.
 func BenchmarkPlanImages(b *testing.B) {
 	s := picture(b, map[string]string{"benchmarks.hcl": `
 commit "c" { for_each = toset([for i in range(200) : "c${i}"]) }

@@ -50,8 +50,9 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 		if errors.As(err, &refusal) {
 			return &engine.Failure{Err: err, Failure: cache.Failure{
 				Class: cache.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
-				Message: fmt.Sprintf("%s is no wheel of %s: %s", withoutPassword(t.url), short(t.tree.rev), refusal.Evidence),
-				Remedy:  "the next source serves, or it is built here; without either, declare a build",
+				Message: fmt.Sprintf("%s is no wheel of %s: %s", withoutPassword(t.url), short(t.tree.rev),
+					refusal.Evidence),
+				Remedy: "the next source serves, or it is built here; without either, declare a build",
 			}}
 		}
 		if err != nil {
@@ -71,8 +72,8 @@ const prebuiltRefused = "prebuilt_refused"
 // refusal names in the lock that a URL does not serve a wheel.
 func refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address.Key }
 
-// passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source, or builds
-// them. It returns what it did, as lines.
+// passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
+// or builds them. It returns what it did, as lines.
 func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
@@ -119,15 +120,16 @@ func (p *resolver) unpin(w *hclspec.Wheel) {
 	delete(p.Lock.Nearest[w.Address.Name], w.Address.Key)
 }
 
-// served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built here.
+// served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built
+// here.
 type served struct {
 	url  string // empty: not known
 	near hclspec.NearLock
 	here bool
 }
 
-// servedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of another
-// revision. So does an ancestor whose tree is another one outside the overlay as it is now.
+// servedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of
+// another revision. So does an ancestor whose tree is another one outside the overlay as it is now.
 func (p *facts) servedBy(w *hclspec.Wheel) served {
 	name, key := w.Address.Name, w.Address.Key
 	url, near := p.Lock.Wheels[name][key], p.Lock.Nearest[name][key]

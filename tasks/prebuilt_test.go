@@ -101,11 +101,13 @@ wheel "pkg" {
 }
 `
 
-// historyOf makes commits of a package, of which all but the first change Python files alone, and the patch of an agent.
+// historyOf makes commits of a package, of which all but the first change Python files alone, and the patch of an
+// agent.
 func (s *story) historyOf(n int) []string {
 	var revs []string
 	for i := range n {
-		revs = append(revs, s.commit(map[string]string{"pkg/a.py": fmt.Sprintf("a %d\n", i), "pkg/b.py": "b\n", "csrc/core.c": "native\n"}))
+		revs = append(revs, s.commit(map[string]string{"pkg/a.py": fmt.Sprintf("a %d\n", i), "pkg/b.py": "b\n",
+			"csrc/core.c": "native\n"}))
 	}
 	s.git("checkout", "-q", "--detach", revs[n-2])
 	s.write("repo/pkg/a.py", "of the agent\n")
@@ -136,7 +138,8 @@ func TestAnAncestorsWheelServes(t *testing.T) {
 	shelf, s := newShelf(t), tell(t, nil)
 	revs := s.historyOf(6)
 	shelf.put(revs[1], wheelOf("1.dev1+g"+revs[1][:9], map[string]string{
-		"pkg/a.py": "a 1\n", "pkg/b.py": "b\n", "pkg/core.so": "compiled", "pkg/_version.py": "version = '1.dev1+g" + revs[1][:9] + "'\n",
+		"pkg/a.py": "a 1\n", "pkg/b.py": "b\n", "pkg/core.so": "compiled", "pkg/_version.py": "version = '1.dev1+g" +
+			revs[1][:9] + "'\n",
 	}))
 	s.write("benchmarks.hcl", fmt.Sprintf(servedProject, shelf.URL, "nearest = 5"))
 	applied := s.apply()
@@ -148,10 +151,12 @@ func TestAnAncestorsWheelServes(t *testing.T) {
 		text string
 	}{"base": {3, "a 4\n"}, "human": {4, "a 5\n"}, "agent": {3, "of the agent\n"}} {
 		step, _ := applied.Plan.Step(`wheel.pkg["c/` + variant + `"]`)
-		if o := step.Node.Origin; o.Ancestor != revs[1] || o.Back != want.back || o.Serves != shelf.URL+"/"+revs[1]+"/pkg.whl" {
+		if o := step.Node.Origin; o.Ancestor != revs[1] || o.Back != want.back ||
+			o.Serves != shelf.URL+"/"+revs[1]+"/pkg.whl" {
 			t.Errorf("%s: %+v", variant, o)
 		}
-		for name, text := range map[string]string{"pkg/a.py": want.text, "pkg/core.so": "compiled", "pkg/b.py": "b\n", "pkg/_version.py": "version = '1.dev1+g" + revs[1][:9] + "'\n"} {
+		for name, text := range map[string]string{"pkg/a.py": want.text, "pkg/core.so": "compiled", "pkg/b.py": "b\n",
+			"pkg/_version.py": "version = '1.dev1+g" + revs[1][:9] + "'\n"} {
 			if got := s.content(`wheel.pkg["c/`+variant+`"]`, name); got != text {
 				t.Errorf("%s has %q in %s", variant, got, name)
 			}
@@ -193,17 +198,24 @@ func TestAPrebuiltWheelIsProven(t *testing.T) {
 		gone    bool
 		want    string
 	}{
-		"another commit's file":    {"1", map[string]string{"pkg/a.py": "a 3\n", "pkg/b.py": "b\n"}, false, "pkg/a.py is not that of "},
-		"another file and overlay": {"1", map[string]string{"pkg/a.py": "a 4\n", "setup.cfg": "other\n"}, false, "setup.cfg is not that of "},
-		"another version":          {"1.dev3+g0123456", map[string]string{"pkg/a.py": "a 4\n"}, false, "its version is 1.dev3+g0123456, so it was built from 0123456"},
-		"another version file":     {"1", map[string]string{"pkg/a.py": "a 4\n", "pkg/_version.py": "v = '1+g7654321.d2025'\n"}, false, "its pkg/_version.py says that it was built from 7654321"},
-		"not fetched":              {"1", map[string]string{"pkg/a.py": "a 4\n"}, true, "404"},
-		"good":                     {"1.dev5+g%s.cu12", map[string]string{"pkg/a.py": "a 4\n", "setup.cfg": "same\n", "pkg/generated.py": "x"}, false, ""},
+		"another commit's file": {"1", map[string]string{"pkg/a.py": "a 3\n", "pkg/b.py": "b\n"}, false,
+			"pkg/a.py is not that of "},
+		"another file and overlay": {"1", map[string]string{"pkg/a.py": "a 4\n", "setup.cfg": "other\n"}, false,
+			"setup.cfg is not that of "},
+		"another version": {"1.dev3+g0123456", map[string]string{"pkg/a.py": "a 4\n"}, false,
+			"its version is 1.dev3+g0123456, so it was built from 0123456"},
+		"another version file": {"1", map[string]string{"pkg/a.py": "a 4\n",
+			"pkg/_version.py": "v = '1+g7654321.d2025'\n"}, false,
+			"its pkg/_version.py says that it was built from 7654321"},
+		"not fetched": {"1", map[string]string{"pkg/a.py": "a 4\n"}, true, "404"},
+		"good": {"1.dev5+g%s.cu12", map[string]string{"pkg/a.py": "a 4\n", "setup.cfg": "same\n",
+			"pkg/generated.py": "x"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			shelf, s := newShelf(t), tell(t, nil)
-			s.commit(map[string]string{"setup.cfg": "same\n", "wheels/pkg.whl": string(wheelOf("1", map[string]string{"pkg/a.py": "built\n"}))})
+			s.commit(map[string]string{"setup.cfg": "same\n", "wheels/pkg.whl": string(wheelOf("1",
+				map[string]string{"pkg/a.py": "built\n"}))})
 			revs := s.historyOf(6)
 			rev := revs[4]
 			version := strings.ReplaceAll(c.version, "%s", rev[:8])
@@ -218,7 +230,8 @@ func TestAPrebuiltWheelIsProven(t *testing.T) {
 				}
 				return
 			}
-			if applied.Result.Failed > 0 || step.Node.Origin.Serves != "" || !strings.Contains(step.Node.Origin.Passed[0], c.want) {
+			if applied.Result.Failed > 0 || step.Node.Origin.Serves != "" ||
+				!strings.Contains(step.Node.Origin.Passed[0], c.want) {
 				t.Errorf("%+v; %+v", step.Node.Origin, applied.Result)
 			}
 			told := false

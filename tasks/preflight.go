@@ -109,7 +109,8 @@ func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Pat
 func (p *survey) mistakes() []preflight.Finding {
 	var list []preflight.Finding
 	for _, m := range p.Spec.Mistakes {
-		f := preflight.Finding{Check: preflight.Check(cmp.Or(m.Check, string(preflight.Placeholder))), Commit: m.Commit, Candidate: m.Candidate, Status: preflight.Fail}
+		f := preflight.Finding{Check: preflight.Check(cmp.Or(m.Check, string(preflight.Placeholder))), Commit: m.Commit,
+			Candidate: m.Candidate, Status: preflight.Fail}
 		if d := m.Diagnostic; d != nil {
 			f.Evidence, f.Remedy = d.Summary+": "+strings.Join(strings.Fields(d.Detail), " "), "correct the file"
 			if d.Subject != nil {
@@ -128,7 +129,8 @@ func rangeText(r hcl.Range) string {
 	return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line)
 }
 
-// outcomeOf is what a candidate is counted as that fails a check. Most failures leave it not run: nothing was found out about it.
+// outcomeOf is what a candidate is counted as that fails a check. Most failures leave it not run: nothing was found out
+// about it.
 func outcomeOf(f *preflight.Finding) stats.Outcome {
 	switch {
 	case f.Skip:

@@ -27,7 +27,8 @@ func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, er
 		m := &p.Spec.Models[i]
 		exists := !m.Missing
 		in.Models = append(in.Models, modelOf(packs.Model{
-			Name: m.Address.Name, Exists: &exists, Parameters: m.Parameters, Weights: m.Weights, Quantization: m.Quantization,
+			Name: m.Address.Name, Exists: &exists, Parameters: m.Parameters, Weights: m.Weights,
+			Quantization: m.Quantization,
 			Architecture: m.Architecture, MaxLength: m.MaxLength, Cache: m.Cache, Gated: m.Gated, Rope: m.Rope,
 		}))
 	}
@@ -45,13 +46,15 @@ func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, er
 			if p.lockOf(c.Repo.Name).Revs[parent].Unknown != "" {
 				parent = "" // a mistake that is reported where the file names the parent
 			}
-			in.Commits = append(in.Commits, preflight.Commit{Name: c.Name, Repo: c.Repo.Name, Rev: c.Rev, Parent: parent, Title: c.Title, Place: rangeText(c.Range)})
+			in.Commits = append(in.Commits, preflight.Commit{Name: c.Name, Repo: c.Repo.Name, Rev: c.Rev,
+				Parent: parent, Title: c.Title, Place: rangeText(c.Range)})
 		}
 	}
 	excluded, skips := p.declaredOut()
 	for i := range p.Spec.Candidates {
 		c := &p.Spec.Candidates[i]
-		one := preflight.Candidate{Key: c.Key, Commit: c.Commit, Baseline: c.Baseline, Tree: trees[c.Source], Place: rangeText(c.Range), Excluded: excluded[c.Key], Reason: skips[c.Key]}
+		one := preflight.Candidate{Key: c.Key, Commit: c.Commit, Baseline: c.Baseline, Tree: trees[c.Source],
+			Place: rangeText(c.Range), Excluded: excluded[c.Key], Reason: skips[c.Key]}
 		if c.Patch != "" {
 			one.Place = rangeText(c.PatchRange)
 		}
@@ -61,7 +64,8 @@ func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, er
 		}
 	}
 	p.supplied(in, trees)
-	k := commandsOf{p: p.facts, trees: trees, engine: map[string]preflight.Tree{}, baseline: map[string]preflight.Tree{}}
+	k := commandsOf{p: p.facts, trees: trees, engine: map[string]preflight.Tree{},
+		baseline: map[string]preflight.Tree{}}
 	for _, c := range in.Candidates {
 		if k.engine[c.Key] = c.Tree; c.Baseline {
 			k.baseline[c.Commit] = c.Tree
@@ -150,7 +154,8 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 			continue
 		}
 		by := p.servedBy(w)
-		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range), Asked: w.Prebuilt, Known: by.known(), Builds: w.Build != nil}
+		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range),
+			Asked: w.Prebuilt, Known: by.known(), Builds: w.Build != nil}
 		if by.url != "" {
 			state.Serves, state.From = withoutPassword(by.url), by.near.Commit
 			state.Changed = !p.servesPatched(w, sources[w.Source])
@@ -164,7 +169,8 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 			continue
 		}
 		told[m.From] = true
-		in.Images = append(in.Images, preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate, Place: rangeText(m.Range), Name: m.From, Unknown: p.unresolved[m.From].why})
+		in.Images = append(in.Images, preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+			Place: rangeText(m.Range), Name: m.From, Unknown: p.unresolved[m.From].why})
 	}
 	contained := map[string]bool{}
 	for i := range p.Spec.Benchmarks {
@@ -175,14 +181,15 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 	for i := range p.Spec.KnownIssues {
 		if k := &p.Spec.KnownIssues[i]; k.Out == nil {
 			in.Issues = append(in.Issues, preflight.Issue{
-				Name: k.Address.Name, Candidate: k.Candidate, Place: rangeText(k.Range), Reason: k.Reason, Image: contained[k.Candidate], Probe: commandText(k.Probe),
+				Name: k.Address.Name, Candidate: k.Candidate, Place: rangeText(k.Range), Reason: k.Reason,
+				Image: contained[k.Candidate], Probe: commandText(k.Probe),
 			})
 		}
 	}
 }
 
-// usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason, even if no
-// benchmark measures them.
+// usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason,
+// even if no benchmark measures them.
 func (p *survey) usedElsewhere() map[string]bool {
 	used := map[string]bool{}
 	note := func(by hclspec.Block, refs ...hclspec.Address) {
@@ -242,9 +249,12 @@ func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
 // benchmark is what is known of a benchmark's commands.
 func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 	one := preflight.Benchmark{
-		Address: b.Address.String(), Commit: commitOf(b.Candidate), Candidate: b.Candidate, Place: rangeText(b.Range), Image: b.Image != (hclspec.Address{}),
-		Network: b.Network, Client: k.trees[b.Client], Command: commandText(b.Command), Env: envTexts(b.Env), Secrets: b.Secrets,
-		Data: map[string]preflight.Tree{}, FixEnv: k.fixEnv, Engine: k.engine[b.Candidate], Installed: k.engine[b.Candidate],
+		Address: b.Address.String(), Commit: commitOf(b.Candidate), Candidate: b.Candidate, Place: rangeText(b.Range),
+		Image:   b.Image != (hclspec.Address{}),
+		Network: b.Network, Client: k.trees[b.Client], Command: commandText(b.Command), Env: envTexts(b.Env),
+		Secrets: b.Secrets,
+		Data:    map[string]preflight.Tree{}, FixEnv: k.fixEnv, Engine: k.engine[b.Candidate],
+		Installed: k.engine[b.Candidate],
 	}
 	one.Mended = !one.Image && slices.ContainsFunc(k.mending, func(f *hclspec.Fix) bool {
 		c, own := f.Cases[b.Candidate]
@@ -327,7 +337,8 @@ func plainText(t hclspec.Text) string {
 
 func modelOf(m packs.Model) preflight.ModelSpec {
 	spec := preflight.ModelSpec{
-		Name: m.Name, Missing: m.Exists != nil && !*m.Exists, Parameters: m.Parameters, Bytes: cmp.Or(m.Weights, 2*m.Parameters), Architecture: m.Architecture,
+		Name: m.Name, Missing: m.Exists != nil && !*m.Exists, Parameters: m.Parameters,
+		Bytes: cmp.Or(m.Weights, 2*m.Parameters), Architecture: m.Architecture,
 		Gated: m.Gated, MaxLen: m.MaxLength, TokenBytes: m.Cache, Rope: m.Rope, Weights: m.Quantization,
 	}
 	return spec

@@ -1,8 +1,8 @@
 // Package tasks turns a Spec into a graph the engine can run: one file for each kind of node.
 //
-// A Project holds a spec and its lock together. Its graph depends on what is already known: how many blocks the verdicts
-// so far ask for, which members of a block cannot be built, which fixes were learnt. So planning goes in rounds until
-// nothing changes, and applying goes in waves; the graph of a wave is static.
+// A Project holds a spec and its lock together. Its graph depends on what is already known: how many blocks the
+// verdicts so far ask for, which members of a block cannot be built, which fixes were learnt. So planning goes in
+// rounds until nothing changes, and applying goes in waves; the graph of a wave is static.
 package tasks
 
 import (
@@ -45,8 +45,10 @@ type Config struct {
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one
 	Engine     *container.Engine // where the images and those containers are; nil: none
-	ImageLocks string            // directory by which the applies of one user leave each other's images alone; empty: they do not
-	ImageDisk  int64             // bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
+	// directory by which the applies of one user leave each other's images alone; empty: they do not
+	ImageLocks string
+	// bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
+	ImageDisk  int64
 	Pool       device.Pool
 	Elsewhere  *Elsewhere     // the machine that is planned for; nil: this one
 	GPUs       *device.Driver // by which samples are watched; nil: they are not
@@ -75,8 +77,8 @@ type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
 // Renderer renders what a report node found, as files by name.
 type Renderer func(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
 
-// A Project is the spec of a file with its lock, and the state of the rounds and waves that plan and apply the spec. The embedded
-// drawing is the graph of the last round.
+// A Project is the spec of a file with its lock, and the state of the rounds and waves that plan and apply the spec.
+// The embedded drawing is the graph of the last round.
 type Project struct {
 	*drawing
 	next choice // what the next round's graph is made from
@@ -100,7 +102,8 @@ func newProject(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Project {
 	}
 }
 
-// Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the pins.
+// Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the
+// pins.
 func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diagnostics) {
 	p := newProject(c, nil, lock)
 	diags := p.evaluate(ctx)
@@ -167,8 +170,8 @@ func (o *PlanOptions) measures(g *group) bool {
 	})
 }
 
-// Unlike is the error for variants that the file measures in different ways, as the last plan found them: a *stats.RefusedError.
-// Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
+// Unlike is the error for variants that the file measures in different ways, as the last plan found them: a
+// *stats.RefusedError. Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
 func (p *Project) Unlike() error { return p.unlike }
 
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more

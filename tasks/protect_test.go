@@ -31,7 +31,8 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 			s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": stats.Win, "c/agent": tt.want})
 			for _, row := range s.ledger() {
-				if row.Candidate == "c/agent" && tt.want == stats.BuildFailed && !strings.Contains(row.Reason, "[protected]: prog.sh") {
+				if row.Candidate == "c/agent" && tt.want == stats.BuildFailed &&
+					!strings.Contains(row.Reason, "[protected]: prog.sh") {
 					t.Errorf("%s", row.Reason)
 				}
 			}
@@ -39,7 +40,8 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 	}
 }
 
-// A revision that differs from the baseline in what measures is refused likewise; the baseline itself and other files are not.
+// A revision that differs from the baseline in what measures is refused likewise; the baseline itself and other files
+// are not.
 func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -56,12 +58,14 @@ func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
 			s.commit(map[string]string{tt.changed: claims(1100)})
 			protect := "  protect = [\"bench/**\"]\n}\n"
 			text := strings.NewReplacer("each.commit.parent\n}\n", "each.commit.parent\n"+protect,
-				`variant "human" { rev = each.commit.rev }`, "variant \"human\" {\n  rev = each.commit.rev\n"+protect).Replace(campaign)
+				`variant "human" { rev = each.commit.rev }`,
+				"variant \"human\" {\n  rev = each.commit.rev\n"+protect).Replace(campaign)
 			s.write("benchmarks.hcl", fmt.Sprintf(text, "HEAD"))
 			s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": tt.want, "c/agent": stats.NoPatch})
 			for _, row := range s.ledger() {
-				if row.Candidate == "c/human" && tt.want == stats.BuildFailed && !strings.Contains(row.Reason, "[protected]: bench/run.sh") {
+				if row.Candidate == "c/human" && tt.want == stats.BuildFailed &&
+					!strings.Contains(row.Reason, "[protected]: bench/run.sh") {
 					t.Errorf("%s", row.Reason)
 				}
 			}

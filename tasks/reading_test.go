@@ -94,9 +94,11 @@ func onMachine(t *testing.T, text string, says map[string]func(int) executortest
 func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 	t.Parallel()
 	wrong := strings.Replace(threeOnAMachine, "work done:", "work was done:", 1)
-	s, m := onMachine(t, wrong, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, m := onMachine(t, wrong, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100),
+		"two": speed(900)})
 	applied := s.apply()
-	if applied.Result.Failed == 0 || len(applied.Result.Failures) == 0 || applied.Result.Failures[0].Failure.Rule != "metric_missing" {
+	if applied.Result.Failed == 0 || len(applied.Result.Failures) == 0 ||
+		applied.Result.Failures[0].Failure.Rule != "metric_missing" {
 		t.Errorf("%+v", applied.Result)
 	}
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
@@ -117,7 +119,8 @@ func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 
 func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1), "two": speed(900)}
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
+		"two": speed(900)}
 	s, m := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Loss})
@@ -135,7 +138,8 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	// A candidate that was tried again until it passed has no win.
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Loss})
 	for _, row := range s.ledger() {
-		if a := row.Attempts; row.Candidate == "c/one" && (a.Replaced != 4 || a.Lost("one") != 1 || !strings.Contains(row.Reason, "survivorship")) {
+		if a := row.Attempts; row.Candidate == "c/one" && (a.Replaced != 4 || a.Lost("one") != 1 ||
+			!strings.Contains(row.Reason, "survivorship")) {
 			t.Errorf("%+v: %s", a, row.Reason)
 		}
 	}
@@ -143,12 +147,13 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 
 func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executortest.FakeRun {
-		if run == 3 {
-			return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
-		}
-		return speed(1100)(run)
-	}}
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900),
+		"one": func(run int) executortest.FakeRun {
+			if run == 3 {
+				return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
+			}
+			return speed(1100)(run)
+		}}
 	s, _ := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Loss})
@@ -164,12 +169,13 @@ func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
 
 func TestABaselineThatFailsInALaterBlock(t *testing.T) {
 	t.Parallel()
-	says := map[string]func(int) executortest.FakeRun{"one": speed(1100), "two": speed(900), "base": func(run int) executortest.FakeRun {
-		if run == 3 {
-			return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
-		}
-		return speed(1000)(run)
-	}}
+	says := map[string]func(int) executortest.FakeRun{"one": speed(1100), "two": speed(900),
+		"base": func(run int) executortest.FakeRun {
+			if run == 3 {
+				return executortest.FakeRun{Stderr: "broken now\n", Status: executor.Status{Code: 1}}
+			}
+			return speed(1000)(run)
+		}}
 	s, _ := onMachine(t, threeOnAMachine, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
@@ -249,11 +255,14 @@ report "r" { of = [compare.all] }
 
 func TestTwoBenchmarksInOneCompareAndSomeInstances(t *testing.T) {
 	t.Parallel()
-	second := strings.Replace(strings.Replace(threeOnAMachine[strings.Index(threeOnAMachine, "benchmark"):strings.Index(threeOnAMachine, "compare")], `"speed"`, `"again"`, 1), "./prog", "./prog --again", 1)
+	second := strings.Replace(strings.Replace(threeOnAMachine[strings.Index(threeOnAMachine,
+		"benchmark"):strings.Index(threeOnAMachine, "compare")], `"speed"`, `"again"`, 1), "./prog", "./prog --again",
+		1)
 	text := strings.Replace(threeOnAMachine, "[benchmark.speed]", "[benchmark.speed, benchmark.again]", 1) + second + `
 compare "some" { of = [benchmark.speed["c/base"], benchmark.speed["c/one"]] }
 `
-	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100),
+		"two": speed(900)})
 	s.apply()
 	var got []string
 	for _, row := range s.ledger() {
@@ -262,7 +271,8 @@ compare "some" { of = [benchmark.speed["c/base"], benchmark.speed["c/one"]] }
 		}
 	}
 	slices.Sort(got)
-	want := []string{"all again c/one win", "all again c/two loss", "all speed c/one win", "all speed c/two loss", "some speed c/one win"}
+	want := []string{"all again c/one win", "all again c/two loss", "all speed c/one win", "all speed c/two loss",
+		"some speed c/one win"}
 	// What "some" does not measure is in it all the same.
 	if !slices.Contains(got, "some  c/two not_run") && !slices.Contains(got, "some speed c/two not_run") {
 		t.Errorf("c/two has no outcome in some: %q", got)
@@ -283,7 +293,8 @@ fix "fast" {
   effect = "perf"
 }
 `
-	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100), "two": speed(900)})
+	s, _ := onMachine(t, text, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": speed(1100),
+		"two": speed(900)})
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NotComparable, "c/two": stats.Loss})
 	s.allow = []string{"fix fast"}
@@ -299,7 +310,9 @@ fix "fast" {
 
 func TestVariantsThatSayLessAreNotFaster(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(threeOnAMachine, "  metrics {\n", "  metrics {\n    primary = \"items\"\n    metric \"total_output_tokens\" { match = \"tokens: ([0-9]+)\" }\n", 1)
+	text := strings.Replace(threeOnAMachine, "  metrics {\n",
+		"  metrics {\n    primary = \"items\"\n    metric \"total_output_tokens\" { match = \"tokens: ([0-9]+)\" }\n",
+		1)
 	tokens := func(items float64, n int) func(int) executortest.FakeRun {
 		return func(run int) executortest.FakeRun {
 			r := speed(items)(run)
@@ -307,7 +320,8 @@ func TestVariantsThatSayLessAreNotFaster(t *testing.T) {
 			return r
 		}
 	}
-	says := map[string]func(int) executortest.FakeRun{"base": tokens(1000, 10000), "one": tokens(1100, 9900), "two": tokens(1100, 9990)}
+	says := map[string]func(int) executortest.FakeRun{"base": tokens(1000, 10000), "one": tokens(1100, 9900),
+		"two": tokens(1100, 9990)}
 	s, _ := onMachine(t, text, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NotComparable, "c/two": stats.Win})
@@ -342,12 +356,13 @@ task "fine" { command = "true" }
 func TestAnInterruptedBlockIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	stop := func() {}
-	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900), "one": func(run int) executortest.FakeRun {
-		if run == 2 {
-			stop()
-		}
-		return speed(1100)(run)
-	}}
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900),
+		"one": func(run int) executortest.FakeRun {
+			if run == 2 {
+				stop()
+			}
+			return speed(1100)(run)
+		}}
 	s, m := onMachine(t, threeOnAMachine, says)
 	s.open(func(ctx context.Context, p *tasks.Project) {
 		ctx, stop = context.WithCancel(ctx)

@@ -40,9 +40,10 @@ type knownBuild struct {
 	Digest string
 }
 
-// Recall opens a project as an earlier plan left it, without evaluating its files. Its Spec holds only the tasks for which
-// something has changed; the graph's other nodes stand as they were. It is false when the memo does not hold, when
-// something has changed that needs the whole Spec, or when the caller needs compares and reports and there are some.
+// Recall opens a project as an earlier plan left it, without evaluating its files. Its Spec holds only the tasks for
+// which something has changed; the graph's other nodes stand as they were. It is false when the memo does not hold,
+// when something has changed that needs the whole Spec, or when the caller needs compares and reports and there are
+// some.
 func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*Project, bool) {
 	var known common
 	m := memo.Read(c.MemoFile)
@@ -98,7 +99,8 @@ func sameHardware(m *memo.Memo, c Config, was *common) bool {
 		kind := m.Nodes[i].Kind
 		if kind == "trial" || kind == "fill" || len(was.Findings) > 0 { // some of which are about devices
 			class, _, err := device.Inventory(nil)
-			return err == nil && class.String() == was.Hardware && (was.GPUs == nil || slices.Equal(device.Kinds(c.allDevices()), was.GPUs))
+			return err == nil && class.String() == was.Hardware &&
+				(was.GPUs == nil || slices.Equal(device.Kinds(c.allDevices()), was.GPUs))
 		}
 	}
 	return true
@@ -115,8 +117,8 @@ func (p *facts) sameBuilds(ctx context.Context, was *common) bool {
 	return true
 }
 
-// sameImages says whether the engine still has all images that results stand for, and none of which it had none. It is asked once,
-// as in any plan.
+// sameImages says whether the engine still has all images that results stand for, and none of which it had none. It is
+// asked once, as in any plan.
 func (p *services) sameImages(ctx context.Context, m *memo.Memo) bool {
 	for i := range m.Nodes {
 		id := m.Nodes[i].Outside
@@ -138,7 +140,9 @@ func (p *services) sameImages(ctx context.Context, m *memo.Memo) bool {
 
 // stillFits says whether this machine could serve what has no result, as when the memo was made.
 func (p *services) stillFits(m *memo.Memo) bool {
-	return !slices.ContainsFunc(m.Nodes, func(n memo.Node) bool { return n.Action != "" && p.Pool.Fits(n.Request) != nil })
+	return !slices.ContainsFunc(m.Nodes, func(n memo.Node) bool {
+		return n.Action != "" && p.Pool.Fits(n.Request) != nil
+	})
 }
 
 // stands fills in what is known of the nodes for which nothing has changed.
@@ -177,7 +181,8 @@ func (b *builder) recall() error {
 			continue
 		}
 		nodes[i] = engine.Node{
-			Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate, Standing: &r.standing[i], Origin: n.Origin,
+			Address: n.Address, Kind: n.Kind, Place: n.Place, Resources: n.Request, Estimate: n.Estimate,
+			Standing: &r.standing[i], Origin: n.Origin,
 			Needs: among(all, n.Needs), Order: among(all, n.Order), After: among(all, n.After),
 		}
 		if n.Excluded {

@@ -52,9 +52,9 @@ const ready = `
 wheel "ready" { prebuilt = ["file:///nowhere/app.whl", "file://%s/app.whl"] }
 `
 
-// TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, what a plan with the memo of the one
-// before says must be what a plan that evaluates and looks at everything says. There are rests in between, since what has been
-// changed within the clock's grain is looked at in another way.
+// TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, what a plan with the memo of the
+// one before says must be what a plan that evaluates and looks at everything says. There are rests in between, since
+// what has been changed within the clock's grain is looked at in another way.
 func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 	var stories []*told
 	for seed := range uint64(20) {
@@ -82,7 +82,8 @@ func TestARecalledPlanOfImagesIsTheWholePlan(t *testing.T) {
 	var stories []*told
 	for seed := range uint64(3) {
 		s := picture(t, map[string]string{
-			"in/text": "one", "docker/Dockerfile": "FROM scratch\nCOPY . /all\n", "docker/.dockerignore": "notes\n", "docker/notes": "1", "docker/sub/text": "one\n",
+			"in/text": "one", "docker/Dockerfile": "FROM scratch\nCOPY . /all\n", "docker/.dockerignore": "notes\n",
+			"docker/notes": "1", "docker/sub/text": "one\n",
 			"benchmarks.hcl": `
 image "WORD" {
   for_each = toset(["a", "b"])
@@ -107,8 +108,8 @@ task "beside" {
 	compareRecalled(t, stories, 3)
 }
 
-// TestARecalledPlanOfACampaignIsTheWholePlan does the same with a campaign as they are: something failed, what comes of that is
-// blocked, and images have made room for others.
+// TestARecalledPlanOfACampaignIsTheWholePlan does the same with a campaign as they are: something failed, what comes of
+// that is blocked, and images have made room for others.
 func TestARecalledPlanOfACampaignIsTheWholePlan(t *testing.T) {
 	var stories []*told
 	for seed := range uint64(3) {
@@ -251,7 +252,8 @@ func compareRecalled(t *testing.T, stories []*told, least int) {
 				recalled, whole = reasons.ReplaceAllString(recalled, ""), reasons.ReplaceAllString(whole, "")
 			}
 			if recalled != whole {
-				t.Fatalf("story %d, after %s, the recalled plan (%t) is\n%s\nand the whole plan is\n%s", seed, strings.Join(s.text, ", "), ok, recalled, whole)
+				t.Fatalf("story %d, after %s, the recalled plan (%t) is\n%s\nand the whole plan is\n%s", seed,
+					strings.Join(s.text, ", "), ok, recalled, whole)
 			}
 		}
 	}
@@ -334,12 +336,13 @@ func (s *story) read(name string) string {
 // harm removes or shortens something of a result.
 func (s *story) harm(r *rand.Rand) string {
 	var files []string
-	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && strings.Contains(path, "/out/") {
-			files = append(files, path)
-		}
-		return nil
-	})
+	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"),
+		func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && strings.Contains(path, "/out/") {
+				files = append(files, path)
+			}
+			return nil
+		})
 	if len(files) == 0 {
 		return "nothing to harm"
 	}
@@ -355,12 +358,13 @@ func (s *story) harm(r *rand.Rand) string {
 	return "a result damaged"
 }
 
-// memorized lets a function plan or apply the project as it is recalled, or opened as a whole where it is not, and keeps what
-// it found out.
+// memorized lets a function plan or apply the project as it is recalled, or opened as a whole where it is not, and
+// keeps what it found out.
 func (s *story) memorized(plan func(context.Context, *tasks.Project) *engine.Plan) (recalled bool) {
 	diags := s.openAs(func(ctx context.Context, p *tasks.Project) {
 		made := plan(ctx, p)
-		if text := p.Lock.Bytes(); string(text) != string((&hclspec.Lock{}).Bytes()) && s.read("benchgraph.lock.hcl") != string(text) {
+		if text := p.Lock.Bytes(); string(text) != string((&hclspec.Lock{}).Bytes()) &&
+			s.read("benchgraph.lock.hcl") != string(text) {
 			s.write("benchgraph.lock.hcl", string(text))
 		}
 		must(s.t, p.Memorize(ctx, made))
@@ -426,8 +430,8 @@ func lines(p *engine.Plan) string {
 // reasons are those in a plan's lines.
 var reasons = regexp.MustCompile(`\t.*`)
 
-// TestADamagedInputOfARecalledPlanIsMadeAnew has a result that looks well and is not: it is found out by the node that reads
-// it, which alone has changed since the plan was remembered.
+// TestADamagedInputOfARecalledPlanIsMadeAnew has a result that looks well and is not: it is found out by the node that
+// reads it, which alone has changed since the plan was remembered.
 func TestADamagedInputOfARecalledPlanIsMadeAnew(t *testing.T) {
 	s := tell(t, map[string]string{"part.txt": "part", "whole.txt": "whole", "benchmarks.hcl": `
 task "part" {

@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Known is what a plan and the journal know, and what judging needs beside the file and the results of blocks. It is plain data, so
-// that another machine judges by it without planning: no repository, image or device is asked.
+// Known is what a plan and the journal know, and what judging needs beside the file and the results of blocks. It is
+// plain data, so that another machine judges by it without planning: no repository, image or device is asked.
 type Known struct {
 	Allow    []string       `json:"allow_mismatch,omitempty"`
 	Nodes    []KnownNode    `json:"nodes"`
@@ -33,7 +33,8 @@ type KnownNode struct {
 	Reason  string         `json:"reason,omitempty"`
 	Never   bool           `json:"never,omitempty"`
 	Failure *cache.Failure `json:"failure,omitempty"`
-	Result  *cache.Meta    `json:"result,omitempty"` // what is stored; its files are listed for blocks and what gathers from them alone
+	// what is stored; its files are listed for blocks and what gathers from them alone
+	Result *cache.Meta `json:"result,omitempty"`
 }
 
 // KnownGroup is the candidates of a benchmark that are measured together.
@@ -86,7 +87,9 @@ func (p *drawing) Known(ctx context.Context, plan *engine.Plan, found []findings
 	}
 	files := map[string]bool{}
 	for _, g := range p.groups {
-		if !slices.ContainsFunc(found, func(f findings.Findings) bool { return p.isAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g) }) {
+		if !slices.ContainsFunc(found, func(f findings.Findings) bool {
+			return p.isAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g)
+		}) {
 			continue
 		}
 		k.Groups = append(k.Groups, knownGroup(p.told(g)))
@@ -118,8 +121,10 @@ func knownGroup(g *findings.Group) KnownGroup {
 	}
 	for i := range g.Members {
 		m := &g.Members[i]
-		k.Members = append(k.Members, KnownMember{Name: m.Name, Benchmark: m.Bench.Address.String(), Candidate: m.Bench.Candidate, Baseline: m.Baseline,
-			Patched: m.Patched, Absent: m.Absent, Why: m.Why, Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
+		k.Members = append(k.Members, KnownMember{Name: m.Name, Benchmark: m.Bench.Address.String(),
+			Candidate: m.Bench.Candidate, Baseline: m.Baseline,
+			Patched: m.Patched, Absent: m.Absent, Why: m.Why, Methodology: m.Methodology, Caveats: m.Caveats,
+			Tries: m.Tries})
 	}
 	return k
 }
@@ -130,7 +135,8 @@ func (p *facts) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step
 		return KnownNode{}, err
 	}
 	end = waitingEnd(end, p.WaitsFor(plan, s))
-	n := KnownNode{Address: s.Node.Address, Kind: s.Node.Kind, Key: s.Key, Text: s.Text, Action: end.Action, Reason: end.Reason, Never: end.Never, Failure: end.Failure}
+	n := KnownNode{Address: s.Node.Address, Kind: s.Node.Kind, Key: s.Key, Text: s.Text, Action: end.Action,
+		Reason: end.Reason, Never: end.Never, Failure: end.Failure}
 	if end.Entry.Dir != "" {
 		n.Result = &end.Entry.Meta
 		if !files {
@@ -143,8 +149,9 @@ func (p *facts) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step
 	return n, nil
 }
 
-// Judge judges the compares that are known of by a file, as Findings does with a plan. dir is the directory of the files of a
-// node's result; empty: they are not there. Numbers are read from the raw output of the blocks wherever all of a group are there.
+// Judge judges the compares that are known of by a file, as Findings does with a plan. dir is the directory of the
+// files of a node's result; empty: they are not there. Numbers are read from the raw output of the blocks wherever all
+// of a group are there.
 func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findings.Findings, error) {
 	j := judging{Known: k, spec: spec, benches: map[string]*hclspec.Benchmark{}, ends: map[string]engine.End{}}
 	for i := range spec.Benchmarks {
@@ -207,11 +214,14 @@ type judging struct {
 }
 
 func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
-	i := slices.IndexFunc(j.spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == known.Compare })
+	i := slices.IndexFunc(j.spec.Compares, func(c hclspec.Compare) bool {
+		return c.Address.Instance() == known.Compare
+	})
 	if i < 0 {
 		return nil, fmt.Errorf("compare.%s: the file does not declare it", known.Compare)
 	}
-	c := &findings.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered, Rank: map[string]int{}, Allow: j.Allow}
+	c := &findings.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered,
+		Rank: map[string]int{}, Allow: j.Allow}
 	for _, a := range c.Compare.Of {
 		c.Of[a] = true
 	}
@@ -254,7 +264,8 @@ func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
 			g.Design = bench.Design
 		}
 		g.Design = together(g.Design, bench.Design)
-		g.Members = append(g.Members, findings.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched, Bench: bench, Absent: m.Absent, Why: m.Why,
+		g.Members = append(g.Members, findings.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
+			Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
 		if end := j.ends[m.Benchmark]; raw {
 			end.Entry.Dir = "" // what was gathered is read anew

@@ -41,7 +41,9 @@ func FuzzKnown(f *testing.F) {
 		}
 	}
 	write("benchmarks.hcl", knownFile)
-	write("result/record.json", `{"block": 1, "order": ["other", "base"], "members": {"base": {"start": "2026-01-01T00:00:00Z"}, "other": {"start": "2026-01-01T00:00:00Z"}}}`)
+	write("result/record.json",
+		`{"block": 1, "order": ["other", "base"], "members": {"base": {"start": "2026-01-01T00:00:00Z"}, "other": `+
+			`{"start": "2026-01-01T00:00:00Z"}}}`)
 	write("result/base/stdout", "v: 1\n")
 	write("result/other/stdout", "v: 2\n")
 	spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir})
@@ -52,7 +54,8 @@ func FuzzKnown(f *testing.F) {
 		"groups": [{"commit": "c", "members": [{"name": "base", "benchmark": "benchmark.b[\"c/base\"]", "baseline": true}, {"name": "other", "benchmark": "benchmark.b[\"c/other\"]"}],
 			"blocks": [{"trial": "trial.b[\"c#1\"]", "members": ["base", "other"]}], "rule": [{"name": "samples", "value": "7"}]}],
 		"compares": [{"compare": "all", "spent": [{"attempt": "a", "took_ns": 5}]}]}`))
-	f.Add([]byte(`{"groups": [{"members": [{"name": "x"}], "blocks": [{"trial": "x", "members": ["y"]}]}], "compares": [{"compare": "all"}]}`))
+	f.Add([]byte(`{"groups": [{"members": [{"name": "x"}], "blocks": [{"trial": "x", "members": ["y"]}]}], ` +
+		`"compares": [{"compare": "all"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Frugal(t, len(text), func() {
 			var k Known

@@ -13,8 +13,8 @@ type Replica struct {
 	Found []findings.Findings `json:"-"`
 }
 
-// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged by itself. With
-// known, each Replica lists the results that its findings rest on.
+// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged
+// by itself. With known, each Replica lists the results that its findings rest on.
 func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]Replica, error) {
 	classes, err := p.otherClasses(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Resolution is how small an effect the blocks of a benchmark show on the class of machine that a plan is for, by the noise of blocks that
-// were measured there before.
+// Resolution is how small an effect the blocks of a benchmark show on the class of machine that a plan is for, by the
+// noise of blocks that were measured there before.
 type Resolution struct {
 	Benchmark string  `json:"benchmark"`
 	Metric    string  `json:"metric"`
@@ -44,8 +44,8 @@ func (r Resolution) String() string {
 		r.Benchmark, strings.Join(parts, ", "), r.Metric, 100*r.Deviation, r.Known)
 }
 
-// Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the compares, noise included,
-// tell of their noise on this class of machine.
+// Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the
+// compares, noise included, tell of their noise on this class of machine.
 func (p *facts) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolution, error) {
 	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
 	var names []string
@@ -98,9 +98,10 @@ func (p *facts) judgedBy(address string, due map[string]*engine.Node) map[string
 	return names
 }
 
-// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are large, so that
-// older ones are read only while the newer ones tell nothing of some benchmark.
-func (p *facts) knownRows(ctx context.Context, address string, due map[string]*engine.Node, known map[string][]stats.Comparison) error {
+// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are
+// large, so that older ones are read only while the newer ones tell nothing of some benchmark.
+func (p *facts) knownRows(ctx context.Context, address string, due map[string]*engine.Node,
+	known map[string][]stats.Comparison) error {
 	seen, open := map[[2]string]bool{}, p.judgedBy(address, due)
 	for _, a := range slices.Backward(p.Journal.Attempts(address)) {
 		if len(open) == 0 {
@@ -128,7 +129,8 @@ func (p *facts) knownRows(ctx context.Context, address string, due map[string]*e
 		for _, row := range f.Comparisons {
 			name := strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise)
 			id := [2]string{row.Benchmark, row.Candidate}
-			if n := due[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() || !p.isClass(classes[id], n) {
+			if n := due[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() ||
+				!p.isClass(classes[id], n) {
 				continue
 			}
 			seen[id] = true

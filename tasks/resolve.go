@@ -73,7 +73,8 @@ func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 		}
 		if p.Locked {
 			diags = append(diags, problem(missing[0].at, "Lock file is incomplete",
-				fmt.Sprintf("%s of %s is not pinned in the lock file, and -locked forbids to add it. Run without -locked once and commit the lock file.", missing[0].rev, repo.Address)))
+				fmt.Sprintf("%s of %s is not pinned in the lock file, and -locked forbids to add it. Run without "+
+					"-locked once and commit the lock file.", missing[0].rev, repo.Address)))
 			continue
 		}
 		found, more := p.lookUp(ctx, repo, missing)
@@ -87,8 +88,8 @@ func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 	return changed, diags
 }
 
-// forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are written in
-// full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
+// forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are
+// written in full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
 func (p *resolver) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]hclspec.RepoLock{}
@@ -100,7 +101,8 @@ func (p *resolver) forgetMoved() bool {
 		if ok && l.Location == location {
 			continue
 		}
-		kept := hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: l.Outside, Described: l.Described}
+		kept := hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: l.Outside,
+			Described: l.Described}
 		for rev, pin := range l.Revs {
 			if commit := strings.TrimSuffix(rev, "^"); fullRevision.MatchString(commit) && pin.Unknown == "" {
 				kept.Revs[rev] = pin
@@ -172,9 +174,10 @@ func (p *resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	return missing
 }
 
-// lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that, and whatever
-// the revision is needed for has a mistake.
-func (p *resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock, hcl.Diagnostics) {
+// lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that,
+// and whatever the revision is needed for has a mistake.
+func (p *resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock,
+	hcl.Diagnostics) {
 	mirror, err := p.mirror(ctx, repo.Address)
 	if err != nil {
 		return nil, hcl.Diagnostics{p.unreadable(repo.Address, err)}
@@ -215,16 +218,19 @@ func (p *resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wan
 }
 
 func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
-	const complete = " It is a shallow clone: complete it with git fetch --unshallow, or name the repository that it was cloned from."
+	const complete = " It is a shallow clone: complete it with git fetch --unshallow, or name the repository that " +
+		"it was cloned from."
 	if u.Ambiguous {
-		return fmt.Sprintf("%q stands for several commits of %s: write one of them as a whole: %s.", u.Rev, repo.Address, strings.Join(u.Near, ", "))
+		return fmt.Sprintf("%q stands for several commits of %s: write one of them as a whole: %s.", u.Rev,
+			repo.Address, strings.Join(u.Near, ", "))
 	}
 	commit, parent := strings.CutSuffix(u.Rev, "^")
 	if parent && u.Shallow {
 		return fmt.Sprintf("%s does not have the parent of commit %q.", repo.Address, commit) + complete
 	}
 	if parent {
-		return fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = \"…\".", repo.Address, commit)
+		return fmt.Sprintf("%s: commit %q has no parent. Say which revision it is to be measured against: parent = "+
+			"\"…\".", repo.Address, commit)
 	}
 	text := fmt.Sprintf("%q %s %s: write a commit, branch or tag that is there.", u.Rev, u.Reason, repo.Address)
 	if u.Shallow {
@@ -315,7 +321,8 @@ func (p *facts) mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, err
 			location = filepath.Join(p.Spec.Dir, location)
 		}
 	}
-	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name), Location: location, Env: p.GitEnviron, Offline: p.Offline})
+	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name),
+		Location: location, Env: p.GitEnviron, Offline: p.Offline})
 	if err == nil {
 		p.mirrors.open[a.Name] = m
 	}

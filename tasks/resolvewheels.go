@@ -45,7 +45,8 @@ func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 		w := first[key]
 		if p.Locked {
 			return false, hcl.Diagnostics{problem(w.Range, "Lock file is incomplete",
-				fmt.Sprintf("The lock file does not have what the overlay of %s leaves of %s, and -locked forbids to add it. Run without -locked once and commit the lock file.", w.Address, short(commits[0])))}
+				fmt.Sprintf("The lock file does not have what the overlay of %s leaves of %s, and -locked forbids "+
+					"to add it. Run without -locked once and commit the lock file.", w.Address, short(commits[0])))}
 		}
 		mirror, err := p.mirror(ctx, key.repo)
 		if err != nil {
@@ -55,7 +56,8 @@ func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 		digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)
 		end()
 		if err != nil {
-			return false, hcl.Diagnostics{problem(w.Range, "Tree cannot be read", fmt.Sprintf("%s: %v", w.Address, err))}
+			return false, hcl.Diagnostics{problem(w.Range, "Tree cannot be read",
+				fmt.Sprintf("%s: %v", w.Address, err))}
 		}
 		outside := p.lockOf(key.repo.Name).Outside
 		if outside[key.overlay] == nil {
@@ -83,7 +85,8 @@ func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	}
 	if p.Locked {
 		return false, hcl.Diagnostics{problem(open[0].Range, "Lock file is incomplete",
-			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. Run without -locked once and commit the lock file.", open[0].Address))}
+			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. "+
+				"Run without -locked once and commit the lock file.", open[0].Address))}
 	}
 	near := map[outsideOf]map[string][]git.Ancestor{}
 	if !p.Offline {
@@ -99,9 +102,10 @@ func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	return len(pinned) > 0, append(p.pinOutsides(ctx, pinned), p.tellSilence(unverified)...)
 }
 
-// askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and the
-// others by the host that said nothing.
-func (p *resolver) askAll(ctx context.Context, open []*hclspec.Wheel, near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
+// askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and
+// the others by the host that said nothing.
+func (p *resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
+	near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
 	type answer struct {
 		served
 		err error
@@ -142,13 +146,16 @@ func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagn
 	}
 	for _, host := range sortedKeys(unverified) {
 		all := unverified[host]
-		slices.SortFunc(all, func(a, b silence) int { return strings.Compare(a.wheel.Address.String(), b.wheel.Address.String()) })
+		slices.SortFunc(all, func(a, b silence) int {
+			return strings.Compare(a.wheel.Address.String(), b.wheel.Address.String())
+		})
 		wheels := all[0].wheel.Address.String()
 		if len(all) > 1 {
 			wheels += fmt.Sprintf(" and %d other wheels", len(all)-1)
 		}
 		d := problem(all[0].wheel.Range, "Prebuilt source does not answer",
-			fmt.Sprintf("%s: unverified whether %s has it: %v. The next plan asks again; until then such a wheel counts as to be built.", wheels, host, all[0].why))
+			fmt.Sprintf("%s: unverified whether %s has it: %v. The next plan asks again; until then such a wheel "+
+				"counts as to be built.", wheels, host, all[0].why))
 		d.Severity = hcl.DiagWarning
 		diags = append(diags, d)
 	}

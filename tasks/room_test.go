@@ -68,7 +68,9 @@ func onDisk(t *testing.T, mib int64) *narrow {
 
 func layerOf(t testing.TB, files []byte) v1.Layer {
 	t.Helper()
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil })
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(files)), nil
+	})
 	must(t, err)
 	return l
 }
@@ -85,7 +87,8 @@ func busyboxFiles(t testing.TB) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	must(t, w.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}))
-	must(t, w.WriteHeader(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary))}))
+	must(t, w.WriteHeader(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755,
+		Size: int64(len(binary))}))
 	_, _ = w.Write(binary)
 	for _, name := range strings.Fields(string(names)) {
 		if name != "busybox" {
@@ -108,7 +111,8 @@ func (n *narrow) publish(tag string, mib int) {
 	must(n.t, w.WriteHeader(&tar.Header{Name: "data", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(random))}))
 	_, _ = w.Write(random)
 	must(n.t, w.Close())
-	publish(n.t, n.direct+"/campaign:"+tag, v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}, n.shared, layerOf(n.t, out.Bytes()))
+	publish(n.t, n.direct+"/campaign:"+tag, v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}, n.shared,
+		layerOf(n.t, out.Bytes()))
 }
 
 // publish puts an image into a registry and returns its digest.
@@ -187,7 +191,8 @@ benchmark "speed" {
 `)
 }
 
-// throughDisk applies a campaign of commits whose images have 24 MiB each, on a disk that has no room for three of them.
+// throughDisk applies a campaign of commits whose images have 24 MiB each, on a disk that has no room for three of
+// them.
 func throughDisk(t *testing.T, commits int) {
 	n := onDisk(t, 118)
 	n.publish("foreign", 4)
@@ -248,11 +253,13 @@ func TestWhatNeverFitsIsRefusedAtPlan(t *testing.T) {
 		return reasons
 	}
 	reasons := told()
-	if why := reasons[`image.c["c01"]`]; len(reasons) == 0 || !strings.HasPrefix(why, `needs at least 71.`) || !strings.Contains(why, "docker system df") {
+	if why := reasons[`image.c["c01"]`]; len(reasons) == 0 || !strings.HasPrefix(why, `needs at least 71.`) ||
+		!strings.Contains(why, "docker system df") {
 		t.Errorf("%q", reasons)
 	}
 	applied := n.apply()
-	if _, ok := reasons[`image.c["c00"]`]; ok || applied.Result.Failed > 0 || applied.Result.Blocked != len(reasons) || !slices.Contains(n.ran(), `trial.speed["c00#1"]`) {
+	if _, ok := reasons[`image.c["c00"]`]; ok || applied.Result.Failed > 0 || applied.Result.Blocked != len(reasons) ||
+		!slices.Contains(n.ran(), `trial.speed["c00#1"]`) {
 		t.Errorf("%+v, %q", applied.Result, n.ran())
 	}
 	if n.sent["/v2/campaign/manifests/c01"] == 0 || len(n.pulls()) != 2 {
@@ -283,7 +290,9 @@ func TestAnImageThatVanishesIsMadeAnew(t *testing.T) {
 	if r := applied.Result; r.Failed > 0 || r.Blocked > 0 {
 		t.Errorf("%+v", r)
 	}
-	if ran := n.ran(); n.when != nil || len(slices.DeleteFunc(ran, func(at string) bool { return at != `image.c["c00"]` })) != 2 {
+	if ran := n.ran(); n.when != nil || len(slices.DeleteFunc(ran, func(at string) bool {
+		return at != `image.c["c00"]`
+	})) != 2 {
 		t.Errorf("ran %q", ran)
 	}
 }

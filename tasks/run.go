@@ -52,8 +52,8 @@ func (p *drawing) Runs(ctx context.Context, candidate string) []Run {
 	return runs
 }
 
-// attemptsOn are the attempts at blocks of a member that succeeded. There may have been more blocks than there are now, and
-// they may have been its own. Those that are known to have been measured without it are none.
+// attemptsOn are the attempts at blocks of a member that succeeded. There may have been more blocks than there are now,
+// and they may have been its own. Those that are known to have been measured without it are none.
 func (p *services) attemptsOn(ctx context.Context, g *group, m *member) []cache.Attempt {
 	var all []cache.Attempt
 	for _, key := range []string{g.commit, m.candidate} {
@@ -95,8 +95,8 @@ func (p *services) resultOf(ctx context.Context, a cache.Attempt) (cache.Entry, 
 	return e, err
 }
 
-// PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that both
-// measured. The rules are those of a compare that judges the candidate; by says of which, nil: of the first.
+// PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that
+// both measured. The rules are those of a compare that judges the candidate; by says of which, nil: of the first.
 func (p *drawing) PairRuns(ctx context.Context, candidate, run, against string, by *hclspec.Compare) (Paired, error) {
 	var found Paired
 	for _, g := range p.groups {
@@ -153,7 +153,9 @@ func (p *services) blocksOf(ctx context.Context, g *group, m *member, run string
 		}
 	}
 	if lost > 0 {
-		found.Notes = append(found.Notes, fmt.Sprintf("%d of the %d blocks that run %s measured of %s are not in the store any more.", lost, lost+len(r.Blocks), run, m.bench.Address))
+		found.Notes = append(found.Notes,
+			fmt.Sprintf("%d of the %d blocks that run %s measured of %s are not in the store any more.", lost,
+				lost+len(r.Blocks), run, m.bench.Address))
 	}
 	return r, nil
 }

@@ -49,8 +49,8 @@ func (p *facts) hides(own string, image hclspec.Address) []string {
 	return []string{p.Spec.Dir, p.StateDir, p.StoreDir}
 }
 
-// describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before there
-// were sandboxes.
+// describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before
+// there were sandboxes.
 func (p *facts) describeSandbox(d *cache.Description, own string, image hclspec.Address) {
 	if c := p.confinement(own, image); c != executor.Unconfined {
 		d.Add("sandbox", string(c))
@@ -96,7 +96,8 @@ func (p *facts) warnUnconfined() hcl.Diagnostics {
 		return hcl.Diagnostics{{
 			Severity: hcl.DiagWarning, Summary: "Commands run behind Landlock alone",
 			Detail: "sandbox = \"default\" asks for " + err.Error() +
-				". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to nothing else.",
+				". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to " +
+				"nothing else.",
 		}}
 	}
 	return hcl.Diagnostics{{

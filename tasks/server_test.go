@@ -93,17 +93,22 @@ func TestServersAreReadyAndDie(t *testing.T) {
 		evidence                   string
 	}{
 		{name: "ready when its port is open", ready: "tcp = true", command: ask, want: stats.Inconclusive},
-		{name: "ready when its log says so", ready: `log = "listening at la.t"`, command: ask, want: stats.Inconclusive},
+		{name: "ready when its log says so", ready: `log = "listening at la.t"`, command: ask,
+			want: stats.Inconclusive},
 		{name: "ready when its log says so, with a command for the shell", ready: `log = "^engine: listening"`,
 			command: `"test -z \"$${ONLY:-}\" && python3 tools/asker.py $PORT ask"`, want: stats.Inconclusive},
-		{name: "never ready", ready: "log = \"no such line\"\n timeout = \"0.3s\"", command: ask, want: stats.NoBaseline, evidence: "not ready after 300ms"},
-		{name: "it dies in the middle of a run", ready: "tcp = true", command: strings.Replace(ask, `"ask"`, `"die"`, 1), want: stats.NoBaseline, evidence: "out of steam"},
-		{name: "the command takes too long", ready: "tcp = true", command: `"sleep 600"`, more: `timeout = "0.3s"`, want: stats.NoBaseline, evidence: "timeout"},
+		{name: "never ready", ready: "log = \"no such line\"\n timeout = \"0.3s\"", command: ask,
+			want: stats.NoBaseline, evidence: "not ready after 300ms"},
+		{name: "it dies in the middle of a run", ready: "tcp = true",
+			command: strings.Replace(ask, `"ask"`, `"die"`, 1), want: stats.NoBaseline, evidence: "out of steam"},
+		{name: "the command takes too long", ready: "tcp = true", command: `"sleep 600"`, more: `timeout = "0.3s"`,
+			want: stats.NoBaseline, evidence: "timeout"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := tell(t, map[string]string{"listener.py": listener, "asker.py": asker, "benchmarks.hcl": served(tt.ready, tt.command, tt.more) + `
+			s := tell(t, map[string]string{"listener.py": listener, "asker.py": asker,
+				"benchmarks.hcl": served(tt.ready, tt.command, tt.more) + `
 failure "patience" {
   match = "benchgraph: .*timeout"
   class = "permanent"
@@ -147,7 +152,8 @@ failure "curable" {
 
 func TestAFixWhoseFileIsMissingIsItsCandidatesFailure(t *testing.T) {
 	t.Parallel()
-	s := tell(t, map[string]string{"benchmarks.hcl": simple(strings.Replace(measured, "samples = 7", "samples = 4\n", 1)+`
+	s := tell(t, map[string]string{"benchmarks.hcl": simple(strings.Replace(measured, "samples = 7", "samples = 4\n",
+		1)+`
 fix "file" {
   when   = each.variant.name == "v1"
   effect = "neutral"
@@ -169,9 +175,12 @@ func TestDataDoesNotReplaceWhatTheClientHas(t *testing.T) {
 	s := tell(t, map[string]string{"x": "1"})
 	s.commit(map[string]string{"prog.sh": claims(1000), "build.sh": buildScript, "prog": "of the client"})
 	s.commit(map[string]string{"prog.sh": claims(1100)})
-	s.write("benchmarks.hcl", strings.Replace(strings.Replace(fmt.Sprintf(campaign, "HEAD"), `command  = "./prog"`, "command  = \"./prog\"\n  client = each.commit.rev", 1), "sh build.sh", "rm prog; sh build.sh", 1))
+	s.write("benchmarks.hcl", strings.Replace(strings.Replace(fmt.Sprintf(campaign, "HEAD"), `command  = "./prog"`,
+		"command  = \"./prog\"\n  client = each.commit.rev", 1), "sh build.sh", "rm prog; sh build.sh", 1))
 	applied := s.apply()
-	if !slices.ContainsFunc(applied.Result.Failures, func(f engine.Failed) bool { return f.Failure.Rule == "data_conflict" }) {
+	if !slices.ContainsFunc(applied.Result.Failures, func(f engine.Failed) bool {
+		return f.Failure.Rule == "data_conflict"
+	}) {
 		t.Errorf("%+v", applied.Result)
 	}
 	s.wantOutcomes(map[string]stats.Outcome{"c/human": stats.NoBaseline, "c/agent": stats.NoPatch})
@@ -180,7 +189,9 @@ func TestDataDoesNotReplaceWhatTheClientHas(t *testing.T) {
 func TestDownloadsAreWhatTheyAreDeclaredToBe(t *testing.T) {
 	t.Parallel()
 	content := "first"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, content) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, content)
+	}))
 	defer server.Close()
 	file := fmt.Sprintf(`
 fetch "right" {
@@ -278,7 +289,8 @@ wheel "pkg" {
 			}
 		}
 	}
-	// Only the patch of compiled code needs a build; the other takes the prebuilt wheel with its own files laid over it.
+	// Only the patch of compiled code needs a build; the other takes the prebuilt wheel with its own files laid over
+	// it.
 	var starts []string
 	for _, e := range s.events {
 		if e.Type == engine.NodeProgress && e.Phase == "build" {
@@ -295,5 +307,6 @@ func makeWheel(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "pkg-1-py3-none-any.whl"), wheelOf("1", map[string]string{"pkg/a.py": "one\n", "pkg/core.so": "int x;\n"}), 0o644)
+	return os.WriteFile(filepath.Join(dir, "pkg-1-py3-none-any.whl"),
+		wheelOf("1", map[string]string{"pkg/a.py": "one\n", "pkg/core.so": "int x;\n"}), 0o644)
 }

@@ -101,7 +101,8 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 		if err != nil {
 			return gitFailure(err)
 		}
-		if err := t.protected(changed[0], fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", short(t.rev)),
+		if err := t.protected(changed[0],
+			fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", short(t.rev)),
 			"measure with a client of one revision, or take these files out of protect"); err != nil {
 			return err
 		}
@@ -113,13 +114,16 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if err != nil {
 		return nil // what is wrong with it is told when it is applied
 	}
-	return t.protected(paths, t.patch+" changes files that the variant protects", "take these files out of the patch, or out of protect")
+	return t.protected(paths, t.patch+" changes files that the variant protects",
+		"take these files out of the patch, or out of protect")
 }
 
 // protected is the failure of a change that reaches files which the variant protects.
 func (t *tree) protected(paths []string, message, remedy string) error {
 	paths = slices.DeleteFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(t.protect, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, path) })
+		return !slices.ContainsFunc(t.protect, func(pattern string) bool {
+			return doublestar.MatchUnvalidated(pattern, path)
+		})
 	})
 	if len(paths) == 0 {
 		return nil
@@ -175,8 +179,8 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 	return id, gitFailure(err)
 }
 
-// checkPin says that the revision has the tree that the lock file gives it. The tree is what keys are made from, and a lock
-// file can be edited: without this, one revision's code would be stored and measured under another's name.
+// checkPin says that the revision has the tree that the lock file gives it. The tree is what keys are made from, and a
+// lock file can be edited: without this, one revision's code would be stored and measured under another's name.
 func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	found, err := mirror.Resolve(ctx, []string{t.rev})
 	if err != nil {
@@ -186,10 +190,12 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	if has == pinned {
 		return nil
 	}
-	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", short(t.rev), has, pinned), Failure: cache.Failure{
+	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", short(t.rev), has,
+		pinned), Failure: cache.Failure{
 		Class: cache.Permanent, Rule: "pin_refused", Stage: "checkout",
-		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", short(t.rev), short(has), short(pinned)),
-		Remedy:  "delete the revision's block in the lock file: the next apply resolves it again",
+		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", short(t.rev), short(has),
+			short(pinned)),
+		Remedy: "delete the revision's block in the lock file: the next apply resolves it again",
 	}}
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 )
 
-// spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's images.
-// A span is a set of images that something uses together, with those that they are made from. What uses fewer of them
-// shares it: once it is held, they are there. An image is made under any span that holds it.
+// spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's
+// images. A span is a set of images that something uses together, with those that they are made from. What uses fewer
+// of them shares it: once it is held, they are there. An image is made under any span that holds it.
 func spansOf(nodes []*engine.Node) map[*engine.Span][]string {
 	users := map[string][]*engine.Node{} // by the set of images that they use
 	var last []*engine.Node              // images that the node before needs, and

@@ -97,18 +97,21 @@ func lines(m map[string]string) string {
 	return b.String()
 }
 
-// BenchmarkSpansOf is a campaign of 1,000 commits, each with two images on top of a base that all share and seven blocks.
+// BenchmarkSpansOf is a campaign of 1,000 commits, each with two images on top of a base that all share and seven
+// blocks.
 func BenchmarkSpansOf(b *testing.B) {
 	base := &engine.Node{Address: "image.base", Kind: "image"}
 	nodes := []*engine.Node{base}
 	for i := range 1000 {
 		var images []*engine.Node
 		for j := range 2 {
-			images = append(images, &engine.Node{Address: fmt.Sprintf("image.vllm[%d/%d]", i, j), Kind: "image", Needs: []*engine.Node{base}})
+			images = append(images, &engine.Node{Address: fmt.Sprintf("image.vllm[%d/%d]", i, j), Kind: "image",
+				Needs: []*engine.Node{base}})
 		}
 		nodes = append(nodes, images...)
 		for j := range 7 {
-			nodes = append(nodes, &engine.Node{Address: fmt.Sprintf("trial.serve[%d/%d]", i, j), Kind: "trial", Needs: images})
+			nodes = append(nodes, &engine.Node{Address: fmt.Sprintf("trial.serve[%d/%d]", i, j), Kind: "trial",
+				Needs: images})
 		}
 	}
 	for b.Loop() {

@@ -9,9 +9,10 @@ import (
 	"github.com/benchgraph/benchgraph/tasks/memo"
 )
 
-// still gives nodes without a result what a memo needs so that they stand: what failed, is blocked by a failure, or is gone and not
-// needed. It is nil, and they do not stand, when all of them can be made anew alone, when something is to be run, or when what
-// becomes of them hangs on more than the store, the journal, the engine's images and what the pool can ever serve.
+// still gives nodes without a result what a memo needs so that they stand: what failed, is blocked by a failure, or is
+// gone and not needed. It is nil, and they do not stand, when all of them can be made anew alone, when something is to
+// be run, or when what becomes of them hangs on more than the store, the journal, the engine's images and what the pool
+// can ever serve.
 func (p *Project) still(m *memo.Memo, plan *engine.Plan) *memo.Still {
 	if plan.Counts()[engine.Run] > 0 || !p.droppedForGood() {
 		return nil
@@ -55,8 +56,8 @@ func (p *drawing) droppedForGood() bool {
 	return true
 }
 
-// steady says whether what becomes of a step without a result does not hang on what its node or others lack at the moment. What comes
-// after a node asks why that is blocked.
+// steady says whether what becomes of a step without a result does not hang on what its node or others lack at the
+// moment. What comes after a node asks why that is blocked.
 func (p *services) steady(plan *engine.Plan, s *engine.Step, isAfter bool) bool {
 	n := s.Node
 	if s.Never || p.Pool.Fits(n.Resources) != nil {
@@ -68,7 +69,8 @@ func (p *services) steady(plan *engine.Plan, s *engine.Step, isAfter bool) bool 
 	if s.Action == engine.Cached {
 		return !isAfter
 	}
-	for _, list := range [...][]*engine.Node{n.Needs, n.Order} { // what cannot run itself is why, and not what is lacking
+	// what cannot run itself is why, and not what is lacking
+	for _, list := range [...][]*engine.Node{n.Needs, n.Order} {
 		for _, dep := range list {
 			if d, ok := plan.Step(dep.Address); ok && d.Action == engine.Blocked && s.Action == engine.Blocked {
 				return true

@@ -75,7 +75,8 @@ func (s *story) write(name, text string) {
 func (s *story) git(args ...string) string {
 	s.t.Helper()
 	repo := filepath.Join(s.dir, "repo")
-	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org", "-c",
+		"commit.gpgsign=false"}, args...)...)
 	cmd.Dir = repo
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
@@ -108,7 +109,8 @@ func (s *story) open(use func(context.Context, *tasks.Project)) hcl.Diagnostics 
 	return s.openAs(use, tasks.Open)
 }
 
-func (s *story) openAs(use func(context.Context, *tasks.Project), open func(context.Context, tasks.Config, *hclspec.Lock) (*tasks.Project, hcl.Diagnostics)) hcl.Diagnostics {
+func (s *story) openAs(use func(context.Context, *tasks.Project),
+	open func(context.Context, tasks.Config, *hclspec.Lock) (*tasks.Project, hcl.Diagnostics)) hcl.Diagnostics {
 	t := s.t
 	t.Helper()
 	ctx := t.Context()
@@ -133,13 +135,16 @@ func (s *story) openAs(use func(context.Context, *tasks.Project), open func(cont
 	must(t, err)
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
-	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: device.These(s.gpus)})
+	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30,
+		GPUs: device.These(s.gpus)})
 	must(t, err)
 	defer pool.Close()
 	p, diags := open(ctx, tasks.Config{
 		MemoFile: filepath.Join(state, "memo"), LockFile: filepath.Join(s.dir, "benchgraph.lock.hcl"),
 		StateDir: state, Store: store, Journal: journal, Stat: stat, Pool: pool,
-		Host: host, Containers: containers, Engine: s.engine, ImageDisk: s.disk, ImageLocks: filepath.Join(s.dir, ".locks"), HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline, Locked: s.locked, Allow: s.allow,
+		Host: host, Containers: containers, Engine: s.engine, ImageDisk: s.disk,
+		ImageLocks: filepath.Join(s.dir, ".locks"), HTTP: http.DefaultClient, Progress: io.Discard, Offline: s.offline,
+		Locked: s.locked, Allow: s.allow,
 		GitEnviron: os.Environ(),
 		Environ:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LANG=C.UTF-8"},
 		Secret:     func(name string) (string, bool) { v, ok := s.secrets[name]; return v, ok },
@@ -300,7 +305,8 @@ const buildScript = "{ echo '#!/bin/sh'; cat prog.sh; } > prog && chmod +x prog\
 
 // claims is a program that claims a speed.
 func claims(speed int) string {
-	return fmt.Sprintf("awk -v n=$(date +%%N) 'BEGIN { srand(n); printf \"work done: %%.3f items/s\\n\", %d * (1 + 0.004 * (rand() - 0.5)) }'\n", speed)
+	return fmt.Sprintf("awk -v n=$(date +%%N) 'BEGIN { srand(n); printf \"work done: %%.3f items/s\\n\", %d * (1 + "+
+		"0.004 * (rand() - 0.5)) }'\n", speed)
 }
 
 // patched is a patch that replaces prog.sh on top of a commit.
@@ -367,8 +373,10 @@ func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
 		patch                  string
 	}{
 		{name: "a patch that does not apply is a failed build", baseline: claims(1000), human: claims(1100),
-			patch: "--- a/prog.sh\n+++ b/prog.sh\n@@ -1,1 +1,1 @@\n-not there\n+at all\n", wantHuman: stats.Win, wantAgent: stats.BuildFailed},
-		{name: "a candidate that crashes has failed, and the others are measured", baseline: claims(1000), human: claims(1100),
+			patch: "--- a/prog.sh\n+++ b/prog.sh\n@@ -1,1 +1,1 @@\n-not there\n+at all\n", wantHuman: stats.Win,
+			wantAgent: stats.BuildFailed},
+		{name: "a candidate that crashes has failed, and the others are measured", baseline: claims(1000),
+			human: claims(1100),
 			agent: broken, wantHuman: stats.Win, wantAgent: stats.Failed},
 		{name: "a candidate without the metric has failed", baseline: claims(1000), human: claims(1100),
 			agent: "echo fine\n", wantHuman: stats.Win, wantAgent: stats.Failed},

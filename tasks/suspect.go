@@ -21,17 +21,19 @@ type suspect struct {
 	failure *engine.Failure
 }
 
-// ownServers returns such a failure of a client that reaches nothing but the candidate's own server. A failure of the container engine is
-// none. The baseline is no suspect, as without it nothing is known of the others.
+// ownServers returns such a failure of a client that reaches nothing but the candidate's own server. A failure of the
+// container engine is none. The baseline is no suspect, as without it nothing is known of the others.
 func ownServers(m member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || m.baseline || m.bench.Server == nil || m.bench.Network || f.Class != cache.Transient || f.Stage != "run" || f.Rule == shell.EngineRule {
+	if !ok || m.baseline || m.bench.Server == nil || m.bench.Network || f.Class != cache.Transient ||
+		f.Stage != "run" || f.Rule == shell.EngineRule {
 		return nil
 	}
 	return f
 }
 
-// baselinePassed says whether the baseline was measured in this block: the machine and the harness are as they should be.
+// baselinePassed says whether the baseline was measured in this block: the machine and the harness are as they should
+// be.
 func (t *trialTask) baselinePassed(rec *sample.Record) bool {
 	return slices.ContainsFunc(t.members, func(m member) bool {
 		r, measured := rec.Members[m.name]
@@ -42,9 +44,9 @@ func (t *trialTask) baselinePassed(rec *sample.Record) bool {
 // convictions is how often in a row a suspect fails before that is its own failure.
 const convictions = 3
 
-// convict measures a suspect again, once the baseline of its block passed. What fails each time is the candidate's own failure, and is
-// remembered: measured anew by each apply, it would never end. When the suspect passes, its failure did pass, and the block is run again in
-// the order that it has.
+// convict measures a suspect again, once the baseline of its block passed. What fails each time is the candidate's own
+// failure, and is remembered: measured anew by each apply, it would never end. When the suspect passes, its failure did
+// pass, and the block is run again in the order that it has.
 func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (r sample.Member, err error) {
 	for range convictions - 1 {
 		if s.failure.Retry != nil {

@@ -76,7 +76,8 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		return err
 	}
 	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
-		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network, Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
+		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network,
+		Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
 		Hidden: t.p.hides(t.spec.Sandbox, t.spec.Image),
 	}, t.cures, t.built)
 	if err != nil {
@@ -103,10 +104,13 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 // lay copies one input into the working directory and makes sure that it is still what the key says.
 func (p *facts) lay(f file, dir string) error {
 	h := sha256.New()
-	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)), filepath.Join(p.Spec.Dir, filepath.FromSlash(f.path)), h)
+	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)),
+		filepath.Join(p.Spec.Dir, filepath.FromSlash(f.path)), h)
 	if errors.Is(err, fs.ErrExist) {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict", Stage: "start",
-			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.path), Remedy: "rename the file of the project"}}
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict",
+			Stage:   "start",
+			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.path),
+			Remedy:  "rename the file of the project"}}
 	}
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return workdir.InputChanged(f.path)

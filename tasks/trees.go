@@ -13,8 +13,8 @@ import (
 // largestRead bounds the files of revisions that a preflight looks at.
 const largestRead = 4 << 20
 
-// historyOf asks git what the checks need to know beside files: parents, changed paths, and whether patches apply. It returns
-// whether git had all the answers.
+// historyOf asks git what the checks need to know beside files: parents, changed paths, and whether patches apply. It
+// returns whether git had all the answers.
 func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map[string]git.Patching) bool {
 	whole := true
 	for i := range p.Spec.Repos {
@@ -32,7 +32,8 @@ func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map
 	return whole
 }
 
-func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
+func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *preflight.Input,
+	patches map[string]git.Patching) error {
 	revs := map[string]bool{}
 	var commits []*preflight.Commit
 	for i := range in.Commits {
@@ -90,7 +91,8 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 }
 
 // tryPatches tries the patches of a repo's candidates.
-func (p *survey) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input, patches map[string]git.Patching) error {
+func (p *survey) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
+	patches map[string]git.Patching) error {
 	var keys []string
 	var all []git.Patching
 	files := map[string]string{}

@@ -29,8 +29,8 @@ import (
 )
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
-// order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the others,
-// which take the pilot's result as an input.
+// order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the
+// others, which take the pilot's result as an input.
 
 // member is one variant in a block.
 type member struct {
@@ -42,8 +42,9 @@ type member struct {
 	fixes     []fix.Due
 	built     []fix.Due       // that its image is made with; they are among those under it
 	fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones
-	client    hclspec.Address // image in which the command runs that talks to its server; zero: it runs where the server does
-	under     []fix.Due       // that what it measures was made with; they are in the keys of its inputs
+	// image in which the command runs that talks to its server; zero: it runs where the server does
+	client hclspec.Address
+	under  []fix.Due // that what it measures was made with; they are in the keys of its inputs
 }
 
 // allFixes are the fixes that the member's numbers rest on.
@@ -133,7 +134,8 @@ func (t *trialTask) describeImages(d *cache.Description, m member) {
 }
 
 func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
-	rec := sample.Record{Block: t.block, Members: map[string]sample.Member{}, Run: env.Run, Tries: t.tries(ctx, env), Rule: t.rule}
+	rec := sample.Record{Block: t.block, Members: map[string]sample.Member{}, Run: env.Run, Tries: t.tries(ctx, env),
+		Rule: t.rule}
 	devices, reset, err := t.lockClocks(ctx, env)
 	if err != nil {
 		return err
@@ -167,7 +169,8 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	c := t.canary(env, rec.Instance)
 	for name, artefacts := range t.identical(env) {
 		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
-		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts, Skipped: "its artefacts are those of the baseline"}
+		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts,
+			Skipped: "its artefacts are those of the baseline"}
 		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
 	}
 	var suspects []suspect
@@ -212,7 +215,8 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	return t.agree(env, rec)
 }
 
-// serverLimits are the limits of a server's container, a name and a number each: none of those that the file leaves to us.
+// serverLimits are the limits of a server's container, a name and a number each: none of those that the file leaves to
+// us.
 func serverLimits(s *hclspec.Server) (limits [][]string) {
 	if s.ShmSize > 0 {
 		limits = append(limits, []string{"shm_size", strconv.FormatInt(s.ShmSize, 10)})
@@ -229,9 +233,9 @@ func serverLimits(s *hclspec.Server) (limits [][]string) {
 	return limits
 }
 
-// order draws the order of the members. Of as many blocks in a row as there are members, each member is at each position
-// once, so that a position which makes a run slow makes all variants slow. The seed comes from what the blocks of the
-// group have in common, so a block that is run again keeps its order, and is recorded.
+// order draws the order of the members. Of as many blocks in a row as there are members, each member is at each
+// position once, so that a position which makes a run slow makes all variants slow. The seed comes from what the blocks
+// of the group have in common, so a block that is run again keeps its order, and is recorded.
 func (t *trialTask) order() (uint64, []string) {
 	common := *t
 	common.block, common.checked = 0, false
@@ -310,7 +314,8 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
 	if !sample.ByReading(f.Rule) || l.silent() {
-		r.Failure = &f.Failure // else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
+		// else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
+		r.Failure = &f.Failure
 	}
 	return r, nil
 }

@@ -15,8 +15,8 @@ import (
 // pretendVersion is the variable from which setuptools-scm takes the version of a tree without .git.
 const pretendVersion = "SETUPTOOLS_SCM_PRETEND_VERSION"
 
-// versioned is the environment of a build with the version of its revision, unless the file declares one. It is no part of the key:
-// candidates that share a build have different versions, and the one that builds gives its own.
+// versioned is the environment of a build with the version of its revision, unless the file declares one. It is no part
+// of the key: candidates that share a build have different versions, and the one that builds gives its own.
 func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hclspec.Text {
 	for name := range t.build.Env {
 		if strings.HasPrefix(name, pretendVersion) {
@@ -52,8 +52,8 @@ var (
 	lastNumber = regexp.MustCompile(`[0-9]+$`)
 )
 
-// versionOf is the version that setuptools-scm makes of what git describe says (TAG-NUMBER-gHASH): the tag's own, or the next one
-// in the making. It is empty when the tag is no version.
+// versionOf is the version that setuptools-scm makes of what git describe says (TAG-NUMBER-gHASH): the tag's own, or
+// the next one in the making. It is empty when the tag is no version.
 func versionOf(text string) string {
 	m := described.FindStringSubmatch(text)
 	if m == nil || !release.MatchString(m[1]) {

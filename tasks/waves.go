@@ -80,7 +80,8 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
 		if err != nil { // every node of the wave is counted; what an earlier one ran counts as done
 			r := &a.Result
-			r.Cached, r.Failed, r.Blocked, r.Skipped = max(result.Cached-r.Done, 0), result.Failed, result.Blocked, result.Skipped
+			r.Cached, r.Failed, r.Blocked, r.Skipped = max(result.Cached-r.Done, 0), result.Failed, result.Blocked,
+				result.Skipped
 		}
 		a.Result.Done += result.Done
 		a.Result.Failures = append(a.Result.Failures, result.Failures...)
@@ -136,8 +137,8 @@ func refused(plan *engine.Plan) func(address string) bool {
 	return func(address string) bool { return all[address] }
 }
 
-// tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so that
-// emit is called by several goroutines, one after the other.
+// tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so
+// that emit is called by several goroutines, one after the other.
 func (p *services) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
 	if emit == nil {
 		return nil
@@ -149,7 +150,8 @@ func (p *services) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
 		emit(e)
 	}
 	p.GPUs.Tell(func(q device.Quarantine) {
-		one(engine.Event{Type: engine.Note, Time: time.Now(), Reason: q.String(), Data: map[string]any{"quarantine": q}})
+		one(engine.Event{Type: engine.Note, Time: time.Now(), Reason: q.String(),
+			Data: map[string]any{"quarantine": q}})
 	})
 	return one
 }
@@ -209,8 +211,8 @@ func (p *drawing) sum(a *Applied, run string) {
 	r.Cached = max(r.Cached, 0)
 }
 
-// gaveUp says that a candidate was left out of its blocks because this machine failed it in every attempt. The blocks were
-// then measured without it, so that no block stands as failed.
+// gaveUp says that a candidate was left out of its blocks because this machine failed it in every attempt. The blocks
+// were then measured without it, so that no block stands as failed.
 func (p *drawing) gaveUp(s *engine.Step) bool {
 	gap, out := p.dropped[s.Node.Address]
 	return out && gap.outcome == stats.Infra
@@ -218,7 +220,9 @@ func (p *drawing) gaveUp(s *engine.Step) bool {
 
 // gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out.
 func (p *facts) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
-	i := slices.IndexFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.Address.String() == s.Node.Address })
+	i := slices.IndexFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool {
+		return b.Address.String() == s.Node.Address
+	})
 	return func(f engine.Failed) bool {
 		return i >= 0 && f.Failure.Class.Retried() && f.Failure.Subject == p.Spec.Benchmarks[i].Candidate
 	}
@@ -232,14 +236,15 @@ func (p *Project) save(o ApplyOptions) error {
 	return o.SaveLock(p.Lock)
 }
 
-// engineOptions passes events on, each node's standing state and each verdict once: a later wave plans the same nodes and
-// judges the same blocks again.
+// engineOptions passes events on, each node's standing state and each verdict once: a later wave plans the same nodes
+// and judges the same blocks again.
 func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeFailed && KnownIssue(e.Failure) {
 			e.Type, e.Reason, e.Failure = engine.NodeSkipped, findings.Explain(e.Failure), nil
 		}
-		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed && e.Attempt == 0 {
+		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed &&
+			e.Attempt == 0 {
 			if told[e.Address] {
 				return
 			}
@@ -248,7 +253,8 @@ func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.Ap
 			if e.Data["outcome"] == stats.NotRun {
 				return // a later wave measures it, or there is nothing to tell
 			}
-			verdict := fmt.Sprint(e.Data["compare"], e.Data["benchmark"], e.Data["candidate"], e.Data["outcome"], e.Data["blocks"])
+			verdict := fmt.Sprint(e.Data["compare"], e.Data["benchmark"], e.Data["candidate"], e.Data["outcome"],
+				e.Data["blocks"])
 			if told[verdict] {
 				return
 			}
@@ -277,8 +283,8 @@ func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.Ap
 }
 
 // remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are. An
-// input that was found damaged is made again by the next wave, once for each input of the node: a disk that loses it again has
-// failed. It reports whether there is such an input.
+// input that was found damaged is made again by the next wave, once for each input of the node: a disk that loses it
+// again has failed. It reports whether there is such an input.
 func (p *Project) remember(plan *engine.Plan, result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
 		step, ok := plan.Step(f.Address)

@@ -72,7 +72,8 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		return err
 	}
 	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
-		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network, Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
+		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network,
+		Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
 		Hidden: t.p.hides(t.build.Sandbox, t.build.Image),
 	}, t.cures, t.built)
 	if err != nil {
@@ -115,13 +116,14 @@ func (t *overlayTask) Describe(d *cache.Description) { d.Add("overlay", t.patter
 func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	err := wheel.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
 	if err != nil {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build", Message: err.Error()}}
+		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build",
+			Message: err.Error()}}
 	}
 	return nil
 }
 
-// Builds says whether a node runs the build of a wheel. A wheel with a prebuilt source is downloaded, one with an overlay is
-// laid over a build that is a node of its own.
+// Builds says whether a node runs the build of a wheel. A wheel with a prebuilt source is downloaded, one with an
+// overlay is laid over a build that is a node of its own.
 func Builds(n *engine.Node) bool {
 	_, ok := n.Task.(*buildTask)
 	return ok
@@ -179,7 +181,8 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 
 // addPrebuilt adds the node of a wheel that is fetched.
 func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by served) *engine.Node {
-	t := &prebuiltTask{downloadTask: downloadTask{p: b.drawing, url: by.url, expected: b.Lock.Fetches[by.url].SHA256, most: hclspec.MaxDownload}, wheel: w}
+	t := &prebuiltTask{downloadTask: downloadTask{p: b.drawing, url: by.url, expected: b.Lock.Fetches[by.url].SHA256,
+		most: hclspec.MaxDownload}, wheel: w}
 	var order []hclspec.Address
 	if src != nil {
 		t.tree = &tree{p: b.facts, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
@@ -190,7 +193,8 @@ func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec
 	return n
 }
 
-// originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of that.
+// originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of
+// that.
 func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (served, *engine.Origin) {
 	if len(w.Prebuilt) == 0 {
 		return served{}, nil
@@ -202,7 +206,8 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (served, *engi
 		origin.Reason = "unverified: its prebuilt sources have not answered"
 		return served{}, origin
 	case by.here && w.Nearest > 0:
-		origin.Reason = fmt.Sprintf("no prebuilt source has it, nor one of an ancestor with the same native tree up to %d commits back", w.Nearest)
+		origin.Reason = fmt.Sprintf("no prebuilt source has it, nor one of an ancestor with the same native tree up "+
+			"to %d commits back", w.Nearest)
 	case by.here:
 		origin.Reason = "no prebuilt source has it"
 	case !b.servesPatched(w, src):
@@ -240,11 +245,14 @@ func (p *facts) servesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 func onlyTouches(patch []byte, patterns []string) bool {
 	paths, err := git.TouchedPaths(patch)
 	return err == nil && !slices.ContainsFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(patterns, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, path) })
+		return !slices.ContainsFunc(patterns, func(pattern string) bool {
+			return doublestar.MatchUnvalidated(pattern, path)
+		})
 	})
 }
 
-func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source) (*engine.Node, error) {
+func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,
+	src *hclspec.Source) (*engine.Node, error) {
 	t := &buildTask{p: b.drawing, at: at, build: w.Build, outputs: w.Outputs}
 	t.system, t.arch = b.platform()
 	var err error

@@ -31,8 +31,9 @@ type Wheel struct {
 
 // File is one file of a wheel.
 type File struct {
-	Name       string // slash-separated, in the wheel
-	Scheme     string // under which it is installed: lib, scripts, data or headers; purelib or platlib where it says so itself
+	Name string // slash-separated, in the wheel
+	// under which it is installed: lib, scripts, data or headers; purelib or platlib where it says so itself
+	Scheme     string
 	Path       string // slash-separated, below the scheme's directory
 	SHA256     string // 64 hexadecimal digits
 	Size       int64
@@ -90,7 +91,8 @@ func (w *Wheel) identify(a *archive) error {
 	if w.Name == "" || w.Version == "" {
 		return fmt.Errorf("entry %q: no name or no version", w.Info+"/METADATA")
 	}
-	if name, _, ok := strings.Cut(strings.TrimSuffix(w.Info, ".dist-info"), "-"); !ok || NormalName(name) != NormalName(w.Name) {
+	if name, _, ok := strings.Cut(strings.TrimSuffix(w.Info, ".dist-info"), "-"); !ok ||
+		NormalName(name) != NormalName(w.Name) {
 		return fmt.Errorf("directory %q: METADATA says that it is %s %s", w.Info, w.Name, w.Version)
 	}
 	kind, err := a.headers(w.Info + "/WHEEL")
@@ -201,7 +203,8 @@ func hashOf(text string) (hash.Hash, error) {
 func scheme(name string) (string, string) {
 	top, rest, ok := strings.Cut(name, "/")
 	if ok && strings.HasSuffix(top, ".data") {
-		if kind, below, ok := strings.Cut(rest, "/"); ok && slices.Contains([]string{"purelib", "platlib", "scripts", "data", "headers"}, kind) {
+		if kind, below, ok := strings.Cut(rest, "/"); ok &&
+			slices.Contains([]string{"purelib", "platlib", "scripts", "data", "headers"}, kind) {
 			return kind, below
 		}
 	}

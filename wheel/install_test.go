@@ -13,7 +13,8 @@ import (
 
 func TestAWheelSaysWhatItInstallsWhere(t *testing.T) {
 	path := wheelFile(t, wheelOf(t, map[string]string{
-		"pkg/__init__.py": "one", "pkg/fast.so": "code", "single.py": "two", "pkg-1.0.data/scripts/run": "#!python", "pkg-1.0.data/purelib/more.py": "three",
+		"pkg/__init__.py": "one", "pkg/fast.so": "code", "single.py": "two", "pkg-1.0.data/scripts/run": "#!python",
+		"pkg-1.0.data/purelib/more.py": "three",
 	}))
 	w, err := Open(path)
 	if err != nil {
@@ -39,8 +40,9 @@ func TestAWheelSaysWhatItInstallsWhere(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"pkg/fast.so": "lib pkg/fast.so", "pkg-1.0.data/scripts/run": "scripts run", "pkg-1.0.data/purelib/more.py": "purelib more.py",
-		"pkg-1.0.dist-info/RECORD": "lib pkg-1.0.dist-info/RECORD",
+		"pkg/fast.so": "lib pkg/fast.so", "pkg-1.0.data/scripts/run": "scripts run",
+		"pkg-1.0.data/purelib/more.py": "purelib more.py",
+		"pkg-1.0.dist-info/RECORD":     "lib pkg-1.0.dist-info/RECORD",
 	} {
 		if places[name] != want {
 			t.Errorf("%s goes to %q, want %q", name, places[name], want)
@@ -60,16 +62,24 @@ func TestAWheelThatIsNotWhatItSaysIsRefused(t *testing.T) {
 		change func(files map[string]string)
 		want   string
 	}{
-		"a file was changed":    {func(f map[string]string) { f["pkg/a.py"] = "b" }, "the hash is another one"},
-		"a file was added":      {func(f map[string]string) { f["pkg/b.py"] = "b" }, "does not list it"},
-		"a file is missing":     {func(f map[string]string) { delete(f, "pkg/a.py") }, `lists "pkg/a.py", which is not in it`},
-		"it is another package": {func(f map[string]string) { f["pkg-1.0.dist-info/METADATA"] = "Name: other\nVersion: 1.0\n" }, "says that it is other 1.0"},
-		"it has no version":     {func(f map[string]string) { f["pkg-1.0.dist-info/METADATA"] = "Name: pkg\n" }, "no version"},
+		"a file was changed": {func(f map[string]string) { f["pkg/a.py"] = "b" }, "the hash is another one"},
+		"a file was added":   {func(f map[string]string) { f["pkg/b.py"] = "b" }, "does not list it"},
+		"a file is missing": {func(f map[string]string) {
+			delete(f, "pkg/a.py")
+		}, `lists "pkg/a.py", which is not in it`},
+		"it is another package": {func(f map[string]string) {
+			f["pkg-1.0.dist-info/METADATA"] = "Name: other\nVersion: 1.0\n"
+		}, "says that it is other 1.0"},
+		"it has no version": {func(f map[string]string) {
+			f["pkg-1.0.dist-info/METADATA"] = "Name: pkg\n"
+		}, "no version"},
 		"a weak hash": {func(f map[string]string) {
 			f["pkg-1.0.dist-info/RECORD"] = strings.ReplaceAll(f["pkg-1.0.dist-info/RECORD"], "sha256", "md5")
 		}, "no hash of it that counts"},
-		"a name that leads out":    {func(f map[string]string) { f["../a.py"] = "a" }, "not a relative path"},
-		"it does not say its kind": {func(f map[string]string) { delete(f, "pkg-1.0.dist-info/WHEEL") }, "no pkg-1.0.dist-info/WHEEL"},
+		"a name that leads out": {func(f map[string]string) { f["../a.py"] = "a" }, "not a relative path"},
+		"it does not say its kind": {func(f map[string]string) {
+			delete(f, "pkg-1.0.dist-info/WHEEL")
+		}, "no pkg-1.0.dist-info/WHEEL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := unpackAll(t, good)

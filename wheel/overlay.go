@@ -1,5 +1,5 @@
-// Package wheel opens, rewrites and proves Python wheels. Its overlay lays source files over a result that was built without looking
-// at them.
+// Package wheel opens, rewrites and proves Python wheels. Its overlay lays source files over a result that was built
+// without looking at them.
 //
 // A compiled wheel whose Python files differ between two commits need not be compiled twice: the files that overlay
 // patterns match are taken from the one source tree, everything else from the one build. Wheels are rewritten inside;
@@ -48,10 +48,10 @@ func writeRecord(files []string, built string) error {
 // the doublestar patterns laid over it.
 //
 // Wheels in the result (*.whl) are overlaid inside: below each of their top-level packages, which may lie under src/ or
-// python/ in the source tree. Other files are overlaid at the same relative path; where there are no wheels, source files
-// that match are added, too. Files of the result that match a pattern and are not in the source tree go, unless Record
-// tells that they were not in the tree of the build either. Links may not lead out of the trees, and a wheel with
-// entries that no wheel has (absolute or doubled names, links, sizes beyond all measure) is refused.
+// python/ in the source tree. Other files are overlaid at the same relative path; where there are no wheels, source
+// files that match are added, too. Files of the result that match a pattern and are not in the source tree go, unless
+// Record tells that they were not in the tree of the build either. Links may not lead out of the trees, and a wheel
+// with entries that no wheel has (absolute or doubled names, links, sizes beyond all measure) is refused.
 func Apply(built, source string, patterns []string, out string) error {
 	files, err := match(source, patterns)
 	if err != nil {
@@ -194,8 +194,8 @@ func match(dir string, patterns []string) ([]string, error) {
 	return found, nil
 }
 
-// InPackage returns a path of a source tree as it is below the directory in which packages are installed: without a first
-// directory src or python.
+// InPackage returns a path of a source tree as it is below the directory in which packages are installed: without a
+// first directory src or python.
 func InPackage(name string) string {
 	for _, prefix := range prefixes[1:] {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {

@@ -154,31 +154,38 @@ func unpack(t testing.TB, path string) map[string]string {
 }
 
 func TestPlainFilesAreLaidWhereTheyLie(t *testing.T) {
-	built := tree(t, map[string]string{"x:bin/prog": "compiled", "lib/a.py": "old", "lib/stale.py": "s", "lib/data.txt": "d", "l:bin/p": "prog"})
-	source := tree(t, map[string]string{"lib/a.py": "new", "x:lib/new/b.py": "b", "lib/data.txt": "not matched", "main.c": "c", "l:lib/c.py": "a.py"})
+	built := tree(t, map[string]string{"x:bin/prog": "compiled", "lib/a.py": "old", "lib/stale.py": "s",
+		"lib/data.txt": "d", "l:bin/p": "prog"})
+	source := tree(t, map[string]string{"lib/a.py": "new", "x:lib/new/b.py": "b", "lib/data.txt": "not matched",
+		"main.c": "c", "l:lib/c.py": "a.py"})
 	out := filepath.Join(t.TempDir(), "out")
 	if err := Apply(built, source, []string{"lib/**/*.py"}, out); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"x:bin/prog": "compiled", "lib/a.py": "new", "x:lib/new/b.py": "b", "lib/data.txt": "d", "l:bin/p": "prog", "l:lib/c.py": "a.py"}
+	want := map[string]string{"x:bin/prog": "compiled", "lib/a.py": "new", "x:lib/new/b.py": "b", "lib/data.txt": "d",
+		"l:bin/p": "prog", "l:lib/c.py": "a.py"}
 	if diff := cmp.Diff(want, contents(t, out)); diff != "" {
 		t.Error(diff)
 	}
 	if err := Apply(built, source, nil, out); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("into a full directory: %v", err)
 	}
-	if err := Apply(built, source, []string{"a[", "b"}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "malformed") {
+	if err := Apply(built, source, []string{"a[", "b"}, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "malformed") {
 		t.Errorf("malformed pattern: %v", err)
 	}
 }
 
 func TestWheelsAreOverlaidInside(t *testing.T) {
-	wheel := wheelOf(t, map[string]string{"pkg/__init__.py": "old", "pkg/stale.py": "s", "pkg/_C.abi3.so": strings.Repeat("\x7fELF", 1000), "pkg/v.json": "{}", "helper.py": "h", "pkg-1.0.data/scripts/run": "r"})
+	wheel := wheelOf(t, map[string]string{"pkg/__init__.py": "old", "pkg/stale.py": "s",
+		"pkg/_C.abi3.so": strings.Repeat("\x7fELF", 1000), "pkg/v.json": "{}", "helper.py": "h",
+		"pkg-1.0.data/scripts/run": "r"})
 	for _, prefix := range prefixes {
 		t.Run("under "+prefix, func(t *testing.T) {
 			built := tree(t, map[string]string{"dist/pkg-1.0-cp38-abi3-linux_x86_64.whl": wheel})
 			source := tree(t, map[string]string{
-				prefix + "pkg/__init__.py": "new", prefix + "pkg/deep/er.py": "added", prefix + "pkg/v.json": "not matched", prefix + "helper.py": "h2",
+				prefix + "pkg/__init__.py": "new", prefix + "pkg/deep/er.py": "added", prefix +
+					"pkg/v.json": "not matched", prefix + "helper.py": "h2",
 				"tests/pkg/test.py": "t", "setup.py": "not in the wheel", "examples/pkg/x.py": "nor this",
 			})
 			out := filepath.Join(t.TempDir(), "out")
@@ -187,8 +194,10 @@ func TestWheelsAreOverlaidInside(t *testing.T) {
 			}
 			path := filepath.Join(out, "dist/pkg-1.0-cp38-abi3-linux_x86_64.whl")
 			want := map[string]string{
-				"pkg/__init__.py": "new", "pkg/deep/er.py": "added", "pkg/_C.abi3.so": strings.Repeat("\x7fELF", 1000), "pkg/v.json": "{}", "helper.py": "h2",
-				"pkg-1.0.data/scripts/run": "r", "pkg-1.0.dist-info/METADATA": "Name: pkg\nVersion: 1.0\n", "pkg-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\n",
+				"pkg/__init__.py": "new", "pkg/deep/er.py": "added", "pkg/_C.abi3.so": strings.Repeat("\x7fELF", 1000),
+				"pkg/v.json": "{}", "helper.py": "h2",
+				"pkg-1.0.data/scripts/run": "r", "pkg-1.0.dist-info/METADATA": "Name: pkg\nVersion: 1.0\n",
+				"pkg-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\n",
 			}
 			if diff := cmp.Diff(want, unpack(t, path)); diff != "" {
 				t.Error(diff)
@@ -288,7 +297,8 @@ func TestWhatTheBuildGeneratedStaysWhenItWasRecorded(t *testing.T) {
 	if err := Apply(plain, after, patterns, out); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"pkg/a.py": "A", "pkg/_version.py": "generated"}, contents(t, out)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"pkg/a.py": "A", "pkg/_version.py": "generated"},
+		contents(t, out)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -298,8 +308,10 @@ func TestLinksThatLeadOutAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ built, source map[string]string }{
 		"of the source": {map[string]string{"a.py": "a"}, map[string]string{"l:a.py": "../../../etc/passwd"}},
 		"of the result": {map[string]string{"l:lib": "/etc"}, map[string]string{"a.py": "a"}},
-		"in a wheel":    {map[string]string{"w.whl": wheelOf(t, map[string]string{"pkg/a.py": "a"})}, map[string]string{"l:pkg/a.py": inside + "/a.py"}},
-		"a directory":   {map[string]string{"w.whl": wheelOf(t, map[string]string{"pkg/a.py": "a"})}, map[string]string{"l:pkg/a.py": "."}},
+		"in a wheel": {map[string]string{"w.whl": wheelOf(t, map[string]string{"pkg/a.py": "a"})},
+			map[string]string{"l:pkg/a.py": inside + "/a.py"}},
+		"a directory": {map[string]string{"w.whl": wheelOf(t, map[string]string{"pkg/a.py": "a"})},
+			map[string]string{"l:pkg/a.py": "."}},
 	} {
 		if err := Apply(tree(t, c.built), tree(t, c.source), []string{"**/*.py"}, t.TempDir()); err == nil {
 			t.Errorf("link %s: accepted", name)
@@ -337,7 +349,8 @@ func TestHostileWheelsAreRefused(t *testing.T) {
 	secret.Flags = 1
 	bomb := &zip.FileHeader{Name: "bomb", Method: zip.Deflate, CompressedSize64: 10, UncompressedSize64: 1 << 30}
 	huge := &zip.FileHeader{Name: "huge", Method: zip.Deflate, CompressedSize64: 9 << 30, UncompressedSize64: 9 << 30}
-	outside := &zip.FileHeader{Name: "more than there is", Method: zip.Deflate, CompressedSize64: 1 << 20, UncompressedSize64: 1 << 20}
+	outside := &zip.FileHeader{Name: "more than there is", Method: zip.Deflate, CompressedSize64: 1 << 20,
+		UncompressedSize64: 1 << 20}
 	for want, data := range map[string][]byte{
 		`"../a": the name`:        zipOf(t, file("../a")),
 		`"/etc/a": the name`:      zipOf(t, file("/etc/a")),
@@ -445,7 +458,8 @@ func TestAWheelOfNothingButNames(t *testing.T) {
 	binary.LittleEndian.PutUint16(record[10:], 100*times)
 	binary.LittleEndian.PutUint32(record[12:], uint32(len(list)))
 	bomb := slices.Concat(data[:start], list, record)
-	if _, err := readArchive(bytes.NewReader(bomb), int64(len(bomb))); err == nil || !strings.Contains(err.Error(), "list of entries is over 64 MiB") {
+	if _, err := readArchive(bytes.NewReader(bomb), int64(len(bomb))); err == nil ||
+		!strings.Contains(err.Error(), "list of entries is over 64 MiB") {
 		t.Errorf("%d MiB: %v", len(bomb)>>20, err)
 	}
 }

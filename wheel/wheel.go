@@ -227,15 +227,17 @@ func checkEntry(f *zip.File) error {
 		return fmt.Errorf("compression method %d is not one of wheels", f.Method)
 	case f.UncompressedSize64 > maxEntry || f.CompressedSize64 > maxEntry:
 		return fmt.Errorf("over %d GiB", maxEntry>>30)
-	case f.Method == zip.Store && f.CompressedSize64 != f.UncompressedSize64, f.UncompressedSize64 > f.CompressedSize64*maxRatio:
+	case f.Method == zip.Store && f.CompressedSize64 != f.UncompressedSize64,
+		f.UncompressedSize64 > f.CompressedSize64*maxRatio:
 		return errors.New("the sizes contradict each other")
 	}
 	return nil
 }
 
-// write writes the wheel without the removed entries and with the replaced ones (entry → source file) in place. What is not replaced is
-// copied as it was compressed: libraries of hundreds of megabytes are most of a wheel.
-func (a *archive) write(out io.Writer, replaced map[string]string, removed map[string]bool, load func(string) (laid, error)) error {
+// write writes the wheel without the removed entries and with the replaced ones (entry → source file) in place. What is
+// not replaced is copied as it was compressed: libraries of hundreds of megabytes are most of a wheel.
+func (a *archive) write(out io.Writer, replaced map[string]string, removed map[string]bool,
+	load func(string) (laid, error)) error {
 	if a.signed != "" {
 		return fmt.Errorf("entry %q: a signed wheel cannot be changed", a.signed)
 	}

@@ -50,11 +50,12 @@ func Run(t *testing.T, open func(t *testing.T) Store, hooks ...Hooks) {
 func Meta(name string) cache.Meta {
 	d := cache.Describe("test")
 	d.Add("name", name)
-	return cache.Meta{Key: d.Key(), Text: d.Text(), Address: `test.made["` + name + `"]`, Duration: time.Second, Log: "log-" + name}
+	return cache.Meta{Key: d.Key(), Text: d.Text(), Address: `test.made["` + name + `"]`, Duration: time.Second,
+		Log: "log-" + name}
 }
 
-// Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, one that ends in
-// * an executable file (without the *), contents that begin with -> a link.
+// Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, one that
+// ends in * an executable file (without the *), contents that begin with -> a link.
 func Prepare(t testing.TB, s Store, files map[string]string) string {
 	t.Helper()
 	dir, err := s.Scratch()
@@ -221,7 +222,9 @@ func damages(t *testing.T, open func(t *testing.T) Store) {
 			name := filepath.Join(dir, "sub/f")
 			return errors.Join(os.Remove(name), os.Symlink("../g", name))
 		}, false, "sub/f"},
-		{"one bit", func(dir string) error { return os.WriteFile(filepath.Join(dir, "sub/f"), []byte("contentt"), 0o644) }, true, "sub/f"},
+		{"one bit", func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "sub/f"), []byte("contentt"), 0o644)
+		}, true, "sub/f"},
 		{"added", func(dir string) error { return os.WriteFile(filepath.Join(dir, "more"), nil, 0o644) }, true, "more"},
 		{"executable", func(dir string) error { return os.Chmod(filepath.Join(dir, "g"), 0o755) }, true, "g"},
 	} {
@@ -280,7 +283,8 @@ func refusals(t *testing.T, s Store) {
 		"link out through a link":   {"self": "->.", "l": "->self/.."},
 		"links that go in a circle": {"a": "->b", "b": "->a"},
 	} {
-		if _, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, files), Meta: Meta(name)}); err == nil || errors.Is(err, cache.ErrMiss) {
+		if _, err := s.Put(ctx, cache.Draft{Dir: Prepare(t, s, files), Meta: Meta(name)}); err == nil ||
+			errors.Is(err, cache.ErrMiss) {
 			t.Errorf("%s: %v, want an error", name, err)
 		}
 		if _, err := s.Get(ctx, Meta(name).Key, false); !errors.Is(err, cache.ErrMiss) {
@@ -291,7 +295,8 @@ func refusals(t *testing.T, s Store) {
 	if err := os.Link(outside, filepath.Join(dir, cache.FilesDir, "hard")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := s.Put(ctx, cache.Draft{Dir: dir, Meta: Meta("hard link")}); err == nil || !strings.Contains(err.Error(), "hard link") {
+	if _, err := s.Put(ctx, cache.Draft{Dir: dir, Meta: Meta("hard link")}); err == nil ||
+		!strings.Contains(err.Error(), "hard link") {
 		t.Errorf("hard link: %v, want an error", err)
 	}
 	if _, err := s.Put(ctx, cache.Draft{Dir: t.TempDir(), Meta: Meta("elsewhere")}); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestAction runs what action.yml runs, in a job on a pull request as GitHub describes it by its environment. GitHub itself is played: no
-// machine here is one of its runners.
+// TestAction runs what action.yml runs, in a job on a pull request as GitHub describes it by its environment. GitHub
+// itself is played: no machine here is one of its runners.
 func TestAction(t *testing.T) {
 	params := scriptParams("testdata/action")
 	setup := params.Setup
@@ -24,14 +24,20 @@ func TestAction(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		hub := &pullRequest{bodies: map[int]string{7: "LGTM", 8: "<!-- another tool -->"}, file: filepath.Join(env.WorkDir, "comments")}
+		hub := &pullRequest{bodies: map[int]string{7: "LGTM", 8: "<!-- another tool -->"},
+			file: filepath.Join(env.WorkDir, "comments")}
 		server := httptest.NewServer(hub)
 		env.Defer(server.Close)
 		for name, value := range map[string]string{
-			"ACTION": action, "GITHUB_ACTION_PATH": filepath.Dir(filepath.Dir(action)), "RUNNER_TEMP": filepath.Join(env.WorkDir, "tmp"),
-			"GITHUB_API_URL": server.URL, "GITHUB_REPOSITORY": "o/r", "GITHUB_EVENT_PATH": filepath.Join(env.WorkDir, "event.json"),
-			"GITHUB_OUTPUT": filepath.Join(env.WorkDir, "output"), "GITHUB_STEP_SUMMARY": filepath.Join(env.WorkDir, "summary"),
-			"DIRECTORY": ".", "VARIABLES": "", "ARGUMENTS": "", "FAIL_ON": "loss,failed,wrong", "STORE": "~/store", "COMMENT": "true", "TOKEN": "t0ken",
+			"ACTION": action, "GITHUB_ACTION_PATH": filepath.Dir(filepath.Dir(action)),
+			"RUNNER_TEMP":    filepath.Join(env.WorkDir, "tmp"),
+			"GITHUB_API_URL": server.URL, "GITHUB_REPOSITORY": "o/r",
+			"GITHUB_EVENT_PATH":   filepath.Join(env.WorkDir, "event.json"),
+			"GITHUB_OUTPUT":       filepath.Join(env.WorkDir, "output"),
+			"GITHUB_STEP_SUMMARY": filepath.Join(env.WorkDir, "summary"),
+			"DIRECTORY":           ".", "VARIABLES": "", "ARGUMENTS": "", "FAIL_ON": "loss,failed,wrong",
+			"STORE":   "~/store",
+			"COMMENT": "true", "TOKEN": "t0ken",
 		} {
 			env.Setenv(name, value)
 		}

@@ -34,21 +34,26 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate
 	agent       bool
-	show        func(ctx context.Context, s *session, applied *tasks.Applied) error // writes what came of it instead of the usual; nil: the usual
+	// writes what came of it instead of the usual; nil: the usual
+	show func(ctx context.Context, s *session, applied *tasks.Applied) error
 }
 
 func (a *app) apply() cli.Command {
 	o := &applyFlags{}
 	return cli.Command{
-		Name: "apply", Args: "[PLANFILE]", Max: 1, Summary: "carry out the plan; with PLANFILE, exactly that plan or nothing",
-		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on where it stopped.",
+		Name: "apply", Args: "[PLANFILE]", Max: 1,
+		Summary: "carry out the plan; with PLANFILE, exactly that plan or nothing",
+		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on " +
+			"where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
 			a.planFlags(fs, &o.planFlags)
-			fs.BoolVar(&o.keepGoing, "keep-going", true, "after a failure, go on with the nodes that do not need the failed one")
+			fs.BoolVar(&o.keepGoing, "keep-going", true,
+				"after a failure, go on with the nodes that do not need the failed one")
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start no further node")
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
-			fs.BoolVar(&o.agent, "agent", false, "write only failures and verdicts, a line each, for a program that reads text")
+			fs.BoolVar(&o.agent, "agent", false,
+				"write only failures and verdicts, a line each, for a program that reads text")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runApply(ctx, o, args) },
@@ -60,7 +65,8 @@ func (o *applyFlags) check() error {
 		return err
 	}
 	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
-		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative", Remedy: "0 means: no limit"}
+		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative",
+			Remedy: "0 means: no limit"}
 	}
 	return nil
 }
@@ -69,8 +75,10 @@ func (o *applyFlags) check() error {
 func (o *applyFlags) limits(fs *flag.FlagSet) {
 	fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 	fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
-	fs.Var(&o.deadline, "deadline", "stop at `TIME`, such as 18:30 or 2026-01-02T18:30:00Z, or after a duration such as 2h30m; results are kept")
-	fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute, "fail a node that waits `DURATION` for GPUs or disk space in use by others; 0: wait for ever")
+	fs.Var(&o.deadline, "deadline",
+		"stop at `TIME`, such as 18:30 or 2026-01-02T18:30:00Z, or after a duration such as 2h30m; results are kept")
+	fs.DurationVar(&o.deviceWait, "device-wait", 15*time.Minute,
+		"fail a node that waits `DURATION` for GPUs or disk space in use by others; 0: wait for ever")
 }
 
 func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err error) {
@@ -91,7 +99,8 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		stream = view.NewStream(a.stdout, version)
 		defer func() {
 			if err != nil && !a.summed {
-				a.sumJSON(ctx, &tasks.Applied{}, nil, conclusion{stream: stream}, err) // it ended before anything was applied
+				// it ended before anything was applied
+				a.sumJSON(ctx, &tasks.Applied{}, nil, conclusion{stream: stream}, err)
 			}
 			err = errors.Join(err, stream.Err())
 		}()
@@ -147,13 +156,16 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed || o.upgrade {
-		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables", Remedy: "give these flags to plan -out"}
+	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed ||
+		o.upgrade {
+		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables",
+			Remedy: "give these flags to plan -out"}
 	}
 	if a.file == "" && a.chdir == "" {
 		a.file = f.Project
 	}
-	o.selection, o.allow, o.machine, o.upgrade, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Upgrade, f.Vars, f.VarFiles
+	o.selection, o.allow, o.machine, o.upgrade, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Upgrade, f.Vars,
+		f.VarFiles
 	return f, nil
 }
 
@@ -166,7 +178,8 @@ func (a *app) lockState(p place) (release func(), err error) {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	lock, err := applylock.Acquire(p.applyLock(), applylock.Owner{User: name, Command: "benchgraph " + strings.Join(a.args, " ")})
+	lock, err := applylock.Acquire(p.applyLock(), applylock.Owner{User: name, Command: "benchgraph " +
+		strings.Join(a.args, " ")})
 	if err != nil {
 		return nil, err
 	}
@@ -204,20 +217,23 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 			return err
 		}
 	}
-	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism, FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
+	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism,
+		FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
 		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if o.try != nil {
 		ao.SaveLock = nil // the project does not declare this candidate
 	}
 	forecast := s.forecast(p)
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
-		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g", forecast.GPUHours, o.maxGPUHours)}
+		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g",
+			forecast.GPUHours, o.maxGPUHours)}
 	}
 	if o.show == nil && !o.agent {
 		if err := s.moved(ctx); err != nil {
 			return err
 		}
-		if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p), false); err != nil {
+		if err := view.Preflight(s.stderr, s.style(s.stderr), s.project.Preflight(), wheelBuilds(p),
+			false); err != nil {
 			return err
 		}
 	}
@@ -246,12 +262,14 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err == nil {
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
-	return s.conclude(ctx, applied, err, conclusion{stream: stream, agent: o.agent, failOn: o.failOn, show: o.show, waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
+	return s.conclude(ctx, applied, err, conclusion{stream: stream, agent: o.agent, failOn: o.failOn, show: o.show,
+		waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:
 // the context also ends where the program does, and that is no interrupt.
-func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) (w view.Watcher, finished func() bool) {
+func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) (w view.Watcher,
+	finished func() bool) {
 	finished = func() bool { return true }
 	if stream != nil {
 		return stream, finished
@@ -304,7 +322,8 @@ func (b *budget) Event(e engine.Event) {
 		delete(b.devices, e.Address)
 	}
 	if b.used > b.limit {
-		b.stop(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is finished is kept", b.limit, b.used)})
+		b.stop(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+
+			"finished is kept", b.limit, b.used)})
 	}
 }
 
@@ -355,7 +374,8 @@ func (d *deadline) arm(stop context.CancelCauseFunc) (disarm func() bool) {
 		return func() bool { return true }
 	}
 	return time.AfterFunc(time.Until(d.at), func() {
-		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept", d.at.Format(time.DateTime))})
+		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept",
+			d.at.Format(time.DateTime))})
 	}).Stop
 }
 

@@ -37,7 +37,8 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 		if t.Rev, err = config.Resolve(ctx, spec, repo, o.rev); err != nil {
 			return t, fmt.Errorf("-rev %s: %w", o.rev, err)
 		}
-		s.note("Trying %s, which is %s, against %s by benchmark.%s.", o.rev, t.Rev[:min(12, len(t.Rev))], base.Key, benchmark)
+		s.note("Trying %s, which is %s, against %s by benchmark.%s.", o.rev, t.Rev[:min(12, len(t.Rev))], base.Key,
+			benchmark)
 		return t, nil
 	}
 	if o.patch != "" {
@@ -76,8 +77,10 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		}
 	}
 	if len(all) == 0 {
-		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the baseline.",
-			"no benchmark measures a baseline that has code")
+		return nil, "",
+			hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the "+
+				"baseline.",
+				"no benchmark measures a baseline that has code")
 	}
 	names := func(of func(pair) string) (list []string) {
 		for _, p := range all {
@@ -202,7 +205,8 @@ func (s *session) keepPatch(text []byte) (string, error) {
 }
 
 // uncommitted is the path of the patch that makes the baseline into the work tree as it stands.
-func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hclspec.Candidate, rev, benchmark string) (string, error) {
+func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hclspec.Candidate, rev,
+	benchmark string) (string, error) {
 	const remedy = "Name a patch, or a revision with -rev."
 	dir := s.topOf(ctx, spec, base.Source.Name)
 	if dir == "" {
@@ -242,7 +246,8 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 	}
 	also := ""
 	if w.Head != rev {
-		also = fmt.Sprintf(" Its last commit, %s, is not the revision of the baseline, %s: all that lies between is measured, too.",
+		also = fmt.Sprintf(" Its last commit, %s, is not the revision of the baseline, %s: all that lies between is "+
+			"measured, too.",
 			w.Head[:12], rev[:12])
 	}
 	s.note("Trying the work tree %s with uncommitted changes in %s (%s) against %s by benchmark.%s.%s",

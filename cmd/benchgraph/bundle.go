@@ -48,10 +48,11 @@ type bundleDoc struct {
 	Vars       map[string]string `json:"vars,omitempty"`
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
 	VarFiles   []string          `json:"var_files,omitempty"` // below given, in their order
-	Present    []string          `json:"present,omitempty"`   // files of the project that were not read, and that the file needs to be there
-	Folders    []string          `json:"directories,omitempty"`
-	Logs       string            `json:"logs"`    // directory of the logs, as reports show it
-	Reports    []string          `json:"reports"` // names; those of the file, or the one that stands for all compares
+	// files of the project that were not read, and that the file needs to be there
+	Present []string `json:"present,omitempty"`
+	Folders []string `json:"directories,omitempty"`
+	Logs    string   `json:"logs"`    // directory of the logs, as reports show it
+	Reports []string `json:"reports"` // names; those of the file, or the one that stands for all compares
 	tasks.Known
 }
 
@@ -66,7 +67,8 @@ type bundling struct {
 
 // bundle writes the reports and the results that they rest on into one file. The file is opened and judged before it
 // gets its name.
-func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []findings.Findings, reports []hclspec.Report) error {
+func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, found []findings.Findings,
+	reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
 	predicate, err := b.gather(ctx, known, found, reports)
 	if err != nil {
@@ -104,13 +106,17 @@ func (s *session) bundle(ctx context.Context, to string, known *tasks.Known, fou
 func (s *session) bytes() int64 { return 1 << 50 }
 
 // gather finds out what goes into the bundle.
-func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []findings.Findings, reports []hclspec.Report) (predicate bundle.Predicate, err error) {
+func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []findings.Findings,
+	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
-	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")), Known: *known}
+	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")),
+		Known: *known}
 	for _, r := range reports {
 		b.doc.Reports = append(b.doc.Reports, r.Address.Name)
 	}
-	steps := []func() error{b.given, b.projectFiles, func() error { return b.results(ctx) }, func() error { return b.logs(found) }}
+	steps := []func() error{b.given, b.projectFiles, func() error {
+		return b.results(ctx)
+	}, func() error { return b.logs(found) }}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return predicate, err
@@ -132,7 +138,8 @@ func (b *bundling) gather(ctx context.Context, known *tasks.Known, found []findi
 }
 
 // renderAll makes the files of reports, by their names in a bundle, and the name of the snapshot.
-func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec, reports []hclspec.Report) (files map[string][]byte, id string, err error) {
+func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec,
+	reports []hclspec.Report) (files map[string][]byte, id string, err error) {
 	whole := reports[0]
 	whole.Formats = []string{"json"}
 	chosen := ofAll(found, reports)
@@ -140,7 +147,8 @@ func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec, reports 
 		return nil, "", err
 	}
 	for i, r := range reports {
-		r.Formats = slices.DeleteFunc(slices.Clone(r.Formats), report.OfRun) // a bundle is of results, whichever apply made them
+		// a bundle is of results, whichever apply made them
+		r.Formats = slices.DeleteFunc(slices.Clone(r.Formats), report.OfRun)
 		made, err := p.render(of(found, r.Of), spec, &r)
 		if err != nil {
 			return nil, "", err
@@ -174,7 +182,8 @@ func (b *bundling) given() error {
 			if err != nil {
 				return err
 			}
-			if regexp.MustCompile(`\bvariable\b[\s":{]*` + regexp.QuoteMeta(name) + `\b|"` + regexp.QuoteMeta(name) + `"`).Match(text) {
+			if regexp.MustCompile(`\bvariable\b[\s":{]*` + regexp.QuoteMeta(name) + `\b|"` + regexp.QuoteMeta(name) +
+				`"`).Match(text) {
 				if b.doc.EnvVars == nil {
 					b.doc.EnvVars = map[string]string{}
 				}
@@ -276,7 +285,8 @@ func (b *bundling) results(ctx context.Context) error {
 // inBundle is where a file of a result lies in a bundle.
 func inBundle(key cache.Key, name string) string { return resultsPart + key.String() + "/" + name }
 
-// addResult adds one file of a result. In the place of a link stands the file that it leads to; links do not go into a bundle.
+// addResult adds one file of a result. In the place of a link stands the file that it leads to; links do not go into a
+// bundle.
 func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error {
 	from := filepath.Join(entry.Dir, filepath.FromSlash(f.Path))
 	if f.Link == "" {
@@ -350,7 +360,8 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 		return err
 	}
 	if found != nil {
-		return hint("Keep it out of the file and of what commands print, or unset it if it is none.", "it holds the value of the secret %s", found.Name)
+		return hint("Keep it out of the file and of what commands print, or unset it if it is none.",
+			"it holds the value of the secret %s", found.Name)
 	}
 	if !strings.HasPrefix(f.Name, projectPart) {
 		return nil
@@ -363,7 +374,8 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 	text, err := io.ReadAll(io.LimitReader(again, 64<<20))
 	if at, _, found := printable.Password(text); err == nil && found {
 		line := 1 + bytes.Count(text[:at], []byte("\n"))
-		err = hint("Let git or the registry ask for it, or take it from a secret.", "line %d holds an address with a password", line)
+		err = hint("Let git or the registry ask for it, or take it from a secret.",
+			"line %d holds an address with a password", line)
 	}
 	return err
 }

@@ -35,13 +35,19 @@ type entryStore struct {
 func (a *app) cache() cli.Command {
 	o := &cacheFlags{}
 	return cli.Command{
-		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1, Summary: "list, remove, verify or share stored results",
-		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable (what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of the way. With -shared, they work on\nthe shared store, whose entries gc removes by the time when they were put there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
+		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1,
+		Summary: "list, remove, verify or share stored results",
+		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable " +
+			"(what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of " +
+			"the way. With -shared, they work on\nthe shared store, whose entries gc removes by the time when they " +
+			"were put there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
-			fs.StringVar(&o.maxAge, "max-age", "", "gc: remove results that were not used for `AGE`, such as 30d or 12h")
-			fs.BoolVar(&o.unreachable, "unreachable", false, "gc: keep the results that the project uses, whatever the limits; without limits, remove the rest")
+			fs.StringVar(&o.maxAge, "max-age", "",
+				"gc: remove results that were not used for `AGE`, such as 30d or 12h")
+			fs.BoolVar(&o.unreachable, "unreachable", false,
+				"gc: keep the results that the project uses, whatever the limits; without limits, remove the rest")
 			fs.BoolVar(&o.shared, "shared", false, "ls, gc, verify: work on the shared store that the file declares")
 			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only list the results to remove")
 		},
@@ -62,11 +68,12 @@ func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 	case "pull":
 		return a.pullCache(ctx, o)
 	}
-	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what, cli.Suggest(what, []string{"ls", "gc", "verify", "push", "pull"})), Remedy: "name ls, gc, verify, push or pull"}
+	return &cli.UsageError{Message: fmt.Sprintf("cache: there is no %q%s", what,
+		cli.Suggest(what, []string{"ls", "gc", "verify", "push", "pull"})), Remedy: "name ls, gc, verify, push or pull"}
 }
 
-// withStore opens the machine's store alone: what is stored can be looked at whatever is wrong with the files. The shared store is declared in
-// them.
+// withStore opens the machine's store alone: what is stored can be looked at whatever is wrong with the files. The
+// shared store is declared in them.
 func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) error) (err error) {
 	if o.shared {
 		return a.withShared(ctx, func(s *session) error {
@@ -134,7 +141,8 @@ func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error 
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{e.Key[:12], view.Bytes(e.Bytes), e.Created.Local().Format(time.DateTime), view.Clean(e.Address)})
+		rows = append(rows, []string{e.Key[:12], view.Bytes(e.Bytes), e.Created.Local().Format(time.DateTime),
+			view.Clean(e.Address)})
 	}
 	view.Table(a.stdout, "", rows)
 	_, err = fmt.Fprintf(a.stdout, "%s entries, %s.\n", view.Number(len(entries)), view.Bytes(total))
@@ -164,7 +172,8 @@ func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) erro
 		for _, e := range damaged {
 			fmt.Fprintf(a.stdout, "damaged %s: %s\n", e.Key[:12], view.Clean(e.Reason))
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s entries are whole, %s damaged.\n", view.Number(whole), view.Number(len(damaged)))
+		_, err = fmt.Fprintf(a.stdout, "%s entries are whole, %s damaged.\n", view.Number(whole),
+			view.Number(len(damaged)))
 	}
 	if err == nil && len(damaged) > 0 {
 		return hint("They are out of the way; benchgraph apply makes them anew.", "%d damaged entries", len(damaged))
@@ -177,7 +186,8 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	var err error
 	if o.maxSize != "" {
 		if options.MaxBytes, err = units.RAMInBytes(o.maxSize); err != nil || options.MaxBytes <= 0 {
-			return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize), Remedy: "write it like 20GiB"}
+			return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize),
+				Remedy: "write it like 20GiB"}
 		}
 	}
 	if o.maxAge != "" {
@@ -186,10 +196,12 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		}
 	}
 	if o.maxSize == "" && o.maxAge == "" && !o.unreachable {
-		return &cli.UsageError{Message: "cache gc: nothing says what may go", Remedy: "give -max-size, -max-age or -unreachable"}
+		return &cli.UsageError{Message: "cache gc: nothing says what may go",
+			Remedy: "give -max-size, -max-age or -unreachable"}
 	}
 	if o.unreachable && o.shared {
-		return &cli.UsageError{Message: "-unreachable is about this project; others use the shared store, too", Remedy: "give -max-size or -max-age with -shared"}
+		return &cli.UsageError{Message: "-unreachable is about this project; others use the shared store, too",
+			Remedy: "give -max-size or -max-age with -shared"}
 	}
 	if o.unreachable {
 		if options.Keep, err = a.reachable(ctx); err != nil {
@@ -202,19 +214,22 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 			return err
 		}
 		if o.json {
-			return view.JSON(a.stdout, map[string]any{"format": view.Format, "removed": len(r.Removed), "removed_bytes": r.RemovedBytes,
-				"kept": r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
+			return view.JSON(a.stdout, map[string]any{"format": view.Format, "removed": len(r.Removed),
+				"removed_bytes": r.RemovedBytes,
+				"kept":          r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
 		}
 		word := "Removed"
 		if o.dryRun {
 			word = "Would remove"
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s %s entries (%s); %s stay (%s).\n", word, view.Number(len(r.Removed)), view.Bytes(r.RemovedBytes), view.Number(r.Kept), view.Bytes(r.KeptBytes))
+		_, err = fmt.Fprintf(a.stdout, "%s %s entries (%s); %s stay (%s).\n", word, view.Number(len(r.Removed)),
+			view.Bytes(r.RemovedBytes), view.Number(r.Kept), view.Bytes(r.KeptBytes))
 		return err
 	})
 }
 
-// reachable says which entries the project's nodes use now, and those of the baselines that were measured against themselves.
+// reachable says which entries the project's nodes use now, and those of the baselines that were measured against
+// themselves.
 func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	keep := map[cache.Key]bool{}
 	s, err := a.use(ctx, keep, access{offline: true})
@@ -252,8 +267,8 @@ func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	return func(k cache.Key) bool { return keep[k] }, nil
 }
 
-// use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to keep.
-// The caller must close the session.
+// use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to
+// keep. The caller must close the session.
 func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
 	s, err := a.open(ctx, o)
 	if err != nil {
@@ -282,7 +297,8 @@ func age(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, &cli.UsageError{Message: fmt.Sprintf("-max-age %q is no age", text), Remedy: "write it like 30d or 12h"}
+		return 0, &cli.UsageError{Message: fmt.Sprintf("-max-age %q is no age", text),
+			Remedy: "write it like 30d or 12h"}
 	}
 	return d, nil
 }

@@ -48,15 +48,18 @@ func newChromium(t *testing.T) *chromium {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--remote-debugging-pipe",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "about:blank")
+	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--remote-debugging-pipe",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "about:blank")
 	cmd.ExtraFiles = []*os.File{commands, answers}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	commands.Close()
 	answers.Close()
-	c := &chromium{t: t, to: to, out: bufio.NewReader(from), answers: map[int]chan json.RawMessage{}, asked: map[string]bool{}}
+	c := &chromium{t: t, to: to, out: bufio.NewReader(from), answers: map[int]chan json.RawMessage{},
+		asked: map[string]bool{}}
 	read := make(chan struct{})
 	go c.read(read)
 	t.Cleanup(func() {
@@ -173,7 +176,8 @@ func (c *chromium) eval(expression string) string {
 		Result           struct{ Value any }
 		ExceptionDetails json.RawMessage
 	}
-	text := c.call(c.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true})
+	text := c.call(c.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true,
+		"returnByValue": true})
 	if err := json.Unmarshal(text, &v); err != nil || v.ExceptionDetails != nil {
 		c.t.Fatalf("%s: %v %s", expression, err, v.ExceptionDetails)
 	}

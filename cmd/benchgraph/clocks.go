@@ -25,14 +25,15 @@ func (p place) clockRecords() string { return filepath.Join(p.state, "clocks") }
 // newClocks is what locks clocks.
 func (s *session) newClocks() *device.Clocks {
 	library := s.driverOptions().Library
-	return &device.Clocks{Driver: s.gpus, Records: s.clockRecords(), Guard: func(record string, locks []*os.File) (func() error, error) {
-		record, err := filepath.Abs(record)
-		if err != nil {
-			return nil, err
-		}
-		// The name of this program may lead to another one by now.
-		return executor.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
-	}}
+	return &device.Clocks{Driver: s.gpus, Records: s.clockRecords(),
+		Guard: func(record string, locks []*os.File) (func() error, error) {
+			record, err := filepath.Abs(record)
+			if err != nil {
+				return nil, err
+			}
+			// The name of this program may lead to another one by now.
+			return executor.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
+		}}
 }
 
 // guardClocks is the process that waits.

@@ -25,15 +25,21 @@ type compareFlags struct {
 func (a *app) compare() cli.Command {
 	o := &compareFlags{}
 	return cli.Command{
-		Name: "compare", Args: "CANDIDATE-A CANDIDATE-B", Min: 2, Max: 2, Summary: "compare two candidates, or two runs of one, from stored results",
-		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A is better.\n" +
-			"Or they are what two runs measured of one candidate: 22d33bac/human@2 22d33bac/human@1. A run is a number, or the\n" +
-			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share no blocks, so that there\n" +
-			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as hardware.",
+		Name: "compare", Args: "CANDIDATE-A CANDIDATE-B", Min: 2, Max: 2,
+		Summary: "compare two candidates, or two runs of one, from stored results",
+		Long: "A and B are candidates of one commit: 22d33bac/human 22d33bac/baseline. Positive effects mean that A " +
+			"is better.\n" +
+			"Or they are what two runs measured of one candidate: 22d33bac/human@2 22d33bac/human@1. A run is a " +
+			"number, or the\n" +
+			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share " +
+			"no blocks, so that there\n" +
+			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as " +
+			"hardware.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "compare only `METRIC`")
-			fs.StringVar(&o.compare, "compare", "", "judge by the rules of `COMPARE`, where several compares have the candidates")
+			fs.StringVar(&o.compare, "compare", "",
+				"judge by the rules of `COMPARE`, where several compares have the candidates")
 			allowFlag(fs, &o.allow)
 			failOnFlag(fs, &o.failOn)
 		},
@@ -65,7 +71,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 			metrics = append(metrics, row.Metric)
 		}
 		if !slices.Contains(metrics, o.metric) {
-			return hint("Without -metric, all are shown.", "no metric %q was measured for both%s", o.metric, cli.Suggest(o.metric, metrics))
+			return hint("Without -metric, all are shown.", "no metric %q was measured for both%s", o.metric,
+				cli.Suggest(o.metric, metrics))
 		}
 		rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Metric != o.metric })
 	}
@@ -104,8 +111,12 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 	case err != nil:
 		return tasks.Paired{}, err
 	case a.run == "" || b.run == "" || a.candidate != b.candidate:
-		return tasks.Paired{}, &cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one, other),
-			Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the first one", a.candidate)}
+		return tasks.Paired{},
+			&cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one,
+				other),
+				Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the "+
+					"first one",
+					a.candidate)}
 	case a.run == b.run:
 		return tasks.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
 	}
@@ -129,7 +140,8 @@ func (s *session) side(ctx context.Context, text string) (side, error) {
 		name, run = text[:at], text[at+1:]
 	}
 	if !slices.Contains(known, name) {
-		return side{}, hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name, cli.Suggest(name, known))
+		return side{}, hint("A candidate is COMMIT/VARIANT.", "there is no candidate %q%s", name,
+			cli.Suggest(name, known))
 	}
 	var fit, all []string
 	for _, r := range s.project.Runs(ctx, name) {
@@ -166,7 +178,8 @@ func (s *session) compareBlock(name string) (*hclspec.Compare, error) {
 		}
 		known = append(known, c.Address.Instance())
 	}
-	return nil, hint("The file has "+strings.Join(known, ", ")+".", "there is no compare %q%s", name, cli.Suggest(name, known))
+	return nil, hint("The file has "+strings.Join(known, ", ")+".", "there is no compare %q%s", name,
+		cli.Suggest(name, known))
 }
 
 func (a *app) compareText(rows []stats.Comparison, one, other string) error {
@@ -178,9 +191,11 @@ func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 			p = fmt.Sprintf("%.3g", r.TestP())
 		}
 		if r.Blocks > 0 {
-			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)), fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))
+			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)),
+				fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))
 		}
-		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), view.Direction(r), value, against, view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})
+		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), view.Direction(r), value, against,
+			view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})
 	}
 	view.Table(a.stdout, "  ", table)
 	return nil

@@ -21,15 +21,19 @@ func (a *app) completion() cli.Command {
 	return cli.Command{
 		Name: "completion", Args: "[bash|zsh|fish|man]", Max: -1,
 		Summary: "print a completion script for a shell, or the manual page",
-		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source <(benchgraph completion zsh);\n" +
-			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a project.\n" +
+		Long: "For bash: source <(benchgraph completion bash), for example in ~/.bashrc; for zsh: source " +
+			"<(benchgraph completion zsh);\n" +
+			"for fish: benchgraph completion fish | source. The scripts ask benchgraph itself for the names of a " +
+			"project.\n" +
 			"The manual page: benchgraph completion man >benchgraph.1.",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&words, "words", "", "list the words of the project for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
+			fs.StringVar(&words, "words", "",
+				"list the words of the project for `PLACEHOLDER`: "+strings.Join(projectWords, ", "))
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if words == "" && len(args) != 1 {
-				return &cli.UsageError{Message: "completion needs bash, zsh, fish or man, or -words", Remedy: "try benchgraph help completion"}
+				return &cli.UsageError{Message: "completion needs bash, zsh, fish or man, or -words",
+					Remedy: "try benchgraph help completion"}
 			}
 			if words != "" {
 				return a.listWords(ctx, words, args)
@@ -39,14 +43,16 @@ func (a *app) completion() cli.Command {
 	}
 }
 
-// plainWord matches what a shell takes as it stands. Scripts hand words to their shell, and names in files are anybody's.
+// plainWord matches what a shell takes as it stands. Scripts hand words to their shell, and names in files are
+// anybody's.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
 
 // listWords prints words of the project, one a line, those that a shell would take for something else left out.
 func (a *app) listWords(ctx context.Context, placeholder string, typed []string) error {
 	if !slices.Contains(projectWords, placeholder) {
 		return &cli.UsageError{
-			Message: fmt.Sprintf("no words stand for %s%s", placeholder, cli.Suggest(placeholder, projectWords)), Remedy: "try benchgraph help completion",
+			Message: fmt.Sprintf("no words stand for %s%s", placeholder, cli.Suggest(placeholder, projectWords)),
+			Remedy:  "try benchgraph help completion",
 		}
 	}
 	words, err := a.wordsFor(ctx, placeholder, typed)

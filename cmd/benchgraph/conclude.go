@@ -62,7 +62,8 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 		return err
 	}
 	if len(left) > 0 {
-		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others measured is. "+
+		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others "+
+			"measured is. "+
 			"benchgraph report writes it from that.", view.Clean(strings.Join(left, ", ")))
 	}
 	rows, err := s.verdicts(ctx, applied.Plan)
@@ -80,8 +81,8 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 	return err
 }
 
-// endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these go before
-// nodes that no device can serve.
+// endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these
+// go before nodes that no device can serve.
 func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applied *tasks.Applied) error {
 	err := failOn.check(rows)
 	if err == nil {
@@ -122,7 +123,8 @@ func refusal(rows []stats.Comparison) error {
 	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
 
-func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step, c conclusion) {
+func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step,
+	c conclusion) {
 	style := s.style(s.stdout)
 	if c.agent {
 		view.TerseVerdicts(s.stdout, rows)
@@ -146,7 +148,8 @@ func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, f
 	}
 	for _, r := range s.project.Spec.Reports {
 		if st, ok := applied.Plan.Step(r.Address.String()); ok && st.Action == engine.Cached {
-			fmt.Fprintf(s.stdout, "%s: %s (%s written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir), view.Count(count(files, s.reportDir(r.Dir)), "file"))
+			fmt.Fprintf(s.stdout, "%s: %s (%s written)\n", view.Clean(r.Address.String()), view.Clean(r.Dir),
+				view.Count(count(files, s.reportDir(r.Dir)), "file"))
 		}
 	}
 }
@@ -218,7 +221,8 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 	for _, p := range []struct {
 		n    int
 		word string
-	}{{r.Done, "done"}, {r.Cached, "cached"}, {r.Failed, "failed"}, {r.Blocked - c.moved, "blocked"}, {c.waiting(), "waiting"}, {r.Skipped, "skipped"}, {r.NotRun, "not run"}} {
+	}{{r.Done, "done"}, {r.Cached, "cached"}, {r.Failed, "failed"}, {r.Blocked - c.moved, "blocked"},
+		{c.waiting(), "waiting"}, {r.Skipped, "skipped"}, {r.NotRun, "not run"}} {
 		if p.n > 0 || p.word == "done" {
 			parts = append(parts, view.Number(p.n)+" "+p.word)
 		}
@@ -249,7 +253,8 @@ func (a *app) sumJSON(ctx context.Context, applied *tasks.Applied, files []strin
 		Reports  []string            `json:"reports"`  // files that were written
 		Left     []device.Quarantine `json:"left_out"` // devices
 		Exit     int                 `json:"exit_code"`
-	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked - c.moved, r.Skipped, c.waiting(), r.NotRun, applied.Waves,
+	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked - c.moved, r.Skipped,
+		c.waiting(), r.NotRun, applied.Waves,
 		c.took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})
 	a.summed = true
 }
@@ -304,7 +309,8 @@ func writeDiagnostics(stream *view.Stream, views []diagnosticView) {
 // explainJSON writes what went wrong as the document of a command that could not write its own.
 func (a *app) explainJSON(err error) {
 	if views := viewError(err); views != nil {
-		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views}) // the exit code says the rest
+		// the exit code says the rest
+		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views})
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 
 func (a *app) console() cli.Command {
 	return cli.Command{
-		Name: "console", Args: "[EXPRESSION...]", Max: -1, Summary: "evaluate expressions, from the arguments or from the lines of standard input",
-		Run: func(ctx context.Context, args []string) error { return a.runConsole(ctx, args) },
+		Name: "console", Args: "[EXPRESSION...]", Max: -1,
+		Summary: "evaluate expressions, from the arguments or from the lines of standard input",
+		Run:     func(ctx context.Context, args []string) error { return a.runConsole(ctx, args) },
 	}
 }
 

@@ -92,7 +92,8 @@ func (c *checkup) containers(ctx context.Context) {
 	var gone *container.Unavailable
 	switch {
 	case errors.As(err, &gone):
-		c.lacks(name, needed, strings.ToUpper(gone.Remedy[:1])+gone.Remedy[1:]+"; "+host+".", "no container engine at %s: %s", gone.Host, gone.Reason)
+		c.lacks(name, needed, strings.ToUpper(gone.Remedy[:1])+gone.Remedy[1:]+"; "+host+".",
+			"no container engine at %s: %s", gone.Host, gone.Reason)
 		return
 	case err != nil:
 		c.lacks(name, needed, "Look at the engine's log; "+host+".", "%v", err)
@@ -109,11 +110,13 @@ func (c *checkup) containers(ctx context.Context) {
 		}
 	}
 	if wanted > 0 && !info.GPUs {
-		c.lacks("container gpu", true, "Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
+		c.lacks("container gpu", true,
+			"Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
 			"the engine can give no devices to containers, and %d benchmarks in images need some", wanted)
 	}
 	if !info.Seccomp {
-		c.lacks("container seccomp", needed, "Start the engine with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER.",
+		c.lacks("container seccomp", needed,
+			"Start the engine with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER.",
 			"the engine does not filter the system calls of containers")
 	}
 	if info.UsersMapped {
@@ -121,7 +124,8 @@ func (c *checkup) containers(ctx context.Context) {
 			"the engine maps users (userns-remap); commands that write to directories of this machine run without that")
 	}
 	if needed && !info.SwapLimit {
-		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.", "the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
+		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.",
+			"the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
 	}
 }
 
@@ -133,7 +137,8 @@ func (c *checkup) engineDisk(root string, needed bool) {
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	if needed && free < lowDisk {
-		c.lacks("container disk", false, "Make room (docker system df), or give the engine another data-root.", "%s free for images in %s", view.Bytes(free), root)
+		c.lacks("container disk", false, "Make room (docker system df), or give the engine another data-root.",
+			"%s free for images in %s", view.Bytes(free), root)
 		return
 	}
 	c.ok("container disk", "%s free for images in %s", view.Bytes(free), root)

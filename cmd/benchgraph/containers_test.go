@@ -14,15 +14,17 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// TestContainers runs the stories below testdata/containers, with the engine of this machine. BENCHGRAPH_VAR_box is an image
-// with busybox; BENCHGRAPH_VAR_word, which is to be in the names of images, says which of them are to be removed in the end.
+// TestContainers runs the stories below testdata/containers, with the engine of this machine. BENCHGRAPH_VAR_box is an
+// image with busybox; BENCHGRAPH_VAR_word, which is to be in the names of images, says which of them are to be removed
+// in the end.
 func TestContainers(t *testing.T) {
 	engine := containertest.Engine(t)
 	box := containertest.Busybox(t, engine)
 	params := scriptParams("testdata/containers")
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
-		word := "w" + strings.ReplaceAll(filepath.Base(env.WorkDir), "-", "") + strconv.FormatInt(time.Now().UnixNano(), 36)
+		word := "w" + strings.ReplaceAll(filepath.Base(env.WorkDir), "-", "") +
+			strconv.FormatInt(time.Now().UnixNano(), 36)
 		env.Setenv("BENCHGRAPH_VAR_box", box)
 		env.Setenv("BENCHGRAPH_VAR_word", word)
 		env.Defer(func() { removeImages(t, engine, word) })
@@ -56,8 +58,8 @@ func held(ts *testscript.TestScript, engine *container.Engine, neg bool, args []
 	ts.Fatalf("the engine has %q", found)
 }
 
-// removeImages removes the images that were made for nodes with a word in their addresses, those that others were made from
-// last.
+// removeImages removes the images that were made for nodes with a word in their addresses, those that others were made
+// from last.
 func removeImages(t *testing.T, engine *container.Engine, word string) {
 	for range 5 {
 		list, err := engine.Images(context.Background())

@@ -13,7 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// demoFiles are a project that needs nothing but git, bash and awk. Its repository is a bundle, which testdata/demo/history makes.
+// demoFiles are a project that needs nothing but git, bash and awk. Its repository is a bundle, which
+// testdata/demo/history makes.
 //
 //go:embed demo
 var demoFiles embed.FS
@@ -22,7 +23,8 @@ func (a *app) demo() cli.Command {
 	return cli.Command{
 		Name: "demo", Args: "[DIR]", Max: 1,
 		Summary: "measure two commits of a small program, and an agent's patches of it, in ten seconds",
-		Long: "The project is written to DIR, by default benchgraph-demo, and is for playing with: change a patch or the file, and plan again.\n" +
+		Long: "The project is written to DIR, by default benchgraph-demo, and is for playing with: change a patch " +
+			"or the file, and plan again.\n" +
 			"It needs git, bash and awk.",
 		Run: func(ctx context.Context, args []string) error {
 			dir := "benchgraph-demo"
@@ -36,7 +38,8 @@ func (a *app) demo() cli.Command {
 
 func (a *app) runDemo(ctx context.Context, dir string) error {
 	if fileExists(filepath.Join(dir, hclspec.RootFiles[0])) {
-		return hint("Choose another directory, or go on there: benchgraph -chdir="+dir+" apply.", "demo: %s is there already", filepath.Join(dir, hclspec.RootFiles[0]))
+		return hint("Choose another directory, or go on there: benchgraph -chdir="+dir+" apply.",
+			"demo: %s is there already", filepath.Join(dir, hclspec.RootFiles[0]))
 	}
 	files, err := fs.Sub(demoFiles, "demo")
 	if err != nil {

@@ -109,8 +109,10 @@ func (a *app) writeDevices(driver *device.Driver, _ bool) error {
 	if err != nil {
 		a.note("Warning: %v", err)
 	}
-	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "machine": host, "devices": a.inspect(driver)}
-	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version, "cuda_version": driver.CUDA} {
+	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "machine": host,
+		"devices": a.inspect(driver)}
+	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version,
+		"cuda_version": driver.CUDA} {
 		if value != "" {
 			doc[name] = value
 		}
@@ -134,7 +136,8 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 	docs := a.inspect(driver)
 	for _, d := range docs {
 		if d.Error != "" {
-			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), "?", "", "", "", "", view.Clean(d.Error), view.Clean(d.UUID)})
+			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), "?", "", "", "",
+				"", view.Clean(d.Error), view.Clean(d.UUID)})
 			continue
 		}
 		slow := strings.Join(d.Slowdowns, " ")
@@ -142,11 +145,14 @@ func (a *app) tellDevices(driver *device.Driver, again bool) error {
 			slow = strings.TrimSpace(fmt.Sprintf("%s %d uncorrected memory errors", slow, *n))
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), view.Bytes(d.Reading.Used), amount(d.Utilization, "", " %"),
-			amount(d.Power, limit(d.Reading.PowerLimit), " W"), amount(d.Temperature, "", " °C"), amount(d.SMClock, limit(d.MaxSMClock), " MHz"), slow, view.Clean(d.UUID),
+			fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), view.Bytes(d.Reading.Used),
+			amount(d.Utilization, "", " %"),
+			amount(d.Power, limit(d.Reading.PowerLimit), " W"), amount(d.Temperature, "", " °C"),
+			amount(d.SMClock, limit(d.MaxSMClock), " MHz"), slow, view.Clean(d.UUID),
 		})
 		for _, p := range d.Processes {
-			users = append(users, []string{fmt.Sprint(d.Index), fmt.Sprint(p.PID), view.Clean(p.User), view.Clean(p.Name), view.Bytes(p.Used)})
+			users = append(users, []string{fmt.Sprint(d.Index), fmt.Sprint(p.PID), view.Clean(p.User),
+				view.Clean(p.Name), view.Bytes(p.Used)})
 		}
 	}
 	view.Table(a.stdout, "", rows)

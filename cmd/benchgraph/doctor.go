@@ -108,7 +108,8 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 		}
 	}
 	if err == nil && missing > 0 {
-		return hint("The remedies stand beside them.", "what the project needs is missing here: %s", view.Count(missing, "thing"))
+		return hint("The remedies stand beside them.", "what the project needs is missing here: %s",
+			view.Count(missing, "thing"))
 	}
 	return err
 }
@@ -121,7 +122,8 @@ func (c *checkup) project() {
 	}
 	spec, _, diags := hclspec.Load(options)
 	if diags.HasErrors() {
-		c.lacks("project", true, "benchgraph validate shows all mistakes with their places.", "%s: %s", view.Count(len(diags.Errs()), "mistake"), diags[0].Summary)
+		c.lacks("project", true, "benchgraph validate shows all mistakes with their places.", "%s: %s",
+			view.Count(len(diags.Errs()), "mistake"), diags[0].Summary)
 		return
 	}
 	c.spec = spec
@@ -150,7 +152,8 @@ func (c *checkup) tool(ctx context.Context, name string, argv []string, needed b
 	var out bytes.Buffer
 	s := session{app: c.app}
 	host := executor.NewHost(executor.HostOptions{Owner: c.state})
-	status, err := executor.Run(ctx, host, executor.Command{Argv: argv, Dir: c.dir, Env: s.environ(), Stdout: &out, Stderr: &out})
+	status, err := executor.Run(ctx, host, executor.Command{Argv: argv, Dir: c.dir, Env: s.environ(), Stdout: &out,
+		Stderr: &out})
 	first, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	switch {
 	case err != nil:
@@ -238,13 +241,16 @@ func (c *checkup) gpus(ctx context.Context) {
 	}
 	defer pool.Close()
 	for _, b := range c.spec.Benchmarks {
-		if g := b.GPUs; g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count, Memory: g.Memory}}) != nil {
+		if g := b.GPUs; g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
+			Memory: g.Memory}}) != nil {
 			wanted = append(wanted, b.Address.String())
 		}
 	}
 	switch {
 	case len(wanted) > 0:
-		c.lacks("gpu", true, "Run these elsewhere; the rest goes on without them.", "%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0], reasonOr(reason, "too few devices, or too small"))
+		c.lacks("gpu", true, "Run these elsewhere; the rest goes on without them.",
+			"%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0],
+			reasonOr(reason, "too few devices, or too small"))
 	case len(devices) == 0:
 		c.lacks("gpu", false, "", "none: %s; nothing here needs one", reason)
 	default:
@@ -297,7 +303,8 @@ func (c *checkup) disk() {
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	if free < lowDisk {
-		c.lacks("disk", false, "Free some, choose another place with BENCHGRAPH_STATE_DIR, or run benchgraph cache gc.", "%s free for %s", view.Bytes(free), c.state)
+		c.lacks("disk", false, "Free some, choose another place with BENCHGRAPH_STATE_DIR, or run benchgraph cache gc.",
+			"%s free for %s", view.Bytes(free), c.state)
 		return
 	}
 	c.ok("disk", "%s free for %s", view.Bytes(free), c.state)
@@ -309,7 +316,8 @@ func (c *checkup) clock() {
 	for _, name := range c.spec.Files {
 		info, err := os.Stat(filepath.Join(c.dir, filepath.FromSlash(name)))
 		if err == nil && time.Until(info.ModTime()) > tolerance {
-			c.lacks("clock", false, "Set the clock, or touch the file.", "%s was changed in the future: %s", name, info.ModTime().Format(time.DateTime))
+			c.lacks("clock", false, "Set the clock, or touch the file.", "%s was changed in the future: %s", name,
+				info.ModTime().Format(time.DateTime))
 			return
 		}
 	}
@@ -370,14 +378,16 @@ func (c *checkup) network(ctx context.Context) {
 		}
 		name := "url " + u.Redacted()
 		if err := reach(ctx, &client, url); err != nil {
-			c.lacks(name, needed[url], "Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
+			c.lacks(name, needed[url],
+				"Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
 		} else {
 			c.ok(name, "can be reached")
 		}
 	}
 }
 
-// reach says why a URL cannot be reached. Any answer of the server but "not there" counts: a repository's URL alone is no page.
+// reach says why a URL cannot be reached. Any answer of the server but "not there" counts: a repository's URL alone is
+// no page.
 func reach(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
 	if err != nil {

@@ -123,7 +123,8 @@ func (a *app) explain(ctx context.Context, err error) {
 		a.note("Interrupted.")
 		return
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.style(a.stderr).Error("Error:"), strings.ReplaceAll(printable.Lines(err.Error()), "\n", "\n  "))
+	fmt.Fprintf(a.stderr, "%s %s\n", a.style(a.stderr).Error("Error:"),
+		strings.ReplaceAll(printable.Lines(err.Error()), "\n", "\n  "))
 	if remedy := remedyOf(err); remedy != "" {
 		fmt.Fprintf(a.stderr, "  %s\n", view.Clean(remedy))
 	}
@@ -154,7 +155,8 @@ func remedyOf(err error) string {
 	case errors.As(err, &stale):
 		return "Make a new one: benchgraph plan -out=FILE."
 	case errors.As(err, &refused):
-		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: every figure is then labelled."
+		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: " +
+			"every figure is then labelled."
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "Free some space (benchgraph cache gc), then apply again: what is finished is kept."
 	case errors.Is(err, cache.ErrBusy):

@@ -21,8 +21,10 @@ type explainFlags struct{ key, json bool }
 func (a *app) explainNode() cli.Command {
 	o := &explainFlags{}
 	return cli.Command{
-		Name: "explain", Args: "ADDR", Min: 1, Max: 1, Summary: "explain why a node is or is not up to date, or why a compare gave its outcomes",
-		Long: "ADDR may be a pattern: explain 'trial.*' has a line for each node. Of one node, the changes in its key are shown, the attempts that failed,\n" +
+		Name: "explain", Args: "ADDR", Min: 1, Max: 1,
+		Summary: "explain why a node is or is not up to date, or why a compare gave its outcomes",
+		Long: "ADDR may be a pattern: explain 'trial.*' has a line for each node. Of one node, the changes in its " +
+			"key are shown, the attempts that failed,\n" +
 			"and, of a compare, by which figures each candidate has its outcome.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.key, "key", false, "print the text of the key")
@@ -98,7 +100,8 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		}
 	}
 	for _, t := range lost {
-		fmt.Fprintf(a.stdout, "  attempt of %s failed [%s]: %s\n", t.Start.Local().Format(time.DateTime), view.Class(t.Failure), view.Clean(t.Failure.Text()))
+		fmt.Fprintf(a.stdout, "  attempt of %s failed [%s]: %s\n", t.Start.Local().Format(time.DateTime),
+			view.Class(t.Failure), view.Clean(t.Failure.Text()))
 	}
 	view.Grounds(a.stdout, rows)
 	return nil
@@ -114,7 +117,8 @@ func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 		}
 	}
 	later := func(dep *engine.Node) bool { d, ok := p.Step(dep.Address); return ok && d.Action == engine.Run }
-	if st.Action != engine.Run || slices.ContainsFunc(slices.Concat(st.Node.Needs, st.Node.Order, st.Node.After), later) {
+	if st.Action != engine.Run || slices.ContainsFunc(slices.Concat(st.Node.Needs, st.Node.Order, st.Node.After),
+		later) {
 		return
 	}
 	for _, of := range []string{address, ""} {
@@ -162,7 +166,9 @@ func (s *session) outcomes(ctx context.Context, p *engine.Plan, st *engine.Step)
 
 // lost are the attempts at a node that failed, under the key that it has now.
 func (s *session) lost(st *engine.Step) []cache.Attempt {
-	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t cache.Attempt) bool { return t.Failure == nil || t.Key != st.Key })
+	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t cache.Attempt) bool {
+		return t.Failure == nil || t.Key != st.Key
+	})
 }
 
 // changes are the differences between a node's key text now and that of its last result.
@@ -187,11 +193,13 @@ func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache
 func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]any {
 	list := []map[string]any{}
 	for _, c := range changes {
-		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": present(c.Old), "new": present(c.New), "text": c.String()})
+		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": present(c.Old), "new": present(c.New),
+			"text": c.String()})
 	}
 	doc := map[string]any{
-		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action, "reason": st.Reason,
-		"key": st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
+		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action,
+		"reason": st.Reason,
+		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
 	}
 	if st.Node.Origin != nil {
 		doc["origin"] = st.Node.Origin

@@ -38,7 +38,8 @@ func (w *world) guards() (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		text, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if args := strings.Split(string(text), "\x00"); len(args) > 3 && args[1] == guardCommand && strings.HasPrefix(args[2], w.dir) {
+		if args := strings.Split(string(text), "\x00"); len(args) > 3 && args[1] == guardCommand &&
+			strings.HasPrefix(args[2], w.dir) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			pids = append(pids, pid)
 		}
@@ -55,8 +56,8 @@ func (w *world) await(what string, holds func() bool) {
 	}
 }
 
-// An apply that is killed leaves no clock locked: what guards the clocks resets them before anybody else can have the devices, and
-// the next apply does when that was killed as well.
+// An apply that is killed leaves no clock locked: what guards the clocks resets them before anybody else can have the
+// devices, and the next apply does when that was killed as well.
 func TestFaultLockedClocksOfAKilledApply(t *testing.T) {
 	library, err := nvmltest.Build(t.TempDir(), false)
 	if err != nil {
@@ -65,7 +66,8 @@ func TestFaultLockedClocksOfAKilledApply(t *testing.T) {
 	w := newWorld(t, lockedClocks)
 	scene := ""
 	for _, d := range []string{"a", "b"} {
-		scene += fmt.Sprintf("gpu uuid=GPU-%s name=NVIDIA_H100_80GB_HBM3 mib=81559 pci=00000000:0%s:00.0 temp=31 util=0 sm=1980 max=1980\n", d, d)
+		scene += fmt.Sprintf("gpu uuid=GPU-%s name=NVIDIA_H100_80GB_HBM3 mib=81559 pci=00000000:0%s:00.0 temp=31 "+
+			"util=0 sm=1980 max=1980\n", d, d)
 	}
 	w.write("scenario", scene)
 	w.env = append(w.env, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+w.path("scenario"))

@@ -17,22 +17,35 @@ var damages = []struct {
 	reason string // that is told
 	do     func(t *testing.T, entry string)
 }{
-	{"a bit of a file", "text has other contents than were stored", func(t *testing.T, e string) { overwrite(t, e+"/out/text", "input x\n") }},
-	{"a file is truncated", "text has 0 bytes instead of 8", func(t *testing.T, e string) { overwrite(t, e+"/out/text", "") }},
+	{"a bit of a file", "text has other contents than were stored", func(t *testing.T, e string) {
+		overwrite(t, e+"/out/text", "input x\n")
+	}},
+	{"a file is truncated", "text has 0 bytes instead of 8", func(t *testing.T, e string) {
+		overwrite(t, e+"/out/text", "")
+	}},
 	{"a file is missing", "text is missing", func(t *testing.T, e string) { check(t, os.Remove(e+"/out/text")) }},
-	{"a file more", "more was added", func(t *testing.T, e string) { check(t, os.WriteFile(e+"/out/more", nil, 0o644)) }},
-	{"a file became executable", "text has another mode", func(t *testing.T, e string) { check(t, os.Chmod(e+"/out/text", 0o755)) }},
+	{"a file more", "more was added", func(t *testing.T, e string) {
+		check(t, os.WriteFile(e+"/out/more", nil, 0o644))
+	}},
+	{"a file became executable", "text has another mode", func(t *testing.T, e string) {
+		check(t, os.Chmod(e+"/out/text", 0o755))
+	}},
 	{"a file became a link to outside with the same bytes", "text is missing", func(t *testing.T, e string) {
 		check(t, os.Rename(e+"/out/text", e+"/../../../../text"), os.Symlink("../../../../../text", e+"/out/text"))
 	}},
-	{"a file became a directory", "text is no regular file", func(t *testing.T, e string) { check(t, os.Remove(e+"/out/text"), os.Mkdir(e+"/out/text", 0o755)) }},
-	{"a file became a pipe", "text is no regular file", func(t *testing.T, e string) { check(t, os.Remove(e+"/out/text"), syscall.Mkfifo(e+"/out/text", 0o644)) }},
+	{"a file became a directory", "text is no regular file", func(t *testing.T, e string) {
+		check(t, os.Remove(e+"/out/text"), os.Mkdir(e+"/out/text", 0o755))
+	}},
+	{"a file became a pipe", "text is no regular file", func(t *testing.T, e string) {
+		check(t, os.Remove(e+"/out/text"), syscall.Mkfifo(e+"/out/text", 0o644))
+	}},
 	{"a directory became a link to outside with the same files", "sub", func(t *testing.T, e string) {
 		check(t, os.Rename(e+"/out/sub", e+"/../../../../sub"), os.Symlink("../../../../../sub", e+"/out/sub"))
 	}},
-	{"all files became a link to outside with the same files", "its directory of files is", func(t *testing.T, e string) {
-		check(t, os.Rename(e+"/out", e+"/../../../../out"), os.Symlink("../../../../out", e+"/out"))
-	}},
+	{"all files became a link to outside with the same files", "its directory of files is",
+		func(t *testing.T, e string) {
+			check(t, os.Rename(e+"/out", e+"/../../../../out"), os.Symlink("../../../../out", e+"/out"))
+		}},
 	{"all files became a pipe", "is missing", func(t *testing.T, e string) {
 		check(t, os.RemoveAll(e+"/out"), syscall.Mkfifo(e+"/out", 0o644))
 	}},
@@ -42,9 +55,15 @@ var damages = []struct {
 	}},
 	{"meta is missing", "its meta file is missing", func(t *testing.T, e string) { check(t, os.Remove(e+"/meta")) }},
 	{"meta is empty", "its meta file", func(t *testing.T, e string) { overwrite(t, e+"/meta", "") }},
-	{"meta is cut short", "its checksum is wrong", func(t *testing.T, e string) { check(t, os.Truncate(e+"/meta", 100)) }},
-	{"meta is a directory", "its meta file", func(t *testing.T, e string) { check(t, os.Remove(e+"/meta"), os.Mkdir(e+"/meta", 0o755)) }},
-	{"meta is a pipe", "its meta file", func(t *testing.T, e string) { check(t, os.Remove(e+"/meta"), syscall.Mkfifo(e+"/meta", 0o644)) }},
+	{"meta is cut short", "its checksum is wrong", func(t *testing.T, e string) {
+		check(t, os.Truncate(e+"/meta", 100))
+	}},
+	{"meta is a directory", "its meta file", func(t *testing.T, e string) {
+		check(t, os.Remove(e+"/meta"), os.Mkdir(e+"/meta", 0o755))
+	}},
+	{"meta is a pipe", "its meta file", func(t *testing.T, e string) {
+		check(t, os.Remove(e+"/meta"), syscall.Mkfifo(e+"/meta", 0o644))
+	}},
 	{"meta is a link to outside", "its meta file", func(t *testing.T, e string) {
 		check(t, os.Rename(e+"/meta", e+"/../../../../meta"), os.Symlink("../../../../meta", e+"/meta"))
 	}},
@@ -61,8 +80,12 @@ var damages = []struct {
 		}
 		t.Fatal("there is no other entry")
 	}},
-	{"the entry is a file", "it is no directory", func(t *testing.T, e string) { check(t, os.RemoveAll(e), os.WriteFile(e, nil, 0o644)) }},
-	{"the entry is a pipe", "it is no directory", func(t *testing.T, e string) { check(t, os.RemoveAll(e), syscall.Mkfifo(e, 0o644)) }},
+	{"the entry is a file", "it is no directory", func(t *testing.T, e string) {
+		check(t, os.RemoveAll(e), os.WriteFile(e, nil, 0o644))
+	}},
+	{"the entry is a pipe", "it is no directory", func(t *testing.T, e string) {
+		check(t, os.RemoveAll(e), syscall.Mkfifo(e, 0o644))
+	}},
 	{"the entry is a link to outside", "its directory of files is no directory", func(t *testing.T, e string) {
 		check(t, os.Rename(e, e+"/../../../../entry"), os.Symlink("../../../entry", e))
 	}},

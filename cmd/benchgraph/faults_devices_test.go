@@ -23,7 +23,8 @@ func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	shared := t.TempDir()
 	var scenario strings.Builder
 	for i := range 8 {
-		fmt.Fprintf(&scenario, "gpu uuid=GPU-%d name=NVIDIA_H100_80GB_HBM3 mib=81559 pci=00000000:%02d:00.0 temp=31 util=0\n", i, i)
+		fmt.Fprintf(&scenario,
+			"gpu uuid=GPU-%d name=NVIDIA_H100_80GB_HBM3 mib=81559 pci=00000000:%02d:00.0 temp=31 util=0\n", i, i)
 	}
 	file := filepath.Join(shared, "scenario")
 	if err := os.WriteFile(file, []byte(scenario.String()), 0o644); err != nil {
@@ -37,7 +38,8 @@ func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	for i := range processes {
 		w := newWorld(t, ledger(taken, nodes, []string{"1", "2", "4", "8"}, "0.02"))
 		w.patience *= 4
-		w.env = append(w.env, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+file, "BENCHGRAPH_HOST_LOCK="+filepath.Join(shared, "host.lock"))
+		w.env = append(w.env, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+file,
+			"BENCHGRAPH_HOST_LOCK="+filepath.Join(shared, "host.lock"))
 		all.Go(func() {
 			o := w.finish(w.command("apply", "-parallelism=8", fmt.Sprintf("-var=of=%d", i)))
 			if o.code != 0 || strings.Contains(o.stderr, "is taken") {

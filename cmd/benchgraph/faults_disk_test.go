@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// filling has a node that fills the disk when it is told to, but for some bytes, and nodes that come after it. One of them
-// prints more than the disk holds, one makes more files than it holds.
+// filling has a node that fills the disk when it is told to, but for some bytes, and nodes that come after it. One of
+// them prints more than the disk holds, one makes more files than it holds.
 const filling = `
 variable "small" {}
 task "first" { command = "echo 1 > $OUT/n" }
@@ -70,7 +70,8 @@ func TestFaultDiskFullJournal(t *testing.T) {
 	w.write("in", "input 1\n")
 	w.write(".benchgraph/journal", "")
 	page := bytes.Repeat([]byte("\n"), os.Getpagesize()) // empty lines: the first record needs another page
-	check(t, os.WriteFile(small+"/journal", page, 0o644), syscall.Mount(small+"/journal", w.path(".benchgraph/journal"), "", syscall.MS_BIND, ""))
+	check(t, os.WriteFile(small+"/journal", page, 0o644),
+		syscall.Mount(small+"/journal", w.path(".benchgraph/journal"), "", syscall.MS_BIND, ""))
 	t.Cleanup(func() { check(t, syscall.Unmount(w.path(".benchgraph/journal"), syscall.MNT_DETACH)) })
 	cmd := exec.Command("sh", "-c", "cat /dev/zero > fill")
 	cmd.Dir = small
@@ -132,7 +133,8 @@ task "size" {
   command  = "wc -c <src/random"
 }
 `, w.path("prog")))
-			script := `git init -q -b main prog; cd prog; head -c 1000000 /dev/urandom >random; git add -A; git commit -q -m first`
+			script := `git init -q -b main prog; cd prog; head -c 1000000 /dev/urandom >random; git add -A; git ` +
+				`commit -q -m first`
 			cmd := exec.Command("sh", "-euc", script)
 			cmd.Dir, cmd.Env = w.dir, w.env
 			out, err := cmd.CombinedOutput()
@@ -144,7 +146,8 @@ task "size" {
 			o := w.run("apply")
 			t.Log(string(out), o.code, o.stdout, o.stderr)
 			said := strings.ToLower(o.stdout + o.stderr)
-			if o.code != 1 && o.code != 3 || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "free some space") {
+			if o.code != 1 && o.code != 3 || !strings.Contains(said, "no space left on device") ||
+				!strings.Contains(said, "free some space") {
 				t.Errorf("exit code %d, and this is said: %s", o.code, said)
 			}
 			if strings.Contains(said, "permanent") || strings.Contains(said, "invalid") {

@@ -42,7 +42,10 @@ func (w *world) under(cmd *exec.Cmd) (end func() outcome) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	until(w.t, "the slow node", func() bool { text, _ := os.ReadFile(w.path("child")); return strings.HasSuffix(string(text), "\n") })
+	until(w.t, "the slow node", func() bool {
+		text, _ := os.ReadFile(w.path("child"))
+		return strings.HasSuffix(string(text), "\n")
+	})
 	return func() outcome {
 		_ = cmd.Wait() // the state tells it
 		return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), cmd.ProcessState}
@@ -61,8 +64,8 @@ func (w *world) goesOn(pid int) {
 	o.saysNot(w.t, "had left behind")
 }
 
-// heedHangups lets processes that the test starts heed SIGHUP, also where the tests themselves were started with it ignored (nohup):
-// an ignored signal is inherited, a signal that is listened to is not.
+// heedHangups lets processes that the test starts heed SIGHUP, also where the tests themselves were started with it
+// ignored (nohup): an ignored signal is inherited, a signal that is listened to is not.
 func heedHangups(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -79,10 +82,12 @@ func TestFaultInterrupt(t *testing.T) {
 		code    int // -1: by the last signal
 		says    string
 	}{
-		{"Ctrl-C", "exit 1", []syscall.Signal{syscall.SIGINT}, 130, "What is finished is kept; benchgraph apply goes on from there."},
+		{"Ctrl-C", "exit 1", []syscall.Signal{syscall.SIGINT}, 130,
+			"What is finished is kept; benchgraph apply goes on from there."},
 		{"SIGTERM", "exit 1", []syscall.Signal{syscall.SIGTERM}, 130, "What is finished is kept"},
 		{"hangup", "exit 1", []syscall.Signal{syscall.SIGHUP}, 130, "What is finished is kept"},
-		{"hangup twice", "sleep 0.3; exit 1", []syscall.Signal{syscall.SIGHUP, syscall.SIGHUP}, 130, "What is finished is kept"},
+		{"hangup twice", "sleep 0.3; exit 1", []syscall.Signal{syscall.SIGHUP, syscall.SIGHUP}, 130,
+			"What is finished is kept"},
 		{"Ctrl-C twice", "", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, -1, ""},
 		{"Ctrl-C, then SIGTERM", "", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, -1, ""},
 	} {
@@ -98,7 +103,8 @@ func TestFaultInterrupt(t *testing.T) {
 			o := end()
 			o.exits(t, c.code)
 			o.says(t, c.says)
-			if status := o.state.Sys().(syscall.WaitStatus); c.code == -1 && status.Signal() != c.signals[len(c.signals)-1] {
+			if status := o.state.Sys().(syscall.WaitStatus); c.code == -1 &&
+				status.Signal() != c.signals[len(c.signals)-1] {
 				t.Errorf("ended by %v", status.Signal())
 			}
 			w.goesOn(cmd.Process.Pid)
@@ -128,7 +134,8 @@ func TestFaultInterrupt(t *testing.T) {
 	})
 }
 
-// TestFaultReaderGone takes away who reads the output: what runs goes on, and that something was lost is told at the end.
+// TestFaultReaderGone takes away who reads the output: what runs goes on, and that something was lost is told at the
+// end.
 func TestFaultReaderGone(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-var", "for=0.2"}, {"apply", "-json", "-var", "for=0.2"}} {
 		t.Run(strings.Join(args[:len(args)-2], " "), func(t *testing.T) {
@@ -163,7 +170,8 @@ func TestFaultReaderGone(t *testing.T) {
 	t.Run("what is only shown", func(t *testing.T) {
 		t.Parallel()
 		w := stored(t)
-		for _, args := range [][]string{{"plan"}, {"plan", "-json"}, {"status"}, {"cache", "ls"}, {"show", "task.made"}, {"version"}, {"help"}, {"logs", "task.made"}, {"graph"}} {
+		for _, args := range [][]string{{"plan"}, {"plan", "-json"}, {"status"}, {"cache", "ls"}, {"show", "task.made"},
+			{"version"}, {"help"}, {"logs", "task.made"}, {"graph"}} {
 			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 			check(t, err)
 			cmd := w.command(args...)
@@ -195,7 +203,8 @@ func TestFaultTerminalClosed(t *testing.T) {
 		t.Skip("no pseudo-terminal:", err)
 	}
 	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
-	check(t, err, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0), syscall.SetNonblock(int(terminal.Fd()), true))
+	check(t, err, unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0),
+		syscall.SetNonblock(int(terminal.Fd()), true))
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	check(t, err)
 	cmd.Env = append(cmd.Env, "TERM=xterm")

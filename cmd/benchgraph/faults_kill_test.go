@@ -131,8 +131,9 @@ func (w *world) finds(args ...string) finds {
 	return f
 }
 
-// TestFaultKill kills applies at random moments: whatever it was at, nothing that is stored is corrupt, nothing that was
-// told as done is lost, nothing goes on running, and the applies after it come to the end that they would have come to.
+// TestFaultKill kills applies at random moments: whatever it was at, nothing that is stored is corrupt, nothing that
+// was told as done is lost, nothing goes on running, and the applies after it come to the end that they would have come
+// to.
 func TestFaultKill(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -176,7 +177,8 @@ func TestFaultKill(t *testing.T) {
 			t.Errorf("still running: %q", left)
 		}
 		got := w.finds("-var", variable)
-		if wantAll := strings.ReplaceAll(want.all, "round 0", strings.Replace(variable, "=", " ", 1)); got.all != wantAll {
+		if wantAll := strings.ReplaceAll(want.all, "round 0",
+			strings.Replace(variable, "=", " ", 1)); got.all != wantAll {
 			t.Errorf("all is %q, want %q", got.all, wantAll)
 		}
 		if rounds == 0 && !maps.Equal(got.keys, want.keys) {
@@ -202,8 +204,8 @@ type kill struct {
 	when string
 }
 
-// kill starts an apply and kills it: after a time, which hits its start, or soon after an event, which hits what it does
-// between two of them.
+// kill starts an apply and kills it: after a time, which hits its start, or soon after an event, which hits what it
+// does between two of them.
 func (w *world) kill(random *rand.Rand, variable string) kill {
 	w.t.Helper()
 	cmd := w.command("apply", "-json", "-var", variable)
@@ -250,11 +252,12 @@ func (w *world) kill(random *rand.Rand, variable string) kill {
 	if o.code > 0 {
 		w.t.Fatalf("exit code %d\n%s\n%s", o.code, o.stdout, o.stderr)
 	}
-	return kill{o, cmd.Process.Pid, fmt.Sprintf("%s after event %d, having said:\n%s%s", after, events, o.stdout, o.stderr)}
+	return kill{o, cmd.Process.Pid, fmt.Sprintf("%s after event %d, having said:\n%s%s", after, events, o.stdout,
+		o.stderr)}
 }
 
-// keeps makes sure that nothing stored is corrupt, and that all is there that was told as done, by applies before and by one
-// that has said this.
+// keeps makes sure that nothing stored is corrupt, and that all is there that was told as done, by applies before and
+// by one that has said this.
 func (w *world) keeps(done map[string]string, said, variable string) {
 	w.t.Helper()
 	for _, e := range events(w.t, said) {

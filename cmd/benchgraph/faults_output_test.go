@@ -16,21 +16,22 @@ import (
 // gigabyte is how much the loud commands print.
 const gigabyte = 1 << 30
 
-// outputs are what foreign commands print. Each is a shell text that prints it, and then, as its last line, a number of a
-// metric.
+// outputs are what foreign commands print. Each is a shell text that prints it, and then, as its last line, a number of
+// a metric.
 var outputs = map[string]struct {
 	print string
 	bytes int64 // at least so much is in the log
 }{
-	"a gigabyte of lines":    {"yes 'a line that is not the metric, but is looked at as if it could be' | head -c 1073741824; echo", gigabyte},
+	"a gigabyte of lines": {"yes 'a line that is not the metric, but is looked at as if it could be' | head -c " +
+		"1073741824; echo", gigabyte},
 	"one line of a gigabyte": {"head -c 1073741824 /dev/zero | tr '\\\\0' x; echo", gigabyte},
 	"zeros":                  {"head -c 67108864 /dev/zero; echo", 64 << 20},
 	"no text":                {"head -c 1000000 /dev/urandom; printf '\\\\377\\\\376\\\\000\\\\033[2J\\\\n'", 1000000},
 	"no end of line":         {"printf 'no end'; echo", 6},
 }
 
-// TestFaultOutput lets tasks and benchmarks print what nobody expects: the log is complete, the memory bounded, and what
-// follows is still understood.
+// TestFaultOutput lets tasks and benchmarks print what nobody expects: the log is complete, the memory bounded, and
+// what follows is still understood.
 func TestFaultOutput(t *testing.T) {
 	for name, o := range outputs {
 		for _, kind := range []string{"task", "failing", "benchmark"} {
@@ -97,7 +98,8 @@ benchmark "loud" {
 				}
 				for _, args := range [][]string{{"show", address}, {"explain", address}, {"status"}} {
 					shown := w.must(0, args...)
-					if text := shown.stdout + shown.stderr; strings.ContainsAny(text, "\x00\x1b") || !utf8.ValidString(text) {
+					if text := shown.stdout + shown.stderr; strings.ContainsAny(text, "\x00\x1b") ||
+						!utf8.ValidString(text) {
 						t.Errorf("%q shows what is no text", args)
 					}
 				}

@@ -11,14 +11,16 @@ import (
 	"testing"
 )
 
-// daemons leave a process behind in ever better hiding. It holds life open as long as it lives, which the tests see, and
-// makes a file when it is up.
+// daemons leave a process behind in ever better hiding. It holds life open as long as it lives, which the tests see,
+// and makes a file when it is up.
 var daemons = map[string]string{
 	"a child in the background": `(exec 9<>$LIFE; : > $UP; exec sleep 300) &`,
 	"a session of its own":      `(exec 9<>$LIFE; exec setsid sh -c ': > $UP; exec sleep 300') > /dev/null 2>&1 &`,
 	"no environment":            `(exec 9<>$LIFE; : > $UP; exec env -i sleep 300) < /dev/null > /dev/null 2>&1 &`,
-	"deaf":                      `(exec 9<>$LIFE; trap '' TERM HUP INT; : > $UP; exec env -i sleep 300) < /dev/null > /dev/null 2>&1 &`,
-	"all of it":                 `(exec 9<>$LIFE; setsid env -i UP=$UP sh -c 'trap "" TERM HUP INT; (cd /; sh -c "echo \$\$ > $UP; while :; do sleep 1; done" &)' < /dev/null > /dev/null 2>&1) &`,
+	"deaf": `(exec 9<>$LIFE; trap '' TERM HUP INT; : > $UP; exec env -i sleep 300) < /dev/null ` +
+		`> /dev/null 2>&1 &`,
+	"all of it": `(exec 9<>$LIFE; setsid env -i UP=$UP sh -c 'trap "" TERM HUP INT; (cd /; sh -c ` +
+		`"echo \$\$ > $UP; while :; do sleep 1; done" &)' < /dev/null > /dev/null 2>&1) &`,
 	"a family that multiplies": `(exec 9<>$LIFE; for i in $(seq 40); do
 		(setsid sh -c 'for j in 1 2 3; do (trap "" TERM; sleep 300) & done; wait' > /dev/null 2>&1 &); done; : > $UP; sleep 300) &`,
 }
@@ -105,7 +107,8 @@ variable "up" { default = "up" }
 func (w *world) rolled(text string) bool {
 	for _, line := range strings.Split(w.roll(), "\n") {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "+" {
-			if command, err := os.ReadFile("/proc/" + fields[1] + "/cmdline"); err == nil && strings.Contains(string(command), text) {
+			if command, err := os.ReadFile("/proc/" + fields[1] + "/cmdline"); err == nil &&
+				strings.Contains(string(command), text) {
 				return true
 			}
 		}

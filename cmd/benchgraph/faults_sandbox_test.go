@@ -15,13 +15,14 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// TestFaultKillSandbox kills benchgraph while a command in a sandbox has left processes everywhere: with it, and not after the next
-// apply, they are all gone. An ordinary user has that, too.
+// TestFaultKillSandbox kills benchgraph while a command in a sandbox has left processes everywhere: with it, and not
+// after the next apply, they are all gone. An ordinary user has that, too.
 func TestFaultKillSandbox(t *testing.T) {
 	if err := executor.CheckSandbox(); err != nil {
 		t.Skip(err)
 	}
-	for name, user := range map[string]*syscall.Credential{"as this user": nil, "as an ordinary user": {Uid: 65534, Gid: 65534}} {
+	for name, user := range map[string]*syscall.Credential{"as this user": nil,
+		"as an ordinary user": {Uid: 65534, Gid: 65534}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if user != nil && os.Getuid() != 0 {
@@ -31,7 +32,8 @@ func TestFaultKillSandbox(t *testing.T) {
 			dir, err := os.MkdirTemp("", "benchgraph-kill-")
 			check(t, err, os.Chmod(dir, 0o755))
 			t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-			length := strconv.Itoa(100000+os.Getpid()) + "." + strconv.Itoa(len(name)) // by which its processes are known
+			// by which its processes are known
+			length := strconv.Itoa(100000+os.Getpid()) + "." + strconv.Itoa(len(name))
 			w := newWorldIn(t, dir, `
 benchgraph { sandbox = "required" }
 task "leaves" { command = "setsid sleep `+length+` & (env -i setsid sh -c 'sleep `+length+` & sleep `+length+`' &) ; sleep `+length+`" }

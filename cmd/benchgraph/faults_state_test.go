@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestFaultState damages what lies beside the results. What is only remembered may be lost, and that is told; what cannot
-// be read at all is refused with what to do; nothing is waited for.
+// TestFaultState damages what lies beside the results. What is only remembered may be lost, and that is told; what
+// cannot be read at all is refused with what to do; nothing is waited for.
 func TestFaultState(t *testing.T) {
 	garbage := func(path string) { overwrite(t, path, strings.Repeat("\x00\xff no such thing\n", 100)) }
 	pipe := func(path string) { check(t, os.RemoveAll(path), syscall.Mkfifo(path, 0o644)) }
@@ -137,7 +137,8 @@ func TestFaultForeign(t *testing.T) {
 		t.Skip("only root can give a directory to another user")
 	}
 	const stranger = 4321
-	for _, dir := range []string{".benchgraph", ".benchgraph/mirrors", ".benchgraph/store", ".benchgraph/store/entries", ".benchgraph/store/content", ".benchgraph/store/tmp", ".benchgraph/store/quarantine"} {
+	for _, dir := range []string{".benchgraph", ".benchgraph/mirrors", ".benchgraph/store", ".benchgraph/store/entries",
+		".benchgraph/store/content", ".benchgraph/store/tmp", ".benchgraph/store/quarantine"} {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			w := stored(t)
@@ -168,7 +169,8 @@ func TestFaultForeign(t *testing.T) {
 		t.Parallel()
 		w := stored(t)
 		check(t, os.Chown(w.entry("task.made")+"/meta", stranger, -1))
-		w.must(0, "apply", "-var", "again=1").says(t, "its meta file cannot be trusted: it belongs to user 4321", "2 done")
+		w.must(0, "apply", "-var", "again=1").says(t, "its meta file cannot be trusted: it belongs to user 4321",
+			"2 done")
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// The stories of faults_*_test.go and testdata/script/fault_*.txtar break what benchgraph stands on, and look at it only
-// through the command line and the files that docs/architecture.md names. Those that take long are behind the build tag
-// faults.
+// The stories of faults_*_test.go and testdata/script/fault_*.txtar break what benchgraph stands on, and look at it
+// only through the command line and the files that docs/architecture.md names. Those that take long are behind the
+// build tag faults.
 
 // patience bounds what should end by itself. Nothing is measured by it: it only keeps a hang from being for ever.
 const patience = 2 * time.Minute
@@ -40,9 +40,11 @@ func newWorldIn(t *testing.T, dir, benchmarks string) *world {
 	t.Helper()
 	w := &world{t: t, dir: dir, patience: patience}
 	w.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, ".home"), "BENCHGRAPH_HOST_LOCK=" + filepath.Join(dir, ".home", "host.lock"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, ".home"), "BENCHGRAPH_HOST_LOCK=" +
+			filepath.Join(dir, ".home", "host.lock"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada",
-		"GIT_COMMITTER_EMAIL=ada@example.org", "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2024-01-01T00:00:00Z",
+		"GIT_COMMITTER_EMAIL=ada@example.org", "GIT_AUTHOR_DATE=2024-01-01T00:00:00Z",
+		"GIT_COMMITTER_DATE=2024-01-01T00:00:00Z",
 	}
 	if err := os.Mkdir(filepath.Join(dir, ".home"), 0o755); err != nil {
 		t.Fatal(err)
@@ -206,7 +208,8 @@ func marked(pids map[int]bool) []string {
 			mark, ok := strings.CutPrefix(v, "BENCHGRAPH_PROC=")
 			if fields := strings.Split(mark, "."); ok && len(fields) == 5 && pids[number(fields[2])] {
 				argv, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-				found = append(found, filepath.Base(filepath.Dir(file))+" "+strings.ReplaceAll(string(argv), "\x00", " "))
+				found = append(found, filepath.Base(filepath.Dir(file))+" "+strings.ReplaceAll(string(argv), "\x00",
+					" "))
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestFaultTogether lets two projects work with one store, in which garbage is collected again and again meanwhile: both
-// come to their end, each collection is whole or refused, and nothing that is stored is torn.
+// TestFaultTogether lets two projects work with one store, in which garbage is collected again and again meanwhile:
+// both come to their end, each collection is whole or refused, and nothing that is stored is torn.
 func TestFaultTogether(t *testing.T) {
 	const shared = `
 variable "again" { default = "0" }
@@ -39,7 +39,8 @@ task "all" {
 			switch {
 			case o.code == 0:
 				collected++
-			case o.code == 1 && strings.Contains(o.stderr, "the store is in use by another process") && strings.Contains(o.stderr, "Wait until"):
+			case o.code == 1 && strings.Contains(o.stderr, "the store is in use by another process") &&
+				strings.Contains(o.stderr, "Wait until"):
 				busy++
 			default:
 				t.Errorf("gc: exit code %d\n%s%s", o.code, o.stdout, o.stderr)
@@ -191,7 +192,8 @@ task "it" {
 		})
 		until(t, "the input", func() bool { return exists(w.path("in")) })
 		for range 10 {
-			if o := w.run("plan"); o.code != 0 && !strings.Contains(o.stderr, "changed each of the 3 times that it was read") {
+			if o := w.run("plan"); o.code != 0 && !strings.Contains(o.stderr,
+				"changed each of the 3 times that it was read") {
 				t.Errorf("exit code %d: %s", o.code, o.stderr)
 			}
 		}

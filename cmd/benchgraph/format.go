@@ -27,7 +27,8 @@ func (a *app) format() cli.Command {
 	o := &formatFlags{}
 	return cli.Command{
 		Name: "fmt", Args: "[FILE...]", Max: -1, Summary: "format the files",
-		Long: "Without FILE, the root file and all that it includes. The names of the files that change are printed.\nWith -check, the exit code is 1 when one would change.",
+		Long: "Without FILE, the root file and all that it includes. The names of the files that change are " +
+			"printed.\nWith -check, the exit code is 1 when one would change.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.check, "check", false, "change nothing; fail when a file is not in canonical layout")
 			fs.BoolVar(&o.diff, "diff", false, "change nothing; print the differences")
@@ -73,7 +74,8 @@ func (a *app) projectFiles() ([]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(p.dir, filepath.FromSlash(name))
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && strings.HasSuffix(name, ".hcl") && !slices.Contains(a.varFiles, name) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && strings.HasSuffix(name, ".hcl") &&
+			!slices.Contains(a.varFiles, name) {
 			names = append(names, path)
 		}
 	}

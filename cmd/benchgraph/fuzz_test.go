@@ -15,7 +15,8 @@ import (
 // A run log is written by another process, and may be cut off anywhere.
 func FuzzRunLog(f *testing.F) {
 	f.Add([]byte(`{"type":"node_start","time":"2024-01-01T00:00:00Z","address":"task.a","attempt":1,"log":"l"}` + "\n" +
-		`{"type":"node_progress","address":"task.a","phase":"warmup"}` + "\n" + `{"type":"node_start","address":"task.b"}` + "\n" +
+		`{"type":"node_progress","address":"task.a","phase":"warmup"}` + "\n" +
+		`{"type":"node_start","address":"task.b"}` + "\n" +
 		`{"type":"node_done","address":"task.a"}` + "\n" + `{"type":"node_st`))
 	f.Add([]byte("null\n[]\n{\"time\":1}\n\xff\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -28,10 +29,11 @@ func FuzzRunLog(f *testing.F) {
 	})
 }
 
-// A plan file comes from wherever the user has it from. Whatever is in it, it is refused, or is told from the plan that is
-// made now.
+// A plan file comes from wherever the user has it from. Whatever is in it, it is refused, or is told from the plan that
+// is made now.
 func FuzzPlanFile(f *testing.F) {
-	seed, err := json.Marshal(planFile{Type: planFileType, Format: view.Format, Outline: view.Outline{Nodes: []view.Planned{{Address: "task.a", Action: engine.Run}}}})
+	seed, err := json.Marshal(planFile{Type: planFileType, Format: view.Format,
+		Outline: view.Outline{Nodes: []view.Planned{{Address: "task.a", Action: engine.Run}}}})
 	if err != nil {
 		f.Fatal(err)
 	}

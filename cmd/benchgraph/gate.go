@@ -15,7 +15,8 @@ import (
 type gate []stats.Outcome
 
 func failOnFlag(fs *flag.FlagSet, g *gate) {
-	fs.Var(g, "fail-on", "end with exit code 8 when a candidate has one of these `OUTCOMES`: loss,failed,wrong,inconclusive")
+	fs.Var(g, "fail-on",
+		"end with exit code 8 when a candidate has one of these `OUTCOMES`: loss,failed,wrong,inconclusive")
 }
 
 func (g *gate) String() string {
@@ -34,7 +35,8 @@ func (g *gate) Set(text string) error {
 			known = append(known, string(o))
 		}
 		if !slices.Contains(known, word) {
-			return fmt.Errorf("there is no outcome %q%s; known: %s", word, cli.Suggest(word, known), strings.Join(known, ", "))
+			return fmt.Errorf("there is no outcome %q%s; known: %s", word, cli.Suggest(word, known),
+				strings.Join(known, ", "))
 		}
 		*g = append(*g, stats.Outcome(word))
 	}

@@ -53,7 +53,8 @@ func (c *gpuCheck) table(fields ...string) []map[string]string {
 }
 
 func checkInventory(c *gpuCheck) {
-	rows := c.table("index", "uuid", "name", "memory.total", "enforced.power.limit", "driver_version", "mig.mode.current", "clocks.max.sm",
+	rows := c.table("index", "uuid", "name", "memory.total", "enforced.power.limit", "driver_version",
+		"mig.mode.current", "clocks.max.sm",
 		"pci.bus_id", "temperature.gpu", "ecc.errors.uncorrected.volatile.total", "memory.used")
 	seen := 0
 	for _, row := range rows {
@@ -88,14 +89,17 @@ func checkInventory(c *gpuCheck) {
 				c.say("device %d: nvidia-smi has no %s; ours is %q", d.Index, field.name, field.ours)
 			}
 		}
-		if t, err := strconv.Atoi(row["temperature.gpu"]); err == nil && (d.Temperature == nil || abs(*d.Temperature-t) > 10) {
+		if t, err := strconv.Atoi(row["temperature.gpu"]); err == nil &&
+			(d.Temperature == nil || abs(*d.Temperature-t) > 10) {
 			c.Errorf("device %d: temperature.gpu is %s, nvidia-smi says %d", d.Index, numberText(d.Temperature), t)
 		}
 		if mib, err := strconv.ParseInt(row["memory.used"], 10, 64); err == nil {
 			c.figure(fmt.Sprintf("memory_used_ours_minus_smi_mib_device%d", d.Index), float64(d.Device.Used>>20-mib))
 		}
 	}
-	if partitioned := slices.ContainsFunc(c.Driver.Devices, func(d deviceDoc) bool { return d.Parent != "" }); seen+c.Driver.Hidden < len(rows) && !partitioned {
+	if partitioned := slices.ContainsFunc(c.Driver.Devices, func(d deviceDoc) bool {
+		return d.Parent != ""
+	}); seen+c.Driver.Hidden < len(rows) && !partitioned {
 		c.Errorf("nvidia-smi has %d devices; %d are told, %d hidden", len(rows), seen, c.Driver.Hidden)
 	}
 	_, after, _ := strings.Cut(c.smi(), "CUDA Version: ")
@@ -128,7 +132,8 @@ func (c *gpuCheck) topology(matrix string) {
 		}
 		for to, theirs := range cells[1:] {
 			a, b := byIndex[from], byIndex[to]
-			if from == to || a.UUID == "" || b.UUID == "" || a.Parent != "" || b.Parent != "" || strings.HasPrefix(theirs, "GPU") {
+			if from == to || a.UUID == "" || b.UUID == "" || a.Parent != "" || b.Parent != "" ||
+				strings.HasPrefix(theirs, "GPU") {
 				continue
 			}
 			if ours := a.Links[b.UUID]; ours != theirs {
@@ -302,7 +307,9 @@ func checkForeign(c *gpuCheck) {
 			if p.Used > 0 && p.Used < c.foreignMiB()<<20 {
 				c.Errorf("it has %d bytes, and took %d MiB", p.Used, c.foreignMiB())
 			}
-		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q device.Process) bool { return q.PID == p.PID }):
+		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q device.Process) bool {
+			return q.PID == p.PID
+		}):
 			c.Told = toldByOther
 			c.say("told of process %d instead: %v", r.cmd.Process.Pid, p)
 		}
@@ -432,7 +439,8 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 		c.Fatalf("report.json: %v\n%s", err, text)
 	}
 	verdict := doc.Comparisons[0]
-	c.say("%s against %s: %s, %+.2f %% [%+.2f, %+.2f] from %d blocks, %.0f %s", verdict.Candidate, verdict.Against, verdict.Outcome,
+	c.say("%s against %s: %s, %+.2f %% [%+.2f, %+.2f] from %d blocks, %.0f %s", verdict.Candidate, verdict.Against,
+		verdict.Outcome,
 		100*verdict.Effect, 100*verdict.Low, 100*verdict.High, verdict.Blocks, verdict.Value, verdict.Unit)
 	if verdict.Outcome != "tie" && verdict.Outcome != "inconclusive" {
 		// A stand-in's rate is that of a machine on which much else is at work.
@@ -491,19 +499,24 @@ func (c *gpuCheck) watched(w *gpuWorld, address string, mib int64) {
 			continue
 		}
 		s := m.Watched[0]
-		if seen := fmt.Sprintf("device %s (1 seen)", s.UUID); strings.Contains(log, "device GPU-") && !strings.Contains(log, seen) {
+		if seen := fmt.Sprintf("device %s (1 seen)", s.UUID); strings.Contains(log, "device GPU-") &&
+			!strings.Contains(log, seen) {
 			c.Errorf("%s: what ran did not see %s:\n%s", address, seen, grep(log, "device "))
 		}
-		c.say("%s of %s: %d looks; utilisation %s %%, power %s W, SM clock %s MHz, %s °C, memory %s MiB; %s", name, address, s.Looks,
-			rangeText(s.Utilization, 1), rangeText(s.Power, 1), rangeText(s.SMClock, 1), rangeText(s.Temperature, 1), rangeText(s.Used, 1<<20), strings.Join(s.Flags, ", "))
+		c.say("%s of %s: %d looks; utilisation %s %%, power %s W, SM clock %s MHz, %s °C, memory %s MiB; %s", name,
+			address, s.Looks,
+			rangeText(s.Utilization, 1), rangeText(s.Power, 1), rangeText(s.SMClock, 1), rangeText(s.Temperature, 1),
+			rangeText(s.Used, 1<<20), strings.Join(s.Flags, ", "))
 		idle := c.first()
 		for what, ok := range map[string]bool{
-			"looks":       s.Looks >= 3,
-			"memory":      s.Used != nil && s.Used.Max >= float64(mib<<20),
-			"utilisation": s.Utilization != nil && s.Utilization.Max >= 50 || s.Utilization == nil && idle.Utilization == nil,
-			"power":       s.Power != nil && s.Power.Max > s.Power.Min || s.Power == nil && idle.Power == nil,
-			"clock":       s.SMClock != nil && s.SMClock.Max > 0 || s.SMClock == nil && idle.SMClock == nil,
-			"temperature": s.Temperature != nil && s.Temperature.Max > 0 || s.Temperature == nil && idle.Temperature == nil,
+			"looks":  s.Looks >= 3,
+			"memory": s.Used != nil && s.Used.Max >= float64(mib<<20),
+			"utilisation": s.Utilization != nil && s.Utilization.Max >= 50 || s.Utilization == nil &&
+				idle.Utilization == nil,
+			"power": s.Power != nil && s.Power.Max > s.Power.Min || s.Power == nil && idle.Power == nil,
+			"clock": s.SMClock != nil && s.SMClock.Max > 0 || s.SMClock == nil && idle.SMClock == nil,
+			"temperature": s.Temperature != nil && s.Temperature.Max > 0 || s.Temperature == nil &&
+				idle.Temperature == nil,
 			"no problems": len(s.Problems) == 0,
 		} {
 			if !ok {
@@ -539,8 +552,8 @@ func grep(text, with string) string {
 	return strings.Join(found, "\n")
 }
 
-// during runs an apply of one block, whose first sample makes the file started, and calls f when it is there. Benchgraph
-// is started by the words of another program, if any.
+// during runs an apply of one block, whose first sample makes the file started, and calls f when it is there.
+// Benchgraph is started by the words of another program, if any.
 func (c *gpuCheck) during(by []string, command string, f func(stderr *lockedBuffer)) (*gpuWorld, outcome) {
 	c.T.Helper()
 	started := filepath.Join(c.T.TempDir(), "started")
@@ -574,10 +587,13 @@ func (c *gpuCheck) during(by []string, command string, f func(stderr *lockedBuff
 func checkIntruder(c *gpuCheck) {
 	c.needsLoad()
 	var intruder *running
-	// Only the first sample takes so long that somebody can come. It uses the device, too: by its own process benchgraph knows
-	// what the numbers mean that the driver tells.
-	command := fmt.Sprintf("if test ! -e '%%[1]s'; then touch '%%[1]s'; %s; fi; echo 'work done: 1 GFLOP/s'", words(c.load, c.startup+10, 512))
-	w, o := c.during(nil, command, func(*lockedBuffer) { intruder = c.start(c.T, c.first().UUID, c.load, 5, c.foreignMiB()) })
+	// Only the first sample takes so long that somebody can come. It uses the device, too: by its own process
+	// benchgraph knows what the numbers mean that the driver tells.
+	command := fmt.Sprintf("if test ! -e '%%[1]s'; then touch '%%[1]s'; %s; fi; echo 'work done: 1 GFLOP/s'",
+		words(c.load, c.startup+10, 512))
+	w, o := c.during(nil, command, func(*lockedBuffer) {
+		intruder = c.start(c.T, c.first().UUID, c.load, 5, c.foreignMiB())
+	})
 	if out, err := intruder.wait(); err != nil {
 		c.Fatalf("the intruder: %v: %s", err, out)
 	}
@@ -603,8 +619,8 @@ func checkIntruder(c *gpuCheck) {
 	}
 }
 
-// checkLeft has a sample end while memory of the device is still in use. A process that is seen would make the sample void,
-// so benchgraph runs where it does not see it: in a PID namespace of its own.
+// checkLeft has a sample end while memory of the device is still in use. A process that is seen would make the sample
+// void, so benchgraph runs where it does not see it: in a PID namespace of its own.
 func checkLeft(c *gpuCheck) {
 	c.needsLoad()
 	var elsewhere []string
@@ -617,7 +633,8 @@ func checkLeft(c *gpuCheck) {
 			c.Skipf("it takes a PID namespace in which the process is not seen: %v %s", err, out)
 		}
 	}
-	command := fmt.Sprintf("if test ! -e '%%[1]s'; then touch '%%[1]s'; sleep %d; fi; echo 'work done: 1 GFLOP/s'", c.startup)
+	command := fmt.Sprintf("if test ! -e '%%[1]s'; then touch '%%[1]s'; sleep %d; fi; echo 'work done: 1 GFLOP/s'",
+		c.startup)
 	_, o := c.during(elsewhere, command, func(stderr *lockedBuffer) {
 		left := c.start(c.T, c.first().UUID, c.load, 60, c.foreignMiB())
 		within(60*time.Second, func() bool { return strings.Contains(stderr.String(), "left out") })
@@ -662,7 +679,8 @@ func checkLedger(c *gpuCheck) {
 		c.say("the log says what failed")
 		return
 	}
-	c.say("%d processes leased %d times each, %s of %d devices at a time", processes, nodes, strings.Join(widths, " or "), len(c.Driver.Devices))
+	c.say("%d processes leased %d times each, %s of %d devices at a time", processes, nodes,
+		strings.Join(widths, " or "), len(c.Driver.Devices))
 	c.figure("leases_per_s", processes*nodes/time.Since(start).Seconds())
 }
 

@@ -35,7 +35,8 @@ type gpuStandIn struct {
 	shift  int         // by which the numbers of processes differ from those here
 }
 
-const standInGPU = "gpu uuid=%[2]s name=Stand-in_H200 mib=143771 pci=00000000:%02[1]d:00.0 limit=700 temp=31 max=1980 mem=3201 ecc=0 slow=0x0 "
+const standInGPU = "gpu uuid=%[2]s name=Stand-in_H200 mib=143771 pci=00000000:%02[1]d:00.0 limit=700 temp=31 " +
+	"max=1980 mem=3201 ecc=0 slow=0x0 "
 
 var standInUUIDs = []string{"GPU-5d0f9b1c-7e4a-4a57-b7c5-0c9a4bb1d201", "GPU-9a1e33f2-11d0-4c39-8d3e-2f6b1f0aa7c4"}
 
@@ -55,7 +56,8 @@ func newGPUStandIn(t *testing.T) *gpuStandIn {
 	if err != nil {
 		t.Skipf("no rehearsal: %v", err)
 	}
-	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(s.dir, "libcuda.so.1"), "testdata/gpu/cuda.c").CombinedOutput()
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(s.dir, "libcuda.so.1"),
+		"testdata/gpu/cuda.c").CombinedOutput()
 	if err != nil {
 		t.Fatalf("libcuda's stand-in: %v\n%s", err, out)
 	}
@@ -66,7 +68,8 @@ func newGPUStandIn(t *testing.T) *gpuStandIn {
 	if err := os.Mkdir(filepath.Join(s.dir, "loads"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.env = []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + filepath.Join(s.dir, "scenario"), "STAND_IN=" + s.dir, "LD_LIBRARY_PATH=" + s.dir, "PYTHONPATH=" + s.dir}
+	s.env = []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + filepath.Join(s.dir, "scenario"), "STAND_IN=" +
+		s.dir, "LD_LIBRARY_PATH=" + s.dir, "PYTHONPATH=" + s.dir}
 	s.play(t)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -23,13 +23,17 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// The checks on real GPUs (docs/gpu.md). They are built into bin/gpu, which is carried to where the GPUs are, and look at
-// benchgraph through the command line alone. Where there is no GPU they are skipped, or rehearsed: then two libraries
-// and a script stand for the driver, and what is seen is the checks, not a GPU.
+// The checks on real GPUs (docs/gpu.md). They are built into bin/gpu, which is carried to where the GPUs are, and look
+// at benchgraph through the command line alone. Where there is no GPU they are skipped, or rehearsed: then two
+// libraries and a script stand for the driver, and what is seen is the checks, not a GPU.
 var (
-	gpuTools    = flag.String("gpu.tools", "", "the directory with benchgraph and load; empty: this program is benchgraph, and load is compiled")
-	gpuReport   = flag.String("gpu.report", "", "the directory to which gpu.md and gpu.json are written; empty: nowhere")
-	gpuRehearse = flag.String("gpu.rehearse", "", "stand in for GPUs that tell of processes by the numbers that they have here (self), by others (other), or not at all (none)")
+	gpuTools = flag.String("gpu.tools", "",
+		"the directory with benchgraph and load; empty: this program is benchgraph, and load is compiled")
+	gpuReport = flag.String("gpu.report", "",
+		"the directory to which gpu.md and gpu.json are written; empty: nowhere")
+	gpuRehearse = flag.String("gpu.rehearse", "",
+		"stand in for GPUs that tell of processes by the numbers that they have here (self), by others (other), or "+
+			"not at all (none)")
 )
 
 // gpuChecks are all the checks, in the order of docs/gpu.md.
@@ -43,8 +47,10 @@ var gpuChecks = []struct {
 	{"masks", "CUDA_VISIBLE_DEVICES hides devices, by index, UUID and empty", 10 * time.Second, checkMasks},
 	{"foreign", "a process of somebody else on a device is seen", 20 * time.Second, checkForeign},
 	{"gate", "no lease is granted while it is there, and one is afterwards", 30 * time.Second, checkGate},
-	{"measured", "two identical variants are measured on a lease of one device, watched, and neither wins", 120 * time.Second, checkMeasured},
-	{"intruder", "a process that appears during a sample voids the block, which is run again", 40 * time.Second, checkIntruder},
+	{"measured", "two identical variants are measured on a lease of one device, watched, and neither wins",
+		120 * time.Second, checkMeasured},
+	{"intruder", "a process that appears during a sample voids the block, which is run again", 40 * time.Second,
+		checkIntruder},
 	{"left", "memory that is not free after a sample is told", 60 * time.Second, checkLeft},
 	{"ledger", "three benchgraphs at once never give one device twice", 90 * time.Second, checkLedger},
 	{"look", "what looking at the devices once a second costs", 30 * time.Second, checkLook},
@@ -140,7 +146,8 @@ func TestGPU(t *testing.T) {
 		s.standIn = newGPUStandIn(t)
 		s.env = s.standIn.env
 	}
-	for _, name := range []string{"BENCHGRAPH_NVML", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"} {
+	for _, name := range []string{"BENCHGRAPH_NVML", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES",
+		"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"} {
 		if value, ok := os.LookupEnv(name); ok && !s.has(name) {
 			s.env = append(s.env, name+"="+value)
 		}
@@ -253,7 +260,8 @@ func (s *gpuSuite) findLoad(t *testing.T) {
 	own := filepath.Join(*gpuTools, "load")
 	if *gpuTools == "" {
 		own = filepath.Join(s.dir, "load")
-		if out, err := exec.Command("cc", "-O2", "-o", own, "testdata/gpu/load.c", "-ldl").CombinedOutput(); err != nil {
+		if out, err := exec.Command("cc", "-O2", "-o", own, "testdata/gpu/load.c",
+			"-ldl").CombinedOutput(); err != nil {
 			s.loadless = fmt.Sprintf("it is not compiled: %v: %s", err, out)
 		}
 	}
@@ -328,7 +336,8 @@ func (c *gpuCheck) foreign(seconds float64) (*running, deviceDoc) {
 	if !ok {
 		r.end()
 		out, err := r.wait()
-		c.Fatalf("a process that takes %d MiB is not seen: %d bytes are in use, before %d (%v, %s)", c.foreignMiB(), now.Device.Used, before.Device.Used, err, out)
+		c.Fatalf("a process that takes %d MiB is not seen: %d bytes are in use, before %d (%v, %s)", c.foreignMiB(),
+			now.Device.Used, before.Device.Used, err, out)
 	}
 	return r, now
 }
@@ -357,7 +366,8 @@ func within(patience time.Duration, ok func() bool) bool {
 func machineText() string {
 	cpus, memory, model, kernel, _ := device.Machine()
 	libc, _ := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
-	return fmt.Sprintf("%s, %d cores, %s, %s, %s, %s", model, cpus, view.Bytes(memory), kernel, cmp.Or(strings.TrimSpace(string(libc)), "libc not known"), runtime.Version())
+	return fmt.Sprintf("%s, %d cores, %s, %s, %s, %s", model, cpus, view.Bytes(memory), kernel,
+		cmp.Or(strings.TrimSpace(string(libc)), "libc not known"), runtime.Version())
 }
 
 // write writes the report, as far as it is.
@@ -377,10 +387,13 @@ func (s *gpuSuite) markdown() string {
 	if s.Rehearsed {
 		b.WriteString("**A rehearsal**: stand-ins played the driver. Nothing here was seen on a GPU.\n\n")
 	}
-	fmt.Fprintf(&b, "%s, %s.\n\n%s; %s, driver %s, CUDA up to %s; processes are told %s.\n\n", s.Version, s.When.UTC().Format("2006-01-02 15:04 MST"),
-		s.Machine, s.Driver.Provider, s.Driver.Version, s.Driver.CUDA, cmp.Or(s.Told, "in a way that was not found out"))
+	fmt.Fprintf(&b, "%s, %s.\n\n%s; %s, driver %s, CUDA up to %s; processes are told %s.\n\n", s.Version,
+		s.When.UTC().Format("2006-01-02 15:04 MST"),
+		s.Machine, s.Driver.Provider, s.Driver.Version, s.Driver.CUDA,
+		cmp.Or(s.Told, "in a way that was not found out"))
 	for _, d := range s.Driver.Devices {
-		fmt.Fprintf(&b, "- device %d: %s, %s, %.0f W, %s\n", d.Index, d.Name, view.Bytes(d.Memory), d.Device.PowerLimit, d.UUID)
+		fmt.Fprintf(&b, "- device %d: %s, %s, %.0f W, %s\n", d.Index, d.Name, view.Bytes(d.Memory), d.Device.PowerLimit,
+			d.UUID)
 	}
 	b.WriteString("\n| check | outcome | s | |\n| --- | --- | --- | --- |\n")
 	for _, c := range s.Checks {

@@ -24,7 +24,8 @@ func (a *app) graph() cli.Command {
 	o := &graphFlags{}
 	return cli.Command{
 		Name: "graph", Summary: "print the graph of nodes as DOT, Mermaid or JSON",
-		Long: "With -critical-path, only the longest chain of what is to be run: nothing shortens an apply but shortening it.",
+		Long: "With -critical-path, only the longest chain of what is to be run: nothing shortens an apply but " +
+			"shortening it.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "dot", "`FORMAT`: dot, mermaid or json")
 			fs.BoolVar(&o.critical, "critical-path", false, "print only the longest path of nodes to run")
@@ -38,7 +39,8 @@ func (a *app) graph() cli.Command {
 func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 	formats := []string{"dot", "mermaid", "json"}
 	if !slices.Contains(formats, o.format) {
-		return &cli.UsageError{Message: fmt.Sprintf("graph: no format %q%s", o.format, cli.Suggest(o.format, formats)), Remedy: "name dot, mermaid or json"}
+		return &cli.UsageError{Message: fmt.Sprintf("graph: no format %q%s", o.format, cli.Suggest(o.format, formats)),
+			Remedy: "name dot, mermaid or json"}
 	}
 	s, err := a.open(ctx, access{offline: true})
 	if err != nil {
@@ -86,9 +88,11 @@ func edges(steps []*engine.Step, f func(from, to *engine.Node)) {
 func graphDOT(w io.Writer, steps []*engine.Step) error {
 	var b strings.Builder
 	b.WriteString("digraph benchgraph {\n  rankdir = LR;\n  node [shape = box];\n")
-	styles := map[engine.Action]string{engine.Run: "bold", engine.Cached: "solid", engine.Skip: "dotted", engine.Blocked: "dashed"}
+	styles := map[engine.Action]string{engine.Run: "bold", engine.Cached: "solid", engine.Skip: "dotted",
+		engine.Blocked: "dashed"}
 	for _, st := range steps {
-		fmt.Fprintf(&b, "  %s [style = %s, tooltip = %s];\n", dotQuote(st.Node.Address), styles[st.Action], dotQuote(string(st.Action)+": "+st.Reason))
+		fmt.Fprintf(&b, "  %s [style = %s, tooltip = %s];\n", dotQuote(st.Node.Address), styles[st.Action],
+			dotQuote(string(st.Action)+": "+st.Reason))
 	}
 	edges(steps, func(from, to *engine.Node) {
 		fmt.Fprintf(&b, "  %s -> %s;\n", dotQuote(from.Address), dotQuote(to.Address))
@@ -110,11 +114,13 @@ func graphMermaid(w io.Writer, steps []*engine.Step) error {
 		id := "n" + strconv.Itoa(i)
 		ids[st.Node.Address] = id
 		// Mermaid's own escapes: entities with # instead of &.
-		label := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(view.Clean(st.Node.Address))
+		label := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">",
+			"#gt;").Replace(view.Clean(st.Node.Address))
 		fmt.Fprintf(&b, "  %s[\"%s\"]:::%s\n", id, label, st.Action)
 	}
 	edges(steps, func(from, to *engine.Node) { fmt.Fprintf(&b, "  %s --> %s\n", ids[from.Address], ids[to.Address]) })
-	b.WriteString("  classDef run stroke-width:3px\n  classDef blocked stroke-dasharray:6\n  classDef skip stroke-dasharray:2\n")
+	b.WriteString("  classDef run stroke-width:3px\n  classDef blocked stroke-dasharray:6\n  classDef skip " +
+		"stroke-dasharray:2\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

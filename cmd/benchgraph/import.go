@@ -29,7 +29,8 @@ type importFlags struct {
 func (a *app) importTable() cli.Command {
 	o := &importFlags{}
 	return cli.Command{
-		Name: "import", Args: "FILE...", Min: 1, Max: -1, Summary: "convert a table of commits (JSON, JSON lines, CSV, Parquet) to commit blocks; - is standard input",
+		Name: "import", Args: "FILE...", Min: 1, Max: -1,
+		Summary: "convert a table of commits (JSON, JSON lines, CSV, Parquet) to commit blocks; - is standard input",
 		Long: `Columns with a usual name are found: commit, sha, rev; parent; title, subject; model; command, test_script; gpus; mode; repo.
 A benchmark's command is taken apart: flags of the engine become the parameter server, those of the benchmark client.
 Rows that hold no commit are reported with their number; the exit code is then 3, and all others are written.
@@ -65,7 +66,8 @@ func (a *app) runImport(o *importFlags, names []string) error {
 	}
 	commits, more, err := dataset.Commits(rows, options)
 	if err != nil {
-		return hint("Say with -map rev=COLUMN which column has the commits; benchgraph help import lists the names that are known.", "import: %w", err)
+		return hint("Say with -map rev=COLUMN which column has the commits; benchgraph help import lists the names "+
+			"that are known.", "import: %w", err)
 	}
 	lost := a.tellProblems(append(problems, more...))
 	var text bytes.Buffer
@@ -160,7 +162,8 @@ func importComment(names []string, commits []dataset.Commit, lost int) []string 
 	if len(bases) > 3 {
 		bases = append(bases[:3], fmt.Sprintf("%d more files", len(bases)-3))
 	}
-	line := fmt.Sprintf("Made by benchgraph import of %s: %s", strings.Join(bases, ", "), view.Count(len(commits), "commit"))
+	line := fmt.Sprintf("Made by benchgraph import of %s: %s", strings.Join(bases, ", "),
+		view.Count(len(commits), "commit"))
 	if lost > 0 {
 		line += fmt.Sprintf(", %s left out", view.Count(lost, "row"))
 	}
@@ -177,7 +180,8 @@ func (o *importFlags) options() (dataset.Options, error) {
 		for _, assignment := range to.list {
 			name, value, ok := strings.Cut(assignment, "=")
 			if !ok || name == "" {
-				return options, hint(fmt.Sprintf("Write -%s NAME=VALUE.", to.flag), "-%s %s: there is no equals sign", to.flag, assignment)
+				return options, hint(fmt.Sprintf("Write -%s NAME=VALUE.", to.flag), "-%s %s: there is no equals sign",
+					to.flag, assignment)
 			}
 			to.into[name] = value
 		}
@@ -252,7 +256,8 @@ func (a *app) readTables(names []string, from string) (rows []dataset.Row, probl
 	}
 	for _, name := range lists {
 		if !slices.Contains(there, name) {
-			return nil, nil, hint("Lists that are there: "+strings.Join(there, ", ")+".", "import: there is no list %q", name)
+			return nil, nil, hint("Lists that are there: "+strings.Join(there, ", ")+".", "import: there is no list %q",
+				name)
 		}
 	}
 	other := func(row dataset.Row) bool { return !slices.Contains(lists, row.List) }

@@ -31,8 +31,10 @@ func (a *app) initialise() cli.Command {
 	return cli.Command{
 		Name: "init", Args: "[DATASET]", Max: 1,
 		Summary: "write a commented benchmarks.hcl from commits of a repository or from a table",
-		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each measured against its\n" +
-			"parent. DATASET is a table of commits as import reads it. The benchmark command is found by go.mod, Cargo.toml or\n" +
+		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each " +
+			"measured against its\n" +
+			"parent. DATASET is a table of commits as import reads it. The benchmark command is found by go.mod, " +
+			"Cargo.toml or\n" +
 			"pyproject.toml; -bench says another one. A file that is there is never replaced.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.repo, "repo", ".", "measure the repository at `PATH`, or at a URL where there is a DATASET")
@@ -55,7 +57,8 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	}
 	for _, there := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
 		if fileExists(there) {
-			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.", "init: %s is there already", there)
+			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.",
+				"init: %s is there already", there)
 		}
 	}
 	p := draft.Project{Repo: o.repo, After: true, Head: []string{
@@ -71,7 +74,8 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	}
 	if len(args) > 0 {
 		if o.span != "" {
-			return &cli.UsageError{Message: "a table names its commits itself", Remedy: "leave out -range, or the table"}
+			return &cli.UsageError{Message: "a table names its commits itself",
+				Remedy: "leave out -range, or the table"}
 		}
 		err = a.fromTable(&p, args[0])
 	} else {
@@ -131,7 +135,8 @@ func fromRange(ctx context.Context, p *draft.Project, w *git.WorkTree, span stri
 	case len(list) == 0:
 		return hint(remedy, "init: -range %s holds no commit with one parent", span)
 	case more:
-		return hint("Narrow the range, or list the commits in a table.", "init: -range %s holds more than %d commits", span, mostCommits)
+		return hint("Narrow the range, or list the commits in a table.", "init: -range %s holds more than %d commits",
+			span, mostCommits)
 	}
 	digits := 8
 	for n := 8; n < 40; n++ {
@@ -152,7 +157,8 @@ func fromRange(ctx context.Context, p *draft.Project, w *git.WorkTree, span stri
 // fromTable takes the commits of a table.
 func (a *app) fromTable(p *draft.Project, name string) error {
 	if strings.Contains(name, "..") && !fileExists(a.below(name)) {
-		return &cli.UsageError{Message: "init takes a table of commits, and there is no file " + name, Remedy: "a range of commits is written -range=" + name}
+		return &cli.UsageError{Message: "init takes a table of commits, and there is no file " + name,
+			Remedy: "a range of commits is written -range=" + name}
 	}
 	rows, problems, err := a.readTables([]string{name}, "")
 	if err != nil {
@@ -160,7 +166,8 @@ func (a *app) fromTable(p *draft.Project, name string) error {
 	}
 	commits, more, err := dataset.Commits(rows, dataset.Options{})
 	if err != nil {
-		return hint("benchgraph import -map rev=COLUMN says which column has the commits; include what it writes.", "init: %w", err)
+		return hint("benchgraph import -map rev=COLUMN says which column has the commits; include what it writes.",
+			"init: %w", err)
 	}
 	lost := a.tellProblems(append(problems, more...))
 	for i := range commits {

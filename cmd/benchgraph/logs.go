@@ -28,7 +28,8 @@ func (a *app) logs() cli.Command {
 	o := &logsFlags{}
 	return cli.Command{
 		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "print the complete output of any attempt of a node",
-		Long: "Without -attempt, the last one, which may still be running. To read another file than benchmarks.hcl, write -f FILE\nbefore the command.",
+		Long: "Without -attempt, the last one, which may still be running. To read another file than " +
+			"benchmarks.hcl, write -f FILE\nbefore the command.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")
 			fs.BoolVar(&o.list, "list", false, "list the attempts")
@@ -63,12 +64,14 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	case o.list:
 		var rows [][]string
 		for i, t := range attempts {
-			rows = append(rows, []string{fmt.Sprint(i + 1), t.start.Local().Format(time.DateTime), view.Clean(t.how), t.log})
+			rows = append(rows, []string{fmt.Sprint(i + 1), t.start.Local().Format(time.DateTime), view.Clean(t.how),
+				t.log})
 		}
 		view.Table(a.stdout, "", rows)
 		return nil
 	case o.attempt < 0 || o.attempt > len(attempts):
-		return hint("benchgraph logs -list "+text+" lists them.", "%s has attempts 1 to %d", st.Node.Address, len(attempts))
+		return hint("benchgraph logs -list "+text+" lists them.", "%s has attempts 1 to %d", st.Node.Address,
+			len(attempts))
 	}
 	chosen := attempts[len(attempts)-1]
 	if o.attempt > 0 {
@@ -107,7 +110,8 @@ func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttem
 func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) (err error) {
 	f, err := os.Open(t.log)
 	if errors.Is(err, fs.ErrNotExist) {
-		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address, t.log)
+		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address,
+			t.log)
 	}
 	if err != nil {
 		return fmt.Errorf("log: %w", err)

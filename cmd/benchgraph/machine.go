@@ -22,7 +22,8 @@ import (
 
 const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE."
 
-// checkMachines reads the descriptions of the machines that the file declares, by name. Each that cannot be read is a diagnostic.
+// checkMachines reads the descriptions of the machines that the file declares, by name. Each that cannot be read is a
+// diagnostic.
 func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnostics) {
 	profiles := map[string]*device.Profile{}
 	var diags hcl.Diagnostics
@@ -30,8 +31,9 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnost
 		m := &spec.Machines[i]
 		profile, err := device.ParseProfile(m.Document)
 		if err != nil {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &m.DevicesRange, Summary: "Machine not described",
-				Detail: fmt.Sprintf("%s: %v. %s", m.Devices, err, machineRemedy)})
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &m.DevicesRange,
+				Summary: "Machine not described",
+				Detail:  fmt.Sprintf("%s: %v. %s", m.Devices, err, machineRemedy)})
 			continue
 		}
 		profiles[m.Address.Name] = profile
@@ -41,7 +43,8 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnost
 
 // elsewhere returns the machine that -machine names: a machine block, or a file with a description. It returns nil for
 // this machine.
-func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile) (*tasks.Elsewhere, error) {
+func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile) (*tasks.Elsewhere,
+	error) {
 	if named == "" {
 		return nil, nil
 	}
@@ -53,7 +56,8 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 			for i := range spec.Machines {
 				names = append(names, spec.Machines[i].Address.Name)
 			}
-			return nil, hint(machineRemedy, "-machine %s: there is neither a machine block nor a file of that name%s", named, cli.Suggest(named, names))
+			return nil, hint(machineRemedy, "-machine %s: there is neither a machine block nor a file of that name%s",
+				named, cli.Suggest(named, names))
 		}
 		if err == nil {
 			profile, err = device.ParseProfile(document)
@@ -64,7 +68,8 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 		name = strings.TrimSuffix(filepath.Base(named), ".json")
 	}
 	if len(profile.Lacks) > 0 {
-		s.note("Warning: %s does not say everything. These are taken from this machine: %s. %s", view.Clean(named), strings.Join(profile.Lacks, " and "), machineRemedy)
+		s.note("Warning: %s does not say everything. These are taken from this machine: %s. %s", view.Clean(named),
+			strings.Join(profile.Lacks, " and "), machineRemedy)
 	}
 	if host, _, err := device.Inventory(nil); err == nil && profile.Is(host, s.gpus.Devices()) {
 		return nil, nil
@@ -99,7 +104,8 @@ func (s *session) otherPlatform() string {
 	if m == nil || m.Host.OS == runtime.GOOS && m.Host.Arch == runtime.GOARCH {
 		return ""
 	}
-	return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there", m.Name, m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there", m.Name,
+		m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
 }
 
 // checkPlatform refuses to build for another platform.
@@ -116,7 +122,8 @@ func (s *session) planned(p *engine.Plan) {
 	if m == nil {
 		waits, _ := s.waitingDeclared(p)
 		for _, w := range waits {
-			s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.", view.Number(len(w.nodes)), w.machine, w.machine)
+			s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.",
+				view.Number(len(w.nodes)), w.machine, w.machine)
 		}
 		return
 	}
@@ -127,13 +134,16 @@ func (s *session) planned(p *engine.Plan) {
 	}
 	waits := len(s.project.Waits(p))
 	if here := p.Counts()[engine.Run] - waits; here > 0 && waits > 0 {
-		s.note("Of these nodes, %s can be made here: benchgraph apply -machine=%s. The others wait for machine %s.", view.Number(here), view.Clean(s.machine), view.Clean(m.Name))
+		s.note("Of these nodes, %s can be made here: benchgraph apply -machine=%s. The others wait for machine %s.",
+			view.Number(here), view.Clean(s.machine), view.Clean(m.Name))
 	}
 }
 
 // outgrown reports whether something of a plan may wait for another machine.
 func (s *session) outgrown(p *engine.Plan) bool {
-	return s.project.Elsewhere != nil || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool { return s.project.WaitsFor(p, st) != "" })
+	return s.project.Elsewhere != nil || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool {
+		return s.project.WaitsFor(p, st) != ""
+	})
 }
 
 // waiting are nodes that wait for another machine.
@@ -160,7 +170,8 @@ func (w *waiting) String() string {
 	if len(w.nodes) == 1 {
 		verb = "waits"
 	}
-	return fmt.Sprintf("%s %s for machine %s: %s%s: %s", view.Count(len(w.nodes), "node"), verb, w.machine, w.nodes[0], more, w.why)
+	return fmt.Sprintf("%s %s for machine %s: %s%s: %s", view.Count(len(w.nodes), "node"), verb, w.machine, w.nodes[0],
+		more, w.why)
 }
 
 // waitingElsewhere are the nodes that an apply for another machine leaves to that machine; nil: none.

@@ -44,8 +44,9 @@ const (
 // liveLong is called by what runs for long, beside what is measured: memory is given back soon.
 func liveLong() { debug.SetGCPercent(100) }
 
-// interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or since
-// the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end hangs.
+// interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or
+// since the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end
+// hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -166,8 +167,10 @@ func (a *app) commands() *cli.Table {
 		Global:  a.globals,
 		Words:   projectWords,
 		Commands: []cli.Command{
-			a.demo(), a.initialise(), a.validate(), a.format(), a.plan(), a.apply(), a.explainNode(), a.show(), a.logs(), a.status(), a.serve(), a.report(),
-			a.openCommand(), a.compare(), a.try(), a.noise(), a.graph(), a.query(), a.parse(), a.importTable(), a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.version(), a.completion(),
+			a.demo(), a.initialise(), a.validate(), a.format(), a.plan(), a.apply(), a.explainNode(), a.show(),
+			a.logs(), a.status(), a.serve(), a.report(),
+			a.openCommand(), a.compare(), a.try(), a.noise(), a.graph(), a.query(), a.parse(), a.importTable(),
+			a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.version(), a.completion(),
 		},
 		Footer: `Environment: BENCHGRAPH_STATE_DIR (default .benchgraph), BENCHGRAPH_CACHE_DIR (results; default below the state),
 BENCHGRAPH_HOST_LOCK, BENCHGRAPH_IMAGE_DISK (what images may take of the container engine's disk, like 60GiB),

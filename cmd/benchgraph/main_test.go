@@ -68,7 +68,8 @@ func scriptParams(dir string) testscript.Params {
 				env.Setenv("GIT_"+who+"_DATE", "2024-01-01T00:00:00Z")
 			}
 			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-			env.Setenv("GORACE", "atexit_sleep_ms=10") // a program with the race detector ends a second late otherwise, each time
+			// a program with the race detector ends a second late otherwise, each time
+			env.Setenv("GORACE", "atexit_sleep_ms=10")
 			recompute, err := filepath.Abs(filepath.Join("..", "..", "docs", "recompute.py"))
 			env.Setenv("RECOMPUTE", recompute)
 			return errors.Join(err, os.MkdirAll(home, 0o755))
@@ -114,9 +115,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonAt checks a value in a JSON file, or in the line N of one with a document a line: json FILE[:N] PATH PATTERN. A PATH
-// is names and indexes separated by dots; name=value picks the element of a list by a field, len is its
-// length. N may be negative: from the end.
+// jsonAt checks a value in a JSON file, or in the line N of one with a document a line: json FILE[:N] PATH PATTERN. A
+// PATH is names and indexes separated by dots; name=value picks the element of a list by a field, len is its length. N
+// may be negative: from the end.
 func jsonAt(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json FILE[:LINE] PATH PATTERN")
@@ -173,7 +174,9 @@ func descend(v any, step string) any {
 func printableFile(ts *testscript.TestScript, neg bool, args []string) {
 	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\r\n", "\n") // lines of CSV
 	for n, line := range strings.Split(text, "\n") {
-		hidden := strings.ContainsFunc(strings.ReplaceAll(line, "\t", ""), func(r rune) bool { return !unicode.IsPrint(r) })
+		hidden := strings.ContainsFunc(strings.ReplaceAll(line, "\t", ""), func(r rune) bool {
+			return !unicode.IsPrint(r)
+		})
 		if hidden || !utf8.ValidString(line) {
 			ts.Fatalf("%s:%d: %q", args[0], n+1, line)
 		}

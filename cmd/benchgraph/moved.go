@@ -23,9 +23,11 @@ func (s *session) moved(ctx context.Context) error {
 	}
 	var diags hcl.Diagnostics
 	for _, m := range moves {
-		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A name has moved", Detail: fmt.Sprintf(
-			"%q of %s stands for %s now, and the lock file pins it to %s, which is measured. plan -upgrade shows what follows "+
-				"from the new commit; apply -upgrade takes it.", m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A name has moved",
+			Detail: fmt.Sprintf(
+				"%q of %s stands for %s now, and the lock file pins it to %s, which is measured. plan -upgrade shows "+
+					"what follows "+
+					"from the new commit; apply -upgrade takes it.", m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
 	}
 	s.warn(diags)
 	var asked []hclspec.Address
@@ -57,6 +59,7 @@ func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
 	if err != nil || len(files) == 0 {
 		return
 	}
-	s.note("Note: %s of %s %s uncommitted changes, which no commit has and nothing here measures: benchgraph try measures them.",
+	s.note("Note: %s of %s %s uncommitted changes, which no commit has and nothing here measures: benchgraph try "+
+		"measures them.",
 		view.Count(len(files), "file"), repo, map[bool]string{true: "has", false: "have"}[len(files) == 1])
 }

@@ -22,15 +22,20 @@ type noiseFlags struct {
 func (a *app) noise() cli.Command {
 	o := &noiseFlags{}
 	return cli.Command{
-		Name: "noise", Args: "[BENCHMARK]", Max: 1, Summary: "measure a baseline against itself: the smallest difference that this machine can see",
-		Long: "BENCHMARK is a benchmark's name, or the address of one of its baselines; without it, all benchmarks are measured, each with the first\n" +
-			"baseline of the file. The baseline is measured as the file says, once more under another name in the same blocks; results are stored, so\n" +
-			"that a second call measures nothing. A difference that is found is a fault of the machine or of the benchmark.",
+		Name: "noise", Args: "[BENCHMARK]", Max: 1,
+		Summary: "measure a baseline against itself: the smallest difference that this machine can see",
+		Long: "BENCHMARK is a benchmark's name, or the address of one of its baselines; without it, all benchmarks " +
+			"are measured, each with the first\n" +
+			"baseline of the file. The baseline is measured as the file says, once more under another name in the " +
+			"same blocks; results are stored, so\n" +
+			"that a second call measures nothing. A difference that is found is a fault of the machine or of the " +
+			"benchmark.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
-			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
+			fs.StringVar(&o.devices, "devices", "",
+				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 			o.limits(fs)
 		},
@@ -60,7 +65,8 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 			pattern = "benchmark." + pattern
 		}
 		if _, err := hclspec.MatchAddress(pattern, "kind.name"); err != nil {
-			return nil, &cli.UsageError{Message: err.Error(), Remedy: `name a benchmark, or an address like benchmark.NAME["COMMIT/BASELINE"]`}
+			return nil, &cli.UsageError{Message: err.Error(),
+				Remedy: `name a benchmark, or an address like benchmark.NAME["COMMIT/BASELINE"]`}
 		}
 		var names []string
 		chosen = func(a hclspec.Address) bool {
@@ -70,13 +76,16 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 		}
 		own, err := spec.AgainstItself(chosen)
 		if err != nil {
-			return nil, hint("Name a benchmark whose for_each goes over candidates, or the address of one of its baselines.", "%s: %w%s", args[0], err, cli.Suggest(args[0], names))
+			return nil,
+				hint("Name a benchmark whose for_each goes over candidates, or the address of one of its baselines.",
+					"%s: %w%s", args[0], err, cli.Suggest(args[0], names))
 		}
 		return own, nil
 	}
 	own, err := spec.AgainstItself(nil)
 	if err != nil {
-		return nil, hint("Let for_each of a benchmark go over candidates, of which one variant is the baseline.", "%w", err)
+		return nil, hint("Let for_each of a benchmark go over candidates, of which one variant is the baseline.", "%w",
+			err)
 	}
 	return own, nil
 }
@@ -144,7 +153,8 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *tasks.A
 
 // noiseOf is what a row of a baseline against itself says.
 func noiseOf(row *stats.Comparison) noiseDoc {
-	d := noiseDoc{Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise), Candidate: row.Against, Metric: row.Metric, Blocks: row.Blocks, Margin: row.Tie,
+	d := noiseDoc{Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise), Candidate: row.Against,
+		Metric: row.Metric, Blocks: row.Blocks, Margin: row.Tie,
 		Table: []noiseRow{}, Caveats: []stats.Caveat{}, Outcome: row.Outcome, Attempts: row.Attempts}
 	for _, c := range row.Caveats {
 		if c.Kind != stats.CaveatIdentical { // that is what was asked for
@@ -173,11 +183,15 @@ func noiseOf(row *stats.Comparison) noiseDoc {
 
 func (s *session) noiseText(d noiseDoc) {
 	style := s.style(s.stdout)
-	fmt.Fprintf(s.stdout, "%s: %s against itself, %s, %s\n", style.Bold("benchmark."+view.Clean(d.Benchmark)), view.Clean(d.Candidate), view.Clean(d.Metric), view.Count(d.Blocks, "block"))
+	fmt.Fprintf(s.stdout, "%s: %s against itself, %s, %s\n", style.Bold("benchmark."+view.Clean(d.Benchmark)),
+		view.Clean(d.Candidate), view.Clean(d.Metric), view.Count(d.Blocks, "block"))
 	if d.Effect != nil {
-		fmt.Fprintf(s.stdout, "  difference %+.2f %% [%+.2f %%, %+.2f %%], p = %.3g\n", 100**d.Effect, 100**d.Low, 100**d.High, *d.P)
+		fmt.Fprintf(s.stdout, "  difference %+.2f %% [%+.2f %%, %+.2f %%], p = %.3g\n", 100**d.Effect, 100**d.Low,
+			100**d.High, *d.P)
 		if *d.Low > 0 || *d.High < 0 {
-			fmt.Fprintln(s.stdout, "  One in twenty intervals leaves out 0 by chance. If the next one does, too, the machine or the benchmark favours a place or a name.")
+			fmt.Fprintln(s.stdout,
+				"  One in twenty intervals leaves out 0 by chance. If the next one does, too, the machine or the "+
+					"benchmark favours a place or a name.")
 		}
 	}
 	for _, c := range d.Caveats {
@@ -192,11 +206,14 @@ func (s *session) noiseText(d noiseDoc) {
 		table = append(table, []string{view.Number(row.Blocks), "≥ " + percentOf(row.Sees)})
 	}
 	view.Table(s.stdout, "  ", table)
-	fmt.Fprintf(s.stdout, "  In four of five cases, judged once at 95 %% confidence, by the noise of these blocks (%s from block to block).\n", percentOf(*d.Deviation))
+	fmt.Fprintf(s.stdout,
+		"  In four of five cases, judged once at 95 %% confidence, by the noise of these blocks (%s from block to "+
+			"block).\n", percentOf(*d.Deviation))
 	if *d.Sees < d.Margin {
 		fmt.Fprintf(s.stdout, "  A verdict wants at least the margin, %s.\n", percentOf(d.Margin))
 	}
-	fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("benchmark.%s: this machine sees ≥ %s with %s", view.Clean(d.Benchmark), percentOf(*d.Sees), view.Count(d.Blocks, "block"))))
+	fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("benchmark.%s: this machine sees ≥ %s with %s",
+		view.Clean(d.Benchmark), percentOf(*d.Sees), view.Count(d.Blocks, "block"))))
 }
 
 // percentOf is a share for people, with two digits that count.

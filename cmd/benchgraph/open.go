@@ -36,8 +36,10 @@ type openFlags struct {
 func (a *app) openCommand() cli.Command {
 	o := &openFlags{}
 	return cli.Command{
-		Name: "open", Args: "BUNDLE", Min: 1, Max: 1, Summary: "judge a bundle of report -bundle again, offline, from its raw outputs",
-		Long: "Nothing of the bundle is run, and nothing of this project is read or changed. The table is that of the report in the bundle; where a\n" +
+		Name: "open", Args: "BUNDLE", Min: 1, Max: 1,
+		Summary: "judge a bundle of report -bundle again, offline, from its raw outputs",
+		Long: "Nothing of the bundle is run, and nothing of this project is read or changed. The table is that of " +
+			"the report in the bundle; where a\n" +
 			"figure, a file or a digest differs, open says which and ends with exit code 4.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
@@ -50,7 +52,8 @@ func (a *app) openCommand() cli.Command {
 func (a *app) runOpen(o *openFlags, path string) error {
 	size, err := units.RAMInBytes(o.maxSize)
 	if err != nil || size <= 0 {
-		return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize), Remedy: "write it like 20GiB"}
+		return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize),
+			Remedy: "write it like 20GiB"}
 	}
 	b, err := a.openBundle(path, size)
 	if err != nil {
@@ -70,8 +73,10 @@ func (a *app) runOpen(o *openFlags, path string) error {
 	if len(b.reasons) > 0 {
 		return b.refusal(path)
 	}
-	a.note("%s: judged again from the raw outputs of %s: the table is the one in the bundle. %s match %s, which has the SHA-256 %s.", path,
-		view.Count(b.doc.records(b.contents.Files), "block"), view.Count(len(b.contents.Files), "file"), bundle.StatementFile, b.contents.Digest)
+	a.note("%s: judged again from the raw outputs of %s: the table is the one in the bundle. %s match %s, which has "+
+		"the SHA-256 %s.", path,
+		view.Count(b.doc.records(b.contents.Files), "block"), view.Count(len(b.contents.Files), "file"),
+		bundle.StatementFile, b.contents.Digest)
 	if b.doc.Benchgraph != version {
 		a.note("Note: benchgraph %s made it, and this is %s.", view.Clean(b.doc.Benchgraph), version)
 	}
@@ -84,9 +89,10 @@ type opened struct {
 	contents *bundle.Contents
 	doc      bundleDoc
 	spec     *hclspec.Spec
-	judged   map[string][]byte // the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
-	rows     []stats.Comparison
-	reasons  []string // in what it differs from what it says of itself
+	// the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
+	judged  map[string][]byte
+	rows    []stats.Comparison
+	reasons []string // in what it differs from what it says of itself
 }
 
 func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds nothing but files
@@ -97,7 +103,8 @@ func (o *opened) refusal(path string) error {
 	if n := len(o.reasons) - len(shown); n > 0 {
 		shown = append(slices.Clip(shown), fmt.Sprintf("and %d more", n))
 	}
-	return hint("Do not rely on it. Ask whoever made it for another one.", "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
+	return hint("Do not rely on it. Ask whoever made it for another one.", "%w",
+		&stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
 
 // openBundle unpacks and judges a bundle. The caller must close the result.
@@ -196,7 +203,8 @@ func (o *opened) read() error {
 		return fmt.Errorf("%s: %w", knownFile, err)
 	}
 	if major, _, _ := strings.Cut(o.doc.Format, "."); major != "1" {
-		return hint("Open it with a newer benchgraph.", "its format is %.40q, and this benchgraph reads 1.x", o.doc.Format)
+		return hint("Open it with a newer benchgraph.", "its format is %.40q, and this benchgraph reads 1.x",
+			o.doc.Format)
 	}
 	return nil
 }
@@ -215,8 +223,8 @@ func (o *opened) file(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// check holds keys against the texts that they are the digests of, and files of results against the digests in the store that they
-// were taken from.
+// check holds keys against the texts that they are the digests of, and files of results against the digests in the
+// store that they were taken from.
 func (o *opened) check() {
 	for _, n := range o.doc.All() {
 		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
@@ -227,11 +235,13 @@ func (o *opened) check() {
 			continue
 		}
 		if !r.Lists() {
-			o.reasons = append(o.reasons, fmt.Sprintf("the digest of the result of %s is not that of its files", n.Address))
+			o.reasons = append(o.reasons, fmt.Sprintf("the digest of the result of %s is not that of its files",
+				n.Address))
 		}
 		for _, f := range r.Files {
 			if f.Link == "" && bundle.Fits(f.Path) && o.contents.Files[inBundle(r.Key, f.Path)] != f.SHA256 {
-				o.reasons = append(o.reasons, fmt.Sprintf("%q of %s is not the file that was stored", f.Path, n.Address))
+				o.reasons = append(o.reasons, fmt.Sprintf("%q of %s is not the file that was stored", f.Path,
+					n.Address))
 			}
 		}
 	}
@@ -267,7 +277,8 @@ func (o *opened) options() (hclspec.Options, error) {
 	if err != nil {
 		return hclspec.Options{}, err
 	}
-	options := hclspec.Options{Dir: p.dir, File: o.doc.File, Vars: o.doc.Vars, EnvVars: o.doc.EnvVars, Lock: lock, Packs: packs.FS, History: history.Open(filepath.Join(o.dir, historyFile))}
+	options := hclspec.Options{Dir: p.dir, File: o.doc.File, Vars: o.doc.Vars, EnvVars: o.doc.EnvVars, Lock: lock,
+		Packs: packs.FS, History: history.Open(filepath.Join(o.dir, historyFile))}
 	for _, name := range o.doc.VarFiles {
 		if !bundle.Fits(name) || o.contents.Files[givenPart+name] == "" {
 			return options, fmt.Errorf("%s: there is no file of variables %.80q", knownFile, name)
@@ -306,7 +317,8 @@ func (o *opened) hold() error {
 			return err
 		}
 		if !bytes.Equal(has, o.judged[name]) {
-			o.reasons = append(o.reasons, fmt.Sprintf("%s differs in line %d from what is judged now", name, firstDifference(has, o.judged[name])))
+			o.reasons = append(o.reasons, fmt.Sprintf("%s differs in line %d from what is judged now", name,
+				firstDifference(has, o.judged[name])))
 		}
 	}
 	return nil
@@ -341,7 +353,8 @@ func rowDifferences(has, judged []byte) ([]string, error) {
 	for i := range max(len(one.Comparisons), len(other.Comparisons)) {
 		said, is := rowAt(one.Comparisons, i), rowAt(other.Comparisons, i)
 		if said != is {
-			reasons = append(reasons, fmt.Sprintf("row %d of the report is %s, and judged again it is %s", i+1, said, is))
+			reasons = append(reasons, fmt.Sprintf("row %d of the report is %s, and judged again it is %s", i+1, said,
+				is))
 		}
 	}
 	return reasons, nil

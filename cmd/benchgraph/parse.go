@@ -25,7 +25,8 @@ type parseFlags struct {
 func (a *app) parse() cli.Command {
 	o := &parseFlags{}
 	return cli.Command{
-		Name: "parse", Args: "FILE", Min: 1, Max: 1, Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
+		Name: "parse", Args: "FILE", Min: 1, Max: 1,
+		Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
 			a.jsonFlag(fs, &o.json)

@@ -47,9 +47,11 @@ func (a *app) place() (place, error) {
 		err = errors.New("it is not there")
 	}
 	if err != nil {
-		return place{}, hint("Name the project's directory with -chdir=DIR, or its file with -f=FILE.", "project directory %s: %w", named, err)
+		return place{}, hint("Name the project's directory with -chdir=DIR, or its file with -f=FILE.",
+			"project directory %s: %w", named, err)
 	}
-	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"), state: filepath.Join(dir, ".benchgraph")}
+	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"),
+		state: filepath.Join(dir, ".benchgraph")}
 	if own := a.env["BENCHGRAPH_STATE_DIR"]; own != "" {
 		if p.state, err = filepath.Abs(own); err != nil {
 			return p, err
@@ -121,9 +123,11 @@ const maxLock = 32 << 20
 // readLock is the text of the lock file; empty when there is none.
 func (p place) readLock() ([]byte, error) {
 	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
-		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file", p.lock)
+		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file",
+			p.lock)
 	} else if err == nil && info.Size() > maxLock {
-		return nil, hint("Restore it from version control, or delete it: benchgraph plan looks everything up again.", "lock file %s: it has %d bytes", p.lock, info.Size())
+		return nil, hint("Restore it from version control, or delete it: benchgraph plan looks everything up again.",
+			"lock file %s: it has %d bytes", p.lock, info.Size())
 	}
 	src, err := os.ReadFile(p.lock)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -35,8 +35,11 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
-	fs.Func("sandbox", "for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required", o.setSandbox)
+	fs.StringVar(&o.machine, "machine", "",
+		"plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
+	fs.Func("sandbox",
+		"for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required",
+		o.setSandbox)
 	allowFlag(fs, &o.allow)
 }
 
@@ -105,7 +108,8 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	}
 	if o.json {
 		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
-	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p), o.verbose); err == nil {
+	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p),
+		o.verbose); err == nil {
 		err = view.Plan(a.stdout, a.style(a.stdout), view.PlanOutline(p, f, o.verbose), o.verbose)
 	}
 	if err != nil {
@@ -131,7 +135,8 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 func wheelBuilds(p *engine.Plan) int {
 	n := 0
 	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == engine.Run && (s.Node.Kind == "build" || s.Node.Kind == "wheel") && tasks.Builds(s.Node) {
+		if s := &p.Steps[i]; s.Action == engine.Run && (s.Node.Kind == "build" || s.Node.Kind == "wheel") &&
+			tasks.Builds(s.Node) {
 			n++
 		}
 	}
@@ -145,7 +150,9 @@ func (s *session) forecast(p *engine.Plan) view.Forecast {
 		return f
 	}
 	var devices []device.Device
-	if slices.ContainsFunc(p.Steps, func(st engine.Step) bool { return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0 }) {
+	if slices.ContainsFunc(p.Steps, func(st engine.Step) bool {
+		return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0
+	}) {
 		devices = s.gpus.Devices()
 	}
 	return view.Predict(p, s.cpus, devices, s.project.Spec.GPUHour)
@@ -171,8 +178,10 @@ func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
 			id := at.Address.Kind + "." + at.Address.Name + " " + name
 			if _, set := s.env[name]; due[kind+"."+at.Address.Name] && !set && !told[id] {
 				told[id] = true
-				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Secret not set", Subject: &at.Range,
-					Detail: fmt.Sprintf("%s.%s needs the secret %s, which is not set in the environment. Export it before apply.", at.Address.Kind, at.Address.Name, name)})
+				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Secret not set",
+					Subject: &at.Range,
+					Detail: fmt.Sprintf("%s.%s needs the secret %s, which is not set in the environment. Export it "+
+						"before apply.", at.Address.Kind, at.Address.Name, name)})
 			}
 		}
 	}

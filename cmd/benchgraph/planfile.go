@@ -39,10 +39,14 @@ func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec
 
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, outline view.Outline) error {
 	f := planFile{
-		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow, Upgrade: s.project.Upgrade, Vars: s.vars,
+		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow,
+		Upgrade: s.project.Upgrade, Vars: s.vars,
 		Outline: outline,
 	}
-	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines, func(m hclspec.Machine) bool { return m.Address.Name == f.Machine }) {
+	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines,
+		func(m hclspec.Machine) bool {
+			return m.Address.Name == f.Machine
+		}) {
 		full, err := filepath.Abs(s.below(f.Machine))
 		if err != nil {
 			return err
@@ -61,7 +65,8 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, outl
 		return err
 	}
 	if err := fs.Replace(path, b.Bytes()); err != nil {
-		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path, causeOf(err))
+		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path,
+			causeOf(err))
 	}
 	return nil
 }
@@ -91,7 +96,8 @@ func parsePlanFile(path string, text []byte) (*planFile, error) {
 		return nil, hint("Make one with benchgraph plan -out=FILE.", "%s is not a plan file", path)
 	}
 	if f.Format != view.Format {
-		return nil, hint("Make a new one with benchgraph plan -out=FILE.", "plan file %s has format %q, this is format %q", path, f.Format, view.Format)
+		return nil, hint("Make a new one with benchgraph plan -out=FILE.",
+			"plan file %s has format %q, this is format %q", path, f.Format, view.Format)
 	}
 	return f, nil
 }
@@ -103,7 +109,8 @@ func (f *planFile) flags() string {
 		flag   string
 		values []string
 	}{
-		{"target", f.Select.Targets}, {"exclude", f.Select.Excludes}, {"replace", f.Select.Replaces}, {"allow-mismatch", f.Allow}, {"var", f.Vars}, {"var-file", f.VarFiles},
+		{"target", f.Select.Targets}, {"exclude", f.Select.Excludes}, {"replace", f.Select.Replaces},
+		{"allow-mismatch", f.Allow}, {"var", f.Vars}, {"var-file", f.VarFiles},
 	} {
 		for _, value := range list.values {
 			fmt.Fprintf(&b, " -%s=%s", list.flag, value)
@@ -135,9 +142,11 @@ func (f *planFile) check(p *engine.Plan) error {
 		case !ok:
 			differences = append(differences, s.Node.Address+" is new")
 		case n.Key != s.Key:
-			differences = append(differences, fmt.Sprintf("%s has changed: key %s → %s (%s)", s.Node.Address, n.Key.Short(), s.Key.Short(), s.Reason))
+			differences = append(differences, fmt.Sprintf("%s has changed: key %s → %s (%s)", s.Node.Address,
+				n.Key.Short(), s.Key.Short(), s.Reason))
 		case n.Action != s.Action:
-			differences = append(differences, fmt.Sprintf("%s is %s now, and was %s (%s)", s.Node.Address, s.Action, n.Action, s.Reason))
+			differences = append(differences, fmt.Sprintf("%s is %s now, and was %s (%s)", s.Node.Address, s.Action,
+				n.Action, s.Reason))
 		}
 		delete(planned, s.Node.Address)
 	}

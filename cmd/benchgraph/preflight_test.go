@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// What really happened to 96 commits, most of which were measured in vain, is held against what a preflight says of them. The
-// facts are in testdata/preflight/facts.json: the commands, the options that the scripts of each parent know, the architectures
-// that its engine has, which wheels there were, and how each run ended. BENCHGRAPH_HISTORY names a clone of the real history,
-// which then stands in for the one that is made here of the facts.
+// What really happened to 96 commits, most of which were measured in vain, is held against what a preflight says of
+// them. The facts are in testdata/preflight/facts.json: the commands, the options that the scripts of each parent know,
+// the architectures that its engine has, which wheels there were, and how each run ended. BENCHGRAPH_HISTORY names a
+// clone of the real history, which then stands in for the one that is made here of the facts.
 
 type pfFacts struct {
 	Options       []string
@@ -133,7 +133,8 @@ func TestPreflightGroundTruth(t *testing.T) {
 	begun = time.Now()
 	text := world.run("plan", "-verbose")
 	t.Logf("second plan: %v\n%s", time.Since(begun).Round(time.Millisecond), firstOf(text.stdout))
-	for _, want := range []string{" models do not fit", "without a command", "missing script", "→ ", "benchmarks.hcl:"} {
+	for _, want := range []string{" models do not fit", "without a command", "missing script", "→ ",
+		"benchmarks.hcl:"} {
 		if !strings.Contains(text.stdout, want) {
 			t.Errorf("plan -verbose says nothing of %q", want)
 		}
@@ -174,7 +175,8 @@ func (f *pfFacts) makeHistory(t *testing.T, repo string) {
 	mark := 0
 	commit := func(message, tag string, files map[string]string, anew bool) {
 		mark++
-		fmt.Fprintf(&in, "commit refs/heads/main\nmark :%d\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n", mark, 1_700_000_000+mark, len(message), message)
+		fmt.Fprintf(&in, "commit refs/heads/main\nmark :%d\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n",
+			mark, 1_700_000_000+mark, len(message), message)
 		if mark > 1 {
 			fmt.Fprintf(&in, "from :%d\n", mark-1)
 		}
@@ -211,7 +213,8 @@ func (f *pfFacts) tree(c *pfCommit) map[string]string {
 	for name, s := range c.Scripts {
 		module := strings.HasPrefix(name, "vllm/")
 		var b strings.Builder
-		b.WriteString("import argparse\n\nfrom vllm.engine.arg_utils import EngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n\n\ndef add_cli_args(parser):\n")
+		b.WriteString("import argparse\n\nfrom vllm.engine.arg_utils import EngineArgs\nfrom vllm.utils import " +
+			"FlexibleArgumentParser\n\n\ndef add_cli_args(parser):\n")
 		b.WriteString(f.calls(s.Options))
 		if s.Engine {
 			b.WriteString("    parser = EngineArgs.add_cli_args(parser)\n")
@@ -221,12 +224,16 @@ func (f *pfFacts) tree(c *pfCommit) map[string]string {
 			if s.Flexible {
 				maker = "FlexibleArgumentParser"
 			}
-			fmt.Fprintf(&b, "\n\nif __name__ == \"__main__\":\n    parser = %s()\n    add_cli_args(parser)\n    args = parser.parse_args()\n", maker)
+			fmt.Fprintf(&b,
+				"\n\nif __name__ == \"__main__\":\n    parser = %s()\n    add_cli_args(parser)\n    args = "+
+					"parser.parse_args()\n", maker)
 		}
 		files[name] = b.String()
 		if module {
 			sub := strings.TrimSuffix(path.Base(name), ".py")
-			files["vllm/entrypoints/cli/benchmark/"+sub+".py"] = "from vllm.benchmarks." + sub + " import add_cli_args\n\n\nclass Sub:\n    @classmethod\n    def add_cli_args(cls, parser):\n        add_cli_args(parser)\n"
+			files["vllm/entrypoints/cli/benchmark/"+sub+".py"] = "from vllm.benchmarks." + sub +
+				" import add_cli_args\n\n\nclass Sub:\n    @classmethod\n    def add_cli_args(cls, parser):\n       " +
+				" add_cli_args(parser)\n"
 		}
 	}
 	if c.Engine != nil {
@@ -234,7 +241,8 @@ func (f *pfFacts) tree(c *pfCommit) map[string]string {
 			strings.ReplaceAll(f.calls(*c.Engine), "    parser", "        parser") + "        return parser\n"
 	}
 	if c.Server != nil {
-		files["vllm/entrypoints/openai/api_server.py"] = "from vllm.engine.arg_utils import EngineArgs\n\n\ndef make_arg_parser(parser):\n" + f.calls(*c.Server) +
+		files["vllm/entrypoints/openai/api_server.py"] = "from vllm.engine.arg_utils import EngineArgs\n\n\ndef " +
+			"make_arg_parser(parser):\n" + f.calls(*c.Server) +
 			"    return EngineArgs.add_cli_args(parser)\n\n\nparser = make_arg_parser(FlexibleArgumentParser())\n"
 	}
 	if c.Registry != "" {
@@ -286,11 +294,14 @@ func (f *pfFacts) calls(parser int) string {
 	return b.String() + "    pass\n"
 }
 
-// serverFlags are options of the engine; true: they take a value. Campaigns give them to the server and not to the client.
+// serverFlags are options of the engine; true: they take a value. Campaigns give them to the server and not to the
+// client.
 var serverFlags = map[string]bool{
-	"--dtype": true, "--tensor-parallel-size": true, "-tp": true, "--quantization": true, "--max-model-len": true, "--max-num-batched-tokens": true,
-	"--guided-decoding-backend": true, "--trust-remote-code": false, "--enable-prefix-caching": false, "--enable-chunked-prefill": false,
-	"--use-v2-block-manager": false,
+	"--dtype": true, "--tensor-parallel-size": true, "-tp": true, "--quantization": true, "--max-model-len": true,
+	"--max-num-batched-tokens":  true,
+	"--guided-decoding-backend": true, "--trust-remote-code": false, "--enable-prefix-caching": false,
+	"--enable-chunked-prefill": false,
+	"--use-v2-block-manager":   false,
 }
 
 var assignment = regexp.MustCompile(`^[A-Z_0-9]+=`)
@@ -301,8 +312,11 @@ func (f *pfFacts) campaign(repo, wheels string, rev func(pfCommit) string) strin
 	fmt.Fprintf(&b, campaignHead, repo, wheels)
 	for _, c := range f.Commits {
 		mode, env, server, client := c.sides()
-		fmt.Fprintf(&b, "commit %q {\n  rev    = %q\n  title  = %q\n  params = { mode = %q, model = %q, gpus = %d, version = %q, env = { %s }, server = %q, client = %q }\n}\n",
-			c.Commit, rev(c), strings.ReplaceAll(c.Title, "${", "$${"), mode, c.Model, max(c.GPUs, 1), max(c.Version, "0"), env, server, client)
+		fmt.Fprintf(&b,
+			"commit %q {\n  rev    = %q\n  title  = %q\n  params = { mode = %q, model = %q, gpus = %d, version = "+
+				"%q, env = { %s }, server = %q, client = %q }\n}\n",
+			c.Commit, rev(c), strings.ReplaceAll(c.Title, "${", "$${"), mode, c.Model, max(c.GPUs, 1),
+			max(c.Version, "0"), env, server, client)
 	}
 	return b.String()
 }
@@ -318,7 +332,8 @@ func (c *pfCommit) sides() (mode, env, server, client string) {
 	switch {
 	case len(words) == 0:
 		return "none", "", "", ""
-	case strings.Contains(c.Command, "serving") || strings.Contains(c.Command, "bench serve") || strings.Contains(c.Command, "guided"):
+	case strings.Contains(c.Command, "serving") || strings.Contains(c.Command, "bench serve") ||
+		strings.Contains(c.Command, "guided"):
 		mode = "serving"
 	default:
 		mode = "offline"
@@ -355,7 +370,8 @@ func (c *pfCommit) data(words []string) []string {
 		return []string{"--dataset-path", "sharegpt.json"}
 	case named:
 		return nil
-	case strings.HasPrefix(max(c.Version, "1"), "0.4") || c.Version == "" && c.Status != "exception" && c.Status != "success":
+	case strings.HasPrefix(max(c.Version, "1"), "0.4") || c.Version == "" && c.Status != "exception" &&
+		c.Status != "success":
 		return []string{"--dataset", "sharegpt.json"}
 	}
 	return []string{"--dataset-name", "random"}

@@ -13,8 +13,10 @@ import (
 func (a *app) query() cli.Command {
 	asJSON := false
 	return cli.Command{
-		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2, Summary: "list the nodes that a node needs, the nodes that need it, or the changed nodes",
-		Long: "deps ADDR lists what a node needs, rdeps ADDR what needs it. changed lists the nodes that have a result, of which the key is another one\n" +
+		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2,
+		Summary: "list the nodes that a node needs, the nodes that need it, or the changed nodes",
+		Long: "deps ADDR lists what a node needs, rdeps ADDR what needs it. changed lists the nodes that have a " +
+			"result, of which the key is another one\n" +
 			"now; explain says of each what has changed.",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(ctx context.Context, args []string) error {
@@ -28,7 +30,8 @@ func (a *app) query() cli.Command {
 			case len(args) < n:
 				return &cli.UsageError{Message: "query " + args[0] + " needs ADDR", Remedy: "try benchgraph help query"}
 			case len(args) > n:
-				return &cli.UsageError{Message: fmt.Sprintf("query %s: unexpected argument %q", args[0], args[n]), Remedy: "try benchgraph help query"}
+				return &cli.UsageError{Message: fmt.Sprintf("query %s: unexpected argument %q", args[0], args[n]),
+					Remedy: "try benchgraph help query"}
 			case n == 1:
 				return a.runChanged(ctx, asJSON)
 			}

@@ -79,15 +79,18 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 			}
 			hardware[m.Hardware] = true
 			doc.Measurements = append(doc.Measurements, report.Measurement{
-				Benchmark: m.Benchmark, Commit: m.Commit, Candidate: m.Candidate, Block: m.Block, Order: m.Position, Metric: m.Metric,
-				Value: m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed, DeviceClass: m.Hardware, Phase: m.Phase,
+				Benchmark: m.Benchmark, Commit: m.Commit, Candidate: m.Candidate, Block: m.Block, Order: m.Position,
+				Metric: m.Metric,
+				Value:  m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed,
+				DeviceClass: m.Hardware, Phase: m.Phase,
 			})
 		}
 	}
 	doc.Hardware = sortedKeys(hardware)
 	for i := range spec.Commits {
 		c := &spec.Commits[i]
-		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent, Model: modelOf(c.Params)})
+		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent,
+			Model: modelOf(c.Params)})
 	}
 	if slices.ContainsFunc(r.Formats, report.OfRun) {
 		doc.Attempts = p.attempts()
@@ -151,7 +154,8 @@ func (p place) account(doc *report.Document, found []findings.Findings, spec *hc
 			}
 			failures[failure] = true
 			why := failure.Failure
-			told := report.Failure{Address: failure.Address, Commit: failure.Commit, Candidate: failure.Candidate, Class: string(why.Class), Rule: why.Rule,
+			told := report.Failure{Address: failure.Address, Commit: failure.Commit, Candidate: failure.Candidate,
+				Class: string(why.Class), Rule: why.Rule,
 				Stage: why.Stage, Message: why.Message, Evidence: why.Evidence, Remedy: why.Remedy, Took: failure.Took}
 			if failure.Attempt != "" {
 				told.Log = p.shortLog(failure.Attempt)
@@ -226,8 +230,8 @@ func priceOf(hardware []string, prices map[string]float64) float64 {
 	return price
 }
 
-// snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the file
-// changed their places.
+// snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the
+// file changed their places.
 func snapshotOf(found []findings.Findings) (string, error) {
 	var lines []string
 	var err error

@@ -33,14 +33,18 @@ type reportFlags struct {
 func (a *app) report() cli.Command {
 	o := &reportFlags{}
 	return cli.Command{
-		Name: "report", Args: "[NAME...]", Max: -1, Summary: "write the reports from stored results; parse them again, run nothing",
-		Long: "Without NAME, all reports of the file; one of all compares when the file declares none.",
+		Name: "report", Args: "[NAME...]", Max: -1,
+		Summary: "write the reports from stored results; parse them again, run nothing",
+		Long:    "Without NAME, all reports of the file; one of all compares when the file declares none.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "write one JSON document to stdout, and no file")
 			a.json = append(a.json, &o.json)
-			fs.StringVar(&o.formats, "format", "", "write `FORMATS` instead of the formats of the file: "+strings.Join(report.Formats(), ","))
-			fs.StringVar(&o.dir, "dir", "", "write to `DIR`, relative to the project, instead of the directory in the file")
-			fs.StringVar(&o.bundle, "bundle", "", "also write a bundle of the reports and their raw results to `FILE`, for benchgraph open")
+			fs.StringVar(&o.formats, "format", "",
+				"write `FORMATS` instead of the formats of the file: "+strings.Join(report.Formats(), ","))
+			fs.StringVar(&o.dir, "dir", "",
+				"write to `DIR`, relative to the project, instead of the directory in the file")
+			fs.StringVar(&o.bundle, "bundle", "",
+				"also write a bundle of the reports and their raw results to `FILE`, for benchgraph open")
 			allowFlag(fs, &o.allow)
 			failOnFlag(fs, &o.failOn)
 		},
@@ -105,7 +109,8 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 }
 
 // besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
-func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings, bundled bool) (*tasks.Known, error) {
+func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings, bundled bool) (*tasks.Known,
+	error) {
 	known := &tasks.Known{}
 	var err error
 	if bundled {
@@ -147,11 +152,14 @@ func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Re
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(name, "report.")
 		if !slices.Contains(known, names[i]) {
-			return nil, hint("The file's report blocks have these names.", "there is no report %q%s", name, cli.Suggest(names[i], known))
+			return nil, hint("The file's report blocks have these names.", "there is no report %q%s", name,
+				cli.Suggest(names[i], known))
 		}
 	}
 	if len(names) > 0 {
-		declared = slices.DeleteFunc(declared, func(r hclspec.Report) bool { return !slices.Contains(names, r.Address.Name) })
+		declared = slices.DeleteFunc(declared, func(r hclspec.Report) bool {
+			return !slices.Contains(names, r.Address.Name)
+		})
 	}
 	return declared, nil
 }
@@ -188,7 +196,8 @@ func (s *session) reportDir(dir string) string {
 func (s *session) write(r hclspec.Report, found []findings.Findings) error {
 	for _, name := range r.Formats {
 		if !slices.Contains(report.Formats(), name) {
-			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name, cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}
+			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name,
+				cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}
 		}
 	}
 	files, err := s.render(found, s.project.Spec, &r)

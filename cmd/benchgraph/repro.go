@@ -30,21 +30,22 @@ func (a *app) runRepro(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	project := repro.Project{Spec: s.project.Spec, Lock: s.project.Lock, Stored: func(at hclspec.Address) (string, bool) {
-		dep, ok := p.Step(at.String())
-		if !ok {
-			return "", false
-		}
-		meta, ok := dep.Stored()
-		if !ok {
-			return "", false
-		}
-		entry, err := s.store.Get(ctx, meta.Key, false)
-		return entry.Dir, err == nil
-	}, LeftOut: func(at hclspec.Address) bool {
-		st, ok := p.Step(at.String())
-		return ok && st.Action == engine.Skip
-	}}
+	project := repro.Project{Spec: s.project.Spec, Lock: s.project.Lock,
+		Stored: func(at hclspec.Address) (string, bool) {
+			dep, ok := p.Step(at.String())
+			if !ok {
+				return "", false
+			}
+			meta, ok := dep.Stored()
+			if !ok {
+				return "", false
+			}
+			entry, err := s.store.Get(ctx, meta.Key, false)
+			return entry.Dir, err == nil
+		}, LeftOut: func(at hclspec.Address) bool {
+			st, ok := p.Step(at.String())
+			return ok && st.Action == engine.Skip
+		}}
 	script, err := project.Script(at)
 	if err != nil {
 		return hint("benchgraph show "+text+" tells what is known of it.", "%w", err)

@@ -76,7 +76,8 @@ func (p place) attempts() []report.Attempt {
 	return nil
 }
 
-// underWay reports the state of the apply that holds the lock. It is the zero Run where no apply runs, or while one plans.
+// underWay reports the state of the apply that holds the lock. It is the zero Run where no apply runs, or while one
+// plans.
 func (p place) underWay() runlog.Run {
 	owner, held := applylock.Holder(p.applyLock())
 	run := p.lastRun()

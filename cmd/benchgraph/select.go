@@ -61,7 +61,8 @@ func (s *selection) options() (tasks.PlanOptions, error) {
 		for i, p := range list.patterns {
 			list.patterns[i] = address(p)
 			if _, err := hclspec.MatchAddress(list.patterns[i], "kind.name"); err != nil {
-				return o, &cli.UsageError{Message: fmt.Sprintf("-%s: %v", list.flag, err), Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
+				return o, &cli.UsageError{Message: fmt.Sprintf("-%s: %v", list.flag, err),
+					Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
 			}
 		}
 		*list.match = s.matcher(list.patterns)
@@ -121,7 +122,8 @@ func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 // noSuchNode suggests the nearest address or, where the pattern stands for all instances of a name, the nearest name.
 func noSuchNode(pattern string, known []string) error {
 	meant := pattern
-	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") && (!keyed || strings.Contains(key, "*")) {
+	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
+		(!keyed || strings.Contains(key, "*")) {
 		names := make([]string, len(known))
 		for i, address := range known {
 			names[i], _, _ = strings.Cut(address, "[")
@@ -130,7 +132,8 @@ func noSuchNode(pattern string, known []string) error {
 			meant, known = name, names
 		}
 	}
-	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern, cli.Suggest(meant, known))
+	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern,
+		cli.Suggest(meant, known))
 }
 
 // infeasible refuses targets of which no node can ever run here.

@@ -60,7 +60,8 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	}
 	host, _, err := net.SplitHostPort(o.addr)
 	if err != nil {
-		return &cli.UsageError{Message: fmt.Sprintf("-addr %q: %v", o.addr, err), Remedy: "write HOST:PORT, like " + serveAt}
+		return &cli.UsageError{Message: fmt.Sprintf("-addr %q: %v", o.addr, err), Remedy: "write HOST:PORT, like " +
+			serveAt}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
 	if err != nil {
@@ -151,7 +152,8 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 		st := &p.Steps[i]
 		for _, t := range s.attempts(st, nil) {
 			how := t.start.Local().Format("2006-01-02 15:04:05") + ": " + printable.Line(t.how)
-			r.Attempts[st.Node.Address] = append(r.Attempts[st.Node.Address], livepage.Attempt{Name: t.name(), How: how})
+			r.Attempts[st.Node.Address] = append(r.Attempts[st.Node.Address],
+				livepage.Attempt{Name: t.name(), How: how})
 		}
 	}
 	r.LogOf = func(benchmark, commit string, block int) string {

@@ -112,8 +112,8 @@ func (s *site) await(path, want string) string {
 	}
 }
 
-// TestServe looks at a project in a browser while other processes apply it, one of which is killed. What was chosen on the
-// page stays, what is hostile is text, and nothing is written.
+// TestServe looks at a project in a browser while other processes apply it, one of which is killed. What was chosen on
+// the page stays, what is hostile is text, and nothing is written.
 func TestServe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
@@ -126,8 +126,10 @@ func TestServe(t *testing.T) {
 	browser.open(site.base)
 	title := browser.eval("document.title")
 	browser.await("document.querySelectorAll('#compare-all tr[data-outcome=not_run]').length === 8")
-	browser.eval(`document.getElementById("commit-1").open = true; const find = document.querySelector("#compare-all input[type=search]"); find.value = "v3"; ` +
-		`find.dispatchEvent(new Event("input", { bubbles: true })); find.focus(); document.querySelector("#compare-all th button").click()`)
+	browser.eval(`document.getElementById("commit-1").open = true; const find = ` +
+		`document.querySelector("#compare-all input[type=search]"); find.value = "v3"; ` +
+		`find.dispatchEvent(new Event("input", { bubbles: true })); find.focus(); ` +
+		`document.querySelector("#compare-all th button").click()`)
 
 	first := w.command("apply")
 	if err := first.Start(); err != nil {
@@ -145,7 +147,8 @@ func TestServe(t *testing.T) {
 		`document.activeElement.type`:                                                                                  "search",
 		`document.title`:                                                                                               title,
 		`[...document.querySelectorAll("#commit-1 summary")][0].textContent.includes("<script>document.title")`:        "true",
-		`document.querySelectorAll("#compare-all tr[data-outcome=win] td:nth-child(4) strong")[0].textContent.replace(/[^×+.0-9]/g, "")`: "+100.00",
+		`document.querySelectorAll("#compare-all tr[data-outcome=win] td:nth-child(4) ` +
+			`strong")[0].textContent.replace(/[^×+.0-9]/g, "")`: "+100.00",
 	} {
 		if got := browser.eval(expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
@@ -164,7 +167,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser.await(`document.querySelector("#now[data-active] td code")?.textContent.startsWith("trial.speed[\"two")`)
-	log := browser.eval(`[...document.querySelectorAll("#now a")].find((a) => a.href.includes("trial.speed%5b%22two")).href`)
+	log := browser.eval(`[...document.querySelectorAll("#now a")].find((a) => ` +
+		`a.href.includes("trial.speed%5b%22two")).href`)
 	main := browser.session
 	browser.open(log)
 	browser.await(`/^<b>begun<.b>$/m.test(document.getElementById("log")?.textContent)`)
@@ -202,7 +206,8 @@ func TestServe(t *testing.T) {
 	if len(browser.said) > 0 {
 		t.Errorf("the browser says: %q", browser.said)
 	}
-	if delete(browser.asked, strings.TrimSuffix(strings.TrimPrefix(site.base, "http://"), "/")); len(browser.asked) > 0 {
+	if delete(browser.asked, strings.TrimSuffix(strings.TrimPrefix(site.base, "http://"),
+		"/")); len(browser.asked) > 0 {
 		t.Errorf("the page asked elsewhere: %v", browser.asked)
 	}
 	if err := site.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -218,14 +223,18 @@ func (s *site) logs(page string) {
 	s.t.Helper()
 	text := strings.Replace(strings.TrimPrefix(page, s.base), "log?", "log.txt?", 1)
 	whole, log := s.ask(nil, text)
-	if !strings.Contains(log, "\n<b>begun</b>\n") || !strings.HasPrefix(whole.Header.Get("Content-Type"), "text/plain") {
+	if !strings.Contains(log, "\n<b>begun</b>\n") || !strings.HasPrefix(whole.Header.Get("Content-Type"),
+		"text/plain") {
 		s.t.Errorf("%s: %q", whole.Header, log)
 	}
 	part, middle := s.ask(func(r *http.Request) { r.Header.Set("Range", "bytes=3-9") }, text)
-	if part.StatusCode != http.StatusPartialContent || middle != log[3:10] || part.Header.Get("Benchgraph-Attempt") != "running" {
+	if part.StatusCode != http.StatusPartialContent || middle != log[3:10] ||
+		part.Header.Get("Benchgraph-Attempt") != "running" {
 		s.t.Errorf("%s, %s: %q", part.Status, part.Header, middle)
 	}
-	if end, _ := s.ask(func(r *http.Request) { r.Header.Set("Range", fmt.Sprintf("bytes=%d-", len(log))) }, text); end.StatusCode != http.StatusRequestedRangeNotSatisfiable {
+	if end, _ := s.ask(func(r *http.Request) {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", len(log)))
+	}, text); end.StatusCode != http.StatusRequestedRangeNotSatisfiable {
 		s.t.Errorf("at the end: %s", end.Status)
 	}
 }
@@ -259,7 +268,8 @@ func (s *site) events() {
 	if rest := s.stream(all[4], 15); strings.Join(rest, " ") != strings.Join(all[5:], " ") {
 		s.t.Errorf("after %s: %s, want %s", all[4], rest, all[5:])
 	}
-	for _, nonsense := range []string{"../../../etc/passwd:0", all[0] + "0000000", "x", all[4][:strings.Index(all[4], ":")] + ":-5"} {
+	for _, nonsense := range []string{"../../../etc/passwd:0", all[0] + "0000000", "x",
+		all[4][:strings.Index(all[4], ":")] + ":-5"} {
 		if ids := s.stream(nonsense, 5); strings.Join(ids, " ") != strings.Join(all[:5], " ") {
 			s.t.Errorf("after %q: %s", nonsense, ids)
 		}
@@ -270,13 +280,15 @@ func (s *site) events() {
 func (s *site) metrics() {
 	s.t.Helper()
 	text := s.await("metrics", `benchgraph_candidates{compare="all",outcome="win"} 8`)
-	line := regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [-+.e0-9]+)$`)
+	line := regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? ` +
+		`[-+.e0-9]+)$`)
 	for l := range strings.Lines(text) {
 		if !line.MatchString(strings.TrimSuffix(l, "\n")) {
 			s.t.Errorf("not a line of the format: %q", l)
 		}
 	}
-	for _, want := range []string{"benchgraph_applying 0\n", `benchgraph_nodes{state="done"} `, `benchgraph_run_nodes{state="failed"} 0`} {
+	for _, want := range []string{"benchgraph_applying 0\n", `benchgraph_nodes{state="done"} `,
+		`benchgraph_run_nodes{state="failed"} 0`} {
 		if !strings.Contains(text, want) {
 			s.t.Errorf("no %q in\n%s", want, text)
 		}
@@ -298,13 +310,15 @@ func (s *site) refuses() {
 		{"this machine", func(r *http.Request) { r.Host = "localhost:9" }, "", http.StatusOK},
 		{"only the head", func(r *http.Request) { r.Method = http.MethodHead }, "", http.StatusOK},
 		{"a path", nil, "%2e%2e/%2e%2e/etc/passwd", http.StatusNotFound},
-		{"an attempt that is a path", nil, "log.txt?" + url.Values{"node": {`wheel.rate["one/v1"]`}, "attempt": {"../apply"}}.Encode(), http.StatusNotFound},
+		{"an attempt that is a path", nil, "log.txt?" + url.Values{"node": {`wheel.rate["one/v1"]`},
+			"attempt": {"../apply"}}.Encode(), http.StatusNotFound},
 		{"an unknown node", nil, "log?node=../../benchmarks.hcl", http.StatusNotFound},
 		{"the last attempt", nil, "log?" + url.Values{"node": {`wheel.rate["one/v1"]`}}.Encode(), http.StatusOK},
 	} {
 		if answer, text := s.ask(c.change, c.path); answer.StatusCode != c.want {
 			s.t.Errorf("%s: %s, want %d: %s", c.what, answer.Status, c.want, text)
-		} else if csp := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		} else if csp := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") ||
+			strings.Contains(csp, "unsafe") {
 			s.t.Errorf("%s: policy %q", c.what, csp)
 		}
 	}

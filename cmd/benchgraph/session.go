@@ -49,11 +49,13 @@ const varPrefix = "BENCHGRAPH_VAR_"
 
 // options are what the project's files are read with.
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
-	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles, EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
+	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
+		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
-			return o, &cli.UsageError{Message: fmt.Sprintf("-var %q is not NAME=VALUE", v), Remedy: "write -var NAME=VALUE"}
+			return o, &cli.UsageError{Message: fmt.Sprintf("-var %q is not NAME=VALUE", v),
+				Remedy: "write -var NAME=VALUE"}
 		}
 		o.Vars[name] = value
 	}
@@ -78,7 +80,8 @@ func (s *session) saveLock(lock *hclspec.Lock) error {
 		return nil
 	}
 	if !bytes.Equal(have, s.lockText) {
-		return hint("Nothing in it is overwritten. Apply again: what is finished is kept.", "lock file %s: it was edited while the apply ran", s.lock)
+		return hint("Nothing in it is overwritten. Apply again: what is finished is kept.",
+			"lock file %s: it was edited while the apply ran", s.lock)
 	}
 	if err := fs.Replace(s.lock, text); err != nil {
 		return fmt.Errorf("lock file: %w", err)
@@ -115,13 +118,20 @@ type access struct {
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
 	allow   []string
-	machine string // another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this one
+	// another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this
+	// one
+	machine string
 	recall  recall
-	try     func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error) // a candidate that no file declares; nil: none
-	derive  func(*hclspec.Spec) (*hclspec.Spec, error)                           // what is planned in the place of what the files declare; nil: that
-	devices string                                                               // indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
-	stat    *cache.StatCache                                                     // outlives the session, which must not save it; nil: the state's own
-	sandbox string                                                               // for blocks that do not say; empty: what the file says
+	// a candidate that no file declares; nil: none
+	try func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error)
+	// what is planned in the place of what the files declare; nil: that
+	derive func(*hclspec.Spec) (*hclspec.Spec, error)
+	// indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
+	devices string
+	// outlives the session, which must not save it; nil: the state's own
+	stat *cache.StatCache
+	// for blocks that do not say; empty: what the file says
+	sandbox string
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.
@@ -250,7 +260,8 @@ func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) 
 	}
 }
 
-// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be nobody's business.
+// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be nobody's
+// business.
 func (s *session) basis(ctx context.Context, o access) string {
 	h := sha256.New()
 	add := func(parts ...string) {
@@ -309,12 +320,15 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if o.devices != "" {
 		some, err := device.Only(o.devices, s.gpus.Devices())
 		if err != nil {
-			return &cli.UsageError{Message: err.Error(), Remedy: "benchgraph devices lists them; write indices or UUIDs, separated by commas"}
+			return &cli.UsageError{Message: err.Error(),
+				Remedy: "benchgraph devices lists them; write indices or UUIDs, separated by commas"}
 		}
 		s.gpus.Keep(some)
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory, Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory,
+		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost,
+		Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
 	return err
 }
 
@@ -322,7 +336,8 @@ func (s *session) openState(ctx context.Context, o access) error {
 func (s *session) devices() []device.Device {
 	all := s.gpus.Devices()
 	if s.gpus.Hangs {
-		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot may mend that.", view.Clean(s.gpus.Reason))
+		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
+			"may mend that.", view.Clean(s.gpus.Reason))
 	}
 	if len(all) > 0 {
 		if err := device.CheckLocks(s.sharedLocks()); err != nil {
@@ -332,8 +347,8 @@ func (s *session) devices() []device.Device {
 	return all
 }
 
-// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have their
-// own: a file that one user made could keep all others from working.
+// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have
+// their own: a file that one user made could keep all others from working.
 func (a *app) hostLock() string {
 	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
 		return own
@@ -355,7 +370,8 @@ func (s *session) ownImageDisk() (int64, error) {
 	return bytes, nil
 }
 
-// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host lock of one's own.
+// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host
+// lock of one's own.
 func (a *app) sharedLocks() string {
 	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""
@@ -367,21 +383,25 @@ func (a *app) sharedLocks() string {
 func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
 	engine := s.engine(s.place)
 	return tasks.Config{
-		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool, GPUs: s.gpus, Clocks: s.newClocks(),
-		Host: s.host, Containers: s.newContainers(engine), Engine: engine, ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
+		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
+		GPUs: s.gpus, Clocks: s.newClocks(),
+		Host: s.host, Containers: s.newContainers(engine), Engine: engine, ImageDisk: s.imageDisk,
+		ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, MaxIdleConnsPerHost: download.PerHost,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			MaxIdleConnsPerHost:   download.PerHost,
 			ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		}},
 		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok }, Load: load, History: s.past,
-		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
+		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow,
+		Progress: printable.NewWriter(s.stderr),
 		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}
 }
 
-// loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first: reading
-// takes most of the time of a large plan.
+// loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first:
+// reading takes most of the time of a large plan.
 func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) tasks.Loader {
 	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		if first != nil {
@@ -405,7 +425,8 @@ func derived(load tasks.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error
 		}
 		own, err := derive(spec)
 		if err != nil {
-			return nil, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Nothing to measure", Detail: err.Error()})
+			return nil, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Nothing to measure",
+				Detail: err.Error()})
 		}
 		return own, diags
 	}

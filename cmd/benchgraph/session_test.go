@@ -12,7 +12,8 @@ func TestImageDisk(t *testing.T) {
 		dir := t.TempDir()
 		lock := filepath.Join(dir, "lock")
 		s := &session{
-			app:   &app{env: map[string]string{"BENCHGRAPH_IMAGE_DISK": text, "BENCHGRAPH_HOST_LOCK": lock}, stderr: io.Discard},
+			app: &app{env: map[string]string{"BENCHGRAPH_IMAGE_DISK": text, "BENCHGRAPH_HOST_LOCK": lock},
+				stderr: io.Discard},
 			place: place{dir: dir, state: filepath.Join(dir, "state"), store: filepath.Join(dir, "state", "store")},
 		}
 		if err := s.openState(t.Context(), access{}); err != nil {

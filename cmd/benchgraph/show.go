@@ -46,7 +46,8 @@ func (a *app) showPlanFile(path string, asJSON, verbose bool) error {
 	if asJSON {
 		return view.JSON(a.stdout, f)
 	}
-	fmt.Fprintf(a.stdout, "Plan of %s, made by benchgraph %s\n\n", view.Clean(f.Project), view.Clean(f.Version+f.flags()))
+	fmt.Fprintf(a.stdout, "Plan of %s, made by benchgraph %s\n\n", view.Clean(f.Project),
+		view.Clean(f.Version+f.flags()))
 	if err := view.Plan(a.stdout, a.style(a.stdout), f.Outline, verbose); err != nil {
 		return err
 	}
@@ -72,8 +73,9 @@ type nodeView struct {
 	Attempts  []attemptView        `json:"attempts"`
 	Runs      []tasks.Run          `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
-	Alone     bool                 `json:"alone,omitempty"` // the samples are of blocks without the other variants, which are never compared
-	Origin    *engine.Origin       `json:"origin,omitempty"`
+	// the samples are of blocks without the other variants, which are never compared
+	Alone  bool           `json:"alone,omitempty"`
+	Origin *engine.Origin `json:"origin,omitempty"`
 }
 
 // resultView is what is stored of a node.
@@ -121,13 +123,17 @@ func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
 
 // measuredAlone returns the step of a benchmark that has a result from blocks of its own, and none from blocks of all
 // variants; otherwise the step itself.
-func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool, error) {
+func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool,
+	error) {
 	address := st.Node.Address
 	at, err := hclspec.ParseAddress(address)
-	if _, stored := st.Stored(); stored || err != nil || at.Kind != "benchmark" || len(s.journal.Attempts(hclspec.TrialAddress(at.Name, at.Key, 1).String())) == 0 {
+	if _, stored := st.Stored(); stored || err != nil || at.Kind != "benchmark" ||
+		len(s.journal.Attempts(hclspec.TrialAddress(at.Name, at.Key, 1).String())) == 0 {
 		return p, st, false, nil
 	}
-	other, err := s.project.Plan(ctx, tasks.PlanOptions{AsIs: true, Target: func(a string) bool { return a == address }})
+	other, err := s.project.Plan(ctx, tasks.PlanOptions{AsIs: true, Target: func(a string) bool {
+		return a == address
+	}})
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -141,7 +147,8 @@ func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.
 
 func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*nodeView, error) {
 	v := &nodeView{
-		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason, Key: st.Key.String(),
+		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason,
+		Key:   st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []sample.Measurement{},
 		Origin: st.Node.Origin,
@@ -195,7 +202,8 @@ func concerns(m sample.Measurement, n *engine.Node) bool {
 		return at == m.Of
 	case "trial":
 		group, block := at.Trial()
-		return block == m.Block && (group == m.Of.Key || m.Candidate != "" && (group == m.Commit || group == m.Candidate))
+		return block == m.Block && (group == m.Of.Key || m.Candidate != "" &&
+			(group == m.Commit || group == m.Candidate))
 	}
 	return false
 }
@@ -225,7 +233,8 @@ func (s *session) showNode(v *nodeView) {
 		line("used by", "%d more", rest)
 	}
 	if r := v.Result; r != nil {
-		line("result", "%s, %s, %s, made by %s in %s", r.Created.Local().Format(time.DateTime), view.Count(len(r.Files), "file"), view.Bytes(r.Bytes),
+		line("result", "%s, %s, %s, made by %s in %s", r.Created.Local().Format(time.DateTime),
+			view.Count(len(r.Files), "file"), view.Bytes(r.Bytes),
 			r.MadeBy, view.Duration(time.Duration(r.Duration*float64(time.Second))))
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
@@ -248,9 +257,12 @@ func (s *session) showNode(v *nodeView) {
 		if len(t.Devices) > 0 {
 			how += " on " + strings.Join(t.Devices, ", ")
 		}
-		line(fmt.Sprintf("attempt %d", i+1), "%s in run %s, %s, %s", t.Start.Local().Format(time.DateTime), t.Run, view.Duration(t.Attempt.Duration), how)
+		line(fmt.Sprintf("attempt %d", i+1), "%s in run %s, %s, %s", t.Start.Local().Format(time.DateTime), t.Run,
+			view.Duration(t.Attempt.Duration), how)
 		if f := t.Failure; f != nil {
-			for _, more := range []struct{ name, text string }{{"class", view.Class(f)}, {"evidence", f.Evidence}, {"remedy", f.Remedy}, {"log", t.Log}} {
+			for _, more := range []struct {
+				name, text string
+			}{{"class", view.Class(f)}, {"evidence", f.Evidence}, {"remedy", f.Remedy}, {"log", t.Log}} {
 				if more.text != "" {
 					line("  "+more.name, "%s", more.text)
 				}

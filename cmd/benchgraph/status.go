@@ -114,7 +114,8 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	}
 	now := s.underWay()
 	doc := statusDoc{
-		Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, now), Run: s.lastRun(), Waits: now.Waits[""],
+		Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, now),
+		Run: s.lastRun(), Waits: now.Waits[""],
 	}
 	ledger := stats.Ledger{Rows: rowsOf(found, s.project.Spec)}
 	for _, f := range found {
@@ -126,7 +127,8 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	doc.Universe, doc.Counts = ledger.Universe, ledger.Total().Counts
 	for _, row := range ledger.Rows {
 		if row.Primary {
-			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate, row.Outcome, row.Reason, present(row.Caveats)})
+			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate,
+				row.Outcome, row.Reason, present(row.Caveats)})
 		}
 	}
 	if owner, held := applylock.Holder(s.applyLock()); held {
@@ -183,7 +185,8 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 	w := s.stdout
 	if o := doc.Applying; o != nil {
-		fmt.Fprintf(w, "Process %d of %s on %s applies since %s.\n", o.PID, view.Clean(o.User), view.Clean(o.Host), o.Since.Local().Format(time.DateTime))
+		fmt.Fprintf(w, "Process %d of %s on %s applies since %s.\n", o.PID, view.Clean(o.User), view.Clean(o.Host),
+			o.Since.Local().Format(time.DateTime))
 	}
 	if doc.Waits != "" {
 		fmt.Fprintf(w, "Waits: %s.\n", view.Clean(doc.Waits))

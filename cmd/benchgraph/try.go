@@ -29,11 +29,15 @@ func (a *app) try() cli.Command {
 	return cli.Command{
 		Name: "try", Args: "[PATCH]", Max: 1,
 		Summary: "measure a patch, a revision or the uncommitted changes against a baseline",
-		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a revision as\n" +
-			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of the baseline\n" +
-			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results are stored,\n" +
+		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a " +
+			"revision as\n" +
+			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of " +
+			"the baseline\n" +
+			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results " +
+			"are stored,\n" +
 			"so that the same try again measures nothing.\n\n" +
-			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last commit, or of\n" +
+			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last commit, " +
+			"or of\n" +
 			"-base REV, and in that of the candidate. The format of its output is detected as parse does.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
@@ -42,7 +46,8 @@ func (a *app) try() cli.Command {
 			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of `COMMIT`")
 			o.bench.flags(fs)
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
-			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
+			fs.StringVar(&o.devices, "devices", "",
+				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
@@ -71,7 +76,8 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 			return err
 		}
 	} else if p, err := a.place(); err == nil && p.absent() && a.file == "" {
-		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where the file is with "+
+		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
+			"the file is with "+
 			"-chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
 	}
 	var of attempted

@@ -31,7 +31,8 @@ type benchFlags struct {
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.command, "bench", "", "without a file: measure with `COMMAND`, run by sh in the tree, in the directory where benchgraph was started")
+	fs.StringVar(&o.command, "bench", "",
+		"without a file: measure with `COMMAND`, run by sh in the tree, in the directory where benchgraph was started")
 	fs.StringVar(&o.base, "base", "HEAD", "with -bench: measure against the revision `REV`")
 	fs.StringVar(&o.metric, "metric", "", "with -bench: decide by the metric `NAME`; needed if the output has several")
 	fs.StringVar(&o.match, "match", "", "with -bench: read the metric from the first group of `REGEXP`")
@@ -52,11 +53,13 @@ func (o *tryFlags) checkBench(a *app) error {
 	}
 	if a.file != "" || o.benchmark != "" || o.commit != "" {
 		return &cli.UsageError{
-			Message: "-bench measures without a file, and -f, -benchmark and -commit are about one", Remedy: "leave out either",
+			Message: "-bench measures without a file, and -f, -benchmark and -commit are about one",
+			Remedy:  "leave out either",
 		}
 	}
 	if o.bench.match != "" && o.bench.better == "" || o.bench.better != "" && o.bench.match == "" {
-		return &cli.UsageError{Message: "-match and -better go together", Remedy: "write -better=higher or -better=lower"}
+		return &cli.UsageError{Message: "-match and -better go together",
+			Remedy: "write -better=higher or -better=lower"}
 	}
 	return nil
 }
@@ -162,11 +165,14 @@ func (s *session) metricOf(ctx context.Context, applied *tasks.Applied) (string,
 			return "", err
 		}
 		for name, m := range rec.Members {
-			c := slices.IndexFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == m.Candidate })
+			c := slices.IndexFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool {
+				return c.Key == m.Candidate
+			})
 			if c < 0 || !s.project.Spec.Candidates[c].Baseline || m.Failure != nil || m.Skipped != "" {
 				continue
 			}
-			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{}, filepath.Join(end.Entry.Dir, name))
+			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{},
+				filepath.Join(end.Entry.Dir, name))
 			if err != nil || read.Failure != nil {
 				return undecided, err
 			}
@@ -196,5 +202,6 @@ func deciding(samples []metrics.Sample) (string, error) {
 		return "", hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
 			"no number in the output of the command says what it is: %d were found", len(samples))
 	}
-	return "", hint("Say which one decides with -metric: "+several(names)+".", "the output of the command has %d metrics", len(names))
+	return "", hint("Say which one decides with -metric: "+several(names)+".",
+		"the output of the command has %d metrics", len(names))
 }

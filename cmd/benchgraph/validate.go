@@ -52,9 +52,11 @@ func (a *app) runValidate(asJSON bool) error {
 		mistakes = &diagError{diags, files}
 	}
 	if asJSON {
-		doc := validation{Format: view.Format, Valid: mistakes == nil, Files: []string{}, Diagnostics: viewDiagnostics(diags)}
+		doc := validation{Format: view.Format, Valid: mistakes == nil, Files: []string{},
+			Diagnostics: viewDiagnostics(diags)}
 		if spec != nil {
-			doc.Files, doc.Commits, doc.Candidates, doc.Benchmarks = spec.Files, len(spec.Commits), len(spec.Candidates), len(spec.Benchmarks)
+			doc.Files, doc.Commits, doc.Candidates, doc.Benchmarks = spec.Files, len(spec.Commits),
+				len(spec.Candidates), len(spec.Benchmarks)
 		}
 		return errors.Join(mistakes, view.JSON(a.stdout, doc))
 	}
@@ -64,6 +66,7 @@ func (a *app) runValidate(asJSON bool) error {
 	a.printDiags(diags, files)
 	name := filepath.Join(p.dir, spec.Files[0])
 	fmt.Fprintf(a.stdout, "Valid: %s (%s, %s, %s, %s).\n", view.Clean(name), view.Count(len(spec.Files), "file"),
-		view.Count(len(spec.Commits), "commit"), view.Count(len(spec.Candidates), "candidate"), view.Count(len(spec.Benchmarks), "benchmark"))
+		view.Count(len(spec.Commits), "commit"), view.Count(len(spec.Candidates), "candidate"),
+		view.Count(len(spec.Benchmarks), "benchmark"))
 	return nil
 }

@@ -30,9 +30,11 @@ func (a *app) version() cli.Command {
 			}
 			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if asJSON {
-				return view.JSON(a.stdout, map[string]any{"format": view.Format, "version": version, "revision": revision, "go": runtime.Version(), "platform": platform})
+				return view.JSON(a.stdout, map[string]any{"format": view.Format, "version": version,
+					"revision": revision, "go": runtime.Version(), "platform": platform})
 			}
-			_, err := fmt.Fprintf(a.stdout, "benchgraph %s (revision %s, %s, %s)\n", version, revision, runtime.Version(), platform)
+			_, err := fmt.Fprintf(a.stdout, "benchgraph %s (revision %s, %s, %s)\n", version, revision,
+				runtime.Version(), platform)
 			return err
 		},
 	}

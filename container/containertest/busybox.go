@@ -21,8 +21,8 @@ import (
 // imageLabel marks images for tests. They stay, as each test would make the same.
 const imageLabel = "io.benchgraph.test"
 
-// Busybox returns the ID of an image with busybox and a link for each of its commands in /bin, /tmp, and /etc/passwd. It
-// is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
+// Busybox returns the ID of an image with busybox and a link for each of its commands in /bin, /tmp, and /etc/passwd.
+// It is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
 func Busybox(t testing.TB, e *container.Engine) string {
 	t.Helper()
 	const program = "/bin/busybox"
@@ -70,7 +70,8 @@ func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) st
 	t.Helper()
 	query := url.Values{"fromSrc": {"-"}, "changes": lines}
 	var answer struct{ Status, Error string }
-	if err := dial(e.Host()).within(5*time.Minute, http.MethodPost, "/images/create?"+query.Encode(), root, &answer); err != nil || answer.Error != "" {
+	if err := dial(e.Host()).within(5*time.Minute, http.MethodPost, "/images/create?"+query.Encode(), root,
+		&answer); err != nil || answer.Error != "" {
 		t.Fatal(err, answer.Error)
 	}
 	return answer.Status
@@ -93,7 +94,8 @@ func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
 	add(tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}, nil)
 	add(tar.Header{Typeflag: tar.TypeDir, Name: "etc/", Mode: 0o755}, nil)
 	add(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}, nil)
-	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
+	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644},
+		[]byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
 	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nnogroup:x:65534:\n"))
 	add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, binary)
 	for _, name := range names {

@@ -1,5 +1,5 @@
-// Package containertest gives tests a container engine: the one of this machine, one of their own that they may kill, a small
-// image, and a registry. It speaks to engines without package container, which is under test.
+// Package containertest gives tests a container engine: the one of this machine, one of their own that they may kill, a
+// small image, and a registry. It speaks to engines without package container, which is under test.
 package containertest
 
 import (

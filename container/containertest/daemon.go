@@ -65,12 +65,16 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	// Without its own bridge and address pools, the daemon would remove docker0, which belongs to another engine.
 	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
 	t.Cleanup(d.remove)
-	for _, line := range []string{"link add " + d.bridge + " type bridge", fmt.Sprintf("addr add 10.%d.%d.1/24 dev %s", 100+os.Getpid()%100, number%256, d.bridge), "link set " + d.bridge + " up"} {
+	for _, line := range []string{"link add " + d.bridge + " type bridge",
+		fmt.Sprintf("addr add 10.%d.%d.1/24 dev %s", 100+os.Getpid()%100, number%256, d.bridge), "link set " +
+			d.bridge + " up"} {
 		ip(t, line)
 	}
 	d.args = append([]string{
-		"--host=unix://" + d.Socket, "--data-root=" + d.Root, "--exec-root=" + dir + "/exec", "--pidfile=" + dir + "/pid",
-		"--containerd-namespace=" + filepath.Base(dir), "--containerd-plugins-namespace=" + filepath.Base(dir) + "-plugins",
+		"--host=unix://" + d.Socket, "--data-root=" + d.Root, "--exec-root=" + dir + "/exec", "--pidfile=" + dir +
+			"/pid",
+		"--containerd-namespace=" + filepath.Base(dir), "--containerd-plugins-namespace=" + filepath.Base(dir) +
+			"-plugins",
 		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=" + d.bridge,
 		"--insecure-registry=127.0.0.0/8",
 	}, o.Args...)
@@ -154,7 +158,8 @@ func NewRegistry(t testing.TB) *Registry {
 	r := &Registry{Host: l.Addr().String(), Root: t.TempDir()}
 	l.Close()
 	config := filepath.Join(t.TempDir(), "config.yml")
-	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n", r.Root, r.Host)
+	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: "+
+		"{addr: %q}\n", r.Root, r.Host)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

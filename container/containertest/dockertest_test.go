@@ -19,7 +19,8 @@ func TestTheImageIsMadeOnce(t *testing.T) {
 
 func TestADaemonOfItsOwn(t *testing.T) {
 	_, had := net.InterfaceByName("docker0")
-	d, other := containertest.NewDaemon(t, containertest.DaemonOptions{}), containertest.NewDaemon(t, containertest.DaemonOptions{})
+	d, other := containertest.NewDaemon(t, containertest.DaemonOptions{}),
+		containertest.NewDaemon(t, containertest.DaemonOptions{})
 	e := d.Engine()
 	answers := func(e *container.Engine) error { _, err := e.Info(t.Context()); return err }
 	image := containertest.Busybox(t, e)

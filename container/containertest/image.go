@@ -29,7 +29,8 @@ func Config(t testing.TB, e *container.Engine, ref string, v any) {
 // Tag gives an image a name, as a user does.
 func Tag(t testing.TB, e *container.Engine, id, name string) {
 	t.Helper()
-	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {name}}.Encode(), nil, nil); err != nil {
+	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {name}}.Encode(), nil,
+		nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -38,7 +39,8 @@ func Tag(t testing.TB, e *container.Engine, id, name string) {
 func Pull(t testing.TB, e *container.Engine, ref string) {
 	t.Helper()
 	colon := strings.LastIndexByte(ref, ':')
-	if err := dial(e.Host()).do(http.MethodPost, "/images/create?"+url.Values{"fromImage": {ref[:colon]}, "tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
+	if err := dial(e.Host()).do(http.MethodPost, "/images/create?"+url.Values{"fromImage": {ref[:colon]},
+		"tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// Outside returns where, as "ADDRESS PORT", a network beyond this machine answers "the world": a network namespace plays it.
-// The test is skipped where that cannot be made.
+// Outside returns where, as "ADDRESS PORT", a network beyond this machine answers "the world": a network namespace
+// plays it. The test is skipped where that cannot be made.
 func Outside(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -35,7 +35,8 @@ func Outside(t testing.TB) string {
 			t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", name).Run() })
 		}
 	}
-	server := begin(t, "ip", "netns", "exec", name, "/bin/busybox", "nc", "-ll", "-p", "80", "-e", "/bin/busybox", "echo", "the world")
+	server := begin(t, "ip", "netns", "exec", name, "/bin/busybox", "nc", "-ll", "-p", "80", "-e", "/bin/busybox",
+		"echo", "the world")
 	t.Cleanup(server.kill)
 	server.await(func() error {
 		c, err := net.DialTimeout("tcp", there+":80", time.Second)

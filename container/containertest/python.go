@@ -15,8 +15,8 @@ import (
 // pythonPackages are the packages of the Python image beyond Debian's minimal base.
 const pythonPackages = "python3-minimal,python3-pip"
 
-// Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap, unless the
-// engine has it already; it stays.
+// Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap,
+// unless the engine has it already; it stays.
 func Python(t testing.TB, e *container.Engine) string {
 	t.Helper()
 	label := imageLabel + "=python-" + strings.ReplaceAll(pythonPackages, ",", "-")
@@ -34,7 +34,8 @@ func Python(t testing.TB, e *container.Engine) string {
 		needtest.Missing(t, "debootstrap: %v: %s", err, text[max(0, len(text)-500):])
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	tar := exec.Command("tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", ".")
+	tar := exec.Command("tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb",
+		"--exclude=./var/lib/apt/lists/*", "-c", ".")
 	text, err := tar.StdoutPipe()
 	if err == nil {
 		err = tar.Start()

@@ -25,9 +25,9 @@ type File struct {
 	Outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
 }
 
-// BaseImages lists the images that a Dockerfile is built on, each once, in the order in which they are named: those of FROM,
-// of --from in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are none. args are
-// given to ARG before the first FROM.
+// BaseImages lists the images that a Dockerfile is built on, each once, in the order in which they are named: those of
+// FROM, of --from in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are
+// none. args are given to ARG before the first FROM.
 func BaseImages(text []byte, args map[string]string) ([]string, error) {
 	d, err := Parse(text, args)
 	if err != nil {
@@ -75,7 +75,8 @@ func Parse(text []byte, args map[string]string) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("over %d bytes", MaxSize)
 	}
-	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\', stages: map[string]bool{}}
+	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\',
+		stages: map[string]bool{}}
 	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("line %d of the Dockerfile: %w", p.line, err)
 	}
@@ -244,7 +245,8 @@ func (p *parser) arg(words []word) error {
 		if strings.ContainsAny(value, `"'`) {
 			bare := strings.Trim(value, value[:1])
 			if len(value) != len(bare)+2 || strings.ContainsAny(bare, `"'\`) {
-				return fmt.Errorf("ARG %s: a value of several words or with quotes inside cannot be part of an image's name", name)
+				return fmt.Errorf("ARG %s: a value of several words or with quotes inside cannot be part of an "+
+					"image's name", name)
 			}
 			value = bare
 		}

@@ -18,26 +18,32 @@ func TestBaseImages(t *testing.T) {
 		want []string
 		says string // of an error
 	}{
-		"plain":      {text: "FROM a:1\n", want: []string{"a:1"}},
-		"stages":     {text: "from a as x\nFROM x AS y\nFROM X\nFROM scratch\nFROM a\n", want: []string{"a"}},
-		"platform":   {text: "FROM --platform=$BUILDPLATFORM a@sha256:1 AS x", want: []string{"a@sha256:1"}},
-		"default":    {text: "ARG R=r V=1\nARG T=${R}/t\nFROM $T:${V}", want: []string{"r/t:1"}},
-		"given":      {text: "ARG T=a\nFROM $T", args: map[string]string{"T": "b"}, want: []string{"b"}},
-		"not given":  {text: "FROM ${T}", args: map[string]string{"T": "b"}, says: `line 1 of the Dockerfile: "${T}": argument T has no value`},
-		"fallback":   {text: "ARG E=\nFROM ${T:-a}${E:-b}${E-c}${E:+d}${T+e}", want: []string{"ab"}},
-		"later":      {text: "FROM a\nARG T=x\nFROM $T", says: "argument T has no value"},
-		"quotes":     {text: "ARG T=\"a:1\"\nFROM \"$T\"", want: []string{"a:1"}},
-		"nested":     {text: "FROM ${T:-${U}}", says: "it cannot be told"},
-		"escaped":    {text: `FROM \$T`, says: "it cannot be told"},
-		"none":       {text: "RUN true\n", says: "has no FROM"},
-		"much":       {text: "FROM a b\n", says: "want FROM IMAGE"},
-		"from":       {text: "FROM a AS x\nCOPY --chown=1 --from=b:1 /x /y\nCOPY --from=x /z /z\nCOPY --from=0 / /\nADD --from=X a b", want: []string{"a", "b:1"}},
-		"from what":  {text: "FROM a\nCOPY --from=$X /x /y", says: "line 2 of the Dockerfile: --from=$X: it cannot be told"},
-		"mount":      {text: "FROM a AS x\nRUN --network=none --mount=type=bind,source=/s,from=b,target=/t --mount=from=x true --from=c", want: []string{"a", "b"}},
-		"syntax":     {text: "\ufeff# syntax = docker/dockerfile:1 \n# escape=`\nFROM a\nRUN x `\n  FROM b\n", want: []string{"docker/dockerfile:1", "a"}},
-		"no syntax":  {text: "# a comment\n# syntax=docker/dockerfile:1\nFROM a\n", want: []string{"a"}},
-		"continued":  {text: "FROM \\\n  # why\n\n  a \\\n  AS x\r\nRUN echo \\\\\nFROM b", want: []string{"a", "b"}},
-		"heredocs":   {text: "FROM a\nRUN <<EOF cat >x\nFROM no\nEOF\nCOPY <<-\"A\" <<B /x\nFROM no\n\tA\nFROM no\nB\nFROM b\n", want: []string{"a", "b"}},
+		"plain":    {text: "FROM a:1\n", want: []string{"a:1"}},
+		"stages":   {text: "from a as x\nFROM x AS y\nFROM X\nFROM scratch\nFROM a\n", want: []string{"a"}},
+		"platform": {text: "FROM --platform=$BUILDPLATFORM a@sha256:1 AS x", want: []string{"a@sha256:1"}},
+		"default":  {text: "ARG R=r V=1\nARG T=${R}/t\nFROM $T:${V}", want: []string{"r/t:1"}},
+		"given":    {text: "ARG T=a\nFROM $T", args: map[string]string{"T": "b"}, want: []string{"b"}},
+		"not given": {text: "FROM ${T}", args: map[string]string{"T": "b"},
+			says: `line 1 of the Dockerfile: "${T}": argument T has no value`},
+		"fallback": {text: "ARG E=\nFROM ${T:-a}${E:-b}${E-c}${E:+d}${T+e}", want: []string{"ab"}},
+		"later":    {text: "FROM a\nARG T=x\nFROM $T", says: "argument T has no value"},
+		"quotes":   {text: "ARG T=\"a:1\"\nFROM \"$T\"", want: []string{"a:1"}},
+		"nested":   {text: "FROM ${T:-${U}}", says: "it cannot be told"},
+		"escaped":  {text: `FROM \$T`, says: "it cannot be told"},
+		"none":     {text: "RUN true\n", says: "has no FROM"},
+		"much":     {text: "FROM a b\n", says: "want FROM IMAGE"},
+		"from": {text: "FROM a AS x\nCOPY --chown=1 --from=b:1 /x /y\nCOPY --from=x /z /z\nCOPY --from=0 / " +
+			"/\nADD --from=X a b", want: []string{"a", "b:1"}},
+		"from what": {text: "FROM a\nCOPY --from=$X /x /y",
+			says: "line 2 of the Dockerfile: --from=$X: it cannot be told"},
+		"mount": {text: "FROM a AS x\nRUN --network=none --mount=type=bind,source=/s,from=b,target=/t " +
+			"--mount=from=x true --from=c", want: []string{"a", "b"}},
+		"syntax": {text: "\ufeff# syntax = docker/dockerfile:1 \n# escape=`\nFROM a\nRUN x `\n  FROM b\n",
+			want: []string{"docker/dockerfile:1", "a"}},
+		"no syntax": {text: "# a comment\n# syntax=docker/dockerfile:1\nFROM a\n", want: []string{"a"}},
+		"continued": {text: "FROM \\\n  # why\n\n  a \\\n  AS x\r\nRUN echo \\\\\nFROM b", want: []string{"a", "b"}},
+		"heredocs": {text: "FROM a\nRUN <<EOF cat >x\nFROM no\nEOF\nCOPY <<-\"A\" <<B /x\nFROM no\n\tA\nFROM " +
+			"no\nB\nFROM b\n", want: []string{"a", "b"}},
 		"no heredoc": {text: "FROM a\nRUN echo 1 <<EOF\nFROM b\nRUN echo $((1<<X))\n", want: []string{"a", "b"}},
 	} {
 		got, err := BaseImages([]byte(c.text), c.args)
@@ -56,7 +62,8 @@ func TestBaseImages(t *testing.T) {
 // What is pinned differs from what was there in nothing but the names of images.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		"# syntax=a\nARG X=b\nFROM $X AS c\nCOPY --from=d / /\nRUN --mount=from=e,type=bind <<EOF\nFROM f\nEOF\n", "FROM a \\\n# b\nAS c\n", "\ufeffFROM \"a\"",
+		"# syntax=a\nARG X=b\nFROM $X AS c\nCOPY --from=d / /\nRUN --mount=from=e,type=bind <<EOF\nFROM f\nEOF\n",
+		"FROM a \\\n# b\nAS c\n", "\ufeffFROM \"a\"",
 	} {
 		f.Add([]byte(text))
 	}

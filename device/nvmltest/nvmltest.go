@@ -19,8 +19,8 @@ var source []byte
 // ErrNoCompiler is returned where nothing can be built.
 var ErrNoCompiler = errors.New("no C compiler (apt-get install gcc)")
 
-// World builds the library for a test, which is skipped where that cannot be, and returns its path and a function that writes
-// a scenario. What this process loads and what it starts play it.
+// World builds the library for a test, which is skipped where that cannot be, and returns its path and a function that
+// writes a scenario. What this process loads and what it starts play it.
 func World(t testing.TB, old bool) (library string, play func(text string)) {
 	t.Helper()
 	library, err := Build(t.TempDir(), old)
@@ -56,7 +56,8 @@ func Build(dir string, old bool) (library string, err error) {
 		return "", err
 	}
 	library = filepath.Join(dir, "libnvidia-ml.so.1")
-	args := []string{"-shared", "-fPIC", "-O1", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1", "-I" + strings.TrimSpace(string(module)) + "/pkg/nvml", "-o", library, code}
+	args := []string{"-shared", "-fPIC", "-O1", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1", "-I" +
+		strings.TrimSpace(string(module)) + "/pkg/nvml", "-o", library, code}
 	if old {
 		args = append(args, "-DOLD")
 	}

@@ -1,6 +1,6 @@
 // Package serving_test makes sure that the stand-in of this example is what the example says of it: its bundle is its
-// patches, its wheels build, its benchmarks print what the file reads, and what is broken breaks with the line that asks for
-// its fix. It needs no container.
+// patches, its wheels build, its benchmarks print what the file reads, and what is broken breaks with the line that
+// asks for its fix. It needs no container.
 package serving_test
 
 import (
@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	model  = "standin/syllables"
-	answer = "e9c19f79d0a051110cf0d2e24a389c836c288bcd621b9e7753c46fba0be4cd00" // SHA-256 of what the model says to a greeting
+	model = "standin/syllables"
+	// SHA-256 of what the model says to a greeting
+	answer = "e9c19f79d0a051110cf0d2e24a389c836c288bcd621b9e7753c46fba0be4cd00"
 	load   = "--dataset-name random --random-input-len 16 --random-output-len 8 --num-prompts 5"
 )
 
@@ -40,11 +41,12 @@ func TestBundleIsThePatches(t *testing.T) {
 	must(t, exec.Command("git", "bundle", "verify", "-q", "tinyserve.bundle"))
 }
 
-// TestPrintedFormats runs the benchmarks of three eras and reads what they print with the metrics of benchmarks.hcl. Whatever
-// was made faster between them, the model says the same.
+// TestPrintedFormats runs the benchmarks of three eras and reads what they print with the metrics of benchmarks.hcl.
+// Whatever was made faster between them, the model says the same.
 func TestPrintedFormats(t *testing.T) {
 	conversations := filepath.Join(t.TempDir(), "conversations.json")
-	if err := os.WriteFile(conversations, []byte(must(t, exec.Command(python(t), "prompts/conversations.py"))), 0o644); err != nil {
+	if err := os.WriteFile(conversations, []byte(must(t, exec.Command(python(t), "prompts/conversations.py"))),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	latency := "benchmark_latency.py --input-len 8 --output-len 4 --batch-size 2 --num-iters 3"
@@ -54,16 +56,20 @@ func TestPrintedFormats(t *testing.T) {
 		prints    []string
 	}{
 		{"initial", "--dataset " + conversations + " --num-prompts 5", 5 * 24, []string{
-			"serving: Request throughput: N requests/s", "serving: Input token throughput: N tokens/s", "serving: P99 TPOT: N ms",
+			"serving: Request throughput: N requests/s", "serving: Input token throughput: N tokens/s",
+			"serving: P99 TPOT: N ms",
 			"throughput: Throughput: N requests/s, N tokens/s", "latency: Avg latency: N seconds",
 		}},
 		{"tables", load, 5 * 8, []string{
-			"serving: ============ Serving Benchmark Result ============", "serving: Input token throughput (tok/s):          N",
+			"serving: ============ Serving Benchmark Result ============",
+			"serving: Input token throughput (tok/s):          N",
 			"serving: Median ITL (ms):                         N", "latency: 90% percentile latency: N seconds",
 		}},
 		{"slots", load + " --percentile-metrics ttft,e2el --metric-percentiles 90", 5 * 8, []string{
-			"serving: Total Token throughput (tok/s):          N", "serving: P90 E2EL (ms):                           N",
-			"throughput: Throughput: N requests/s, N total tokens/s, N output tokens/s", "latency: 99% percentile latency: N seconds",
+			"serving: Total Token throughput (tok/s):          N",
+			"serving: P90 E2EL (ms):                           N",
+			"throughput: Throughput: N requests/s, N total tokens/s, N output tokens/s",
+			"latency: 99% percentile latency: N seconds",
 		}},
 	} {
 		t.Run(c.rev, func(t *testing.T) {
@@ -91,22 +97,27 @@ func TestPrintedFormats(t *testing.T) {
 				}
 			}
 			samples := read(t, "serving", out["serving"])
-			if samples["output_token_throughput"] <= 0 || samples["ttft_mean"] <= 0 || samples["total_output_tokens"] != c.tokens {
+			if samples["output_token_throughput"] <= 0 || samples["ttft_mean"] <= 0 ||
+				samples["total_output_tokens"] != c.tokens {
 				t.Errorf("read %v, want %v tokens and positive rates, of\n%s", samples, c.tokens, out["serving"])
 			}
 			if c.rev == "slots" {
 				if samples := read(t, "throughput", out["throughput"]); samples["output_token_throughput"] <= 0 {
 					t.Errorf("read %v of %s", samples, out["throughput"])
 				}
-				if samples := read(t, "latency", out["latency"]); samples["latency_avg"] <= 0 || samples["latency_p99"] < samples["latency_avg"]/2 {
+				if samples := read(t, "latency", out["latency"]); samples["latency_avg"] <= 0 ||
+					samples["latency_p99"] < samples["latency_avg"]/2 {
 					t.Errorf("read %v of %s", samples, out["latency"])
 				}
 			}
-			if text, err := tree.command(latency + " --no-such-flag").CombinedOutput(); err == nil || !strings.Contains(string(text), "unrecognized arguments") {
+			if text, err := tree.command(latency + " --no-such-flag").CombinedOutput(); err == nil ||
+				!strings.Contains(string(text), "unrecognized arguments") {
 				t.Errorf("an unknown flag is taken (%v): %s", err, text)
 			}
-			say := `-c "from tinyserve import *; print(LLM('` + model + `').generate(['hello there'] * 2, SamplingParams(max_tokens=40)))"`
-			if text := must(t, tree.shell(tree.python+" "+say)); fmt.Sprintf("%x", sha256.Sum256([]byte(text))) != answer {
+			say := `-c "from tinyserve import *; print(LLM('` + model +
+				`').generate(['hello there'] * 2, SamplingParams(max_tokens=40)))"`
+			if text := must(t, tree.shell(tree.python+" "+say)); fmt.Sprintf("%x",
+				sha256.Sum256([]byte(text))) != answer {
 				t.Errorf("SHA-256 of the answer is %x, want %s: %s", sha256.Sum256([]byte(text)), answer, text)
 			}
 		})
@@ -118,7 +129,8 @@ func TestBrokenRevisions(t *testing.T) {
 	for fix, c := range map[string]struct{ rev, command string }{
 		"quokka":    {"quokka", "-c 'import tinyserve'"},
 		"scheduler": {"scheduler", "-c 'import tinyserve'"},
-		"tinynum1":  {"step-times", "benchmarks/benchmark_throughput.py --model " + model + " --input-len 1 --output-len 1 --num-prompts 1"},
+		"tinynum1": {"step-times", "benchmarks/benchmark_throughput.py --model " + model +
+			" --input-len 1 --output-len 1 --num-prompts 1"},
 	} {
 		t.Run(fix, func(t *testing.T) {
 			t.Parallel()
@@ -164,9 +176,12 @@ func TestPatches(t *testing.T) {
 				return
 			}
 			tree := installTree(t, source, "tinynum-2.0")
-			must(t, exec.Command("cp", "-R", filepath.Join(source, "tinyserve/core"), filepath.Join(tree.site, "tinyserve")))
+			must(t, exec.Command("cp", "-R", filepath.Join(source, "tinyserve/core"),
+				filepath.Join(tree.site, "tinyserve")))
 			port, ended := tree.serve(t)
-			out := tree.run(t, "benchmark_serving.py --dataset-name random --random-input-len 8 --random-output-len 20 --num-prompts 40 --port "+port)
+			out := tree.run(t,
+				"benchmark_serving.py --dataset-name random --random-input-len 8 --random-output-len 20 "+
+					"--num-prompts 40 --port "+port)
 			select {
 			case err := <-ended:
 				if err == nil {
@@ -330,7 +345,9 @@ assert os.path.exists(sysconfig.get_path("include") + "/Python.h")
 			return name
 		}
 	}
-	needtest.Missing(t, "no Python that builds extensions (apt-get install gcc python3-dev python3-pip python3-setuptools python3-wheel)")
+	needtest.Missing(t,
+		"no Python that builds extensions (apt-get install gcc python3-dev python3-pip python3-setuptools "+
+			"python3-wheel)")
 	return ""
 }
 

@@ -41,8 +41,8 @@ type fakeRule struct {
 // NewFake returns a Fake without rules: every command is an unknown program.
 func NewFake() *Fake { return &Fake{} }
 
-// On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules come first. run may do what
-// the program would: write files below cmd.Dir, answer a port.
+// On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules come first. run may do
+// what the program would: write files below cmd.Dir, answer a port.
 func (f *Fake) On(match string, run func(cmd executor.Command) FakeRun) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// lasting returns a shell command that, with all that descends from it, holds a named pipe open, makes the file "up" and
-// then runs script. As the kernel closes the pipe with the last of them, a life can be told without any number of a
+// lasting returns a shell command that, with all that descends from it, holds a named pipe open, makes the file "up"
+// and then runs script. As the kernel closes the pipe with the last of them, a life can be told without any number of a
 // process, which means little for another machine or container.
 func lasting(t *testing.T, script string) (executor.Command, life) {
 	cmd := Shell(t, "exec 9<>life; : >up; "+script)

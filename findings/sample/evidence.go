@@ -70,8 +70,10 @@ type Reading struct {
 // evidence returns the evidence of a member whose output was read.
 func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
-	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries, Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(), Canary: r.Canary.Ahead(member),
-		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings), Complaints: read.Stated.Complaints}
+	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries,
+		Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(), Canary: r.Canary.Ahead(member),
+		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings),
+		Complaints: read.Stated.Complaints}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {
 			if e.Over == nil {
@@ -91,10 +93,12 @@ const (
 
 // ByReading reports whether a rule is found by reading the output, so that no record of a block has it.
 func ByReading(rule string) bool {
-	return rule == MetricMissing || rule == MetricRepeated || rule == Incomplete || slices.Contains(metrics.Rules(), rule)
+	return rule == MetricMissing || rule == MetricRepeated || rule == Incomplete ||
+		slices.Contains(metrics.Rules(), rule)
 }
 
-// repeated is the failure of an output in which the primary metric, or a part of the mean that it is, has several values.
+// repeated is the failure of an output in which the primary metric, or a part of the mean that it is, has several
+// values.
 func repeated(primary metrics.Sample, read metrics.Result) error {
 	for _, w := range read.Warnings {
 		if w.Kind == metrics.Repeated && (w.Metric == primary.Metric || slices.Contains(primary.Over, w.Metric)) {
@@ -164,7 +168,8 @@ func Counted(samples []metrics.Sample, name string) (metrics.Sample, bool) {
 
 // Counts are the metrics that say how complete a run was, each with its aliases.
 func Counts() [][]string {
-	return [][]string{{"successful_requests", "completed", "completed_requests", "num_completed"}, {"failed_requests", "failed", "num_failed"}, {"total_input_tokens"}, {"total_output_tokens"}}
+	return [][]string{{"successful_requests", "completed", "completed_requests", "num_completed"},
+		{"failed_requests", "failed", "num_failed"}, {"total_input_tokens"}, {"total_output_tokens"}}
 }
 
 const evidenceFile = "evidence.json"

@@ -53,11 +53,14 @@ func TestTheLanguageKnowsTheFormats(t *testing.T) {
 
 // An output that is not of a whole run has no number that decides: the counts are the evidence.
 func TestAPartOfTheRequests(t *testing.T) {
-	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \nRequest throughput (req/s):   13.97     \n" + strings.Repeat("=", 50) + "\n"
+	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \nRequest " +
+		"throughput (req/s):   13.97     \n" + strings.Repeat("=", 50) + "\n"
 	spec := hclspec.Metrics{Format: "vllm", Primary: "request_throughput"}
-	command := hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}}, {{Literal: "90"}}}}
+	command := hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}},
+		{{Literal: "90"}}}}
 	dir := raw(t, table, "")
-	if s, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir); err != nil || s.Value != 13.97 || s.Unit != "req/s" {
+	if s, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir); err != nil || s.Value != 13.97 ||
+		s.Unit != "req/s" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	command = hclspec.Command{Shell: hclspec.Text{{Literal: "bench --num-prompts 100 && echo done"}}}
@@ -66,14 +69,17 @@ func TestAPartOfTheRequests(t *testing.T) {
 	if !ok {
 		t.Fatal(err)
 	}
-	if f.Rule != "requests_failed" || f.Class != "invalid" || f.Evidence != "90 of 100 requests succeeded (the command asks for them)" || !ByReading(f.Rule) {
+	if f.Rule != "requests_failed" || f.Class != "invalid" ||
+		f.Evidence != "90 of 100 requests succeeded (the command asks for them)" || !ByReading(f.Rule) {
 		t.Errorf("%+v", f)
 	}
 }
 
 // A metric block beside a format that gives metrics by itself adds one.
 func TestAFormatAndAMetricOfOnesOwn(t *testing.T) {
-	spec := hclspec.Metrics{Format: "vllm", Primary: "mine", Custom: []hclspec.Metric{{Name: "mine", Match: "mine=([0-9]+)"}, {Name: "latency_p50", Match: "Avg.*: ([0-9.]+)"}}}
+	spec := hclspec.Metrics{Format: "vllm", Primary: "mine",
+		Custom: []hclspec.Metric{{Name: "mine", Match: "mine=([0-9]+)"},
+			{Name: "latency_p50", Match: "Avg.*: ([0-9.]+)"}}}
 	dir := raw(t, "mine=3\nAvg latency: 1.5 seconds\n50% percentile latency: 1.4 seconds\n", "")
 	r, err := Read(spec, hclspec.Command{}, dir)
 	if err != nil {
@@ -83,7 +89,8 @@ func TestAFormatAndAMetricOfOnesOwn(t *testing.T) {
 	for _, s := range r.Samples {
 		got[s.Metric] = s.Printed + s.Unit
 	}
-	if len(got) != 3 || len(r.Samples) != 3 || got["mine"] != "3" || got["latency_avg"] != "1.5s" || got["latency_p50"] != "1.5s" {
+	if len(got) != 3 || len(r.Samples) != 3 || got["mine"] != "3" || got["latency_avg"] != "1.5s" ||
+		got["latency_p50"] != "1.5s" {
 		t.Errorf("%v", got)
 	}
 }

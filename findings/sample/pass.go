@@ -21,8 +21,9 @@ func passDirs(passes int) []string {
 	return append(dirs, ".")
 }
 
-// readPasses reads the raw output that all passes of one lifecycle left in a directory, and finds the number that decides. Each number
-// is the mean of the passes. An output without a sample that counts, in whichever pass, is a *engine.Failure.
+// readPasses reads the raw output that all passes of one lifecycle left in a directory, and finds the number that
+// decides. Each number is the mean of the passes. An output without a sample that counts, in whichever pass, is a
+// *engine.Failure.
 func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sample, error) {
 	var (
 		passes  []metrics.Result
@@ -43,7 +44,9 @@ func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sampl
 	decides, ok := metrics.Find(mean.Samples, primary.Metric)
 	if !ok {
 		return mean, primary, &engine.Failure{Failure: cache.Failure{
-			Class: cache.Invalid, Rule: MetricMissing, Stage: "parse", Message: fmt.Sprintf("metric %q is not the same in all passes: its unit or its parts differ", primary.Metric),
+			Class: cache.Invalid, Rule: MetricMissing, Stage: "parse",
+			Message: fmt.Sprintf("metric %q is not the same in all passes: its unit or its parts differ",
+				primary.Metric),
 			Remedy: "let the command print the primary metric in one unit",
 		}}
 	}
@@ -66,7 +69,9 @@ func meanOf(passes []metrics.Result) metrics.Result {
 	for i, pass := range passes {
 		all.Stated.Merge(pass.Stated)
 		for _, w := range pass.Warnings {
-			if !slices.ContainsFunc(all.Warnings, func(have metrics.Warning) bool { return have.Text == w.Text && have.Metric == w.Metric }) {
+			if !slices.ContainsFunc(all.Warnings, func(have metrics.Warning) bool {
+				return have.Text == w.Text && have.Metric == w.Metric
+			}) {
 				all.Warnings = append(all.Warnings, w)
 			}
 		}
@@ -78,7 +83,8 @@ func meanOf(passes []metrics.Result) metrics.Result {
 			if mean, ok := meanSample(s.Metric, passes); ok {
 				all.Samples = append(all.Samples, mean)
 			} else {
-				all.Warnings = append(all.Warnings, metrics.Warning{Metric: s.Metric, Text: fmt.Sprintf("%s is not the same in all passes (see pass %d): it is left out", s.Metric, i+1)})
+				all.Warnings = append(all.Warnings, metrics.Warning{Metric: s.Metric,
+					Text: fmt.Sprintf("%s is not the same in all passes (see pass %d): it is left out", s.Metric, i+1)})
 			}
 		}
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// Of three passes each number is the mean. What one of them lacks, or prints in another unit, is none: it is warned of, and where it is
-// the number that decides, there is no sample.
+// Of three passes each number is the mean. What one of them lacks, or prints in another unit, is none: it is warned of,
+// and where it is the number that decides, there is no sample.
 func TestTheMeanOfPasses(t *testing.T) {
 	const whole = "Successful requests: 100\nRequest throughput (req/s): %g\nMean TTFT (ms): %g\n"
 	table := func(throughput, ttft float64) string {
-		return "============ Serving Benchmark Result ============\n" + fmt.Sprintf(whole, throughput, ttft) + strings.Repeat("=", 50) + "\n"
+		return "============ Serving Benchmark Result ============\n" + fmt.Sprintf(whole, throughput, ttft) +
+			strings.Repeat("=", 50) + "\n"
 	}
 	cut := func(text, line string) string {
 		before, rest, _ := strings.Cut(text, line)
@@ -32,24 +33,33 @@ func TestTheMeanOfPasses(t *testing.T) {
 		ttft    string         // the mean; empty: it is left out
 		failure string         // a part of it
 	}{
-		"whole":                 {passes: [3]string{table(10, 1), table(20, 2), table(60, 6)}, want: 30, ttft: "3"},
-		"one without latency":   {passes: [3]string{table(10, 1), cut(table(20, 2), "Mean TTFT"), table(60, 6)}, want: 30},
-		"latency in the last":   {passes: [3]string{cut(table(10, 1), "Mean TTFT"), cut(table(20, 2), "Mean TTFT"), table(60, 6)}, want: 30},
-		"one without a result":  {passes: [3]string{table(10, 1), cut(table(20, 2), "Request throughput"), table(60, 6)}, failure: "pass 2 of 3: metric"},
-		"another unit":          {passes: [3]string{"work: 3 ms\n", "work: 4 ms\n", "work: 5 us\n"}, own: hclspec.Metric{Name: "work", Match: "work: ([0-9.]+)"}, failure: `metric "work" is not the same in all passes`},
-		"a part of the first":   {passes: [3]string{strings.Replace(table(10, 1), "100", "90", 1), table(20, 2), table(60, 6)}, failure: "pass 1 of 3: "},
+		"whole": {passes: [3]string{table(10, 1), table(20, 2), table(60, 6)}, want: 30, ttft: "3"},
+		"one without latency": {passes: [3]string{table(10, 1), cut(table(20, 2), "Mean TTFT"), table(60, 6)},
+			want: 30},
+		"latency in the last": {passes: [3]string{cut(table(10, 1), "Mean TTFT"), cut(table(20, 2), "Mean TTFT"),
+			table(60, 6)}, want: 30},
+		"one without a result": {passes: [3]string{table(10, 1), cut(table(20, 2), "Request throughput"),
+			table(60, 6)}, failure: "pass 2 of 3: metric"},
+		"another unit": {passes: [3]string{"work: 3 ms\n", "work: 4 ms\n", "work: 5 us\n"},
+			own:     hclspec.Metric{Name: "work", Match: "work: ([0-9.]+)"},
+			failure: `metric "work" is not the same in all passes`},
+		"a part of the first": {passes: [3]string{strings.Replace(table(10, 1), "100", "90", 1), table(20, 2),
+			table(60, 6)}, failure: "pass 1 of 3: "},
 		"none of the last pass": {passes: [3]string{table(10, 1), table(20, 2), ""}, failure: "pass 3 of 3: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for i, pass := range passDirs(3) {
-				if err := errors.Join(os.MkdirAll(filepath.Join(dir, pass, OutDir), 0o755), os.WriteFile(filepath.Join(dir, pass, StdoutFile), []byte(tt.passes[i]), 0o644)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Join(dir, pass, OutDir), 0o755),
+					os.WriteFile(filepath.Join(dir, pass, StdoutFile), []byte(tt.passes[i]), 0o644)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			b := &hclspec.Benchmark{
-				Metrics: hclspec.Metrics{Format: "vllm", Primary: "request_throughput"}, Design: hclspec.Design{Repeat: 3},
-				Command: hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}}, {{Literal: "100"}}}},
+				Metrics: hclspec.Metrics{Format: "vllm", Primary: "request_throughput"},
+				Design:  hclspec.Design{Repeat: 3},
+				Command: hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}},
+					{{Literal: "100"}}}},
 			}
 			if tt.own.Name != "" {
 				b.Metrics = hclspec.Metrics{Custom: []hclspec.Metric{tt.own}, Primary: tt.own.Name}

@@ -1,5 +1,5 @@
-// Package sample knows what a block of measurement leaves in the store, and reads the numbers in it: the directory of each
-// member holds its raw output, and a record says how the block went. No number is stored; each is read anew.
+// Package sample knows what a block of measurement leaves in the store, and reads the numbers in it: the directory of
+// each member holds its raw output, and a record says how the block went. No number is stored; each is read anew.
 package sample
 
 import (
@@ -25,8 +25,8 @@ const (
 	OutDir     = "out"    // what was written to $OUT, likewise
 )
 
-// PassDir is the directory, in that of a member, with the output of a pass of the measured command that another one followed. Passes
-// count from 1. The output of the last one lies where that of a single pass does.
+// PassDir is the directory, in that of a member, with the output of a pass of the measured command that another one
+// followed. Passes count from 1. The output of the last one lies where that of a single pass does.
 func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
 
 // Record is what a block says of itself, beside the raw output of its members.
@@ -57,17 +57,19 @@ type Member struct {
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
 	Counters  metrics.Counters `json:"counters,omitempty"`  // what the server counted while the measured command ran
-	Places    []stats.Field    `json:"places,omitempty"`    // paths of this lifecycle, by the names that all members have for them
+	// paths of this lifecycle, by the names that all members have for them
+	Places []stats.Field `json:"places,omitempty"`
 }
 
 // Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
 // Python in it said of what ran.
 type Artefact struct {
-	Node     string            `json:"node"`
-	Digest   string            `json:"digest"`
-	Image    string            `json:"image,omitempty"`    // ID
-	Packages []string          `json:"packages,omitempty"` // name, version and digest of the RECORD of what benchgraph installed
-	Modules  map[string]string `json:"modules,omitempty"`  // of those packages: the files that were found
+	Node   string `json:"node"`
+	Digest string `json:"digest"`
+	Image  string `json:"image,omitempty"` // ID
+	// name, version and digest of the RECORD of what benchgraph installed
+	Packages []string          `json:"packages,omitempty"`
+	Modules  map[string]string `json:"modules,omitempty"` // of those packages: the files that were found
 }
 
 // Canary is what the canary of a block printed.
@@ -80,7 +82,8 @@ type Canary struct {
 
 // CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
 type CanaryRun struct {
-	Member   string           `json:"member,omitempty"` // that ran next; empty: the last one had run, or an earlier version measured it
+	// that ran next; empty: the last one had run, or an earlier version measured it
+	Member   string           `json:"member,omitempty"`
 	Value    float64          `json:"value"`
 	Start    time.Time        `json:"start"`
 	Duration time.Duration    `json:"duration"`
@@ -93,7 +96,8 @@ func (c Canary) String() string {
 	for _, r := range c.Between {
 		between += fmt.Sprintf(", %s before %s", c.Figure(r.Value), r.Member)
 	}
-	return fmt.Sprintf("%s before%s, %s after (%s)", c.Figure(c.Before.Value), between, c.Figure(c.After.Value), Change(c.After.Value, c.Before.Value))
+	return fmt.Sprintf("%s before%s, %s after (%s)", c.Figure(c.Before.Value), between, c.Figure(c.After.Value),
+		Change(c.After.Value, c.Before.Value))
 }
 
 // Ahead is the number that the canary printed before a member; 0: not known.
@@ -130,7 +134,8 @@ func ReadRecord(e cache.Entry) (*Record, error) {
 	return rec, nil
 }
 
-// Summary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its node.
+// Summary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its
+// node.
 func Summary(record json.RawMessage) (lines [][2]string) {
 	var rec Record
 	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {

@@ -35,8 +35,9 @@ type Same struct {
 // longestWord bounds the part of a line without a space that is held in memory.
 const longestWord = 64 << 10
 
-// Differ returns the first difference between the files of a candidate and those of the baseline that match, each given by the
-// directory of the member in a block. Empty: they agree. The error names the baseline's side when it has no such file.
+// Differ returns the first difference between the files of a candidate and those of the baseline that match, each given
+// by the directory of the member in a block. Empty: they agree. The error names the baseline's side when it has no such
+// file.
 func Differ(candidate, baseline string, same Same) (string, error) {
 	theirs, err := matching(baseline, same)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 // reading, and no measurement.
 const ReaderVersion = "5"
 
-// MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of a
-// block has it: it is found out whenever the output is read.
+// MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of
+// a block has it: it is found out whenever the output is read.
 const MetricMissing = "metric_missing"
 
 // Measurement is one number of one sample.
@@ -64,7 +64,8 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			all = r
 			continue
 		}
-		all.Samples = slices.DeleteFunc(all.Samples, func(s metrics.Sample) bool { // a definition of one's own goes before
+		// a definition of one's own goes before
+		all.Samples = slices.DeleteFunc(all.Samples, func(s metrics.Sample) bool {
 			return slices.ContainsFunc(r.Samples, func(own metrics.Sample) bool { return own.Metric == s.Metric })
 		})
 		all.Samples = append(all.Samples, r.Samples...)
@@ -120,7 +121,8 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	}
 	defs := make([]metrics.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
-		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit, Better: c.Better}
+		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit,
+			Better: c.Better}
 	}
 	p, err := metrics.NewCustom(defs)
 	return append(parsers, p), err
@@ -137,7 +139,8 @@ func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
 	if f := result.Failure; err == nil && f != nil {
 		return metrics.Sample{}, &engine.Failure{Failure: cache.Failure{
-			Class: cache.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence, Remedy: f.Remedy,
+			Class: cache.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence,
+			Remedy: f.Remedy,
 		}}
 	}
 	if err == nil {
@@ -219,7 +222,8 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 		}
 		rows = append(rows, Measurement{
 			Benchmark: b.Address.Name, Commit: commit, Candidate: b.Candidate, Block: r.Block,
-			Position: 1 + slices.Index(r.Order, member), Seed: r.Seed, Start: r.Members[member].Start.UTC().Format("2006-01-02T15:04:05.000Z"),
+			Position: 1 + slices.Index(r.Order, member), Seed: r.Seed,
+			Start:  r.Members[member].Start.UTC().Format("2006-01-02T15:04:05.000Z"),
 			Metric: s.Metric, Value: s.Value, Unit: s.Unit, Hardware: r.Class.String(),
 		})
 	}

@@ -28,7 +28,8 @@ func raw(t *testing.T, stdout, file string) string {
 	return dir
 }
 
-var items = hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{{Name: "items", Match: "([0-9.]+) items/s", Unit: "items/s", Better: "higher"}}}
+var items = hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{{Name: "items", Match: "([0-9.]+) items/s",
+	Unit: "items/s", Better: "higher"}}}
 
 func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	inFile, elsewhere, misspelt := items, items, items
@@ -40,9 +41,11 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	if s, err := Primary(&hclspec.Benchmark{Metrics: inFile}, dir); err != nil || s.Value != 8 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for want, spec := range map[string]hclspec.Metrics{"escapes": elsewhere, `nearest labels there: ["items"]`: misspelt} {
+	for want, spec := range map[string]hclspec.Metrics{"escapes": elsewhere,
+		`nearest labels there: ["items"]`: misspelt} {
 		_, err := Primary(&hclspec.Benchmark{Metrics: spec}, dir)
-		if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != MetricMissing || !strings.Contains(f.Message, want) {
+		if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != MetricMissing ||
+			!strings.Contains(f.Message, want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -56,7 +59,8 @@ func TestTheNumbersOfAMember(t *testing.T) {
 	if err := os.Rename(raw(t, "7 items/s\n", ""), filepath.Join(dir, "one")); err != nil {
 		t.Fatal(err)
 	}
-	rec := &Record{Block: 3, Seed: 5, Order: []string{"base", "one"}, Members: map[string]Member{"one": {Candidate: "renamed/since"}}}
+	rec := &Record{Block: 3, Seed: 5, Order: []string{"base", "one"},
+		Members: map[string]Member{"one": {Candidate: "renamed/since"}}}
 	rows, evidence, err := rec.Read(cache.Entry{Dir: dir}, b, "one")
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
@@ -68,13 +72,15 @@ func TestTheNumbersOfAMember(t *testing.T) {
 	if err := WriteGathered(dir, Reading{rows, []Evidence{evidence}}); err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Gathered(cache.Entry{Dir: dir}); err != nil || len(back.Rows) != 1 || back.Rows[0] != got || len(back.Blocks) != 1 || back.Blocks[0].Block != 3 {
+	if back, err := Gathered(cache.Entry{Dir: dir}); err != nil || len(back.Rows) != 1 || back.Rows[0] != got ||
+		len(back.Blocks) != 1 || back.Blocks[0].Block != 3 {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
 
 func TestWhichWayAMetricIsBetter(t *testing.T) {
-	for metric, want := range map[string]string{"items": stats.Higher, "ttft_mean": stats.Lower, "request_throughput": stats.Higher, "colour": ""} {
+	for metric, want := range map[string]string{"items": stats.Higher, "ttft_mean": stats.Lower,
+		"request_throughput": stats.Higher, "colour": ""} {
 		if got, known := Better(items, metric, ""); got != want || known != (want != "") {
 			t.Errorf("%s: %q", metric, got)
 		}

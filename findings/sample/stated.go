@@ -46,7 +46,9 @@ func stated(spec hclspec.Metrics, dir string) (metrics.Stated, error) {
 			return all, err
 		}
 	}
-	if err := take(StdoutFile, true, func() (*os.File, error) { return os.Open(filepath.Join(dir, StdoutFile)) }); err != nil {
+	if err := take(StdoutFile, true, func() (*os.File, error) {
+		return os.Open(filepath.Join(dir, StdoutFile))
+	}); err != nil {
 		return all, err
 	}
 	for _, name := range resultFiles(out) {
@@ -82,7 +84,8 @@ func resultFiles(out string) []string {
 		return nil
 	}
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); e.Type().IsRegular() && (ext == ".json" || ext == ".jsonl") && len(files) < mostResultFiles {
+		if ext := filepath.Ext(e.Name()); e.Type().IsRegular() && (ext == ".json" || ext == ".jsonl") &&
+			len(files) < mostResultFiles {
 			files = append(files, e.Name())
 		}
 	}

@@ -8,7 +8,8 @@ import (
 
 // A path that only one lifecycle has is none of the settings that two of them may differ in.
 func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
-	recorded := Member{Places: []stats.Field{{Name: "$SRC", Value: "/tmp/1/base"}, {Name: "task.weights", Value: "/store/abc/files"}}}
+	recorded := Member{Places: []stats.Field{{Name: "$SRC", Value: "/tmp/1/base"},
+		{Name: "task.weights", Value: "/store/abc/files"}}}
 	for _, tt := range []struct {
 		m           Member
 		value, want string

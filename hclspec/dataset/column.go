@@ -13,11 +13,13 @@ var fields = []struct {
 	usual []string
 }{
 	{"rev", []string{
-		"full", "commit_full", "full_commit", "human_commit_full", "full_hash", "commit_hash", "commit_sha", "human_commit", "sha", "hash", "commit",
+		"full", "commit_full", "full_commit", "human_commit_full", "full_hash", "commit_hash", "commit_sha",
+		"human_commit", "sha", "hash", "commit",
 		"commit_id", "rev", "revision", "oid",
 	}},
 	{"parent", []string{
-		"parent_full", "parent_commit_full", "parent_commit", "parent_hash", "parent_sha", "parent", "parent_rev", "base_commit", "baseline_commit", "base",
+		"parent_full", "parent_commit_full", "parent_commit", "parent_hash", "parent_sha", "parent", "parent_rev",
+		"base_commit", "baseline_commit", "base",
 	}},
 	{"title", []string{"title", "commit_subject", "subject", "commit_title", "pr_title", "commit_message", "message"}},
 	{"repo", []string{"repo", "repository", "repo_name", "repo_url", "project"}},
@@ -25,7 +27,8 @@ var fields = []struct {
 	{"model", []string{"model", "model_name", "models"}},
 	{"gpus", []string{"gpus", "gpu_config", "gpu_count", "num_gpus", "n_gpus"}},
 	{"dataset", []string{"dataset", "dataset_name"}},
-	{"command", []string{"perf_command", "command", "test_script", "test_command", "benchmark_command", "bench_command", "cmd"}},
+	{"command", []string{"perf_command", "command", "test_script", "test_command", "benchmark_command", "bench_command",
+		"cmd"}},
 	{"server_command", []string{"server_command", "server_cmd", "serve_command"}},
 }
 

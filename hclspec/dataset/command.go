@@ -11,8 +11,9 @@ import (
 
 // Command is a benchmark's command line, taken apart.
 type Command struct {
-	Env     map[string]string // assigned before the program
-	Mode    string            // kind of benchmark: serving, latency, throughput, prefix_caching, …; empty: an unknown program
+	Env map[string]string // assigned before the program
+	// kind of benchmark: serving, latency, throughput, prefix_caching, …; empty: an unknown program
+	Mode    string
 	Model   string
 	Dataset string   // name of the data set; empty when the command names none
 	GPUs    int      // tensor parallel × pipeline parallel size; 0 when the command does not say

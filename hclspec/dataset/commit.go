@@ -222,12 +222,14 @@ func (t *table) gpus(row Row, fromCommand int) int {
 	return max(n, fromCommand)
 }
 
-// withoutParallel leaves out the tensor parallel size that is the number of GPUs: the benchmark says it for all commits.
+// withoutParallel leaves out the tensor parallel size that is the number of GPUs: the benchmark says it for all
+// commits.
 func withoutParallel(words []string, gpus int) []string {
 	var rest []string
 	for i := 0; i < len(words); i++ {
 		name, value := flagOf(words[i:min(i+2, len(words))])
-		if isFlag(words[i]) && slices.Contains([]string{"tensor-parallel-size", "tp", "tp-size"}, name) && value == strconv.Itoa(gpus) {
+		if isFlag(words[i]) && slices.Contains([]string{"tensor-parallel-size", "tp", "tp-size"}, name) &&
+			value == strconv.Itoa(gpus) {
 			if !strings.Contains(words[i], "=") {
 				i++
 			}

@@ -23,31 +23,38 @@ func TestSplitCommand(t *testing.T) {
 		want Command
 	}{
 		{
-			"python benchmarks/benchmark_serving.py --model m/x --backend vllm --dtype float16 --num-prompts 300 --seed 0 --host localhost --port 8000",
-			Command{Mode: "serving", Model: "m/x", Server: []string{"--dtype", "float16"}, Client: []string{"--num-prompts", "300", "--seed", "0"}},
+			"python benchmarks/benchmark_serving.py --model m/x --backend vllm --dtype float16 --num-prompts 300 " +
+				"--seed 0 --host localhost --port 8000",
+			Command{Mode: "serving", Model: "m/x", Server: []string{"--dtype", "float16"},
+				Client: []string{"--num-prompts", "300", "--seed", "0"}},
 		},
 		{
-			"VLLM_USE_V1=1 A=b python3.11 -u /home/x/benchmark_latency.py --model 'm x' -tp 4 --enable-chunked-prefill False --input-len 550",
+			"VLLM_USE_V1=1 A=b python3.11 -u /home/x/benchmark_latency.py --model 'm x' -tp 4 " +
+				"--enable-chunked-prefill False --input-len 550",
 			Command{
 				Env: map[string]string{"VLLM_USE_V1": "1", "A": "b"}, Mode: "latency", Model: "m x", GPUs: 4,
-				Server: []string{"-tp", "4", "--enable-chunked-prefill", "False"}, Client: []string{"--input-len", "550"},
+				Server: []string{"-tp", "4", "--enable-chunked-prefill", "False"},
+				Client: []string{"--input-len", "550"},
 			},
 		},
 		{
-			"vllm bench throughput --model=m --load-format=dummy --tensor_parallel_size 2 --pipeline-parallel-size 2 --output-len 100",
+			"vllm bench throughput --model=m --load-format=dummy --tensor_parallel_size 2 --pipeline-parallel-size " +
+				"2 --output-len 100",
 			Command{
 				Mode: "throughput", Model: "m", GPUs: 4, Client: []string{"--output-len", "100"},
 				Server: []string{"--load-format=dummy", "--tensor_parallel_size", "2", "--pipeline-parallel-size", "2"},
 			},
 		},
 		{
-			"vllm bench serve --dataset-name hf --dataset-path a/b --hf-split train --backend openai-chat --model m --temperature -1",
+			"vllm bench serve --dataset-name hf --dataset-path a/b --hf-split train --backend openai-chat --model m " +
+				"--temperature -1",
 			Command{Mode: "serving", Model: "m", Dataset: "hf", Client: []string{
 				"--dataset-path", "a/b", "--hf-split", "train", "--backend", "openai-chat", "--temperature", "-1",
 			}},
 		},
 		{
-			"python benchmarks/benchmark_prefix_caching.py --dataset-path ./ShareGPT_V3.json \\\n  --enable-prefix-caching",
+			"python benchmarks/benchmark_prefix_caching.py --dataset-path ./ShareGPT_V3.json \\\n  " +
+				"--enable-prefix-caching",
 			Command{Mode: "prefix_caching", Dataset: "sharegpt", Server: []string{"--enable-prefix-caching"}},
 		},
 		{
@@ -71,7 +78,8 @@ func TestSplitCommand(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.line, diff)
 		}
 	}
-	for _, line := range []string{"a; b", "a && b", "a | tee x", "a $(b)", "echo `b`", "a > b", `a "b`, "a\nb", `a "$HOME"`, "a # b"} {
+	for _, line := range []string{"a; b", "a && b", "a | tee x", "a $(b)", "echo `b`", "a > b", `a "b`, "a\nb",
+		`a "$HOME"`, "a # b"} {
 		if got, err := SplitCommand(line); err == nil {
 			t.Errorf("%q was taken apart: %+v", line, got)
 		}
@@ -215,7 +223,8 @@ func TestNoTable(t *testing.T) {
 
 // FuzzRead reads hostile tables. Whatever they hold becomes blocks that HCL reads, in canonical layout.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`[{"sha":"` + rev(1) + `","title":"${x}\n%{if}","model":"a\"b","perf_command":"A=1 vllm bench serve --model '\\n' -tp 4"}]`))
+	f.Add([]byte(`[{"sha":"` + rev(1) +
+		`","title":"${x}\n%{if}","model":"a\"b","perf_command":"A=1 vllm bench serve --model '\\n' -tp 4"}]`))
 	f.Add([]byte("sha;title;env\n" + rev(2) + ";a}b;c\n"))
 	f.Add([]byte(`{"sha":"` + rev(3) + `","for":[1e99,{"for":null}]}` + "\n{}\n"))
 	var parq bytes.Buffer
@@ -282,15 +291,18 @@ func TestLargeParquet(t *testing.T) {
 	for i := range table {
 		table[i] = row{rev(i + 1), "model", strings.Repeat("line of a log\n", i%50), float64(i)}
 	}
-	for _, c := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Brotli, &parquet.Lz4Raw} {
+	for _, c := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd,
+		&parquet.Brotli, &parquet.Lz4Raw} {
 		for _, version := range []int{1, 2} {
 			var b bytes.Buffer
-			w := parquet.NewGenericWriter[row](&b, parquet.Compression(c), parquet.DataPageVersion(version), parquet.PageBufferSize(4096), parquet.MaxRowsPerRowGroup(900))
+			w := parquet.NewGenericWriter[row](&b, parquet.Compression(c), parquet.DataPageVersion(version),
+				parquet.PageBufferSize(4096), parquet.MaxRowsPerRowGroup(900))
 			if _, err := w.Write(table); err != nil || w.Close() != nil {
 				t.Fatal(err)
 			}
 			rows, _, err := Read("x", b.Bytes())
-			if err != nil || len(rows) != len(table) || rows[4999].Fields["sha"] != rev(5000) || rows[49].Fields["Log"] != table[49].Log {
+			if err != nil || len(rows) != len(table) || rows[4999].Fields["sha"] != rev(5000) ||
+				rows[49].Fields["Log"] != table[49].Log {
 				t.Fatalf("%s, version %d: %d rows, %v", c, version, len(rows), err)
 			}
 			damaged := bytes.Clone(b.Bytes())

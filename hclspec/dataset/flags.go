@@ -2,8 +2,8 @@ package dataset
 
 import "strings"
 
-// engineFlag reports whether a flag belongs to the inference engine, not to the benchmark that drives it. Flags that both
-// have, such as --seed, belong to the benchmark.
+// engineFlag reports whether a flag belongs to the inference engine, not to the benchmark that drives it. Flags that
+// both have, such as --seed, belong to the benchmark.
 func engineFlag(name string) bool {
 	for _, prefix := range enginePrefixes {
 		if strings.HasPrefix(name, prefix) {
@@ -14,8 +14,10 @@ func engineFlag(name string) bool {
 }
 
 var enginePrefixes = []string{
-	"speculative-", "cuda-graph-", "moe-", "ep-", "deepep-", "kv-", "override-", "mm-", "ngram-", "max-lora", "max-cpu-lora",
-	"typical-acceptance-", "torch-compile-", "triton-", "schedule-", "collect-detailed-", "spec-", "disaggregation-", "nccl-", "data-parallel-",
+	"speculative-", "cuda-graph-", "moe-", "ep-", "deepep-", "kv-", "override-", "mm-", "ngram-", "max-lora",
+	"max-cpu-lora",
+	"typical-acceptance-", "torch-compile-", "triton-", "schedule-", "collect-detailed-", "spec-", "disaggregation-",
+	"nccl-", "data-parallel-",
 }
 
 var engineFlags = set(`

@@ -28,7 +28,8 @@ func readParquet(file string, data []byte) (rows []Row, err error) {
 	if err := checkFooter(data); err != nil {
 		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
 	}
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true),
+		parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
 	}

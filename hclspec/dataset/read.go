@@ -109,7 +109,8 @@ func readCSV(file string, data []byte) ([]Row, []Problem, error) {
 		case err != nil:
 			return rows, problems, err
 		case len(record) != len(names):
-			problems = append(problems, Problem{row, fmt.Sprintf("it has %d fields, the heading %d", len(record), len(names)), true})
+			problems = append(problems, Problem{row, fmt.Sprintf("it has %d fields, the heading %d", len(record),
+				len(names)), true})
 			continue
 		case number > maxRows:
 			return nil, nil, fmt.Errorf("it has more than %d rows", maxRows)

@@ -12,10 +12,14 @@ import (
 // resultFields are the names that columns of recorded results usually have.
 var resultFields = map[string][]string{
 	"commit": fields[0].usual, "side": {"side", "phase", "variant"}, "agent": {"agent", "agent_name"},
-	"runner": {"runner", "data_source", "run", "run_id"}, "metric": {"metric", "metric_name"}, "value": {"value", "result"},
-	"unit": {"unit", "units"}, "model": {"model", "model_name"}, "gpus": {"gpus", "gpu_config", "gpu_count"},
-	"installed": {"installed", "installed_commit"}, "methodology": {"methodology", "command_hash"}, "status": {"status", "outcome"},
-	"cause": {"cause", "error", "reason", "category"}, "evidence": {"evidence", "log_line"}, "flags": {"flags", "flag"}, "source": {"source"},
+	"runner": {"runner", "data_source", "run", "run_id"}, "metric": {"metric", "metric_name"},
+	"value": {"value", "result"},
+	"unit":  {"unit", "units"}, "model": {"model", "model_name"}, "gpus": {"gpus", "gpu_config", "gpu_count"},
+	"installed": {"installed", "installed_commit"}, "methodology": {"methodology", "command_hash"},
+	"status": {"status", "outcome"},
+	"cause":  {"cause", "error", "reason", "category"}, "evidence": {"evidence", "log_line"},
+	"flags":      {"flags", "flag"},
+	"source":     {"source"},
 	"supersedes": {"supersedes"}, "claim": {"claim"}, "count": {"count"}, "of": {"of"}, "percent": {"percent", "share"},
 	"partition": {"partition"}, "verdict": {"verdict", "winner"}, "against": {"against"}, "fixable": {"fixable"},
 }
@@ -74,7 +78,8 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 		}
 		return lines, wrong
 	}
-	if cell(row.Fields, "metric") != "" || cell(row.Fields, "claim") != "" || cell(row.Fields, "verdict") != "" || cell(row.Fields, "fixable") != "" {
+	if cell(row.Fields, "metric") != "" || cell(row.Fields, "claim") != "" || cell(row.Fields, "verdict") != "" ||
+		cell(row.Fields, "fixable") != "" {
 		add(result(row.Fields, nil))
 		return lines, wrong
 	}
@@ -91,10 +96,14 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 // row is the declared one, not the measured one.
 func result(own, outer map[string]any) (recorded.Line, string) {
 	l := recorded.Line{
-		Commit: cell(own, "commit"), Side: strings.ToLower(cell(own, "side")), Agent: cell(own, "agent"), Runner: cell(own, "runner"),
-		Metric: cell(own, "metric"), Unit: cell(own, "unit"), Model: cell(own, "model"), Installed: cell(own, "installed"),
-		Methodology: cell(own, "methodology"), Cause: cell(own, "cause"), Evidence: cell(own, "evidence"), Source: cell(own, "source"),
-		Supersedes: cell(own, "supersedes"), Claim: cell(own, "claim"), Partition: cell(own, "partition"), Verdict: cell(own, "verdict"),
+		Commit: cell(own, "commit"), Side: strings.ToLower(cell(own, "side")), Agent: cell(own, "agent"),
+		Runner: cell(own, "runner"),
+		Metric: cell(own, "metric"), Unit: cell(own, "unit"), Model: cell(own, "model"),
+		Installed:   cell(own, "installed"),
+		Methodology: cell(own, "methodology"), Cause: cell(own, "cause"), Evidence: cell(own, "evidence"),
+		Source:     cell(own, "source"),
+		Supersedes: cell(own, "supersedes"), Claim: cell(own, "claim"), Partition: cell(own, "partition"),
+		Verdict: cell(own, "verdict"),
 		Against: cell(own, "against"),
 	}
 	if l.Commit == "" && outer != nil {
@@ -183,7 +192,8 @@ var sides = []string{"baseline", "human", "agent"}
 
 // wide reads the measurements of all sides from one row.
 func wide(fields map[string]any) (lines []recorded.Line) {
-	base := recorded.Line{Commit: cell(fields, "commit"), Runner: cell(fields, "runner"), Source: cell(fields, "source")}
+	base := recorded.Line{Commit: cell(fields, "commit"), Runner: cell(fields, "runner"),
+		Source: cell(fields, "source")}
 	add := func(side, column string, v any) {
 		metric, unit := metricName(column)
 		n, ok := v.(json.Number)

@@ -106,7 +106,9 @@ func Keep(commits []Commit, lines []Line) *Book {
 			b.Variants = append(b.Variants, v)
 		}
 	}
-	slices.SortFunc(b.Variants, func(a, c string) int { return cmp.Or(cmp.Compare(place(a), place(c)), cmp.Compare(a, c)) })
+	slices.SortFunc(b.Variants, func(a, c string) int {
+		return cmp.Or(cmp.Compare(place(a), place(c)), cmp.Compare(a, c))
+	})
 	slices.SortStableFunc(b.Entries, order)
 	b.findConflicts()
 	b.settle()
@@ -131,8 +133,10 @@ func order(a, c Entry) int {
 		}
 		return *e.Value
 	}
-	return cmp.Or(cmp.Compare(a.Commit, c.Commit), cmp.Compare(place(a.Variant()), place(c.Variant())), cmp.Compare(a.Variant(), c.Variant()),
-		cmp.Compare(a.Runner, c.Runner), cmp.Compare(a.Metric, c.Metric), cmp.Compare(a.Status, c.Status), cmp.Compare(a.Source, c.Source),
+	return cmp.Or(cmp.Compare(a.Commit, c.Commit), cmp.Compare(place(a.Variant()), place(c.Variant())),
+		cmp.Compare(a.Variant(), c.Variant()),
+		cmp.Compare(a.Runner, c.Runner), cmp.Compare(a.Metric, c.Metric), cmp.Compare(a.Status, c.Status),
+		cmp.Compare(a.Source, c.Source),
 		cmp.Compare(value(a), value(c)), cmp.Compare(a.Cause, c.Cause))
 }
 
@@ -176,7 +180,8 @@ func exclusion(l *Line, c Commit) string {
 	case "human":
 		expected = c.Rev
 	}
-	if l.Installed != "" && expected != "" && !strings.HasPrefix(expected, l.Installed) && !strings.HasPrefix(l.Installed, expected) {
+	if l.Installed != "" && expected != "" && !strings.HasPrefix(expected, l.Installed) &&
+		!strings.HasPrefix(l.Installed, expected) {
 		return fmt.Sprintf("it ran %s, and %s was to be measured", l.Installed, expected)
 	}
 	return ""
@@ -223,7 +228,9 @@ func (b *Book) findConflicts() {
 		e := &b.Entries[i]
 		if all := values[e.identity()]; e.Counts && len(all) > 1 {
 			slices.Sort(all)
-			e.Counts, e.Why = false, fmt.Sprintf(conflicting+" %v %s are recorded for the same measurement, and none supersedes the other", all, e.Unit)
+			e.Counts, e.Why = false,
+				fmt.Sprintf(conflicting+" %v %s are recorded for the same measurement, and none supersedes the other",
+					all, e.Unit)
 		}
 	}
 }
@@ -243,7 +250,8 @@ func (b *Book) settle() {
 			s.State, s.Reason = standing(entries[cell{c.Name, v}])
 			if s.State == "failed" && v != "baseline" && slices.Contains(b.Variants, "baseline") {
 				if base, _ := standing(entries[cell{c.Name, "baseline"}]); base != Measured {
-					s.State, s.Reason = NoBaseline, "the baseline is "+base+", so nobody can tell whose failure it was; "+s.Reason
+					s.State, s.Reason = NoBaseline,
+						"the baseline is "+base+", so nobody can tell whose failure it was; "+s.Reason
 				}
 			}
 			b.States = append(b.States, s)
@@ -277,7 +285,8 @@ func standing(entries []*Entry) (state, reason string) {
 
 // ranks are the states of one runner, the most telling first.
 func ranks() []string {
-	return []string{Measured, Conflict, "failed", "build_failed", "infra", "infeasible", "no_image", "no_patch", "not_run", "skipped", Excluded, NoValue}
+	return []string{Measured, Conflict, "failed", "build_failed", "infra", "infeasible", "no_image", "no_patch",
+		"not_run", "skipped", Excluded, NoValue}
 }
 
 // standingIn is the state that the records of one runner leave.
@@ -316,8 +325,8 @@ func standingIn(entries []*Entry) (state, reason string) {
 	return NoValue, why
 }
 
-// clearest returns the reason that tells most, whatever the order of the records: a conflict before others, a cause with a
-// line of a log before an undiagnosed failure. It is empty when there is no reason.
+// clearest returns the reason that tells most, whatever the order of the records: a conflict before others, a cause
+// with a line of a log before an undiagnosed failure. It is empty when there is no reason.
 func clearest(reasons []string) string {
 	rank := func(reason string) int {
 		switch {

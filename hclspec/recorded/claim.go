@@ -67,7 +67,8 @@ func list(counts map[string]int, of int) []Count {
 // Counts are all counts that the book computes, by name: commits, records, complete, win, loss, tie, each variant, each
 // variant with each of its states, and the availability.
 func (b *Book) Counts() map[string]int {
-	counts := map[string]int{"commits": len(b.Commits), "records": len(b.Entries), "win": 0, "loss": 0, "tie": 0, "complete": b.complete()}
+	counts := map[string]int{"commits": len(b.Commits), "records": len(b.Entries), "win": 0, "loss": 0, "tie": 0,
+		"complete": b.complete()}
 	for _, v := range b.Variants {
 		counts[v] = 0
 	}
@@ -143,7 +144,8 @@ func (b *Book) judge(said []Line) {
 func (b *Book) objection(l Line, counts map[string]int) string {
 	switch {
 	case l.Fixable != nil:
-		return "whether a failure can be mended follows from its rule and from attempts with a fix, not from a statement"
+		return "whether a failure can be mended follows from its rule and from attempts with a fix, not from a " +
+			"statement"
 	case l.Verdict != "":
 		return b.noVerdict(l)
 	case l.Percent != nil && (l.Of == nil || l.Count == nil):
@@ -152,7 +154,8 @@ func (b *Book) objection(l Line, counts map[string]int) string {
 	n, known := counts[l.Claim]
 	switch {
 	case !known:
-		return "nothing that is recorded computes this count; counts that are computed: " + strings.Join(names(counts), ", ")
+		return "nothing that is recorded computes this count; counts that are computed: " +
+			strings.Join(names(counts), ", ")
 	case l.Of != nil && *l.Of != len(b.Commits):
 		return fmt.Sprintf("it is of %d, and there are %d commits", *l.Of, len(b.Commits))
 	case *l.Count != n:
@@ -185,7 +188,8 @@ func (b *Book) noVerdict(l Line) string {
 	name := b.name(l.Commit)
 	side := func(variant string) (found []*Entry) {
 		for i := range b.Entries {
-			if e := &b.Entries[i]; e.Commit == name && e.Variant() == variant && (l.Metric == "" || e.Metric == l.Metric) {
+			if e := &b.Entries[i]; e.Commit == name && e.Variant() == variant &&
+				(l.Metric == "" || e.Metric == l.Metric) {
 				found = append(found, e)
 			}
 		}
@@ -214,7 +218,8 @@ func Difference(a, c Entry) string {
 		}
 	}
 	for _, field := range []struct{ name, a, c string }{
-		{"runner", a.Runner, c.Runner}, {"metric", a.Metric, c.Metric}, {"unit", a.Unit, c.Unit}, {"model", a.Model, c.Model},
+		{"runner", a.Runner, c.Runner}, {"metric", a.Metric, c.Metric}, {"unit", a.Unit, c.Unit},
+		{"model", a.Model, c.Model},
 		{"gpus", fmt.Sprint(a.GPUs), fmt.Sprint(c.GPUs)}, {"methodology", a.Methodology, c.Methodology},
 	} {
 		if field.a != field.c {

@@ -18,17 +18,20 @@ import (
 func history(t *rapid.T) ([]Commit, []Line) {
 	var commits []Commit
 	for i := range rapid.IntRange(1, 4).Draw(t, "commits") {
-		commits = append(commits, Commit{Name: fmt.Sprintf("commit%d", i), Rev: strings.Repeat(fmt.Sprint(i), 40), Parent: strings.Repeat("f", 40), Model: "model"})
+		commits = append(commits, Commit{Name: fmt.Sprintf("commit%d", i), Rev: strings.Repeat(fmt.Sprint(i), 40),
+			Parent: strings.Repeat("f", 40), Model: "model"})
 	}
 	pick := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "pick") }
 	var lines []Line
 	for range rapid.IntRange(0, 30).Draw(t, "records") {
-		l := Line{Commit: pick("commit0", "commit1", "commit2", "other"), Side: pick("baseline", "human", "agent"), Runner: pick("", "one"), Source: pick("a", "b", "c")}
+		l := Line{Commit: pick("commit0", "commit1", "commit2", "other"), Side: pick("baseline", "human", "agent"),
+			Runner: pick("", "one"), Source: pick("a", "b", "c")}
 		if l.Side == "agent" {
 			l.Agent = pick("x", "y")
 		}
 		if pick("value", "status") == "value" {
-			l.Metric, l.Unit, l.Model = pick("ttft_mean", "throughput"), pick("", "ms", "ms"), pick("", "model", "model", "another")
+			l.Metric, l.Unit, l.Model = pick("ttft_mean", "throughput"), pick("", "ms", "ms"),
+				pick("", "model", "model", "another")
 			if pick("some", "some", "none") == "some" {
 				v := float64(rapid.IntRange(1, 3).Draw(t, "value"))
 				l.Value = &v
@@ -63,10 +66,13 @@ func TestInvariants(t *testing.T) {
 				seen[at] = true
 			}
 		}
-		if len(b.States) != len(commits)*len(b.Variants) || sum(b.ByState()) != len(b.States) || sum(b.Availability()) != len(commits) {
-			t.Fatalf("%d states of %d commits in %d variants; %v; %v", len(b.States), len(commits), len(b.Variants), b.ByState(), b.Availability())
+		if len(b.States) != len(commits)*len(b.Variants) || sum(b.ByState()) != len(b.States) ||
+			sum(b.Availability()) != len(commits) {
+			t.Fatalf("%d states of %d commits in %d variants; %v; %v", len(b.States), len(commits), len(b.Variants),
+				b.ByState(), b.Availability())
 		}
-		// I1: the counts do not depend on the order of the records, and a typed count stands only when it is the computed one.
+		// I1: the counts do not depend on the order of the records, and a typed count stands only when it is the
+		// computed one.
 		shuffled := slices.Clone(lines)
 		random := rand.New(rand.NewPCG(uint64(len(lines)), 1))
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -176,7 +182,8 @@ func TestSuperseding(t *testing.T) {
 
 // FuzzRead reads hostile files of recorded results.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"commit":"c","side":"human","metric":"m","value":1,"unit":"ms"}` + "\n\n" + `{"claim":"complete","count":2,"of":3,"percent":5e300}`))
+	f.Add([]byte(`{"commit":"c","side":"human","metric":"m","value":1,"unit":"ms"}` + "\n\n" +
+		`{"claim":"complete","count":2,"of":3,"percent":5e300}`))
 	f.Add([]byte(`{"commit":"c","side":"\u202e","status":"failed","cause":"x","flags":[""]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Frugal(t, len(text), func() {

@@ -12,7 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 )
 
-// List has the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are made.
+// List has the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are
+// made.
 type List struct {
 	mu    sync.Mutex
 	asked bool
@@ -115,8 +116,9 @@ func (l *List) With(
 	return container.Image{}, false, nil
 }
 
-// follows reports whether an image has one layer more than the image before, as each commit adds one. The label alone is no
-// proof: an image that somebody makes from one of ours inherits its labels. The layers of a Dockerfile are not known.
+// follows reports whether an image has one layer more than the image before, as each commit adds one. The label alone
+// is no proof: an image that somebody makes from one of ours inherits its labels. The layers of a Dockerfile are not
+// known.
 func follows(img, before container.Image) bool {
 	n := len(before.Layers)
 	if before.ID == "" {

@@ -24,8 +24,8 @@ import (
 // layout is where an image keeps its packages.
 var layout = Layout{Purelib: "/lib/pure", Platlib: "/lib/plat", Scripts: "/bin", Data: "/usr", Headers: "/include"}
 
-// A wheel with any names and any contents, listed as it should be: it is refused, or nothing of it is unpacked elsewhere
-// than where wheels go, and what is there afterwards proves to be the wheel.
+// A wheel with any names and any contents, listed as it should be: it is refused, or nothing of it is unpacked
+// elsewhere than where wheels go, and what is there afterwards proves to be the wheel.
 func FuzzInstall(f *testing.F) {
 	f.Add("pkg/a.py\npkg-1.data/scripts/run\npkg-1.data/data/share/x", "root-is-purelib: true", "text")
 	f.Add("../a\n/etc/passwd\npkg-1.data/data/../../etc/passwd\npkg-1.data/scripts/..", "", "")
@@ -86,7 +86,8 @@ func listedWheel(names, kind, content string) ([]byte, bool) {
 	var err error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		sum := sha256.Sum256([]byte(files[name]))
-		err = errors.Join(err, add(name, files[name]), rows.Write([]string{name, "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]), fmt.Sprint(len(files[name]))}))
+		err = errors.Join(err, add(name, files[name]), rows.Write([]string{name, "sha256=" +
+			base64.RawURLEncoding.EncodeToString(sum[:]), fmt.Sprint(len(files[name]))}))
 	}
 	rows.Flush()
 	err = errors.Join(err, add(info+"RECORD", record.String()), z.Close())
@@ -106,18 +107,21 @@ func staysInside(t *testing.T, text []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inside := slices.ContainsFunc(places, func(dir string) bool { return strings.HasPrefix(path.Join("/", h.Name), dir+"/") })
+		inside := slices.ContainsFunc(places, func(dir string) bool {
+			return strings.HasPrefix(path.Join("/", h.Name), dir+"/")
+		})
 		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name) || !inside {
 			t.Fatalf("%q of type %c is unpacked", h.Name, h.Typeflag)
 		}
 	}
 }
 
-// What an engine sends of a container's files is a tar with whatever the container has. Only what is wanted of it is read,
-// and no file can pass for another one.
+// What an engine sends of a container's files is a tar with whatever the container has. Only what is wanted of it is
+// read, and no file can pass for another one.
 func FuzzProof(f *testing.F) {
 	want := map[string]wheel.File{
-		"/lib/pkg/a.py": {Size: 4, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("text")))}, "/lib/pkg.dist-info/RECORD": {Size: 1}, "/etc/x": {Size: 4},
+		"/lib/pkg/a.py":             {Size: 4, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("text")))},
+		"/lib/pkg.dist-info/RECORD": {Size: 1}, "/etc/x": {Size: 4},
 	}
 	pack := func(headers ...*tar.Header) []byte {
 		var b bytes.Buffer
@@ -137,7 +141,8 @@ func FuzzProof(f *testing.F) {
 		return b.Bytes()
 	}
 	f.Add(pack(&tar.Header{Name: "pkg/a.py"}, &tar.Header{Name: "pkg.dist-info/RECORD"}))
-	f.Add(pack(&tar.Header{Name: "../etc/x"}, &tar.Header{Name: "/etc/x"}, &tar.Header{Name: "pkg/../pkg/a.py", PAXRecords: map[string]string{"BG.x": "y"}}))
+	f.Add(pack(&tar.Header{Name: "../etc/x"}, &tar.Header{Name: "/etc/x"},
+		&tar.Header{Name: "pkg/../pkg/a.py", PAXRecords: map[string]string{"BG.x": "y"}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		found := map[string]string{}
 		fuzzing.Frugal(t, len(data), func() {
@@ -163,7 +168,8 @@ func FuzzProof(f *testing.F) {
 // A file may say that it is larger than anybody can read.
 func TestOnlyWhatHasTheRightSizeIsReadOfAContainer(t *testing.T) {
 	var b bytes.Buffer
-	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.py", Size: 1 << 40}); err != nil {
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.py",
+		Size: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]string{}

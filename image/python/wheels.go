@@ -22,7 +22,8 @@ func Open(names []string) ([]*wheel.Wheel, error) {
 		one, err := wheel.Open(name)
 		if err != nil {
 			Close(opened)
-			return nil, &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "bad_wheel", Stage: "build",
+			return nil, &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "bad_wheel",
+				Stage:   "build",
 				Message: err.Error(), Remedy: "build it anew, with a tool that writes its RECORD last"}}
 		}
 		opened = append(opened, one)
@@ -65,7 +66,8 @@ func (l Layout) write(out *tar.Writer, wheels []*wheel.Wheel) error {
 			if f.Executable || f.Scheme == "scripts" {
 				mode = 0o755
 			}
-			if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(to, "/"), Mode: mode, Size: f.Size}); err != nil {
+			if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(to, "/"), Mode: mode,
+				Size: f.Size}); err != nil {
 				return err
 			}
 			r, err := f.Open()

@@ -69,9 +69,9 @@ type notes struct {
 	Bytes map[string]int64     `json:"bytes"` // by part: what it took
 }
 
-// New returns a room on the disk of an engine, which may be nil: then there is nothing to be held. Images of benchgraph's may
-// take limit bytes there; 0: as much as there is. Notes are kept in a file; locks is the directory by which the applies of
-// one user leave each other's images alone; empty: they do not.
+// New returns a room on the disk of an engine, which may be nil: then there is nothing to be held. Images of
+// benchgraph's may take limit bytes there; 0: as much as there is. Notes are kept in a file; locks is the directory by
+// which the applies of one user leave each other's images alone; empty: they do not.
 func New(e *container.Engine, limit int64, file, locks string) *Room {
 	r := &Room{
 		engine: e, limit: limit, file: file, doing: map[string]int64{}, own: map[string]ownImage{},
@@ -277,8 +277,8 @@ func (r *Room) Made(image, id string, size int64) {
 	r.notes.Bytes[image] = max(size, 0)
 }
 
-// TooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for each
-// of the nodes that use a set, and the engine is asked once.
+// TooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for
+// each of the nodes that use a set, and the engine is asked once.
 func (r *Room) TooSmall(ctx context.Context, images []string) string {
 	if r.engine == nil {
 		return ""
@@ -319,7 +319,8 @@ func (r *Room) neverFit(ctx context.Context, images []string) string {
 	if needs <= can {
 		return ""
 	}
-	text := fmt.Sprintf("needs at least %s of disk for %s, which the container engine does not have, even without all other images of benchgraph's: ", sizeText(needs), strings.Join(images, ", "))
+	text := fmt.Sprintf("needs at least %s of disk for %s, which the container engine does not have, even without "+
+		"all other images of benchgraph's: ", sizeText(needs), strings.Join(images, ", "))
 	if r.limit > 0 && can == r.limit {
 		return text + fmt.Sprintf("BENCHGRAPH_IMAGE_DISK is %s; set it to more", sizeText(r.limit))
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their own.
+// shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their
+// own.
 func shared(t *testing.T, names ...string) (*Room, map[string]*engine.Span) {
 	r := New(nil, 100, t.TempDir()+"/images", t.TempDir()+"/locks")
 	parts, sets, spans := map[string][]Part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
@@ -83,7 +84,8 @@ func TestTheFirstSpanIsHeldInAnyCase(t *testing.T) {
 
 func TestWhoGoesFirst(t *testing.T) {
 	r, spans := shared(t, "held", "later", "done")
-	for i, id := range []string{"held/a", "later/a", "done/a", "done/b", "old parent", "old child", "used long ago", "used lately"} {
+	for i, id := range []string{"held/a", "later/a", "done/a", "done/b", "old parent", "old child", "used long ago",
+		"used lately"} {
 		r.has(id, i, "l", id)
 		if strings.Contains(id, "/") {
 			r.Made(id, id, 20)

@@ -15,9 +15,10 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full is
-// run once more after everything has gone that may go.
-func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part, do func() (container.Image, error)) (container.Image, error) {
+// Within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full
+// is run once more after everything has gone that may go.
+func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part,
+	do func() (container.Image, error)) (container.Image, error) {
 	if r.engine == nil {
 		return do()
 	}

@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/benchgraph/benchgraph/"
 
-// storeys holds the storey of each package. A package imports packages of lower storeys only. A package below one of the table is a
-// part of that package, and stands on the same storey.
+// storeys holds the storey of each package. A package imports packages of lower storeys only. A package below one of
+// the table is a part of that package, and stands on the same storey.
 var storeys = map[string]int{
 	"cmd/benchgraph": 7,
 	"tasks":          6, "report": 6,
@@ -36,11 +36,18 @@ type rule struct {
 }
 
 var rules = []rule{
-	{"the engine knows no kind, no file format and no tool", in("engine"), []string{module + "hclspec/...", module + "tasks/...", module + "executor/...", module + "metrics/...", "github.com/hashicorp/hcl/...", "github.com/zclconf/...", "os/exec"}},
+	{"the engine knows no kind, no file format and no tool", in("engine"),
+		[]string{module + "hclspec/...", module + "tasks/...", module + "executor/...", module + "metrics/...",
+			"github.com/hashicorp/hcl/...", "github.com/zclconf/...", "os/exec"}},
 	{"the language does nothing but read", in("hclspec"), []string{"os/exec", "net", "net/http/..."}},
-	{"reports and parsers know neither engine nor store", in("report", "metrics"), []string{module + "engine/...", module + "cache/..."}},
-	{"foreign commands are run by executor and device alone", func(pkg string) bool { return notIn("executor", "device")(pkg) && !support(pkg) }, []string{"os/exec"}},
-	{"one file speaks to the container engine's client", func(pkg string) bool { return pkg != "container" }, []string{"github.com/docker/docker/client"}},
+	{"reports and parsers know neither engine nor store", in("report", "metrics"),
+		[]string{module + "engine/...", module + "cache/..."}},
+	{"foreign commands are run by executor and device alone", func(pkg string) bool {
+		return notIn("executor", "device")(pkg) && !support(pkg)
+	}, []string{"os/exec"}},
+	{"one file speaks to the container engine's client", func(pkg string) bool {
+		return pkg != "container"
+	}, []string{"github.com/docker/docker/client"}},
 	{"reflection is left to gohcl", notIn(), []string{"reflect"}},
 }
 
@@ -117,7 +124,8 @@ func TestImportsGoDownwards(t *testing.T) {
 	for _, s := range sources(t, set, false) {
 		level, _, ok := storey(s.pkg)
 		if !ok {
-			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md", s.name)
+			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md",
+				s.name)
 			continue
 		}
 		for _, imp := range s.file.Imports {
@@ -181,7 +189,8 @@ const first = "executor/internal/first"
 
 // TestNoHiddenState keeps init functions out, and the process's own streams, environment and exit in main.
 func TestNoHiddenState(t *testing.T) {
-	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true, "LookupEnv": true, "Environ": true, "ExpandEnv": true}
+	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true,
+		"LookupEnv": true, "Environ": true, "ExpandEnv": true}
 	set := token.NewFileSet()
 	for _, s := range sources(t, set, false) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -191,7 +200,8 @@ func TestNoHiddenState(t *testing.T) {
 					t.Errorf("%s: init function", set.Position(n.Pos()))
 				}
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" && s.pkg != first && !support(s.pkg) {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "os" && owned[n.Sel.Name] && s.pkg != "cmd/benchgraph" &&
+					s.pkg != first && !support(s.pkg) {
 					t.Errorf("%s: os.%s belongs to cmd/benchgraph", set.Position(n.Pos()), n.Sel.Name)
 				}
 			}
@@ -228,7 +238,8 @@ func TestEveryFuzzTargetHasABound(t *testing.T) {
 			targets++
 			bounded := false
 			ast.Inspect(f, func(n ast.Node) bool {
-				if call, ok := n.(*ast.SelectorExpr); ok && (call.Sel.Name == "Frugal" || call.Sel.Name == "Contained") {
+				if call, ok := n.(*ast.SelectorExpr); ok && (call.Sel.Name == "Frugal" ||
+					call.Sel.Name == "Contained") {
 					from, ok := call.X.(*ast.Ident)
 					bounded = bounded || ok && from.Name == "fuzzing"
 				}

@@ -22,44 +22,44 @@ const (
 	columns         = 120
 )
 
-// overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may have. The list
-// and its numbers only get smaller.
+// overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
+// have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":                        3735,
-	"cmd/benchgraph":               8484,
-	"cmd/benchgraph/internal/view": 2089,
-	"container":                    2603,
-	"device":                       4141,
-	"engine":                       2977,
-	"executor":                     3022,
-	"findings":                     2260,
-	"hclspec":                      5660,
-	"hclspec/dataset":              1779,
-	"hclspec/internal/eval":        2391,
-	"hclspec/internal/funcs":       1743,
-	"image":                        1576,
-	"metrics":                      5081,
-	"preflight":                    3735,
-	"report":                       3434,
-	"shell":                        1699,
-	"source/git":                   2580,
-	"stats":                        1932,
-	"tasks":                        10271,
+	"cache":                        3799,
+	"cache/shared":                 1596,
+	"cmd/benchgraph":               9049,
+	"cmd/benchgraph/internal/view": 2113,
+	"container":                    2673,
+	"device":                       4209,
+	"engine":                       3315,
+	"executor":                     3504,
+	"findings":                     2339,
+	"hclspec":                      6289,
+	"hclspec/dataset":              1798,
+	"hclspec/internal/eval":        2405,
+	"image":                        2039,
+	"metrics":                      5159,
+	"preflight":                    3838,
+	"report":                       3558,
+	"shell":                        1948,
+	"source/git":                   2646,
+	"stats":                        1991,
+	"tasks":                        10917,
 
-	"cache/journal.go":          421,
-	"cmd/benchgraph/bundle.go":  401,
-	"cmd/benchgraph/session.go": 472,
-	"device/nvml.go":            401,
-	"engine/apply.go":           492,
-	"engine/attempt.go":         450,
-	"engine/plan.go":            449,
-	"hclspec/spec.go":           465,
-	"preflight/module.go":       429,
-	"tasks/memo/file.go":        417,
+	"cmd/benchgraph/doctor.go":             404,
+	"cmd/benchgraph/internal/repro/run.go": 406,
+	"hclspec/benchmark.go":                 408,
+	"cache/journal.go":                     421,
+	"cmd/benchgraph/bundle.go":             414,
+	"cmd/benchgraph/session.go":            499,
+	"device/nvml.go":                       408,
+	"hclspec/spec.go":                      483,
+	"preflight/module.go":                  434,
+	"tasks/memo/file.go":                   421,
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
-const longLines = 4401
+const longLines = 115
 
 // measured holds the sizes of the module.
 type measured struct {

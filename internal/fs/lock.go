@@ -19,8 +19,8 @@ const (
 
 // Lock locks an open file and waits as long as another process holds the lock.
 //
-// The kernel releases a lock when the process ends, however it ends. A lock also holds between containers that share a directory and
-// number their processes separately.
+// The kernel releases a lock when the process ends, however it ends. A lock also holds between containers that share a
+// directory and number their processes separately.
 func Lock(f *os.File, kind LockKind) error { return flock(f, int(kind)) }
 
 // TryLock locks an open file without waiting. Held reports whether its error means that another process holds the lock.
@@ -49,8 +49,8 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// IsAt reports whether a path still names an open file. The owner of a lock must ask when others may remove the file: the lock of a
-// removed file excludes nobody. A symbolic link at the path is another file.
+// IsAt reports whether a path still names an open file. The owner of a lock must ask when others may remove the file:
+// the lock of a removed file excludes nobody. A symbolic link at the path is another file.
 func IsAt(f *os.File, path string) bool {
 	opened, err := f.Stat()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remover removes one tree. It works with descriptors and names in them, so that no link is followed, and enters no directory
-// of another mount. The kernel refuses to remove a mount point.
+// remover removes one tree. It works with descriptors and names in them, so that no link is followed, and enters no
+// directory of another mount. The kernel refuses to remove a mount point.
 type remover struct {
 	top    string // path of the tree, for messages
 	parent int    // descriptor of the directory that holds the tree
@@ -105,8 +105,8 @@ func (r *remover) directory(parent int, name, path string, depth int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	// The names are read again until none of them can be removed: a removal may hide names from a reader, and what lies deep is
-	// moved up into the top directory meanwhile.
+	// The names are read again until none of them can be removed: a removal may hide names from a reader, and what lies
+	// deep is moved up into the top directory meanwhile.
 	for {
 		progress, err := r.below(fd, path, depth)
 		if err != nil {
@@ -176,7 +176,8 @@ func writable(fd int) bool {
 func (r *remover) openAs(parent int, name string, flags int) (fd int, err error) {
 	flags |= unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if !r.old {
-		how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
+		how := unix.OpenHow{Flags: uint64(flags),
+			Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
 		err = ignoringEINTR(func() error { fd, err = unix.Openat2(parent, name, &how); return err })
 		switch {
 		case errors.Is(err, unix.EXDEV):
@@ -204,8 +205,8 @@ func (r *remover) openAs(parent int, name string, flags int) (fd int, err error)
 	return fd, nil
 }
 
-// mountOf is the number of the mount that an open file is in: two mounts of one file system have the same device number, and
-// different numbers of their own.
+// mountOf is the number of the mount that an open file is in: two mounts of one file system have the same device
+// number, and different numbers of their own.
 func mountOf(fd int) (string, error) {
 	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
@@ -219,8 +220,8 @@ func mountOf(fd int) (string, error) {
 	return "", errors.New("the kernel does not say which mount it is in")
 }
 
-// moveUp moves a directory that lies deep into the top of the tree, which is read again: so a tree of any depth takes a bounded
-// number of descriptors.
+// moveUp moves a directory that lies deep into the top of the tree, which is read again: so a tree of any depth takes a
+// bounded number of descriptors.
 func (r *remover) moveUp(parent int, name string) error {
 	own, err := r.open(parent, name) // its entry for the directory above must be writable
 	if err != nil {
@@ -249,8 +250,8 @@ func ignoringEINTR(f func() error) error {
 	}
 }
 
-// MountsBelow lists the mount points in a directory, which may be one itself, and below it. dir is absolute and holds no
-// links.
+// MountsBelow lists the mount points in a directory, which may be one itself, and below it. dir is absolute and holds
+// no links.
 func MountsBelow(dir string) ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

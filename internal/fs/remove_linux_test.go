@@ -17,7 +17,8 @@ import (
 
 func write(t *testing.T, path string) string {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("text"), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+		os.WriteFile(path, []byte("text"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -32,7 +33,8 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 	precious := write(t, filepath.Join(dir, "precious", "a", "b"))
 	tree := filepath.Join(dir, "tree")
 	gone := write(t, filepath.Join(tree, "z", "gone"))
-	bound, file, memory := filepath.Join(tree, "out", "bound"), write(t, filepath.Join(tree, "file")), filepath.Join(tree, "memory")
+	bound, file, memory := filepath.Join(tree, "out", "bound"), write(t, filepath.Join(tree, "file")),
+		filepath.Join(tree, "memory")
 	if err := errors.Join(os.MkdirAll(bound, 0o755), os.Mkdir(memory, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +94,16 @@ func TestRemoveTreeEntersNoMount(t *testing.T) {
 	}
 }
 
-// Pipes are removed without being opened, links without being followed, and depth costs neither descriptors nor patience.
+// Pipes are removed without being opened, links without being followed, and depth costs neither descriptors nor
+// patience.
 func TestRemoveTreeOfHostileShapes(t *testing.T) {
 	dir := t.TempDir()
 	outside := write(t, filepath.Join(dir, "outside", "file"))
 	tree := filepath.Join(dir, "tree")
 	write(t, filepath.Join(tree, "closed", "file"))
 	if err := errors.Join(
-		unix.Mkfifo(filepath.Join(tree, "pipe"), 0o600), os.Symlink(filepath.Join(dir, "outside"), filepath.Join(tree, "link")),
+		unix.Mkfifo(filepath.Join(tree, "pipe"), 0o600), os.Symlink(filepath.Join(dir, "outside"),
+			filepath.Join(tree, "link")),
 		os.Symlink("loop", filepath.Join(tree, "loop")), os.Mkdir(filepath.Join(tree, ".deep-1"), 0o755),
 		os.Chmod(filepath.Join(tree, "closed"), 0o111), os.WriteFile(filepath.Join(tree, "file"), nil, 0),
 	); err != nil {

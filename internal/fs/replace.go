@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file that holds the parts, one after the other, with the mode 0644. A reader finds the old content or the new
-// content, also after a crash: Replace writes a temporary file in the same directory, syncs and renames the file, and syncs the
-// directory. After an error the file has its old content.
+// Replace writes a file that holds the parts, one after the other, with the mode 0644. A reader finds the old content
+// or the new content, also after a crash: Replace writes a temporary file in the same directory, syncs and renames the
+// file, and syncs the directory. After an error the file has its old content.
 func Replace(path string, parts ...[]byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")

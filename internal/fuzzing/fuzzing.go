@@ -64,13 +64,14 @@ func Contained(t testing.TB, read func()) {
 
 var atFirst = sync.OnceValue(footprint)
 
-// footprint is the address space that heap and stacks have, in bytes. What they once had they keep, so it is not less than
-// the most that they ever needed, or how often the collector let garbage lie.
+// footprint is the address space that heap and stacks have, in bytes. What they once had they keep, so it is not less
+// than the most that they ever needed, or how often the collector let garbage lie.
 func footprint() uint64 { return held() + total("/memory/classes/heap/released:bytes") }
 
 // held is what of the footprint takes memory.
 func held() uint64 {
-	return total("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes", "/memory/classes/heap/free:bytes",
+	return total("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/free:bytes",
 		"/memory/classes/heap/stacks:bytes")
 }
 
@@ -86,8 +87,8 @@ func total(names ...string) (sum uint64) {
 	return sum
 }
 
-// Place makes a file and returns what replaces its content. It stays open, since to open a file takes longer than to read
-// most inputs.
+// Place makes a file and returns what replaces its content. It stays open, since to open a file takes longer than to
+// read most inputs.
 func Place(f testing.TB, name string) func(content []byte) {
 	f.Helper()
 	file, err := os.Create(name)

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apart runs the test again in a process with a mount namespace of its own. In that process, Apart returns a directory in which the
-// test may mount and remove. In the first process, Apart returns "" after the other one has passed, and the test must return.
+// Apart runs the test again in a process with a mount namespace of its own. In that process, Apart returns a directory
+// in which the test may mount and remove. In the first process, Apart returns "" after the other one has passed, and
+// the test must return.
 func Apart(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("BENCHGRAPH_TEST_APART"); dir != "" {
@@ -29,7 +30,8 @@ func Apart(t *testing.T) string {
 	cmd.Env = append(os.Environ(), "BENCHGRAPH_TEST_APART="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, os.ErrPermission) {

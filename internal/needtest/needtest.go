@@ -1,4 +1,5 @@
-// Package needtest ends tests that need something that a machine may lack. In CI such a test fails, since nothing may be missing there.
+// Package needtest ends tests that need something that a machine may lack. In CI such a test fails, since nothing may
+// be missing there.
 package needtest
 
 import (

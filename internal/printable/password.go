@@ -9,7 +9,8 @@ import (
 // password does not match.
 var address = regexp.MustCompile(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
 
-// Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is false.
+// Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is
+// false.
 func Password(text []byte) (from, to int, ok bool) {
 	at := address.FindSubmatchIndex(text)
 	if at == nil {

@@ -69,8 +69,8 @@ func each(text []byte, to func(r rune, size int)) {
 	}
 }
 
-// Sequence returns the length of the terminal sequence at the start of b, which begins with an escape character. One that
-// does not end hides nothing but its introducer, so that no output can make the rest of a line invisible.
+// Sequence returns the length of the terminal sequence at the start of b, which begins with an escape character. One
+// that does not end hides nothing but its introducer, so that no output can make the rest of a line invisible.
 func Sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -103,8 +103,8 @@ func Sequence(b []byte) int {
 	return 1
 }
 
-// longestSequence bounds the search for the end of a string sequence: without it, a text of nothing but their beginnings
-// would cost the square of its length.
+// longestSequence bounds the search for the end of a string sequence: without it, a text of nothing but their
+// beginnings would cost the square of its length.
 const longestSequence = 2 << 10
 
 // Source is a file's text with a question mark for every byte that cannot be shown. Places in it stay what they are.
@@ -112,7 +112,8 @@ func Source(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) {
+		if r == utf8.RuneError && size == 1 || r != '\n' && r != '\t' && !unicode.IsPrint(r) &&
+			!unicode.Is(unicode.Zs, r) {
 			for j := range size {
 				out[i+j] = '?'
 			}
@@ -144,8 +145,8 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too. It is safe for concurrent
-// use.
+// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too. It is
+// safe for concurrent use.
 type Writer struct {
 	w io.Writer
 

@@ -95,7 +95,8 @@ func FuzzLine(f *testing.F) {
 				t.Fatalf("Line(%q) = %q, and of that %q", text, line, again)
 			}
 			source := Source([]byte(text))
-			if len(source) != len(text) || bytes.ContainsAny(source, "\x1b\r\x00\u202e\u009b") || strings.Count(text, "\n") != bytes.Count(source, []byte("\n")) {
+			if len(source) != len(text) || bytes.ContainsAny(source, "\x1b\r\x00\u202e\u009b") ||
+				strings.Count(text, "\n") != bytes.Count(source, []byte("\n")) {
 				t.Fatalf("Source(%q) = %q", text, source)
 			}
 			plain, err := json.Marshal(text)
@@ -104,7 +105,10 @@ func FuzzLine(f *testing.F) {
 			}
 			var read string
 			escaped := JSON(plain)
-			if err := json.Unmarshal(escaped, &read); err != nil || read != strings.ToValidUTF8(text, "\ufffd") && utf8.ValidString(text) || bytes.ContainsFunc(escaped, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			if err := json.Unmarshal(escaped, &read); err != nil || read != strings.ToValidUTF8(text, "\ufffd") &&
+				utf8.ValidString(text) || bytes.ContainsFunc(escaped, func(r rune) bool {
+				return !unicode.IsPrint(r)
+			}) {
 				t.Fatalf("JSON(%q) = %q reads as %q, %v", plain, escaped, read, err)
 			}
 			var out bytes.Buffer
@@ -112,7 +116,9 @@ func FuzzLine(f *testing.F) {
 			half := len(text) / 2
 			fmt.Fprint(w, text[:half])
 			fmt.Fprint(w, text[half:])
-			if err := w.Close(); err != nil || strings.ContainsFunc(out.String(), func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
+			if err := w.Close(); err != nil || strings.ContainsFunc(out.String(), func(r rune) bool {
+				return r != '\n' && r != '\t' && !unicode.IsPrint(r)
+			}) {
 				t.Fatalf("%q was passed on as %q, %v", text, out.String(), err)
 			}
 		})
@@ -121,7 +127,8 @@ func FuzzLine(f *testing.F) {
 
 // What it costs grows with the length of the text, whatever is in it.
 func BenchmarkLine(b *testing.B) {
-	for name, unit := range map[string]string{"plain": "x", "colours": "\x1b[31mx", "titles": "\x1b]", "broken": "\xff"} {
+	for name, unit := range map[string]string{"plain": "x", "colours": "\x1b[31mx", "titles": "\x1b]",
+		"broken": "\xff"} {
 		for _, kib := range []int{16, 256} {
 			text := strings.Repeat(unit, kib<<10/len(unit))
 			b.Run(fmt.Sprintf("%s/%dKiB", name, kib), func(b *testing.B) {

@@ -26,9 +26,10 @@ type Shell struct {
 	applied []Due
 }
 
-// Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes put in
-// place comes from the project's directory.
-func Open(c shell.Config, env *engine.Env, r shell.Refs, at shell.Place, project string, allowed []*hclspec.Fix, applied []Due) (*Shell, error) {
+// Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes
+// put in place comes from the project's directory.
+func Open(c shell.Config, env *engine.Env, r shell.Refs, at shell.Place, project string, allowed []*hclspec.Fix,
+	applied []Due) (*Shell, error) {
 	sh, err := c.Open(env, r, at)
 	if err != nil {
 		return nil, err
@@ -43,8 +44,10 @@ func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 	for _, f := range fixes {
 		s.Say("fix %s: %s\n", f.Fix.Address.Name, f.Fix.Description)
 		if len(f.Pip) > 0 {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image", Stage: "build",
-				Message: f.Fix.Address.String() + " pins Python packages, which needs an image: the host's packages are never changed"}}
+			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image",
+				Stage: "build",
+				Message: f.Fix.Address.String() +
+					" pins Python packages, which needs an image: the host's packages are never changed"}}
 		}
 		s.SetEnv(f.Env)
 		for i, file := range f.Files {

@@ -1,5 +1,5 @@
-// Package fix says what a fix does: to keys, to a working directory, to what a failure means. Which fixes are due is decided
-// elsewhere.
+// Package fix says what a fix does: to keys, to a working directory, to what a failure means. Which fixes are due is
+// decided elsewhere.
 package fix
 
 import (
@@ -82,12 +82,14 @@ func (f Due) Misplaced(err error) error {
 	if _, known := errors.AsType[*engine.Failure](err); known {
 		return err
 	}
-	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_file", Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
+	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_file", Stage: "build",
+		Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
 // Applied is the event of a fix that was applied.
 func (f Due) Applied() engine.Event {
-	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description, Data: map[string]any{"fix": f.Fix.Address.Name, "effect": f.Fix.Effect}}
+	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description,
+		Data: map[string]any{"fix": f.Fix.Address.Name, "effect": f.Fix.Effect}}
 }
 
 // rulePrefix is how a rule is named that is a fix's detect.
@@ -98,7 +100,8 @@ func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
 	var rules []metrics.Rule
 	for _, f := range allowed {
 		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
-			rules = append(rules, metrics.Rule{Name: rulePrefix + f.Address.Name, Match: regexp.MustCompile(f.Detect), Class: string(cache.Fixable)})
+			rules = append(rules, metrics.Rule{Name: rulePrefix + f.Address.Name, Match: regexp.MustCompile(f.Detect),
+				Class: string(cache.Fixable)})
 		}
 	}
 	return rules

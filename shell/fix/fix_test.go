@@ -19,7 +19,8 @@ import (
 )
 
 func named(name, detect string) *hclspec.Fix {
-	return &hclspec.Fix{Block: hclspec.Block{Address: hclspec.Address{Kind: "fix", Name: name}}, Detect: detect, Description: "puts a header there", Effect: "neutral"}
+	return &hclspec.Fix{Block: hclspec.Block{Address: hclspec.Address{Kind: "fix", Name: name}}, Detect: detect,
+		Description: "puts a header there", Effect: "neutral"}
 }
 
 func text(s string) hclspec.Text { return hclspec.Text{{Literal: s}} }
@@ -33,7 +34,9 @@ func bench(t *testing.T, project string, allowed ...*hclspec.Fix) (s *fix.Shell,
 		On("sh", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{} })
 	work = filepath.Join(t.TempDir(), "work")
 	var log bytes.Buffer
-	env := &engine.Env{Scratch: t.TempDir(), Log: &log, Emit: func(e engine.Event) { fmt.Fprintln(&log, e.Type, e.Data["fix"]) }}
+	env := &engine.Env{Scratch: t.TempDir(), Log: &log, Emit: func(e engine.Event) {
+		fmt.Fprintln(&log, e.Type, e.Data["fix"])
+	}}
 	config := shell.Config{Host: fake, Rules: func() (shell.Rules, error) { return shell.NewRules(nil) }}
 	s, err := fix.Open(config, env, nil, shell.Place{Dir: work, Out: t.TempDir()}, project, allowed, nil)
 	if err != nil {
@@ -58,21 +61,26 @@ func TestAFixIsAppliedOnceAndOthersAreLearnt(t *testing.T) {
 	one, other := named("header", "no header"), named("flag", "no flag")
 	s, work, told := bench(t, project, one, other)
 	fails := func(with string) string {
-		return ruleOf(s.Run(t.Context(), "run", hclspec.Command{Argv: []hclspec.Text{text("fails"), text(with)}}, 0, nil))
+		return ruleOf(s.Run(t.Context(), "run", hclspec.Command{Argv: []hclspec.Text{text("fails"), text(with)}}, 0,
+			nil))
 	}
 	if got := fails("no header"); got != "fix.header" {
 		t.Errorf("before it is applied: %q", got)
 	}
-	err := s.Apply(t.Context(), []fix.Due{{Fix: one, Digests: []string{fmt.Sprintf("%x", sha256.Sum256([]byte("new")))}, FixCase: hclspec.FixCase{
-		Files: []hclspec.FixFile{{From: text("header.h"), To: text("include/header.h")}}, Run: []hclspec.Text{text("make headers")}, Verify: hclspec.Command{Shell: text("test -f include/header.h")},
-	}}})
+	err := s.Apply(t.Context(), []fix.Due{{Fix: one, Digests: []string{fmt.Sprintf("%x", sha256.Sum256([]byte("new")))},
+		FixCase: hclspec.FixCase{
+			Files:  []hclspec.FixFile{{From: text("header.h"), To: text("include/header.h")}},
+			Run:    []hclspec.Text{text("make headers")},
+			Verify: hclspec.Command{Shell: text("test -f include/header.h")},
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if content, err := os.ReadFile(filepath.Join(work, "include/header.h")); err != nil || string(content) != "new" {
 		t.Errorf("%q, %v", content, err)
 	}
-	if got := told(); !strings.Contains(got, "make headers") || !strings.Contains(got, "test -f include") || !strings.Contains(got, string(engine.FixApplied)+" header") {
+	if got := told(); !strings.Contains(got, "make headers") || !strings.Contains(got, "test -f include") ||
+		!strings.Contains(got, string(engine.FixApplied)+" header") {
 		t.Errorf("%q", got)
 	}
 	if got := fails("no header"); got == "fix.header" {
@@ -101,13 +109,15 @@ func TestAFixThatCannotBeAppliedHasFailed(t *testing.T) {
 		"fix_needs_image": {Pip: []string{"torch==2"}},
 	} {
 		s, _, _ := bench(t, project)
-		err := s.Apply(t.Context(), []fix.Due{{Fix: named("header", ""), FixCase: c, Digests: []string{"of another one"}}})
+		err := s.Apply(t.Context(), []fix.Due{{Fix: named("header", ""), FixCase: c,
+			Digests: []string{"of another one"}}})
 		if ruleOf(err) != rule {
 			t.Errorf("want %s: %v", rule, err)
 		}
 	}
 	s, work, _ := bench(t, project)
-	err := s.Apply(t.Context(), []fix.Due{{Fix: named("header", ""), FixCase: put("header.h", "../header.h"), Digests: []string{"of another one"}}})
+	err := s.Apply(t.Context(), []fix.Due{{Fix: named("header", ""), FixCase: put("header.h", "../header.h"),
+		Digests: []string{"of another one"}}})
 	if _, outside := os.Stat(filepath.Join(work, "../header.h")); ruleOf(err) != "fix_file" || outside == nil {
 		t.Errorf("outside of its directory: %v", err)
 	}

@@ -20,8 +20,8 @@ import (
 
 // What commands leave below $OUT is foreign: it is looked at, and never followed, before anything of it is taken over.
 
-// Bounds on what one command may leave. They are far beyond any build, and keep a hostile one from filling the disk with
-// what costs it nothing to make.
+// Bounds on what one command may leave. They are far beyond any build, and keep a hostile one from filling the disk
+// with what costs it nothing to make.
 const (
 	mostFiles   = 1_000_000
 	mostBytes   = 1 << 40
@@ -52,9 +52,9 @@ type admission struct {
 // inode names a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside, of
-// a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere, and that
-// is told. All else is a *engine.Failure of the class invalid.
+// Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside,
+// of a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere,
+// and that is told. All else is a *engine.Failure of the class invalid.
 func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secrets) error {
 	if err := isDirectory(dir, title); err != nil {
 		return err
@@ -67,13 +67,15 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 		return err
 	}
 	defer root.Close()
-	a := &admission{root: root, title: title, secrets: searchable(secrets), names: map[inode]uint64{}, example: map[inode]string{}}
+	a := &admission{root: root, title: title, secrets: searchable(secrets), names: map[inode]uint64{},
+		example: map[inode]string{}}
 	if err := a.walk(ctx, "."); err != nil {
 		return err
 	}
 	for id, missing := range a.names {
 		if missing > 0 {
-			return a.unfit("hard_link", a.example[id], "is a hard link to a file outside the result, where it could be changed", "copy the file instead")
+			return a.unfit("hard_link", a.example[id],
+				"is a hard link to a file outside the result, where it could be changed", "copy the file instead")
 		}
 	}
 	for _, name := range a.links {
@@ -126,19 +128,21 @@ func searchable(secrets Secrets) Secrets {
 
 // Unfit is the failure of a node whose commands left what cannot be kept.
 func Unfit(rule, message, remedy string) *engine.Failure {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Invalid, Rule: rule, Stage: "run", Message: message, Remedy: remedy + "; nothing was stored"}}
+	return &engine.Failure{Failure: cache.Failure{Class: cache.Invalid, Rule: rule, Stage: "run", Message: message,
+		Remedy: remedy + "; nothing was stored"}}
 }
 
 // isDirectory makes sure that no command has put a link, say, in a directory's place.
 func isDirectory(dir, title string) error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return Unfit("not_a_directory", title+" is no directory any more", "let the command write below $OUT and leave $OUT itself alone")
+		return Unfit("not_a_directory", title+" is no directory any more",
+			"let the command write below $OUT and leave $OUT itself alone")
 	}
 	return nil
 }
 
-// unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of somebody
-// else, or gone with the machine's memory.
+// unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of
+// somebody else, or gone with the machine's memory.
 func unmounted(dir, title string) error {
 	mounts, err := fs.MountsBelow(dir)
 	if err != nil || len(mounts) == 0 {
@@ -190,10 +194,12 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		return err
 	}
 	if a.files++; a.files > mostFiles {
-		return Unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles), "let the command pack them, or narrow outputs")
+		return Unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles),
+			"let the command pack them, or narrow outputs")
 	}
 	if len(name) > longestName {
-		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", longestName), "let the command make fewer directories within each other")
+		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", longestName),
+			"let the command make fewer directories within each other")
 	}
 	if err := a.leaks(name, "the name of %s", strings.NewReader(name)); err != nil {
 		return err
@@ -225,11 +231,14 @@ func (a *admission) file(name string, info os.FileInfo) error {
 			a.names[id]--
 		}
 		if size >= sparseFrom && st.Blocks*512 < size/sparseRatio {
-			return a.unfit("sparse_file", name, fmt.Sprintf("says that it has %d bytes, and nearly all of them are holes", size), "let the command write only what it has to say")
+			return a.unfit("sparse_file", name,
+				fmt.Sprintf("says that it has %d bytes, and nearly all of them are holes", size),
+				"let the command write only what it has to say")
 		}
 	}
 	if a.bytes += size; a.bytes > mostBytes {
-		return Unfit("too_large", fmt.Sprintf("%s holds over %d GiB", a.title, mostBytes>>30), "let the command keep less")
+		return Unfit("too_large", fmt.Sprintf("%s holds over %d GiB", a.title, mostBytes>>30),
+			"let the command keep less")
 	}
 	if len(a.secrets) == 0 {
 		return nil
@@ -257,7 +266,8 @@ func (a *admission) link(name string) error {
 		return err
 	}
 	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result", a.secrets.Mask(target)), "copy the file instead")
+		return a.unfit("link_outside", name, fmt.Sprintf("is a link to %q, which cannot be followed inside the result",
+			a.secrets.Mask(target)), "copy the file instead")
 	}
 	return nil
 }
@@ -272,7 +282,8 @@ func (a *admission) leaks(name, where string, r io.Reader) error {
 	if len(found.Value) < 8 {
 		remedy += fmt.Sprintf(" (its value has only %d bytes, which may also stand there by chance)", len(found.Value))
 	}
-	return Unfit("secret_in_result", fmt.Sprintf(where, a.place(name))+" holds the value of the secret "+found.Name, remedy)
+	return Unfit("secret_in_result", fmt.Sprintf(where, a.place(name))+" holds the value of the secret "+found.Name,
+		remedy)
 }
 
 // find returns the first of the secrets that stands anywhere in what r has; nil when none does.

@@ -38,7 +38,8 @@ func TestMountsAreNoResult(t *testing.T) {
 		for _, patterns := range [][]string{nil, {"**"}} {
 			err := Keep(t.Context(), env, made, patterns, nil)
 			f, ok := errors.AsType[*engine.Failure](err)
-			if !ok || f.Rule != "mount_point" || f.Class != cache.Invalid || !strings.Contains(f.Message, "$OUT"+below+" is a mount point") {
+			if !ok || f.Rule != "mount_point" || f.Class != cache.Invalid ||
+				!strings.Contains(f.Message, "$OUT"+below+" is a mount point") {
 				t.Errorf("%q, %v: %v", below, patterns, err)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package workdir is what goes through the directories of a node: what is laid there before its commands run, and what of
-// that which they leave is taken over. All that commands leave is foreign.
+// Package workdir is what goes through the directories of a node: what is laid there before its commands run, and what
+// of that which they leave is taken over. All that commands leave is foreign.
 package workdir
 
 import (
@@ -59,8 +59,9 @@ var ErrIrregular = errors.New("it is no regular file any more")
 // InputChanged is the failure of a node one of whose files, called name, is not what it was planned with.
 func InputChanged(name string) error {
 	// Another attempt would find it changed as well: only another plan helps.
-	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
-		Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
+		Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+			Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
 // Create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
@@ -108,8 +109,9 @@ func CopyTo(dst, src string, also io.Writer) error {
 	return errors.Join(err, out.Close())
 }
 
-// Keep takes over into env.Out what commands left in made: the files that match the patterns, each of which must match at
-// least one. Without patterns it is everything, which they made in env.Out itself. What cannot be kept is a *engine.Failure.
+// Keep takes over into env.Out what commands left in made: the files that match the patterns, each of which must match
+// at least one. Without patterns it is everything, which they made in env.Out itself. What cannot be kept is a
+// *engine.Failure.
 func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, secrets Secrets) error {
 	if len(patterns) > 0 {
 		if err := isDirectory(made, "$OUT"); err != nil {
@@ -140,9 +142,11 @@ func keepOutputs(out, made string, patterns []string) error {
 	defer to.Close()
 	kept := map[string]bool{}
 	for _, pattern := range patterns {
-		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
+		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
+			doublestar.WithFailOnIOErrors())
 		if err != nil {
-			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err), "let it leave directories that can be read")
+			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err),
+				"let it leave directories that can be read")
 		}
 		if !slices.ContainsFunc(matches, func(m string) bool { return isOutput(from, m) }) {
 			return missingOutput(from, pattern)
@@ -158,7 +162,8 @@ func keepOutputs(out, made string, patterns []string) error {
 				err = os.Rename(filepath.Join(made, name), filepath.Join(out, name))
 			}
 			if err != nil {
-				return Unfit("unreadable", fmt.Sprintf("$OUT/%s cannot be taken over: %v", m, err), "let the command leave directories that can be written to")
+				return Unfit("unreadable", fmt.Sprintf("$OUT/%s cannot be taken over: %v", m, err),
+					"let the command leave directories that can be written to")
 			}
 		}
 	}
@@ -175,7 +180,8 @@ func isOutput(made *os.Root, name string) bool {
 func missingOutput(made *os.Root, pattern string) error {
 	there, _ := doublestar.Glob(made.FS(), "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
 	for i, name := range there {
-		if info, err := made.Lstat(filepath.FromSlash(name)); err == nil && info.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0 {
+		if info, err := made.Lstat(filepath.FromSlash(name)); err == nil &&
+			info.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0 {
 			there[i] += " (" + kindOf(info.Mode()) + ")"
 		}
 	}

@@ -141,9 +141,9 @@ func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
 	return info, err
 }
 
-// Ask puts one question to a host, when it is the question's turn. f says whether the host answered, even if the answer is an error. The
-// error of an answered question is returned as it is; else the error is *Unverified, or ctx's cause. A failure that may pass is tried once
-// more.
+// Ask puts one question to a host, when it is the question's turn. f says whether the host answered, even if the answer
+// is an error. The error of an answered question is returned as it is; else the error is *Unverified, or ctx's cause. A
+// failure that may pass is tried once more.
 func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (answered bool, err error)) error {
 	if a.o.Offline {
 		return &Unverified{name, errors.New("-offline forbids to ask")}
@@ -294,7 +294,8 @@ func (a *Asker) silent(h *host, why error) {
 	}
 }
 
-// Watch writes a line from time to time while something else keeps somebody waiting for the host of a location, until end is called.
+// Watch writes a line from time to time while something else keeps somebody waiting for the host of a location, until
+// end is called.
 func (a *Asker) Watch(location, subject string) (end func()) {
 	name := location[strings.LastIndex(location, "@")+1:]
 	if u, err := url.Parse(location); err == nil && u.Host != "" {

@@ -123,7 +123,8 @@ func heads(ctx context.Context, a *Asker, n int, urls ...string) (there, absent,
 func TestACampaignIsAskedInParallel(t *testing.T) {
 	a := newWeb(t, slow(150*time.Millisecond, even))
 	b := newWeb(t, slow(150*time.Millisecond, even))
-	asker := NewAsker(AskOptions{Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: PerHost}}, Keep: filepath.Join(t.TempDir(), "answers")})
+	asker := NewAsker(AskOptions{Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: PerHost}},
+		Keep: filepath.Join(t.TempDir(), "answers")})
 	begun := time.Now()
 	there, absent, open, err := heads(t.Context(), asker, 144, a.URL, b.URL)
 	if there != 144 || absent != 144 || open != 0 || err != nil {
@@ -222,7 +223,8 @@ func TestADeadHostIsGivenUp(t *testing.T) {
 			if name == "hangs" {
 				patience = 200 * time.Millisecond
 			}
-			o := AskOptions{Keep: filepath.Join(t.TempDir(), "answers"), Progress: printable.NewWriter(out), Patience: patience, Pause: time.Millisecond,
+			o := AskOptions{Keep: filepath.Join(t.TempDir(), "answers"), Progress: printable.NewWriter(out),
+				Patience: patience, Pause: time.Millisecond,
 				Client: &http.Client{Transport: &http.Transport{}}}
 			a := NewAsker(o)
 			there, absent, open, err := heads(t.Context(), a, 100, c.url)
@@ -232,7 +234,8 @@ func TestADeadHostIsGivenUp(t *testing.T) {
 			if c.asked != nil && (c.asked() > c.most || c.asked() == 0) {
 				t.Errorf("%d requests", c.asked())
 			}
-			if n := strings.Count(out.String(), "does not answer"); n != 1 || !strings.Contains(out.String(), "It is not asked any more.") {
+			if n := strings.Count(out.String(), "does not answer"); n != 1 ||
+				!strings.Contains(out.String(), "It is not asked any more.") {
 				t.Errorf("told %d times:\n%s", n, out)
 			}
 			if err := a.Save(); err != nil {
@@ -275,14 +278,17 @@ func TestAHostThatAnswersIsNotGivenUp(t *testing.T) {
 func TestOneLimitForAllQuestions(t *testing.T) {
 	w := newWeb(t, slow(20*time.Millisecond, even))
 	out := &record{}
-	a := NewAsker(AskOptions{Limit: 500 * time.Millisecond, Quiet: 40 * time.Millisecond, Progress: printable.NewWriter(out)})
+	a := NewAsker(AskOptions{Limit: 500 * time.Millisecond, Quiet: 40 * time.Millisecond,
+		Progress: printable.NewWriter(out)})
 	begun := time.Now()
 	there, absent, open, err := heads(t.Context(), a, 1000, w.URL)
-	if there+absent == 0 || open == 0 || there+absent+open != 1000 || !strings.Contains(fmt.Sprint(err), "the limit of 500ms for all questions of a plan is used up") {
+	if there+absent == 0 || open == 0 || there+absent+open != 1000 ||
+		!strings.Contains(fmt.Sprint(err), "the limit of 500ms for all questions of a plan is used up") {
 		t.Errorf("%d there, %d absent, %d unverified, %v", there, absent, open, err)
 	}
 	t.Logf("took %v", time.Since(begun))
-	if text := out.String(); !regexp.MustCompile("waiting for " + regexp.QuoteMeta(w.host(t)) + `: \d+ of \d+ questions are answered \(`).MatchString(text) {
+	if text := out.String(); !regexp.MustCompile("waiting for " + regexp.QuoteMeta(w.host(t)) +
+		`: \d+ of \d+ questions are answered \(`).MatchString(text) {
 		t.Errorf("nobody was told who is waited for:\n%s", text)
 	}
 	if _, err := a.Head(t.Context(), w.URL+"/2000"); !strings.Contains(fmt.Sprint(err), "used up") {
@@ -335,7 +341,8 @@ func TestWatchTellsWhatIsWaitedFor(t *testing.T) {
 	}
 	end()
 	end()
-	if text := out.String(); !strings.HasPrefix(text, "waiting for git.example.org: the history of repo.x (") || strings.Contains(text, "password") {
+	if text := out.String(); !strings.HasPrefix(text, "waiting for git.example.org: the history of repo.x (") ||
+		strings.Contains(text, "password") {
 		t.Errorf("%q", text)
 	}
 }
@@ -352,7 +359,8 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := parseBook(text, now); again.Answers["x"].Size != 1 || len(again.Answers) != len(b.Answers) || len(again.Dead) != len(b.Dead) {
+		if again := parseBook(text, now); again.Answers["x"].Size != 1 || len(again.Answers) != len(b.Answers) ||
+			len(again.Dead) != len(b.Dead) {
 			t.Errorf("%+v was read as %+v", b, again)
 		}
 	})

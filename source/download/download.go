@@ -22,9 +22,10 @@ import (
 
 // Options says what is downloaded, and where to.
 type Options struct {
-	URL        string
-	SHA256     string                  // 64 hexadecimal digits that the content must have; empty: whatever comes
-	Dest       string                  // path of the file; beside it, Dest.part and Dest.part.json keep what an unfinished download has
+	URL    string
+	SHA256 string // 64 hexadecimal digits that the content must have; empty: whatever comes
+	// path of the file; beside it, Dest.part and Dest.part.json keep what an unfinished download has
+	Dest       string
 	Client     *http.Client            // nil: http.DefaultClient
 	Progress   func(done, total int64) // bytes; total is -1 while it is unknown; called from the downloading goroutine
 	MaxSize    int64                   // bytes; 0: no limit
@@ -110,9 +111,9 @@ type transient struct {
 func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
-// Head asks for size and version of a file without bringing it; of the options it heeds URL, Client, AllowLocal, Backoff and
-// Stall. A server that does not understand HEAD is asked for the first byte instead. Errors are *Refused, *Unavailable or
-// ctx's cause.
+// Head asks for size and version of a file without bringing it; of the options it heeds URL, Client, AllowLocal,
+// Backoff and Stall. A server that does not understand HEAD is asked for the first byte instead. Errors are *Refused,
+// *Unavailable or ctx's cause.
 func Head(ctx context.Context, o Options) (Info, error) {
 	g, err := newGetter(o)
 	if err != nil {
@@ -134,7 +135,8 @@ func Head(ctx context.Context, o Options) (Info, error) {
 // head is one attempt at Head.
 func (g *getter) head(ctx context.Context) (Info, error) {
 	resp, err := g.ask(ctx, http.MethodHead, nil)
-	if refused, ok := errors.AsType[*Refused](err); ok && (refused.Status == 403 || refused.Status == 405 || refused.Status == 501) {
+	if refused, ok := errors.AsType[*Refused](err); ok &&
+		(refused.Status == 403 || refused.Status == 405 || refused.Status == 501) {
 		// Signed URLs are signed for one method.
 		resp, err = g.ask(ctx, http.MethodGet, map[string]string{"Range": "bytes=0-0"})
 	}
@@ -142,7 +144,8 @@ func (g *getter) head(ctx context.Context) (Info, error) {
 		return Info{}, err
 	}
 	defer resp.Body.Close()
-	info := Info{Size: resp.ContentLength, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}
+	info := Info{Size: resp.ContentLength, ETag: resp.Header.Get("ETag"),
+		AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}
 	if _, total, ok := contentRange(resp.Header.Get("Content-Range")); ok {
 		info.AcceptRanges, info.Size = true, total
 	}
@@ -254,9 +257,11 @@ func (g *getter) ask(ctx context.Context, method string, headers map[string]stri
 	switch s := resp.StatusCode; {
 	case s == http.StatusOK || s == http.StatusPartialContent || s == http.StatusRequestedRangeNotSatisfiable:
 		return resp, nil
-	case s >= 500 && s != http.StatusNotImplemented || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s == http.StatusTooEarly:
+	case s >= 500 && s != http.StatusNotImplemented || s == http.StatusTooManyRequests ||
+		s == http.StatusRequestTimeout || s == http.StatusTooEarly:
 		resp.Body.Close()
-		return nil, &transient{err: fmt.Errorf("%d %s", s, http.StatusText(s)), after: retryAfter(resp.Header.Get("Retry-After"))}
+		return nil, &transient{err: fmt.Errorf("%d %s", s, http.StatusText(s)),
+			after: retryAfter(resp.Header.Get("Retry-After"))}
 	}
 	resp.Body.Close()
 	return nil, &Refused{URL: g.shown, Status: resp.StatusCode}

@@ -110,7 +110,8 @@ func ignoresRange(h http.HandlerFunc) http.HandlerFunc {
 }
 
 func options(t testing.TB, url string) Options {
-	return Options{URL: url, Dest: filepath.Join(t.TempDir(), "file"), Backoff: time.Microsecond, SHA256: sumOf(content)}
+	return Options{URL: url, Dest: filepath.Join(t.TempDir(), "file"), Backoff: time.Microsecond,
+		SHA256: sumOf(content)}
 }
 
 // leaves checks that nothing but the named files lies where the destination is.
@@ -158,21 +159,30 @@ func TestAFileArrivesWhateverHappensOnTheWay(t *testing.T) {
 		handlers []http.HandlerFunc
 		ranges   []string
 	}{
-		"at once":              {[]http.HandlerFunc{good}, []string{""}},
-		"in pieces":            {[]http.HandlerFunc{breaks(100_000, good), breaks(200_000, good), good}, []string{"", "bytes=100000-", "bytes=300000-"}},
-		"without ranges":       {[]http.HandlerFunc{breaks(100_000, good), ignoresRange(good)}, []string{"", "bytes=100000-"}},
-		"of another version":   {[]http.HandlerFunc{breaks(100_000, older), good}, []string{"", "bytes=100000-"}},
-		"without If-Range":     {[]http.HandlerFunc{breaks(100_000, older), ignoresIfRange, good}, []string{"", "bytes=100000-", ""}},
-		"longer than before":   {[]http.HandlerFunc{breaks(900, shrunk), good}, []string{"", "bytes=900-"}},
-		"after 416":            {[]http.HandlerFunc{breaks(100_000, good), status(416), good}, []string{"", "bytes=100000-", ""}},
-		"after a wrong range":  {[]http.HandlerFunc{breaks(100_000, good), wrongRange, good}, []string{"", "bytes=100000-", ""}},
-		"after a short body":   {[]http.HandlerFunc{lies, good}, []string{"", "bytes=300000-"}},
-		"without a tag":        {[]http.HandlerFunc{breaks(100_000, file("", content)), file("", content)}, []string{"", ""}},
-		"with a weak tag":      {[]http.HandlerFunc{breaks(100_000, weak), weak}, []string{"", ""}},
-		"of unknown length":    {[]http.HandlerFunc{chunked}, []string{""}},
-		"after a busy server":  {[]http.HandlerFunc{status(503), status(429), status(500), good}, []string{"", "", "", ""}},
+		"at once": {[]http.HandlerFunc{good}, []string{""}},
+		"in pieces": {[]http.HandlerFunc{breaks(100_000, good), breaks(200_000, good), good},
+			[]string{"", "bytes=100000-", "bytes=300000-"}},
+		"without ranges": {[]http.HandlerFunc{breaks(100_000, good), ignoresRange(good)},
+			[]string{"", "bytes=100000-"}},
+		"of another version": {[]http.HandlerFunc{breaks(100_000, older), good}, []string{"", "bytes=100000-"}},
+		"without If-Range": {[]http.HandlerFunc{breaks(100_000, older), ignoresIfRange, good},
+			[]string{"", "bytes=100000-", ""}},
+		"longer than before": {[]http.HandlerFunc{breaks(900, shrunk), good}, []string{"", "bytes=900-"}},
+		"after 416": {[]http.HandlerFunc{breaks(100_000, good), status(416), good},
+			[]string{"", "bytes=100000-", ""}},
+		"after a wrong range": {[]http.HandlerFunc{breaks(100_000, good), wrongRange, good},
+			[]string{"", "bytes=100000-", ""}},
+		"after a short body": {[]http.HandlerFunc{lies, good}, []string{"", "bytes=300000-"}},
+		"without a tag": {[]http.HandlerFunc{breaks(100_000, file("", content)), file("", content)},
+			[]string{"", ""}},
+		"with a weak tag":   {[]http.HandlerFunc{breaks(100_000, weak), weak}, []string{"", ""}},
+		"of unknown length": {[]http.HandlerFunc{chunked}, []string{""}},
+		"after a busy server": {[]http.HandlerFunc{status(503), status(429), status(500), good},
+			[]string{"", "", "", ""}},
 		"after a broken start": {[]http.HandlerFunc{breaks(0, good), good}, []string{"", ""}},
-		"in very many pieces":  {[]http.HandlerFunc{breaks(150_000, good)}, []string{"", "bytes=150000-", "bytes=300000-", "bytes=450000-", "bytes=600000-", "bytes=750000-", "bytes=900000-"}},
+		"in very many pieces": {[]http.HandlerFunc{breaks(150_000, good)},
+			[]string{"", "bytes=150000-", "bytes=300000-", "bytes=450000-", "bytes=600000-", "bytes=750000-",
+				"bytes=900000-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, c.handlers...)
@@ -187,7 +197,8 @@ func TestAFileArrivesWhateverHappensOnTheWay(t *testing.T) {
 			if err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
-			if info.SHA256 != sumOf(content) || info.Size != int64(len(content)) || last != info.Size || total != info.Size && total != -1 {
+			if info.SHA256 != sumOf(content) || info.Size != int64(len(content)) || last != info.Size ||
+				total != info.Size && total != -1 {
 				t.Errorf("%+v, progress %d of %d", info, last, total)
 			}
 			if got := s.ranges(); !slices.Equal(got, c.ranges) {
@@ -225,7 +236,8 @@ func TestAnotherProcessContinues(t *testing.T) {
 	for _, have := range []int{100_000, len(content)} {
 		o = options(t, s2.URL)
 		write(t, o.Dest+".part", content[:have])
-		write(t, o.Dest+".part.json", fmt.Appendf(nil, `{"url":%q,"validator":"\"v1\"","total":%d}`, identity(s2.URL), len(content)))
+		write(t, o.Dest+".part.json", fmt.Appendf(nil, `{"url":%q,"validator":"\"v1\"","total":%d}`, identity(s2.URL),
+			len(content)))
 		if _, err := Get(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +248,8 @@ func TestAnotherProcessContinues(t *testing.T) {
 	// A damaged part is found out by its hash and brought anew.
 	o = options(t, s2.URL)
 	write(t, o.Dest+".part", bytes.Repeat([]byte("x"), 5000))
-	write(t, o.Dest+".part.json", fmt.Appendf(nil, `{"url":%q,"validator":"\"v1\"","total":%d}`, identity(s2.URL), len(content)))
+	write(t, o.Dest+".part.json", fmt.Appendf(nil, `{"url":%q,"validator":"\"v1\"","total":%d}`, identity(s2.URL),
+		len(content)))
 	if _, err := Get(t.Context(), o); err != nil {
 		t.Error(err)
 	}
@@ -269,7 +282,8 @@ func TestWhatCannotPassIsToldAtOnce(t *testing.T) {
 	s := serve(t, file(`"v1"`, []byte("something else")))
 	o := options(t, s.URL)
 	_, err := Get(t.Context(), o)
-	if m, ok := errors.AsType[*Mismatch](err); !ok || m.Got != sumOf([]byte("something else")) || m.Want != sumOf(content) {
+	if m, ok := errors.AsType[*Mismatch](err); !ok || m.Got != sumOf([]byte("something else")) ||
+		m.Want != sumOf(content) {
 		t.Errorf("mismatch: %v", err)
 	}
 	leaves(t, o)
@@ -356,7 +370,9 @@ func TestAServerThatDripsIsLeft(t *testing.T) {
 	o := options(t, s.URL)
 	o.Stall = 100 * time.Millisecond
 	_, err := Get(t.Context(), o)
-	if u, ok := errors.AsType[*Unavailable](err); !ok || u.Attempts != maxIdle || !strings.Contains(err.Error(), "less than 1 KiB a second") || !strings.Contains(err.Error(), s.Listener.Addr().String()) {
+	if u, ok := errors.AsType[*Unavailable](err); !ok || u.Attempts != maxIdle ||
+		!strings.Contains(err.Error(), "less than 1 KiB a second") ||
+		!strings.Contains(err.Error(), s.Listener.Addr().String()) {
 		t.Errorf("%v", err)
 	}
 	leaves(t, o, "file.part", "file.part.json")
@@ -400,7 +416,8 @@ func TestRedirectsAreFollowedWithinReason(t *testing.T) {
 	}
 	circle := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
 	_, err := Get(t.Context(), options(t, circle.URL))
-	if r, ok := errors.AsType[*Refused](err); !ok || !errors.Is(err, errRedirect) || r.Status != 0 || len(circle.ranges()) > maxRedirects+1 {
+	if r, ok := errors.AsType[*Refused](err); !ok || !errors.Is(err, errRedirect) || r.Status != 0 ||
+		len(circle.ranges()) > maxRedirects+1 {
 		t.Errorf("%v after %d requests", err, len(circle.ranges()))
 	}
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -434,7 +451,8 @@ func TestHeadTellsSizeAndVersion(t *testing.T) {
 			good(w, r)
 		}
 	}
-	for name, h := range map[string]http.HandlerFunc{"HEAD": good, "not allowed": getOnly(405), "signed for GET": getOnly(403)} {
+	for name, h := range map[string]http.HandlerFunc{"HEAD": good, "not allowed": getOnly(405),
+		"signed for GET": getOnly(403)} {
 		if got, err := Head(t.Context(), Options{URL: serve(t, h).URL}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -453,7 +471,8 @@ func TestFilesOfThisMachine(t *testing.T) {
 	if got, err := Head(t.Context(), head); err != nil || got != (Info{Size: int64(len(content))}) {
 		t.Errorf("Head: %+v, %v", got, err)
 	}
-	for _, o := range []Options{{URL: head.URL}, {URL: head.URL + "x", AllowLocal: true}, {URL: filepath.Dir(source), AllowLocal: true}} {
+	for _, o := range []Options{{URL: head.URL}, {URL: head.URL + "x", AllowLocal: true},
+		{URL: filepath.Dir(source), AllowLocal: true}} {
 		if _, err := Head(t.Context(), o); !errors.As(err, new(*Refused)) {
 			t.Errorf("Head of %+v: %v", o, err)
 		}
@@ -485,7 +504,8 @@ func TestFilesOfThisMachine(t *testing.T) {
 }
 
 func TestServersSayWhenToComeBack(t *testing.T) {
-	for value, want := range map[string]time.Duration{"": 0, "3": 3 * time.Second, "-1": 0, "x": 0, "999999999999": maxPause, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
+	for value, want := range map[string]time.Duration{"": 0, "3": 3 * time.Second, "-1": 0, "x": 0,
+		"999999999999": maxPause, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
 		if got := retryAfter(value); got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}

@@ -24,9 +24,9 @@ type version struct {
 	Total     int64  `json:"total"`
 }
 
-// Get brings a file to o.Dest. A break is continued where it happened, if the server can and its file is still the same;
-// failures that may pass are tried again. Errors are *Mismatch, *Refused, *TooLarge, *Unavailable, ctx's cause, or of
-// the file system. One Dest takes one Get at a time.
+// Get brings a file to o.Dest. A break is continued where it happened, if the server can and its file is still the
+// same; failures that may pass are tried again. Errors are *Mismatch, *Refused, *TooLarge, *Unavailable, ctx's cause,
+// or of the file system. One Dest takes one Get at a time.
 func Get(ctx context.Context, o Options) (Info, error) {
 	g, err := newGetter(o)
 	if err != nil {
@@ -126,7 +126,8 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 		}
 		return Info{}, &Mismatch{URL: t.shown, Want: t.SHA256, Got: sum}
 	}
-	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"), AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
+	return Info{Size: t.had, SHA256: sum, ETag: resp.Header.Get("ETag"),
+		AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
 }
 
 // errSlow is wrapped by the error of a request that received too few bytes. The bytes are kept, and do not count as
@@ -237,8 +238,8 @@ func (t *transfer) remember(resp *http.Response, total int64) error {
 	return os.WriteFile(t.note(), text, 0o644)
 }
 
-// identifies says whether the rest of a file may be taken to belong to what is here because of a validator. Neither a weak tag nor a
-// date promises equal bytes: with these the digest must tell in the end.
+// identifies says whether the rest of a file may be taken to belong to what is here because of a validator. Neither a
+// weak tag nor a date promises equal bytes: with these the digest must tell in the end.
 func (t *transfer) identifies(validator string) bool {
 	return isStrong(validator) || validator != "" && t.SHA256 != ""
 }
@@ -320,7 +321,8 @@ func (g *getter) localFile() (path string, size int64, err error) {
 		err = errors.New("not an absolute path of this machine")
 	default:
 		var info os.FileInfo
-		if info, err = os.Stat(path); err == nil && info.Mode().IsRegular() { // a pipe is not even opened: it would be waited for
+		// a pipe is not even opened: it would be waited for
+		if info, err = os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path, info.Size(), nil
 		} else if err == nil {
 			err = errors.New("not a regular file")

@@ -154,7 +154,8 @@ func (k *kept) dead(host string) error {
 	if !ok || !live(d.At, k.clock(), deadLife) {
 		return nil
 	}
-	return fmt.Errorf("the host did not answer at %s (%s), and is asked again after %s", d.At.Format(time.TimeOnly), d.Why, d.At.Add(deadLife).Format(time.TimeOnly))
+	return fmt.Errorf("the host did not answer at %s (%s), and is asked again after %s", d.At.Format(time.TimeOnly),
+		d.Why, d.At.Add(deadLife).Format(time.TimeOnly))
 }
 
 func (k *kept) keepDead(host string, why error) {

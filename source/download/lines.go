@@ -95,8 +95,8 @@ func (l *lines) write(stop chan struct{}) {
 	}
 }
 
-// due are the lines that are to be written now: the first after the quiet time, the next when the wait is twice as long, and every ten quiet
-// times at least.
+// due are the lines that are to be written now: the first after the quiet time, the next when the wait is twice as
+// long, and every ten quiet times at least.
 func (l *lines) due(now time.Time) (due []string) {
 	for host, p := range l.count {
 		waited := now.Sub(p.since)

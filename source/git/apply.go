@@ -44,7 +44,9 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 		id = patchedID
 		return nil
 	})
-	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
+	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool {
+		return p.Name() == out.Path
+	}) {
 		return "", &PatchError{File: out.Path, Reason: out.Error()}
 	}
 	return id, err
@@ -53,7 +55,8 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 // patched creates the tree of a commit with a patch, from the first of the readings that applies, and calls use with
 // the environment in which git finds the tree. If none applies, the error is that of the first reading. The objects of
 // the patch stay outside the mirror: no other caller needs them.
-func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading, use func(id string, env []string) error) error {
+func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading,
+	use func(id string, env []string) error) error {
 	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
 		return err
 	}
@@ -100,7 +103,8 @@ func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading
 	if _, err := m.git.Output(ctx, command.Call{Args: []string{"read-tree", commit}, Env: env}); err != nil {
 		return "", err
 	}
-	_, err := m.git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"}, Stdin: string(r.Text), Env: env})
+	_, err := m.git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"},
+		Stdin: string(r.Text), Env: env})
 	if exit, ok := errors.AsType[*command.ExitError](err); ok && exit.Status.Signal == "" {
 		return "", m.refusal(ctx, commit, r.Parts, exit.Stderr)
 	}
@@ -152,7 +156,8 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.
 			touched[path] = true
 		}
 	}
-	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=40", "--ignore-submodules=none", commit}
+	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=40", "--ignore-submodules=none",
+		commit}
 	var refused error
 	err := m.git.Stream(ctx, command.Call{Args: args, Env: env}, func(r *bufio.Reader) error {
 		for {
@@ -179,7 +184,8 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.
 
 var (
 	patchFailed = regexp.MustCompile(`(?m)^error: patch failed: (.*):(\d+)$`)
-	patchReason = regexp.MustCompile(`(?m)^error: (.*?): (does not exist in index|already exists in index|patch does not apply|wrong type|does not match index|No such file or directory)$`)
+	patchReason = regexp.MustCompile(`(?m)^error: (.*?): (does not exist in index|already exists in index|patch ` +
+		`does not apply|wrong type|does not match index|No such file or directory)$`)
 )
 
 // refusal tells from git's words which hunk failed, and from the file why.
@@ -238,7 +244,8 @@ func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.Te
 			continue
 		}
 		if n < 1 || n > len(lines) || lines[n-1] == "" {
-			return fmt.Sprintf("the file has only %d lines, the hunk expects line %d", strings.Count(text, "\n"), n), nil
+			return fmt.Sprintf("the file has only %d lines, the hunk expects line %d", strings.Count(text, "\n"), n),
+				nil
 		}
 		if have := lines[n-1]; have != want.Line {
 			return fmt.Sprintf("line %d is %s, the hunk expects %s", n, short(have), short(want.Line)), nil

@@ -84,7 +84,8 @@ func plain(parts []patch.Part) bool {
 	seen := map[string]bool{}
 	for _, p := range parts {
 		name := p.Name()
-		if p.File.IsRename || p.File.IsCopy || p.File.IsBinary || p.File.NewMode != 0 && !p.File.IsNew || seen[name] || !tree.Inside(name) ||
+		if p.File.IsRename || p.File.IsCopy || p.File.IsBinary || p.File.NewMode != 0 && !p.File.IsNew || seen[name] ||
+			!tree.Inside(name) ||
 			len(p.File.TextFragments) == 0 {
 			return false
 		}

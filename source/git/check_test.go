@@ -8,7 +8,8 @@ import (
 
 func TestAPatchIsCheckedAsItWillBeApplied(t *testing.T) {
 	o := newOrigin(t)
-	one := o.commit("one", map[string]string{"a.txt": "one\ntwo\nthree\nfour\nfive\n", "dir/b.txt": "b\n", "bin": "\x00\x01"})
+	one := o.commit("one", map[string]string{"a.txt": "one\ntwo\nthree\nfour\nfive\n", "dir/b.txt": "b\n",
+		"bin": "\x00\x01"})
 	o.commit("two", map[string]string{"a.txt": "zero\none\ntwo\nthree\nfour\nfive\n"})
 	m, _ := open(t, o.dir)
 	const change = "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"

@@ -27,8 +27,8 @@ func permission(mode string) (fs.FileMode, bool) {
 }
 
 // Checkout lays out the tree of a commit (40 digits) in dir, which must be empty or missing: the bytes as they are
-// stored, modes 0644 and 0755, symbolic links that stay inside. There is no .git, and a submodule is an empty directory.
-// A tree with something that leads out of it is refused with an *Escapes before anything is written.
+// stored, modes 0644 and 0755, symbolic links that stay inside. There is no .git, and a submodule is an empty
+// directory. A tree with something that leads out of it is refused with an *Escapes before anything is written.
 func (m *Mirror) Checkout(ctx context.Context, commit, dir string) error {
 	trees, err := m.treesOf(ctx, []string{commit})
 	if err != nil {

@@ -20,10 +20,13 @@ func TestCheckoutLaysOutExactlyWhatIsStored(t *testing.T) {
 	files := map[string]string{
 		"README": "hello\n", "x:bin/run.sh": "#!/bin/sh\n", "deep/er/and/deeper.txt": "d", "empty": "",
 		"l:link": "deep/er", "l:deep/up": "../README", "l:deep/dangling": "nowhere/at/all", "l:loop": "loop",
-		"crlf.txt": "a\r\nb\n", "name with spaces.txt": "s", "näme.txt": "u", "binary": "\x00\x01\xff", "-dash": "d", "a\tb": "tab",
+		"crlf.txt": "a\r\nb\n", "name with spaces.txt": "s", "näme.txt": "u", "binary": "\x00\x01\xff", "-dash": "d",
+		"a\tb": "tab",
 		// None of these may have an effect.
-		".gitattributes": "*.txt text eol=crlf\nident.c ident\n*.bin filter=lfs\nenc.txt working-tree-encoding=UTF-16\nREADME export-ignore\n",
-		"ident.c":        "$Id$\n", "big.bin": "version https://git-lfs.github.com/spec/v1\n", "eol.txt": "1\n2\n", ".gitignore": "*\n",
+		".gitattributes": "*.txt text eol=crlf\nident.c ident\n*.bin filter=lfs\nenc.txt " +
+			"working-tree-encoding=UTF-16\nREADME export-ignore\n",
+		"ident.c": "$Id$\n", "big.bin": "version https://git-lfs.github.com/spec/v1\n", "eol.txt": "1\n2\n",
+		".gitignore": "*\n",
 	}
 	o.write(files)
 	o.git("add", "-A", "-f")
@@ -90,7 +93,8 @@ func TestWhatLeadsOutOfTheTreeIsRefused(t *testing.T) {
 	o.commit("x", map[string]string{"a": "a"})
 	for _, c := range []struct{ mode, name, content string }{
 		{"120000", "out", "../secret"}, {"120000", "abs", "/etc/passwd"}, {"120000", "sneaky", "a/../../x"},
-		{"100644", "..", "x"}, {"100644", ".git", "x"}, {"100644", ".GIT", "x"}, {"100644", ".", "x"}, {"100644", "a/../../b", "x"},
+		{"100644", "..", "x"}, {"100644", ".git", "x"}, {"100644", ".GIT", "x"}, {"100644", ".", "x"},
+		{"100644", "a/../../b", "x"},
 	} {
 		m, _ := open(t, o.dir)
 		dir := filepath.Join(t.TempDir(), "d")
@@ -115,14 +119,16 @@ func TestAPartialMirrorFetchesWhatACheckoutNeedsInOneGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	blob := o.git("rev-parse", old+":a")
-	if out, err := m.git.Output(t.Context(), command.Call{Args: []string{"cat-file", "--batch-check"}, Stdin: blob + "\n"}); err != nil || !strings.HasSuffix(out, "missing\n") {
+	if out, err := m.git.Output(t.Context(), command.Call{Args: []string{"cat-file", "--batch-check"}, Stdin: blob +
+		"\n"}); err != nil || !strings.HasSuffix(out, "missing\n") {
 		t.Fatalf("the mirror is not partial: %q, %v", out, err)
 	}
 	dir := t.TempDir()
 	if err := m.Checkout(t.Context(), old, dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "old a", "b": "old b", "l:c": "a", "same": "s"}, layout(t, dir)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "old a", "b": "old b", "l:c": "a", "same": "s"},
+		layout(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	if n := x.count("fetch"); n > 3 { // refs, links, files
@@ -196,7 +202,8 @@ func TestACancelledCheckoutStopsAndSaysSo(t *testing.T) {
 
 func TestOutsideIsWhatTheOverlayDoesNotCover(t *testing.T) {
 	o := newOrigin(t)
-	base := o.commit("base", map[string]string{"csrc/k.cu": "k", "vllm/a.py": "a", "vllm/deep/b.py": "b", "setup.py": "s"})
+	base := o.commit("base", map[string]string{"csrc/k.cu": "k", "vllm/a.py": "a", "vllm/deep/b.py": "b",
+		"setup.py": "s"})
 	python := o.commit("python only", map[string]string{"vllm/a.py": "a2", "vllm/new.py": "n"})
 	native := o.commit("native", map[string]string{"csrc/k.cu": "k2"})
 	o.must(os.Chmod(filepath.Join(o.dir, "csrc/k.cu"), 0o755))
@@ -240,7 +247,9 @@ func TestOutsideIsWhatTheOverlayDoesNotCover(t *testing.T) {
 	if digest(base, outPatch) == got[base] || digest(base, inPatch+outPatch) != digest(python, outPatch) {
 		t.Error("only what lies outside counts")
 	}
-	if header := "diff --git a/setup.py b/setup.py\nindex %s 100644\n"; digest(base, fmt.Sprintf(header, "1234567..89abcde")+outPatch) != digest(base, fmt.Sprintf(header, "1234567890..89abcdef12")+outPatch) {
+	if header := "diff --git a/setup.py b/setup.py\nindex %s 100644\n"; digest(base,
+		fmt.Sprintf(header, "1234567..89abcde")+outPatch) != digest(base,
+		fmt.Sprintf(header, "1234567890..89abcdef12")+outPatch) {
 		t.Error("how long git wrote the hashes counts")
 	}
 	if digest(base, move) == digest(python, move) {
@@ -268,7 +277,8 @@ func TestOutsideIsTheDigestOfTheTreeWithoutTheOverlay(t *testing.T) {
 		}
 		var stream strings.Builder
 		for mark, covered := range []bool{true, false} {
-			fmt.Fprintf(&stream, "commit refs/heads/c%d\nmark :%d\ncommitter a <a@b> 0 +0000\ndata 0\ndeleteall\n", mark, mark+1)
+			fmt.Fprintf(&stream, "commit refs/heads/c%d\nmark :%d\ncommitter a <a@b> 0 +0000\ndata 0\ndeleteall\n",
+				mark, mark+1)
 			for name, content := range files {
 				if covered || !in(name) {
 					fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name, len(content), content)
@@ -276,7 +286,8 @@ func TestOutsideIsTheDigestOfTheTreeWithoutTheOverlay(t *testing.T) {
 			}
 		}
 		o.write(map[string]string{".git/stream": stream.String()})
-		o.git("-c", "core.fsync=none", "-c", "alias.load=!git fast-import --quiet --force --export-marks="+marks+" < .git/stream", "load")
+		o.git("-c", "core.fsync=none", "-c",
+			"alias.load=!git fast-import --quiet --force --export-marks="+marks+" < .git/stream", "load")
 		text, err := os.ReadFile(marks)
 		if err != nil {
 			rt.Fatal(err)

@@ -39,7 +39,8 @@ type MissingObjects struct {
 }
 
 func (e *MissingObjects) Error() string {
-	return fmt.Sprintf("repository %s: %d objects are missing, the first is %s; %s", e.Location, e.Count, e.Object, e.Remedy)
+	return fmt.Sprintf("repository %s: %d objects are missing, the first is %s; %s", e.Location, e.Count, e.Object,
+		e.Remedy)
 }
 
 // errOffline is why nothing was fetched.
@@ -56,7 +57,8 @@ func (m *Mirror) Fetch(ctx context.Context, revs ...string) error {
 func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) error {
 	what := "refs " + strings.Join(extra, " ")
 	m.mu.Lock()
-	defer m.mu.Unlock() // held while fetching: whoever else misses something waits for this fetch instead of starting one
+	// held while fetching: whoever else misses something waits for this fetch instead of starting one
+	defer m.mu.Unlock()
 	if m.fetched[what] && !again {
 		return nil
 	}
@@ -77,9 +79,11 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 	if m.kind != remote {
 		remedy := "the bundle needs to hold the whole history"
 		if m.kind == repository {
-			remedy = "it is a partial or damaged clone: complete it with \"git fetch --refetch --no-filter\", or name the URL it came from"
+			remedy = "it is a partial or damaged clone: complete it with \"git fetch --refetch --no-filter\", or " +
+				"name the URL it came from"
 			if m.local.shallow {
-				remedy = "it is a shallow clone: complete it with \"git fetch --unshallow\", or name the URL it came from"
+				remedy = "it is a shallow clone: complete it with \"git fetch --unshallow\", or name the URL it " +
+					"came from"
 			}
 		}
 		return &MissingObjects{Location: m.shown, Object: ids[0], Count: len(ids), Remedy: remedy}
@@ -102,7 +106,8 @@ var objectsRefused = regexp.MustCompile(`(?i)not our ref|unadvertised object|not
 
 // allRefs asks for all branches and tags, and for more.
 func allRefs(extra []string) want {
-	return want{flags: []string{"--prune", "--force"}, specs: append([]string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}, extra...)}
+	return want{flags: []string{"--prune", "--force"},
+		specs: append([]string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}, extra...)}
 }
 
 // want is what one fetch asks for.
@@ -115,7 +120,8 @@ type want struct {
 // fetch runs git fetch until it succeeds, fails for good, or has failed too often.
 func (m *Mirror) fetch(ctx context.Context, w want) error {
 	if m.offline && m.kind == remote {
-		return &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: errOffline.Error(), Remedy: "run without -offline once", Err: errOffline}
+		return &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: errOffline.Error(),
+			Remedy: "run without -offline once", Err: errOffline}
 	}
 	filter := m.kind == remote && !m.entire
 	pause, begun := m.backoff, time.Now()
@@ -136,10 +142,12 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 			}
 			fe = m.classify(exit)
 		}
-		if fe.Class != cache.Transient || attempt >= fetchAttempts || unreached && attempt >= reachAttempts || time.Since(begun) > retryTime {
+		if fe.Class != cache.Transient || attempt >= fetchAttempts || unreached && attempt >= reachAttempts ||
+			time.Since(begun) > retryTime {
 			return fe
 		}
-		fmt.Fprintf(m.git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence, attempt+1, fetchAttempts, pause)
+		fmt.Fprintf(m.git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence,
+			attempt+1, fetchAttempts, pause)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("fetch of %s: %w", m.shown, context.Cause(ctx))
@@ -170,7 +178,8 @@ func (m *Mirror) fetchAs(ctx context.Context, w want, filter bool) error {
 // URL, which may hold a token, and no promise of objects, so that a reading command says what is missing instead of
 // fetching it one by one.
 func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"}, w.flags...)
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"},
+		w.flags...)
 	config := append([]string{
 		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits do it for packs alone
 	}, w.config...)
@@ -198,7 +207,8 @@ func (m *Mirror) remoteEnv(config ...string) []string {
 	return env
 }
 
-var filterRefused = regexp.MustCompile(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not supported|invalid filter-spec`)
+var filterRefused = regexp.MustCompile(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not ` +
+	`supported|invalid filter-spec`)
 
 // signatures say what a failed fetch means; the first that matches decides.
 var signatures = []struct {
@@ -206,10 +216,20 @@ var signatures = []struct {
 	class  cache.Class
 	remedy string
 }{
-	{regexp.MustCompile(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra, "free some space or memory"},
-	{regexp.MustCompile(`(?im)^.*(authentication failed|permission denied|could not read (username|password)|returned error: 40[13]|host key verification failed|terminal prompts disabled).*$`), cache.Permanent, "check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
-	{regexp.MustCompile(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`), cache.Permanent, "check the address"},
-	{regexp.MustCompile(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection (reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken pipe|network is unreachable|no route to host).*$`), cache.Transient, "check the network"},
+	{regexp.MustCompile(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra,
+		"free some space or memory"},
+	{regexp.MustCompile(`(?im)^.*(authentication failed|permission denied|could not read ` +
+		`(username|password)|returned error: 40[13]|host key verification failed|terminal prompts disabled).*$`),
+		cache.Permanent,
+		"check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
+	{regexp.MustCompile(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git ` +
+		`repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`),
+		cache.Permanent, "check the address"},
+	{regexp.MustCompile(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection ` +
+		`(reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early ` +
+		`eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from ` +
+		`server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken ` +
+		`pipe|network is unreachable|no route to host).*$`), cache.Transient, "check the network"},
 }
 
 // noSpace matches git's messages about a full disk.

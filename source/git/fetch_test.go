@@ -29,12 +29,14 @@ func overHTTP(t *testing.T, o *origin, fails func(w http.ResponseWriter, r *http
 }
 
 // inProtocol is overHTTP for a server that speaks one version of git's protocol.
-func inProtocol(t *testing.T, o *origin, version string, fails func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
+func inProtocol(t *testing.T, o *origin, version string,
+	fails func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
 	o.git("config", "http.receivepack", "false")
 	h := &cgi.Handler{
-		Path:   filepath.Join(o.git("--exec-path"), "git-http-backend"),
-		Env:    []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROTOCOL=version=" + version},
+		Path: filepath.Join(o.git("--exec-path"), "git-http-backend"),
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(o.dir), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROTOCOL=version=" + version},
 		Stderr: io.Discard,
 		Logger: log.New(io.Discard, "", 0),
 	}
@@ -75,7 +77,8 @@ func TestARepositoryOverHTTPIsMirroredInPart(t *testing.T) {
 		t.Errorf("%d fetches, want one of the history and one of the files: %v", n, x.verbs())
 	}
 	before := requests.Load()
-	if err := m.Checkout(t.Context(), ids["three"], filepath.Join(dir, "again")); err != nil || requests.Load() != before {
+	if err := m.Checkout(t.Context(), ids["three"], filepath.Join(dir, "again")); err != nil ||
+		requests.Load() != before {
 		t.Errorf("the second time: %v, %d requests", err, requests.Load()-before)
 	}
 }
@@ -88,13 +91,20 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 		class cache.Class // empty: it succeeds in the end
 		want  string
 	}{
-		"busy twice":     {func(w http.ResponseWriter) { w.WriteHeader(503) }, 2, "", ""},
-		"too many":       {func(w http.ResponseWriter) { w.WriteHeader(429) }, 1, "", ""},
-		"broken off":     {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 1, "", ""},
-		"busy for ever":  {func(w http.ResponseWriter) { w.WriteHeader(500) }, 1 << 30, cache.Transient, "returned error: 500"},
-		"forbidden":      {func(w http.ResponseWriter) { w.WriteHeader(403) }, 1 << 30, cache.Permanent, "returned error: 403"},
-		"wants password": {func(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", "Basic"); w.WriteHeader(401) }, 1 << 30, cache.Permanent, ""},
-		"not there":      {func(w http.ResponseWriter) { w.WriteHeader(404) }, 1 << 30, cache.Permanent, "not found"},
+		"busy twice": {func(w http.ResponseWriter) { w.WriteHeader(503) }, 2, "", ""},
+		"too many":   {func(w http.ResponseWriter) { w.WriteHeader(429) }, 1, "", ""},
+		"broken off": {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 1, "", ""},
+		"busy for ever": {func(w http.ResponseWriter) {
+			w.WriteHeader(500)
+		}, 1 << 30, cache.Transient, "returned error: 500"},
+		"forbidden": {func(w http.ResponseWriter) {
+			w.WriteHeader(403)
+		}, 1 << 30, cache.Permanent, "returned error: 403"},
+		"wants password": {func(w http.ResponseWriter) {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(401)
+		}, 1 << 30, cache.Permanent, ""},
+		"not there": {func(w http.ResponseWriter) { w.WriteHeader(404) }, 1 << 30, cache.Permanent, "not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var left atomic.Int32
@@ -122,7 +132,8 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 			if !ok || fe.Class != c.class || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v (%+v)", err, fe)
 			}
-			if n := x.count("ls-remote") + x.count("fetch"); c.class == cache.Transient && n != fetchAttempts || c.class == cache.Permanent && n != 1 {
+			if n := x.count("ls-remote") + x.count("fetch"); c.class == cache.Transient && n != fetchAttempts ||
+				c.class == cache.Permanent && n != 1 {
 				t.Errorf("%d attempts", n)
 			}
 			if strings.Contains(err.Error(), "sesame") || strings.Contains(said.String(), "sesame") {
@@ -151,7 +162,8 @@ func TestGitsWordsAreClassified(t *testing.T) {
 		"fatal: something nobody has seen before":                                                      cache.Permanent,
 		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                     cache.Permanent,
 	} {
-		if got := m.classify(&command.ExitError{Verb: "fetch", Status: executor.Status{Code: 128}, Stderr: stderr}); got.Class != want || got.Evidence == "" {
+		if got := m.classify(&command.ExitError{Verb: "fetch", Status: executor.Status{Code: 128},
+			Stderr: stderr}); got.Class != want || got.Evidence == "" {
 			t.Errorf("%q is %s (%s), want %s", stderr, got.Class, got.Evidence, want)
 		}
 	}
@@ -161,7 +173,8 @@ func TestTheUsersConfigurationAndHooksHaveNoEffect(t *testing.T) {
 	o, ids := history(t)
 	home := t.TempDir()
 	trap := filepath.Join(home, "sprung")
-	config := fmt.Sprintf("[core]\n\thooksPath = %s\n\tfsmonitor = touch %s\n\tautocrlf = true\n[url \"file:///nowhere\"]\n\tinsteadOf = file://\n", home, trap)
+	config := fmt.Sprintf("[core]\n\thooksPath = %s\n\tfsmonitor = touch %s\n\tautocrlf = true\n[url "+
+		"\"file:///nowhere\"]\n\tinsteadOf = file://\n", home, trap)
 	for _, name := range []string{".gitconfig", "post-checkout", "reference-transaction", "post-index-change"} {
 		text := "#!/bin/sh\ntouch " + trap + "\n"
 		if name == ".gitconfig" {
@@ -169,11 +182,14 @@ func TestTheUsersConfigurationAndHooksHaveNoEffect(t *testing.T) {
 		}
 		o.must(os.WriteFile(filepath.Join(home, name), []byte(text), 0o755))
 	}
-	o.must(os.WriteFile(filepath.Join(o.dir, ".git/hooks/reference-transaction"), []byte("#!/bin/sh\ntouch "+trap+"\n"), 0o755))
+	o.must(os.WriteFile(filepath.Join(o.dir, ".git/hooks/reference-transaction"), []byte("#!/bin/sh\ntouch "+trap+"\n"),
+		0o755))
 	o.git("config", "core.fsmonitor", "touch "+trap)
 	o.git("config", "uploadpack.packObjectsHook", "touch "+trap)
-	env := append(os.Environ(), "HOME="+home, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0="+home,
-		"GIT_INDEX_FILE=/nowhere", "GIT_WORK_TREE=/nowhere", "GIT_OBJECT_DIRECTORY=/nowhere", "GIT_EXTERNAL_DIFF=touch "+trap)
+	env := append(os.Environ(), "HOME="+home, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath",
+		"GIT_CONFIG_VALUE_0="+home,
+		"GIT_INDEX_FILE=/nowhere", "GIT_WORK_TREE=/nowhere", "GIT_OBJECT_DIRECTORY=/nowhere",
+		"GIT_EXTERNAL_DIFF=touch "+trap)
 	for name, location := range map[string]string{"path": o.dir, "URL": "file://" + o.dir} {
 		m := openWith(t, Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: location, Env: env})
 		dir := t.TempDir()
@@ -197,12 +213,14 @@ func TestWhatARepositoryLacksIsNotFetchedByItsOwnProgram(t *testing.T) {
 	head := o.git("rev-parse", "HEAD")
 	for name, value := range map[string]string{
 		"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
-		"remote.origin.url": "file://" + o.dir, "remote.origin.uploadpack": "touch " + trap + ";", "core.sshCommand": "touch " + trap + ";",
+		"remote.origin.url": "file://" + o.dir, "remote.origin.uploadpack": "touch " + trap + ";",
+		"core.sshCommand": "touch " + trap + ";",
 	} {
 		o.git("config", name, value)
 	}
 	o.must(os.Remove(filepath.Join(o.dir, ".git", "objects", head[:2], head[2:])))
-	m, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: o.dir, Env: os.Environ()})
+	m, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: o.dir,
+		Env: os.Environ()})
 	if err == nil {
 		_, err = m.Resolve(t.Context(), []string{ids["one"], "HEAD", head})
 	}
@@ -222,7 +240,8 @@ func TestWhatAKilledProcessLeftIsInNobodysWay(t *testing.T) {
 	if err := m.Fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"packed-refs.lock", "config.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_abc", "shallow.lock"} {
+	for _, name := range []string{"packed-refs.lock", "config.lock", "refs/heads/main.lock",
+		"objects/pack/tmp_pack_abc", "shallow.lock"} {
 		o.must(os.WriteFile(filepath.Join(dir, name), nil, 0o444))
 	}
 	id := o.commit("later", map[string]string{"z": "z"})
@@ -293,7 +312,8 @@ func TestABundleWithoutItsBeginningSaysSo(t *testing.T) {
 	}
 }
 
-// A host at which nobody listens is found out before git is asked, which would wait for minutes where packets are dropped.
+// A host at which nobody listens is found out before git is asked, which would wait for minutes where packets are
+// dropped.
 func TestAHostThatCannotBeReached(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -302,10 +322,12 @@ func TestAHostThatCannotBeReached(t *testing.T) {
 	dead := l.Addr().String()
 	l.Close()
 	x := &realExec{}
-	m := openWith(t, Options{Exec: x, Dir: filepath.Join(t.TempDir(), "m"), Location: "https://me:sesame@" + dead + "/x.git"})
+	m := openWith(t, Options{Exec: x, Dir: filepath.Join(t.TempDir(), "m"), Location: "https://me:sesame@" + dead +
+		"/x.git"})
 	_, err = m.Resolve(t.Context(), []string{"main"})
 	fe, ok := errors.AsType[*FetchError](err)
-	if !ok || fe.Class != cache.Transient || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "sesame") {
+	if !ok || fe.Class != cache.Transient || !strings.Contains(err.Error(), "connection refused") ||
+		strings.Contains(err.Error(), "sesame") {
 		t.Errorf("%v", err)
 	}
 	if n := x.count("fetch"); n != 0 {

@@ -74,8 +74,8 @@ func parseTree(content []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// Blobs returns the contents of files by their IDs, by one process. A partial mirror fetches missing contents in one go. A
-// file with more than most bytes is returned as nil.
+// Blobs returns the contents of files by their IDs, by one process. A partial mirror fetches missing contents in one
+// go. A file with more than most bytes is returned as nil.
 func (m *Mirror) Blobs(ctx context.Context, ids []string, most int64) (map[string][]byte, error) {
 	entries := make([]entry, len(ids))
 	for i, id := range ids {
@@ -108,7 +108,8 @@ func (m *Mirror) Parents(ctx context.Context, commits []string) (map[string][]st
 		return nil, err
 	}
 	in := strings.Join(commits, "\n") + "\n"
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-list", "--no-walk=unsorted", "--parents", "--stdin"}, Stdin: in})
+	out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-list", "--no-walk=unsorted", "--parents", "--stdin"},
+		Stdin: in})
 	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) > 0 {
 			found[f[0]] = f[1:]

@@ -26,8 +26,9 @@ import (
 
 // Options says which repository is mirrored, and where.
 type Options struct {
-	Exec     executor.Executor
-	Dir      string    // of the bare mirror, absolute; made when it is missing; emptied when it mirrors another Location
+	Exec executor.Executor
+	// of the bare mirror, absolute; made when it is missing; emptied when it mirrors another Location
+	Dir      string
 	Location string    // URL, scp-like address, path of a repository (work tree or bare), or bundle file
 	Env      []string  // the caller's environment: PATH, HOME, proxies, certificates and ssh settings are taken from it
 	Log      io.Writer // gets what git complains of, perhaps from several goroutines; nil: discarded
@@ -128,7 +129,8 @@ func (m *Mirror) fill(ctx context.Context) error {
 	if err := m.empty(); err != nil {
 		return err
 	}
-	if _, err := m.git.Output(ctx, command.Call{Args: []string{"init", "--quiet", "--bare", "--template="}}); err != nil {
+	if _, err := m.git.Output(ctx, command.Call{Args: []string{"init", "--quiet", "--bare",
+		"--template="}}); err != nil {
 		return err
 	}
 	for name, text := range m.files() {
@@ -224,7 +226,8 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 // living writer; scratch directories are used without the lock, so only old ones are removed. Errors are ignored: git
 // reports them better.
 func (m *Mirror) sweep() {
-	for _, pattern := range []string{"*.lock", "refs/*/*.lock", "objects/info/*.lock", "objects/pack/tmp_*", "objects/tmp_*", "objects/??/tmp_obj_*"} {
+	for _, pattern := range []string{"*.lock", "refs/*/*.lock", "objects/info/*.lock", "objects/pack/tmp_*",
+		"objects/tmp_*", "objects/??/tmp_obj_*"} {
 		stale, _ := filepath.Glob(filepath.Join(m.dir, pattern))
 		for _, path := range stale {
 			os.Remove(path)
@@ -238,8 +241,8 @@ func (m *Mirror) sweep() {
 	}
 }
 
-// settle makes all that is in a directory durable: a mirror is not called ready when a loss of power could leave it with
-// empty files, such as the one that keeps git from changing the ends of lines.
+// settle makes all that is in a directory durable: a mirror is not called ready when a loss of power could leave it
+// with empty files, such as the one that keeps git from changing the ends of lines.
 func settle(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {

@@ -86,8 +86,8 @@ func joined(err error) []error {
 // Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
 type Place struct{ Commit, Path string }
 
-// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry where there is nothing. Only
-// trees are read, so that no content is fetched.
+// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry where there is
+// nothing. Only trees are read, so that no content is fetched.
 func (m *Mirror) Find(ctx context.Context, places []Place) ([]Entry, error) {
 	commits := make([]string, len(places))
 	var dirs []Place
@@ -154,7 +154,8 @@ func readTree(r *bufio.Reader) ([]byte, error) {
 
 // Contents calls each with the bytes of every file in found, by index, at most limit+1 of them. For an object that is
 // no regular file, err is set. Objects that the mirror lacks are fetched in one request.
-func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64, each func(i int, text []byte, err error)) error {
+func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
+	each func(i int, text []byte, err error)) error {
 	index := map[string][]int{}
 	var files []entry
 	for i, f := range found {
@@ -185,13 +186,14 @@ func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64, each 
 	})
 }
 
-// Describe says for each commit what git describe --tags --long does, by the tags that have a digit: TAG-NUMBER-gHASH. Commits that
-// no tag leads to are not in the answer.
+// Describe says for each commit what git describe --tags --long does, by the tags that have a digit: TAG-NUMBER-gHASH.
+// Commits that no tag leads to are not in the answer.
 func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]string, error) {
 	if _, err := m.treesOf(ctx, commits); err != nil {
 		return nil, err
 	}
-	if err := m.fetchNamed(ctx, nil, false); err != nil && !m.offline { // tags are refs, and a commit can be there without them
+	// tags are refs, and a commit can be there without them
+	if err := m.fetchNamed(ctx, nil, false); err != nil && !m.offline {
 		return nil, err
 	}
 	return m.DescribeHeld(ctx, commits)

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// TestTheHistoryIsAsked shows what commits change, what their trees have and what tags say of them, of a repository on this machine
-// and of one behind a URL that sends no content until it is asked for.
+// TestTheHistoryIsAsked shows what commits change, what their trees have and what tags say of them, of a repository on
+// this machine and of one behind a URL that sends no content until it is asked for.
 func TestTheHistoryIsAsked(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("first", map[string]string{"setup.py": "version 1\n", "src/a b.c": "a\n", "l:link": "setup.py"})
@@ -25,16 +25,19 @@ func TestTheHistoryIsAsked(t *testing.T) {
 	for _, location := range []string{o.dir, "file://" + o.dir} {
 		m, x := open(t, location)
 		ctx := t.Context()
-		changed, err := m.Changed(ctx, []Step{{To: first}, {To: second}, {To: third}, {From: first, To: third}, {From: third, To: third}})
+		changed, err := m.Changed(ctx, []Step{{To: first}, {To: second}, {To: third}, {From: first, To: third},
+			{From: third, To: third}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{"link setup.py src/a b.c", "setup.py src/deep/new.c", "src/a b.c src/moved.c", "setup.py src/a b.c src/deep/new.c src/moved.c", ""} {
+		for i, want := range []string{"link setup.py src/a b.c", "setup.py src/deep/new.c", "src/a b.c src/moved.c",
+			"setup.py src/a b.c src/deep/new.c src/moved.c", ""} {
 			if got := strings.Join(changed[i], " "); got != want {
 				t.Errorf("%s: step %d changes %q, want %q", location, i, got, want)
 			}
 		}
-		places := []Place{{first, "setup.py"}, {second, "setup.py"}, {first, "src"}, {first, "src/deep/new.c"}, {second, "src/deep/new.c"}, {first, "link"}, {first, "setup.py/x"}, {first, "src/a b.c"}, {first, "none/x"}}
+		places := []Place{{first, "setup.py"}, {second, "setup.py"}, {first, "src"}, {first, "src/deep/new.c"},
+			{second, "src/deep/new.c"}, {first, "link"}, {first, "setup.py/x"}, {first, "src/a b.c"}, {first, "none/x"}}
 		found, err := m.Find(ctx, places)
 		if err != nil {
 			t.Fatal(err)
@@ -51,11 +54,15 @@ func TestTheHistoryIsAsked(t *testing.T) {
 				texts[i] = err.Error()
 			}
 		})
-		if want := []string{"versi", "versi", "it is no regular file", "there is no such file", "new\n", "it is no regular file", "there is no such file", "a\n", "there is no such file"}; err != nil || !slices.Equal(texts, want) {
+		if want := []string{"versi", "versi", "it is no regular file", "there is no such file", "new\n",
+			"it is no regular file", "there is no such file", "a\n", "there is no such file"}; err != nil ||
+			!slices.Equal(texts, want) {
 			t.Errorf("%s: contents %q, %v", location, texts, err)
 		}
 		said, err := m.Describe(ctx, []string{first, second, third})
-		if err != nil || said[first] != o.git("describe", "--tags", "--long", "--match", "v*", first) || said[third] != o.git("describe", "--tags", "--long", third) || !strings.HasPrefix(said[third], "v2.0rc1-1-g") {
+		if err != nil || said[first] != o.git("describe", "--tags", "--long", "--match", "v*", first) ||
+			said[third] != o.git("describe", "--tags", "--long", third) ||
+			!strings.HasPrefix(said[third], "v2.0rc1-1-g") {
 			t.Errorf("%s: described as %v, %v", location, said, err)
 		}
 		if n := x.count("describe") + x.count("diff-tree"); n != 2 {

@@ -117,7 +117,9 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 		Env:  foreign(gitDir),
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
-		return local{}, fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a bundle): %w", m.shown, err)
+		return local{},
+			fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a "+
+				"bundle): %w", m.shown, err)
 	}
 	if err != nil {
 		return local{}, err
@@ -135,8 +137,8 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	return l, nil
 }
 
-// foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program that
-// fetches what is missing there, so nothing is fetched.
+// foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program
+// that fetches what is missing there, so nothing is fetched.
 func foreign(dir string) []string {
 	return []string{"GIT_DIR=" + dir, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
 }
@@ -144,12 +146,14 @@ func foreign(dir string) []string {
 // followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
 func (m *Mirror) followLocal(ctx context.Context) error {
 	env := foreign(m.local.dir)
-	refs, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}, Env: env})
+	refs, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"},
+		Env: env})
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
 	}
 	// A repository without a commit has no HEAD; then there is none to take over.
-	head, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"}, Env: env, OK: []int{1, 128}})
+	head, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"},
+		Env: env, OK: []int{1, 128}})
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
 	}

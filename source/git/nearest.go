@@ -17,8 +17,9 @@ type Ancestor struct {
 	Back   int // number of commits back; 1: the parent
 }
 
-// Nearest finds, for each commit (40 digits), its ancestors whose trees are the same outside what the overlay patterns match. It
-// looks up to most commits back along first parents, and lists the nearest first. Two processes serve all commits.
+// Nearest finds, for each commit (40 digits), its ancestors whose trees are the same outside what the overlay patterns
+// match. It looks up to most commits back along first parents, and lists the nearest first. Two processes serve all
+// commits.
 func (m *Mirror) Nearest(ctx context.Context, commits, overlay []string, most int) (map[string][]Ancestor, error) {
 	in, err := matcher(overlay)
 	if err != nil {
@@ -52,7 +53,8 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 		}
 	}
 	lines := make([][]Resolved, len(commits))
-	err := m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"}, Stdin: in.String()}, func(r *bufio.Reader) error {
+	err := m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"},
+		Stdin: in.String()}, func(r *bufio.Reader) error {
 		for i := range commits {
 			whole := true
 			for range most + 1 {
@@ -120,7 +122,8 @@ func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) 
 // reverted is no difference.
 func alike(line []Resolved, steps map[step][]outside) []Ancestor {
 	var found []Ancestor
-	first, now := map[string]string{}, map[string]string{} // by path: what the first commit has, what an ancestor has instead
+	// by path: what the first commit has, what an ancestor has instead
+	first, now := map[string]string{}, map[string]string{}
 	for i := range line[1:] {
 		for _, o := range steps[step{line[i].Tree, line[i+1].Tree}] {
 			if _, differs := now[o.path]; !differs {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The ancestors that are found are those whose digests are equal: all of them, also behind a change that was taken back.
+// The ancestors that are found are those whose digests are equal: all of them, also behind a change that was taken
+// back.
 func TestNearestAncestorsAreThoseOfTheSameDigest(t *testing.T) {
 	o := newOrigin(t)
 	random := rand.New(rand.NewPCG(1, 2))

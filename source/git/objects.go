@@ -41,8 +41,10 @@ func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree i
 	})
 }
 
-// differences names everything in which the second tree of each pair differs from the first, in git's order, by one process.
-func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []string, each func(pair int, c change) error) error {
+// differences names everything in which the second tree of each pair differs from the first, in git's order, by one
+// process.
+func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []string,
+	each func(pair int, c change) error) error {
 	var in strings.Builder
 	for _, pair := range pairs {
 		fmt.Fprintf(&in, "%s %s\n", pair[0], pair[1])
@@ -90,26 +92,29 @@ type change struct {
 	oldID   string
 }
 
-// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". The lists of a campaign's commits have hundreds
-// of thousands of lines, so this one spares the general tools.
+// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". The lists of a campaign's commits have
+// hundreds of thousands of lines, so this one spares the general tools.
 func readChange(r *bufio.Reader) (change, error) {
 	meta, err := r.ReadSlice(0)
 	if err != nil {
 		return change{}, err
 	}
 	const length = len(":000000 000000 ") + 2*len(emptyTree+" ") + len("A\x00")
-	if len(meta) != length || meta[0] != ':' || meta[7] != ' ' || meta[14] != ' ' || meta[55] != ' ' || meta[96] != ' ' {
+	if len(meta) != length || meta[0] != ':' || meta[7] != ' ' || meta[14] != ' ' || meta[55] != ' ' ||
+		meta[96] != ' ' {
 		return change{}, fmt.Errorf("raw difference %q: not understood", meta)
 	}
-	c := change{oldMode: string(meta[1:7]), oldID: string(meta[15:55]), entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
+	c := change{oldMode: string(meta[1:7]), oldID: string(meta[15:55]),
+		entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
 	path, err := r.ReadString(0)
 	c.path = strings.TrimSuffix(path, "\x00")
 	return c, err
 }
 
-// read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are fetched
-// in one go and handed over after the others.
-func (m *Mirror) read(ctx context.Context, entries []entry, env []string, each func(e entry, size int64, r io.Reader) error) error {
+// read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are
+// fetched in one go and handed over after the others.
+func (m *Mirror) read(ctx context.Context, entries []entry, env []string,
+	each func(e entry, size int64, r io.Reader) error) error {
 	missing, err := m.readPresent(ctx, entries, env, each)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -119,7 +124,8 @@ func (m *Mirror) read(ctx context.Context, entries []entry, env []string, each f
 	}
 	missing, err = m.readPresent(ctx, missing, env, each)
 	if err == nil && len(missing) > 0 {
-		err = &MissingObjects{Location: m.shown, Object: missing[0].id, Count: len(missing), Remedy: "the server did not send them"}
+		err = &MissingObjects{Location: m.shown, Object: missing[0].id, Count: len(missing),
+			Remedy: "the server did not send them"}
 	}
 	return err
 }
@@ -138,7 +144,8 @@ func (m *Mirror) fetchMissing(ctx context.Context, missing []entry) error {
 }
 
 // readPresent is read for what the mirror holds; it returns the rest.
-func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string, each func(entry, int64, io.Reader) error) (missing []entry, err error) {
+func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string,
+	each func(entry, int64, io.Reader) error) (missing []entry, err error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -147,7 +154,8 @@ func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string,
 		in.WriteString(e.id)
 		in.WriteByte('\n')
 	}
-	err = m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
+	err = m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(),
+		Env: env}, func(r *bufio.Reader) error {
 		for _, e := range entries {
 			size, err := readHeader(r, e.id)
 			if err != nil {

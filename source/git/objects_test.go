@@ -22,7 +22,8 @@ func FuzzObjects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzing.Frugal(t, len(text), func() {
 			c, err := readChange(bufio.NewReader(strings.NewReader(text)))
-			if err == nil && (len(c.id) != 40 || len(c.mode) != 6 || len(c.oldMode) != 6 || strings.ContainsRune(c.path, 0)) {
+			if err == nil && (len(c.id) != 40 || len(c.mode) != 6 || len(c.oldMode) != 6 ||
+				strings.ContainsRune(c.path, 0)) {
 				t.Fatalf("%+v", c)
 			}
 			if n, err := readHeader(bufio.NewReader(strings.NewReader(text)), id); err == nil && n < -1 {
@@ -36,9 +37,12 @@ func FuzzObjects(f *testing.F) {
 func FuzzTouchedAsGit(f *testing.F) {
 	for _, seed := range []string{
 		"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line a\n+LINE A\n line b\n",
-		"diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\ndiff --git a/z b/z\nold mode 100644\nnew mode 100755\n",
-		"diff --git \"a/\\303\\274\" \"b/\\303\\274\"\ndeleted file mode 100644\n--- \"a/\\303\\274\"\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
-		"diff --git a/a b/a\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-a\n+b\n--- a/c\t2024-01-01\n+++ b/c\n@@ -0,0 +1 @@\n+--- a/d\n",
+		"diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\ndiff --git a/z b/z\nold mode " +
+			"100644\nnew mode 100755\n",
+		"diff --git \"a/\\303\\274\" \"b/\\303\\274\"\ndeleted file mode 100644\n--- \"a/\\303\\274\"\n+++ " +
+			"/dev/null\n@@ -1 +0,0 @@\n-x\n",
+		"diff --git a/a b/a\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-a\n+b\n--- a/c\t2024-01-01\n+++ b/c\n@@ -0,0 +1 " +
+			"@@\n+--- a/d\n",
 		"--- a/a\r\n+++ b/a\r\n@@ -1 +1 @@\r\n-a\r\n+b\r\n",
 	} {
 		f.Add(seed)
@@ -69,7 +73,8 @@ func FuzzTouchedAsGit(f *testing.F) {
 func gitTouches(t *testing.T, dir, text string) []string {
 	c := exec.Command("git", "apply", "--numstat", "-z", "-p1", "-")
 	c.Dir, c.Stdin = dir, strings.NewReader(text)
-	c.Env = []string{"PATH=/usr/bin:/bin", "GIT_CEILING_DIRECTORIES=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
+	c.Env = []string{"PATH=/usr/bin:/bin", "GIT_CEILING_DIRECTORIES=" + dir, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL=/dev/null"}
 	out, err := c.Output()
 	if _, refused := errors.AsType[*exec.ExitError](err); refused {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// A mirror is partial, without the content of files, only where the server says that it can leave that out. A server of plain
-// files cannot. With a configuration that promises missing objects, git's program for such servers would have each of them
-// fetched by another git, which begins in the same way, without end.
+// A mirror is partial, without the content of files, only where the server says that it can leave that out. A server of
+// plain files cannot. With a configuration that promises missing objects, git's program for such servers would have
+// each of them fetched by another git, which begins in the same way, without end.
 
-// filterOffered is a line of git's trace of packets in which the server offers to leave objects out: among the features of the
-// command fetch, or, in the older protocol, behind the first reference.
+// filterOffered is a line of git's trace of packets in which the server offers to leave objects out: among the features
+// of the command fetch, or, in the older protocol, behind the first reference.
 var filterOffered = regexp.MustCompile(`(?m)packet: .*< (fetch=(.* )?filter\b|.*\\0(.* )?filter\b)`)
 
 // traced is a line of that trace.
 var traced = regexp.MustCompile(`(?m)^.* packet: .*\n`)
 
-// filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end, which
-// says so itself.
+// filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end,
+// which says so itself.
 func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	if !strings.HasPrefix(m.location, "http://") && !strings.HasPrefix(m.location, "https://") {
 		return true, nil
@@ -33,7 +33,8 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	}
 	trace := &head{}
 	_, err := m.git.Output(ctx, command.Call{
-		Args: []string{"ls-remote", "--quiet", "origin", "HEAD"}, Env: append(m.remoteEnv(), "GIT_TRACE_PACKET=1"), Stderr: trace,
+		Args: []string{"ls-remote", "--quiet", "origin", "HEAD"}, Env: append(m.remoteEnv(), "GIT_TRACE_PACKET=1"),
+		Stderr: trace,
 	})
 	if exit, ok := errors.AsType[*command.ExitError](err); ok {
 		exit.Stderr = traced.ReplaceAllString(exit.Stderr, "")

@@ -17,8 +17,8 @@ const (
 	retryTime     = 30 * time.Second // after which a failed fetch is not tried again: somebody waits for a plan
 )
 
-// reach tries to connect to the host of the repository. Git itself would wait minutes for a host that does not answer. Behind a proxy, and
-// over ssh, whose hosts may be names of the user's own, nothing is tried.
+// reach tries to connect to the host of the repository. Git itself would wait minutes for a host that does not answer.
+// Behind a proxy, and over ssh, whose hosts may be names of the user's own, nothing is tried.
 func (m *Mirror) reach(ctx context.Context) error {
 	address := m.address()
 	if address == "" {
@@ -31,7 +31,8 @@ func (m *Mirror) reach(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &FetchError{Location: m.shown, Class: cache.Transient, Evidence: err.Error(), Remedy: "check the network", Err: err}
+	return &FetchError{Location: m.shown, Class: cache.Transient, Evidence: err.Error(), Remedy: "check the network",
+		Err: err}
 }
 
 // address is the host and the port that git connects to; empty when that is not known.

@@ -49,8 +49,10 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	var wrong []error
 	var wanted []string
 	for _, rev := range revs {
-		if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") || len(rev) > maxRev {
-			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not the spelling of a revision of"})
+		if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") ||
+			len(rev) > maxRev {
+			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown,
+				Reason: "is not the spelling of a revision of"})
 		} else if !slices.Contains(wanted, rev) {
 			wanted = append(wanted, rev)
 		}
@@ -58,7 +60,8 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	named := func(ctx context.Context, revs []string) error { return m.fetchNamed(ctx, revs, false) }
 	steps := []func(context.Context, []string) error{nil, named, m.fetchHashes}
 	if m.kind != remote {
-		steps = steps[1:] // following its refs costs a few milliseconds, and they move: a bundle may have been written anew
+		// following its refs costs a few milliseconds, and they move: a bundle may have been written anew
+		steps = steps[1:]
 	}
 	for _, step := range steps {
 		if len(wanted) == 0 {
@@ -93,7 +96,8 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	for _, rev := range revs {
 		fmt.Fprintf(&in, "%s^{commit}\n%s^{tree}\n", rev, rev)
 	}
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, Stdin: in.String()})
+	out, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"},
+		Stdin: in.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +126,16 @@ func (m *Mirror) fetchNamed(ctx context.Context, revs []string, again bool) erro
 		switch {
 		case name == "HEAD" || name == "@":
 			extra = append(extra, "+HEAD:"+headRef)
-		case strings.HasPrefix(name, "refs/") && !strings.HasPrefix(name, "refs/heads/") && !strings.HasPrefix(name, "refs/tags/"):
+		case strings.HasPrefix(name, "refs/") && !strings.HasPrefix(name, "refs/heads/") &&
+			!strings.HasPrefix(name, "refs/tags/"):
 			extra = append(extra, "+"+name+":"+name)
 		}
 	}
 	slices.Sort(extra)
 	extra = slices.Compact(extra)
 	err := m.fetchRefs(ctx, extra, again)
-	if fe, ok := errors.AsType[*FetchError](err); ok && len(extra) > 0 && strings.Contains(fe.Evidence, "couldn't find remote ref") {
+	if fe, ok := errors.AsType[*FetchError](err); ok && len(extra) > 0 &&
+		strings.Contains(fe.Evidence, "couldn't find remote ref") {
 		// One missing name must not keep the others away. It is reported as unknown afterwards.
 		return m.fetchRefs(ctx, nil, again)
 	}
@@ -205,14 +211,16 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 			return nil, err
 		}
 		if c, ok := found[name]; ok {
-			u.Reason = fmt.Sprintf("leads nowhere: %s is commit %s, which has no %s in", name, c.Commit[:12], strings.TrimPrefix(rev, name))
+			u.Reason = fmt.Sprintf("leads nowhere: %s is commit %s, which has no %s in", name, c.Commit[:12],
+				strings.TrimPrefix(rev, name))
 			if m.local.shallow {
 				u.Reason += " the shallow clone"
 			}
 			return u, nil
 		}
 	}
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags", "refs/remotes"}})
+	out, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(refname)", "refs/heads",
+		"refs/tags", "refs/remotes"}})
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,11 @@ func TestResolveUnderstandsTheSpellingsOfPeople(t *testing.T) {
 	o.git("worktree", "add", "-q", "--detach", worktree, "main")
 
 	want := map[string]string{
-		ids["two"]: "two", ids["two"][:10]: "two", ids["two"][:10] + "^": "one", "main": "merge", "refs/heads/main": "merge",
-		"main^": "four", "main^2": "three", "main~2": "two", "v1.0": "two", "v1.0~1": "one", "HEAD": "merge", "HEAD^^2~0": "",
-		"@": "merge", "feature/fast-path": "three",
+		ids["two"]: "two", ids["two"][:10]: "two", ids["two"][:10] + "^": "one", "main": "merge",
+		"refs/heads/main": "merge",
+		"main^":           "four", "main^2": "three", "main~2": "two", "v1.0": "two", "v1.0~1": "one", "HEAD": "merge",
+		"HEAD^^2~0": "",
+		"@":         "merge", "feature/fast-path": "three",
 	}
 	delete(want, "HEAD^^2~0") // four has one parent: told apart below
 	revs := slices.Sorted(func(yield func(string) bool) {
@@ -47,7 +49,8 @@ func TestResolveUnderstandsTheSpellingsOfPeople(t *testing.T) {
 			}
 		}
 	})
-	for name, location := range map[string]string{"work tree": o.dir, "bare": bare, "linked work tree": worktree, "bundle": bundle, "URL": "file://" + o.dir} {
+	for name, location := range map[string]string{"work tree": o.dir, "bare": bare, "linked work tree": worktree,
+		"bundle": bundle, "URL": "file://" + o.dir} {
 		t.Run(name, func(t *testing.T) {
 			m, x := open(t, location)
 			got, err := m.Resolve(t.Context(), revs)
@@ -148,17 +151,20 @@ func TestUnknownRevisionsSayWhatIsNear(t *testing.T) {
 	for name, location := range map[string]string{"path": o.dir, "URL": "file://" + o.dir} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := open(t, location)
-			found, err := m.Resolve(t.Context(), []string{"main", "v1.1", "feature/fastpath", "main~9", "deadbeef", "--upload-pack=touch /tmp/x", "a\nb", "main:a.txt", "a..b", "main@{1}", "", "tree"})
+			found, err := m.Resolve(t.Context(), []string{"main", "v1.1", "feature/fastpath", "main~9", "deadbeef",
+				"--upload-pack=touch /tmp/x", "a\nb", "main:a.txt", "a..b", "main@{1}", "", "tree"})
 			if found["main"].Commit != ids["merge"] {
 				t.Errorf("main: %v", found)
 			}
 			for _, want := range []string{
 				`revision "v1.1" is not in ` + location + `; did you mean "v1.0"?`,
 				`revision "feature/fastpath" is not in ` + location + `; did you mean "feature/fast-path"?`,
-				`revision "main~9" leads nowhere: main is commit ` + ids["merge"][:12] + `, which has no ~9 in ` + location,
+				`revision "main~9" leads nowhere: main is commit ` + ids["merge"][:12] + `, which has no ~9 in ` +
+					location,
 				`revision "deadbeef" is not in ` + location, `revision "tree" leads to no commit in ` + location,
 				`revision "--upload-pack=touch /tmp/x" is not the spelling of a revision of ` + location,
-				`revision "a\nb" is not the spelling`, `revision "main:a.txt" is not the`, `revision "a..b" is not the`, `revision "main@{1}" is not the`, `revision "" is not the`,
+				`revision "a\nb" is not the spelling`, `revision "main:a.txt" is not the`, `revision "a..b" is not the`,
+				`revision "main@{1}" is not the`, `revision "" is not the`,
 			} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nlacks %s", err, want)
@@ -224,7 +230,8 @@ func TestLocationsThatAreNoRepository(t *testing.T) {
 		dir:                           "not a git repository",
 		file:                          "not a git bundle",
 	} {
-		_, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: location, Env: os.Environ()})
+		_, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: location,
+			Env: os.Environ()})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", location, err, want)
 		}

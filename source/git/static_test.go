@@ -27,8 +27,8 @@ func static(t *testing.T, o *origin) (string, *atomic.Int32) {
 	return s.URL + "/.git", &requests
 }
 
-// A server of files knows nothing of git and so nothing of partial clones: the whole repository is fetched, by a bounded number
-// of processes.
+// A server of files knows nothing of git and so nothing of partial clones: the whole repository is fetched, by a
+// bounded number of processes.
 func TestARepositoryOnAServerOfFilesIsMirroredAsAWhole(t *testing.T) {
 	for name, pack := range map[string]bool{"loose objects": false, "a pack": true} {
 		t.Run(name, func(t *testing.T) {

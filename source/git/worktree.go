@@ -28,7 +28,8 @@ var ErrNoWorkTree = errors.New("no work tree of a git repository with a commit")
 // elsewhere are the variables that would lead git to another repository than the directory's, or change what it prints.
 var elsewhere = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+	"GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
 }
 
 // OpenWorkTree finds the work tree in which a directory lies. Env is the caller's whole environment.
@@ -39,7 +40,8 @@ func OpenWorkTree(ctx context.Context, exec executor.Executor, dir string, env [
 	})
 	env = append(env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
 	w := &WorkTree{git: command.Git{Exec: exec, Dir: dir, Env: env, Log: io.Discard}}
-	out, err := w.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}"}})
+	out, err := w.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--show-toplevel", "--verify",
+		"HEAD^{commit}"}})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoWorkTree)
 	}
@@ -84,7 +86,8 @@ func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty", "--", ":(top)"}
+	args := []string{"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
+		"--ignore-submodules=dirty", "--", ":(top)"}
 	out, err := w.run(ctx, nil, append(args, left...)...)
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		const state = len("XY ")
@@ -96,8 +99,8 @@ func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string
 	return files, err
 }
 
-// Patch makes the tree of a commit into the work tree as it stands, with the files of Changes. It is empty when both are the
-// same. Nothing in the repository is changed.
+// Patch makes the tree of a commit into the work tree as it stands, with the files of Changes. It is empty when both
+// are the same. Nothing in the repository is changed.
 func (w *WorkTree) Patch(ctx context.Context, commit string, except []string) (patch []byte, err error) {
 	scratch, err := os.MkdirTemp("", "benchgraph-index-")
 	if err != nil {
@@ -115,12 +118,14 @@ func (w *WorkTree) Patch(ctx context.Context, commit string, except []string) (p
 	if _, err := w.run(ctx, env, append([]string{"add", "--all", "--", ":(top)"}, left...)...); err != nil {
 		return nil, err
 	}
-	text, err := w.run(ctx, env, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
+	text, err := w.run(ctx, env, "diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-color",
+		"--no-ext-diff",
 		"--no-textconv", "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", commit)
 	return []byte(text), err
 }
 
-// run runs git with nothing of the repository's configuration that would run other programs or change how names are written.
+// run runs git with nothing of the repository's configuration that would run other programs or change how names are
+// written.
 func (w *WorkTree) run(ctx context.Context, env []string, args ...string) (string, error) {
 	safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
 	return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
@@ -183,8 +188,8 @@ func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error)
 // Titled is a commit and the first line of its message.
 type Titled struct{ Commit, Title string }
 
-// Range are the commits of a range such as v1.0..HEAD, the oldest first: those that have one parent, at most as many as most,
-// and whether there are more.
+// Range are the commits of a range such as v1.0..HEAD, the oldest first: those that have one parent, at most as many as
+// most, and whether there are more.
 func (w *WorkTree) Range(ctx context.Context, spelling string, most int) (list []Titled, more bool, err error) {
 	from, to, ok := strings.Cut(spelling, "..")
 	if !ok || strings.HasPrefix(to, ".") {

@@ -12,9 +12,11 @@ import (
 // What stands in a work tree is a patch that makes the last commit into it, and the repository itself stays as it is.
 func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	o := newOrigin(t)
-	base := o.commit("one", map[string]string{"a.txt": "1\n", "gone.txt": "x\n", ".gitignore": "*.o\n", "sub/b.txt": "b\n"})
+	base := o.commit("one", map[string]string{"a.txt": "1\n", "gone.txt": "x\n", ".gitignore": "*.o\n",
+		"sub/b.txt": "b\n"})
 	head := o.commit("two", map[string]string{"a.txt": "2\n"})
-	for name, text := range map[string]string{"a.txt": "3\n", "new ü.bin": "\x00\x01", "skip.o": "o", "sub/own.hcl": "mine\n"} {
+	for name, text := range map[string]string{"a.txt": "3\n", "new ü.bin": "\x00\x01", "skip.o": "o",
+		"sub/own.hcl": "mine\n"} {
 		if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,8 @@ func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 		t.Fatalf("%v\n%s", err, patch)
 	}
 	got := layout(t, dir)
-	if got["a.txt"] != "3\n" || got["new ü.bin"] != "\x00\x01" || got["gone.txt"] != "" || got["sub/b.txt"] != "b\n" || len(got) != 4 {
+	if got["a.txt"] != "3\n" || got["new ü.bin"] != "\x00\x01" || got["gone.txt"] != "" || got["sub/b.txt"] != "b\n" ||
+		len(got) != 4 {
 		t.Errorf("%q", got)
 	}
 	if has, err := w.Has(t.Context(), strings.Repeat("0", 40)); has || err != nil {

@@ -1,6 +1,8 @@
-// Package history keeps what is known of the histories of repos, so that the same files are evaluated again without git.
+// Package history keeps what is known of the histories of repos, so that the same files are evaluated again without
+// git.
 //
-// What a commit holds never changes: an answer is good for ever, and is kept by the commit's hash whichever repo it is from.
+// What a commit holds never changes: an answer is good for ever, and is kept by the commit's hash whichever repo it is
+// from.
 package history
 
 import (
@@ -38,7 +40,8 @@ type Cache struct {
 
 // Open is the cache in a file, which is read when the first question comes and need not be there.
 func Open(path string) *Cache {
-	return &Cache{path: path, answers: map[hclspec.Question]hclspec.Answer{}, passing: map[hclspec.Question]hclspec.Answer{}, asked: map[hclspec.Question]bool{},
+	return &Cache{path: path, answers: map[hclspec.Question]hclspec.Answer{},
+		passing: map[hclspec.Question]hclspec.Answer{}, asked: map[hclspec.Question]bool{},
 		used: map[hclspec.Question]hclspec.Answer{}}
 }
 
@@ -131,8 +134,8 @@ func (c *Cache) load() {
 	}
 }
 
-// Used is a file, in order, of the answers that this process has asked for: they are enough to evaluate the same files again. It is
-// empty when there are none.
+// Used is a file, in order, of the answers that this process has asked for: they are enough to evaluate the same files
+// again. It is empty when there are none.
 func (c *Cache) Used() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

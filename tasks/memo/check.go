@@ -55,9 +55,9 @@ func (c *Checker) World(ctx context.Context, m *Memo) bool {
 	return !changed.Load() && ctx.Err() == nil
 }
 
-// Changed says of each node whether it has to be looked at: because a file that it depends on changed, because its result
-// is not there as it was, or because something that it waits for has to be looked at. It is false when a file is no
-// regular file any more: what that means only a whole plan can tell.
+// Changed says of each node whether it has to be looked at: because a file that it depends on changed, because its
+// result is not there as it was, or because something that it waits for has to be looked at. It is false when a file is
+// no regular file any more: what that means only a whole plan can tell.
 func (c *Checker) Changed(ctx context.Context, m *Memo) (changed []bool, ok bool) {
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
 	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
@@ -93,10 +93,12 @@ func (c *Checker) Changed(ctx context.Context, m *Memo) (changed []bool, ok bool
 	return entries, !gone.Load() && ctx.Err() == nil
 }
 
-// Still says whether the store has nothing of what nodes without a result were looked for under, and all of which only the rest
-// is gone.
+// Still says whether the store has nothing of what nodes without a result were looked for under, and all of which only
+// the rest is gone.
 func (c *Checker) Still(s *Still) bool {
-	return c.store.Absent(s.Keys, s.Contents) && !slices.ContainsFunc(s.Gone, func(g Gone) bool { return !c.store.Intact(&g.Entry, true) })
+	return c.store.Absent(s.Keys, s.Contents) && !slices.ContainsFunc(s.Gone, func(g Gone) bool {
+		return !c.store.Intact(&g.Entry, true)
+	})
 }
 
 // same says whether a thing is as it was.
@@ -140,8 +142,8 @@ func FileThing(path string, h cache.Hashed) Thing {
 	return t
 }
 
-// DirectoryThing is a directory whose names were listed at a time, or after it; false when it has been changed since, or so
-// shortly before that its stamp does not tell.
+// DirectoryThing is a directory whose names were listed at a time, or after it; false when it has been changed since,
+// or so shortly before that its stamp does not tell.
 func DirectoryThing(path string, listed time.Time) (Thing, bool) {
 	stamp, ok := stampDir(path)
 	return Thing{Path: path, Is: Directory, Stamp: stamp}, ok && stamp.Settled(listed)

@@ -16,8 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of what
-// follows or of what a plan reads from it.
+// magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of
+// what follows or of what a plan reads from it.
 const magic = "benchgraph memo 7\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
@@ -61,7 +61,8 @@ func (m *Memo) Blocks(path string) (read func(Block) ([]byte, bool), close func(
 func (m *Memo) Write(path string) error {
 	if m.blocks != nil {
 		m.identity = crc32.Checksum(m.blocks, table)
-		if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity), m.blocks); err != nil {
+		if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity),
+			m.blocks); err != nil {
 			return err
 		}
 	}
@@ -94,7 +95,8 @@ func decode(data []byte) (*Memo, error) {
 		return nil, errDamaged
 	}
 	r := &reader{rest: string(body[4:])}
-	m := &Memo{identity: uint32(r.number()), Used: time.Unix(int64(r.number()), 0), For: r.text(), World: r.things(), Files: r.things(), Common: []byte(r.text())}
+	m := &Memo{identity: uint32(r.number()), Used: time.Unix(int64(r.number()), 0), For: r.text(), World: r.things(),
+		Files: r.things(), Common: []byte(r.text())}
 	m.Nodes = make([]Node, r.count(minNode))
 	for i := range m.Nodes {
 		r.node(&m.Nodes[i], i, len(m.Files))
@@ -221,8 +223,8 @@ func (w *writer) request(q *device.Request) {
 	}
 }
 
-// reader takes values off the front of rest; strings are parts of it. Once something is not as it should be, it is bad and
-// gives zero values.
+// reader takes values off the front of rest; strings are parts of it. Once something is not as it should be, it is bad
+// and gives zero values.
 type reader struct {
 	rest   string
 	bad    bool
@@ -315,7 +317,8 @@ func (r *reader) things() []Thing {
 	for i := range all {
 		t := &all[i]
 		t.Path, t.Is, t.Exec = r.text(), Kind(r.byte()), r.byte() != 0
-		t.Stamp = cache.Stamp{Size: int64(r.number()), Changed: int64(r.number()), Touched: int64(r.number()), Device: uint64(r.number()), Inode: uint64(r.number())}
+		t.Stamp = cache.Stamp{Size: int64(r.number()), Changed: int64(r.number()), Touched: int64(r.number()),
+			Device: uint64(r.number()), Inode: uint64(r.number())}
 		t.SHA256 = hex.EncodeToString([]byte(r.text()))
 	}
 	return all
@@ -331,7 +334,8 @@ func (r *reader) node(n *Node, index, files int) {
 	flags := r.byte()
 	n.Excluded = flags&1 != 0
 	if flags&4 != 0 {
-		n.Origin = &engine.Origin{Serves: r.text(), Reason: r.text(), Ancestor: r.text(), Back: int(r.number()), Passed: make([]string, r.count(1))}
+		n.Origin = &engine.Origin{Serves: r.text(), Reason: r.text(), Ancestor: r.text(), Back: int(r.number()),
+			Passed: make([]string, r.count(1))}
 		for i := range n.Origin.Passed {
 			n.Origin.Passed[i] = r.text()
 		}

@@ -1,5 +1,5 @@
-// Package memo keeps what a plan found out together with all that it looked at, so that the next plan looks closely only
-// at what has changed since.
+// Package memo keeps what a plan found out together with all that it looked at, so that the next plan looks closely
+// only at what has changed since.
 //
 // A memo is never trusted further than it can be checked: everything in it hangs on stamps, digests and sizes that are
 // compared anew each time. One that is missing, damaged or from another version only costs the time that it saves.

@@ -23,11 +23,13 @@ import (
 
 func drawThing(t *rapid.T) Thing {
 	return Thing{
-		Path: rapid.String().Draw(t, "path"), Is: rapid.SampledFrom([]Kind{File, Regular, Nothing, Directory}).Draw(t, "is"),
+		Path: rapid.String().Draw(t, "path"), Is: rapid.SampledFrom([]Kind{File, Regular, Nothing, Directory}).Draw(t,
+			"is"),
 		Exec: rapid.Bool().Draw(t, "exec"), SHA256: rapid.StringMatching(`([0-9a-f]{64})?`).Draw(t, "sha256"),
 		Stamp: cache.Stamp{
-			Size: rapid.Int64().Draw(t, "size"), Changed: rapid.Int64().Draw(t, "changed"), Touched: rapid.Int64().Draw(t, "touched"),
-			Device: rapid.Uint64().Draw(t, "device"), Inode: rapid.Uint64().Draw(t, "inode"),
+			Size: rapid.Int64().Draw(t, "size"), Changed: rapid.Int64().Draw(t, "changed"),
+			Touched: rapid.Int64().Draw(t, "touched"),
+			Device:  rapid.Uint64().Draw(t, "device"), Inode: rapid.Uint64().Draw(t, "inode"),
 		},
 	}
 }
@@ -51,36 +53,49 @@ func drawKey(t *rapid.T) (k cache.Key) {
 func drawMemo(t *rapid.T) *Memo {
 	models := []*regexp.Regexp{nil, regexp.MustCompile("H100|H200")}
 	m := &Memo{
-		For: rapid.String().Draw(t, "for"), Common: []byte(rapid.String().Draw(t, "common")), Used: time.Unix(rapid.Int64Range(0, 1<<40).Draw(t, "used"), 0),
-		World: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "world"), Files: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "files"),
+		For: rapid.String().Draw(t, "for"), Common: []byte(rapid.String().Draw(t, "common")),
+		Used:  time.Unix(rapid.Int64Range(0, 1<<40).Draw(t, "used"), 0),
+		World: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "world"),
+		Files: rapid.SliceOfN(rapid.Custom(drawThing), 0, 3).Draw(t, "files"),
 		Nodes: make([]Node, rapid.IntRange(0, 5).Draw(t, "nodes")),
 	}
 	if rapid.Bool().Draw(t, "still") {
-		m.Still = &Still{Keys: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "keys"), Contents: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "contents"), Gone: []Gone{
-			{cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "gone"), Files: []cache.File{{Path: "image.json", Size: 7}}}, rapid.String().Draw(t, "was")},
-		}}
+		m.Still = &Still{Keys: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "keys"),
+			Contents: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "contents"), Gone: []Gone{
+				{cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "gone"),
+					Files: []cache.File{{Path: "image.json", Size: 7}}}, rapid.String().Draw(t, "was")},
+			}}
 	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		*n = Node{
-			Address: rapid.String().Draw(t, "address"), Kind: rapid.String().Draw(t, "kind"), Place: rapid.String().Draw(t, "place"),
+			Address: rapid.String().Draw(t, "address"), Kind: rapid.String().Draw(t, "kind"),
+			Place: rapid.String().Draw(t, "place"),
 			Request: device.Request{
-				CPUs: rapid.Int().Draw(t, "cpus"), Memory: rapid.Int64().Draw(t, "memory"), Disk: rapid.Int64().Draw(t, "disk"), Quiet: rapid.Bool().Draw(t, "quiet"), Ports: rapid.Int().Draw(t, "ports"),
-				GPUs: device.GPUs{Count: rapid.Int().Draw(t, "gpus"), Memory: rapid.Int64().Draw(t, "device memory"), Model: rapid.SampledFrom(models).Draw(t, "model")},
+				CPUs: rapid.Int().Draw(t, "cpus"), Memory: rapid.Int64().Draw(t, "memory"),
+				Disk: rapid.Int64().Draw(t, "disk"), Quiet: rapid.Bool().Draw(t, "quiet"),
+				Ports: rapid.Int().Draw(t, "ports"),
+				GPUs: device.GPUs{Count: rapid.Int().Draw(t, "gpus"), Memory: rapid.Int64().Draw(t, "device memory"),
+					Model: rapid.SampledFrom(models).Draw(t, "model")},
 			},
-			Estimate: time.Duration(rapid.Int64().Draw(t, "estimate")), Key: drawKey(t), Reason: rapid.String().Draw(t, "reason"),
-			Needs: drawIndices(t, i), Order: drawIndices(t, i), After: drawIndices(t, i), Files: drawIndices(t, len(m.Files)), Excluded: rapid.Bool().Draw(t, "excluded"),
+			Estimate: time.Duration(rapid.Int64().Draw(t, "estimate")), Key: drawKey(t),
+			Reason: rapid.String().Draw(t, "reason"),
+			Needs:  drawIndices(t, i), Order: drawIndices(t, i), After: drawIndices(t, i),
+			Files: drawIndices(t, len(m.Files)), Excluded: rapid.Bool().Draw(t, "excluded"),
 		}
 		if rapid.Bool().Draw(t, "origin") {
-			n.Origin = &engine.Origin{Serves: rapid.String().Draw(t, "serves"), Reason: rapid.String().Draw(t, "why"), Passed: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "passed")}
+			n.Origin = &engine.Origin{Serves: rapid.String().Draw(t, "serves"), Reason: rapid.String().Draw(t, "why"),
+				Passed: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "passed")}
 		}
 		if n.Digest = rapid.String().Draw(t, "digest"); n.Digest == "" {
 			n.Action = engine.Action(rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "action"))
 		} else {
 			n.Outside = rapid.String().Draw(t, "outside")
-			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"), First: rapid.Uint64().Draw(t, "first"), Files: []cache.File{
-				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")}, {Path: "link", Link: linked},
-			}}
+			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"),
+				First: rapid.Uint64().Draw(t, "first"), Files: []cache.File{
+					{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")},
+					{Path: "link", Link: linked},
+				}}
 		}
 		if text := rapid.SliceOf(rapid.Byte()).Draw(t, "block"); len(text) > 0 {
 			n.Block = m.Add(text)
@@ -114,7 +129,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		}
 		m.blocks = nil
 		for i := range m.Nodes { // patterns are equal when their texts are
-			if a, b := m.Nodes[i].Request.GPUs.Model, got.Nodes[i].Request.GPUs.Model; (a == nil) == (b == nil) && (a == nil || a.String() == b.String()) {
+			if a, b := m.Nodes[i].Request.GPUs.Model, got.Nodes[i].Request.GPUs.Model; (a == nil) == (b == nil) &&
+				(a == nil || a.String() == b.String()) {
 				got.Nodes[i].Request.GPUs.Model = a
 			}
 		}
@@ -145,7 +161,8 @@ func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 	if !read() {
 		t.Error("its own block is not read")
 	}
-	if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)), []byte("two")); err != nil {
+	if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, crc32.Checksum([]byte("two"), table)),
+		[]byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	if read() {
@@ -201,7 +218,8 @@ func TestResultsAreUsed(t *testing.T) {
 		}
 		defer c.Close()
 		changed, ok := c.Changed(context.Background(), m)
-		if !ok || changed[0] != test.changed || c.Refreshed.Load() != test.renewed || test.renewed && time.Since(m.Used) > time.Minute {
+		if !ok || changed[0] != test.changed || c.Refreshed.Load() != test.renewed || test.renewed &&
+			time.Since(m.Used) > time.Minute {
 			t.Errorf("%s: changed %t, renewed %t, used %v", test.name, changed[0], c.Refreshed.Load(), m.Used)
 		}
 	}
@@ -229,8 +247,11 @@ func FuzzRead(f *testing.F) {
 func BenchmarkRead10k(b *testing.B) {
 	m := &Memo{Nodes: make([]Node, 10_000), Files: make([]Thing, 10_000)}
 	for i := range m.Nodes {
-		m.Files[i] = Thing{Path: "in/some.txt", SHA256: "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d", Stamp: cache.Stamp{Size: 1024, Changed: 1700000000000000000, Inode: 1 << 20}}
-		m.Nodes[i] = Node{Address: `task.t["some"]`, Kind: "task", Place: "benchmarks.hcl:1", Reason: "up to date", Files: []int32{int32(i)},
+		m.Files[i] = Thing{Path: "in/some.txt",
+			SHA256: "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+			Stamp:  cache.Stamp{Size: 1024, Changed: 1700000000000000000, Inode: 1 << 20}}
+		m.Nodes[i] = Node{Address: `task.t["some"]`, Kind: "task", Place: "benchmarks.hcl:1", Reason: "up to date",
+			Files:  []int32{int32(i)},
 			Digest: m.Files[i].SHA256, Entry: cache.Outline{Meta: 648, Files: []cache.File{{Path: "o", Size: 1024}}}}
 	}
 	path := filepath.Join(b.TempDir(), "memo")

@@ -81,7 +81,8 @@ func (r *Root) set(dir string, l Limits) error {
 	settings := [][2]string{}
 	if r.Has("memory") && l.Memory > 0 {
 		limit := strconv.FormatInt(l.Memory, 10)
-		settings = append(settings, [][2]string{{"memory.max", limit}, {"memory.swap.max", "0"}, {"memory.oom.group", "1"}}...)
+		settings = append(settings, [][2]string{{"memory.max", limit}, {"memory.swap.max", "0"},
+			{"memory.oom.group", "1"}}...)
 	}
 	if r.Has("pids") && l.Processes > 0 {
 		settings = append(settings, [2]string{"pids.max", strconv.Itoa(l.Processes)})

@@ -1,8 +1,9 @@
-// Package first is the first process of a sandbox: it sets up the namespaces that it finds itself in, runs one program there,
-// and ends all that this leaves.
+// Package first is the first process of a sandbox: it sets up the namespaces that it finds itself in, runs one program
+// there, and ends all that this leaves.
 //
-// It is this very program, started again. What it is is found out before most other packages are set up, so every program that
-// imports this package can be one. The package therefore imports little: no net, no os/exec, no path/filepath.
+// It is this very program, started again. What it is is found out before most other packages are set up, so every
+// program that imports this package can be one. The package therefore imports little: no net, no os/exec, no
+// path/filepath.
 package first
 
 import "time"

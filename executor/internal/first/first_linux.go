@@ -20,9 +20,9 @@ const (
 	specFD    = 4 // the Spec, as JSON
 )
 
-// The first process of a sandbox must be there in a millisecond or two, and the other packages of this program take longer
-// than that to be set up. So this is the one init of the module. The main thread is this goroutine's, as in any init: what
-// it gives up, the program that it starts does not have either.
+// The first process of a sandbox must be there in a millisecond or two, and the other packages of this program take
+// longer than that to be set up. So this is the one init of the module. The main thread is this goroutine's, as in any
+// init: what it gives up, the program that it starts does not have either.
 func init() {
 	if len(os.Args) == 0 {
 		return
@@ -85,13 +85,14 @@ func first() int {
 	return 0
 }
 
-// unhandled undoes what Go's runtime does about signals: the kernel lets a first process be ended by none that it does not handle.
-// os/signal needs a millisecond or more for the same, as it changes threads for each signal.
+// unhandled undoes what Go's runtime does about signals: the kernel lets a first process be ended by none that it does
+// not handle. os/signal needs a millisecond or more for the same, as it changes threads for each signal.
 func unhandled() {
 	var standard [8]uint64 // SIG_DFL, without flags; no system has a larger sigaction
 	for s := uintptr(1); s <= 64; s++ {
 		if syscall.Signal(s) != syscall.SIGURG { // the runtime sends it to itself, and nothing comes of it
-			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0) // SIGKILL cannot be set
+			// SIGKILL cannot be set
+			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
 		}
 	}
 }
@@ -136,14 +137,17 @@ func send(m Message, files ...int) int {
 	return 0
 }
 
-// giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this process.
+// giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this
+// process.
 func giveUp() (step string, err error) {
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL { // one that the kernel does not know
+		// one that the kernel does not know
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL {
 			return "drop capabilities", err
 		}
 	}
-	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7 // root is nobody special, setuid gives nothing, nothing is ambient; each for good
+	// root is nobody special, setuid gives nothing, nothing is ambient; each for good
+	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
 		return "lock capabilities", err
 	}
@@ -239,7 +243,8 @@ func dial(port int) {
 	}
 }
 
-// reap takes the status of all that ends in here, as all orphans become children of this process, until nothing is left.
+// reap takes the status of all that ends in here, as all orphans become children of this process, until nothing is
+// left.
 func (p *process) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -264,7 +269,8 @@ func (p *process) leave() {
 	var usage unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &usage) // what is not known is 0
 	p.mu.Lock()
-	g := Gone{Left: len(p.left), User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()), MaxRSS: usage.Maxrss}
+	g := Gone{Left: len(p.left), User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()),
+		MaxRSS: usage.Maxrss}
 	os.Exit(send(Message{Gone: &g}))
 }
 
@@ -283,8 +289,8 @@ func (p *process) finish() {
 	p.leave() // which nothing outlives
 }
 
-// signal sends a signal to each process once, however late it appears, until the limit has passed. Should nothing be left
-// before, this process ends meanwhile.
+// signal sends a signal to each process once, however late it appears, until the limit has passed. Should nothing be
+// left before, this process ends meanwhile.
 func (p *process) signal(sig syscall.Signal, limit time.Duration) {
 	deadline := time.Now().Add(limit)
 	clear(p.sent)
@@ -337,7 +343,8 @@ func living() []int {
 			continue
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if at := strings.LastIndexByte(string(stat), ')'); err == nil && at >= 0 && at+2 < len(stat) && stat[at+2] != 'Z' && stat[at+2] != 'X' {
+		if at := strings.LastIndexByte(string(stat), ')'); err == nil && at >= 0 && at+2 < len(stat) &&
+			stat[at+2] != 'Z' && stat[at+2] != 'X' {
 			pids = append(pids, pid)
 		}
 	}

@@ -17,8 +17,9 @@ const (
 // Ambient are the privileges that the first process needs to set up its namespaces. They mean nothing outside of them.
 var Ambient = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE, unix.CAP_SETPCAP}
 
-// join starts a first process in a user and a network namespace that are there. Only a process of one thread may go into
-// another user namespace, and a Go program never is one: so it is a fork of this one that does. Then this waits for its end.
+// join starts a first process in a user and a network namespace that are there. Only a process of one thread may go
+// into another user namespace, and a Go program never is one: so it is a fork of this one that does. Then this waits
+// for its end.
 func join() int {
 	for _, fd := range []int{userFD, networkFD} {
 		unix.CloseOnExec(fd)
@@ -28,9 +29,11 @@ func join() int {
 	for i := range all {
 		all[i] = 0xff
 	}
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&a.mask)), 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
+		uintptr(unsafe.Pointer(&a.mask)), 8, 0, 0)
 	middle := fork(a)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0,
+		0)
 	runtime.KeepAlive(a)
 	if int(middle) <= 0 {
 		return 1
@@ -68,13 +71,14 @@ func assembled() *joining {
 	a.argv[0], _ = syscall.BytePtrFromString(Name)
 	a.envv[0], _ = syscall.BytePtrFromString(Environment)
 	a.fork = uintptr(syscall.SIGCHLD)
-	// A sibling of the one that makes it: a child of this process, whose namespace of processes is not the one it waits in.
+	// A sibling of the one that makes it: a child of this process, whose namespace of processes is not the one it waits
+	// in.
 	a.clone = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_PARENT | uintptr(syscall.SIGCHLD)
 	return a
 }
 
-// fork forks, and the child goes into the namespaces, starts the first process and ends. Nothing of Go's runtime is there in
-// the children: no other thread, no allocation, no growing stack.
+// fork forks, and the child goes into the namespaces, starts the first process and ends. Nothing of Go's runtime is
+// there in the children: no other thread, no allocation, no growing stack.
 //
 //go:norace
 //go:noinline
@@ -92,17 +96,21 @@ func fork(a *joining) uintptr {
 	if pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, a.clone, 0, 0, 0, 0, 0); errno != 0 || pid != 0 {
 		goto end
 	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&a.header)), uintptr(unsafe.Pointer(&a.data[0])), 0); errno != 0 {
+	if _, _, errno = syscall.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&a.header)),
+		uintptr(unsafe.Pointer(&a.data[0])), 0); errno != 0 {
 		goto end
 	}
 	for i := 0; i < len(a.caps); i++ {
-		if _, _, errno = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, a.caps[i], 0, 0, 0); errno != 0 {
+		if _, _, errno = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, a.caps[i],
+			0, 0, 0); errno != 0 {
 			goto end
 		}
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0, 0)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0, 0)
-	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(a.path)), uintptr(unsafe.Pointer(&a.argv[0])), uintptr(unsafe.Pointer(&a.envv[0])))
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0,
+		0)
+	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(a.path)),
+		uintptr(unsafe.Pointer(&a.argv[0])), uintptr(unsafe.Pointer(&a.envv[0])))
 end:
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno)&0xff, 0, 0)

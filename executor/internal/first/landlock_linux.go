@@ -170,7 +170,8 @@ func fence() int {
 	path, err := p.spec.program()
 	for tries := 0; err == nil; tries++ {
 		err = syscall.Exec(path, p.spec.Argv, p.spec.Env)
-		// Another thread of who started this process may hold a program that was just written open in a fork, for a moment.
+		// Another thread of who started this process may hold a program that was just written open in a fork, for a
+		// moment.
 		if err == syscall.ETXTBSY && tries < 100 {
 			err = unix.Nanosleep(&unix.Timespec{Nsec: 10e6}, nil)
 		}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the program can do with files is said by the flags of mounts: nothing is written but through those that may be, no
-// program gives privileges, and a device is one of ours or none.
+// What the program can do with files is said by the flags of mounts: nothing is written but through those that may be,
+// no program gives privileges, and a device is one of ours or none.
 const (
 	shut = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	open = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
@@ -26,8 +26,8 @@ type tree struct {
 	to string
 }
 
-// setUp makes what the program sees. The mounts are copies of the host's, in a namespace of their own: nothing here changes
-// the host, and all of it is gone with the last process. When it fails, step says at what.
+// setUp makes what the program sees. The mounts are copies of the host's, in a namespace of their own: nothing here
+// changes the host, and all of it is gone with the last process. When it fails, step says at what.
 func (s *Spec) setUp() (step string, err error) {
 	unix.Umask(0o022)
 	devices, step, err := s.devices()
@@ -83,7 +83,8 @@ func take(path string, flags uint64) (int, error) {
 
 // setFlags sets flags of all mounts below a path, and cuts them off from what is mounted on the host later.
 func setFlags(fd int, path string, flags uint64) error {
-	return unix.MountSetattr(fd, path, unix.AT_RECURSIVE|unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE})
+	return unix.MountSetattr(fd, path, unix.AT_RECURSIVE|unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE})
 }
 
 // hide shows a directory empty. The mount is named by a file, as what is shown later may cover it.
@@ -101,7 +102,8 @@ func seal(fds []int) error {
 		if fd == unix.AT_FDCWD {
 			path = "/dev"
 		}
-		if err := unix.MountSetattr(fd, path, unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		if err := unix.MountSetattr(fd, path, unix.AT_EMPTY_PATH,
+			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return err
 		}
 		if fd >= 0 {
@@ -177,10 +179,11 @@ func octal(mode uint32) string {
 }
 
 // settings are what a kernel lets the owner of the machine change through /proc, whatever that has given up.
-var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi",
+	"/proc/scsi"}
 
-// processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is made
-// in here: it would give privileges back.
+// processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is
+// made in here: it would give privileges back.
 func (s *Spec) processes() (step string, err error) {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return "mount /proc", err
@@ -219,8 +222,8 @@ func set(path string, value int) error {
 	return err
 }
 
-// countsApart says whether pid_max is a setting of the namespace. Before Linux 6.14 it is one of the whole machine, which root could
-// change from in here.
+// countsApart says whether pid_max is a setting of the namespace. Before Linux 6.14 it is one of the whole machine,
+// which root could change from in here.
 func countsApart() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -268,7 +271,8 @@ func devs(devices []tree) (step string, err error) {
 			return "show " + t.to, err
 		}
 	}
-	for _, link := range [][2]string{{"/proc/self/fd", "fd"}, {"fd/0", "stdin"}, {"fd/1", "stdout"}, {"fd/2", "stderr"}, {"pts/ptmx", "ptmx"}} {
+	for _, link := range [][2]string{{"/proc/self/fd", "fd"}, {"fd/0", "stdin"}, {"fd/1", "stdout"}, {"fd/2", "stderr"},
+		{"pts/ptmx", "ptmx"}} {
 		if err := os.Symlink(link[0], "/dev/"+link[1]); err != nil {
 			return "make /dev/" + link[1], err
 		}
@@ -278,7 +282,8 @@ func devs(devices []tree) (step string, err error) {
 			return "make " + dir, err
 		}
 	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return "mount /dev/pts", err
 	}
 	return "mount /dev/shm", tmpfs("/dev/shm", 0o1777, "")
@@ -298,7 +303,8 @@ func loopback() error {
 	}
 	copy(request.name[:], "lo")
 	request.flags = unix.IFF_UP | unix.IFF_RUNNING
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil

@@ -39,9 +39,9 @@ func (n *Network) Close() {
 	n.net.Close()
 }
 
-// Prepare makes cmd, whose streams are set, the first process of a sandbox with a network of its own (Spec.Loopback), that
-// of another one (not nil), or that of this process. After it was started, or could not be, exactly one of the methods of
-// what is returned is to be called.
+// Prepare makes cmd, whose streams are set, the first process of a sandbox with a network of its own (Spec.Loopback),
+// that of another one (not nil), or that of this process. After it was started, or could not be, exactly one of the
+// methods of what is returned is to be called.
 func Prepare(cmd *exec.Cmd, s first.Spec, beside *Network) (*Pending, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -201,7 +201,8 @@ func (c *Control) Dial(port int) (net.Conn, error) {
 				continue
 			}
 			if a.file == nil {
-				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.Errno(a.dialled.Errno))}
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect",
+					syscall.Errno(a.dialled.Errno))}
 			}
 			defer a.close()
 			return net.FileConn(a.file)

@@ -32,8 +32,8 @@ type catch struct {
 // maxCaught bounds how many errors of one instance are kept.
 const maxCaught = 10
 
-// Catch calls f and returns the errors that f records for an instance, at most ten, instead of recording them; with whole, also
-// those that name no instance.
+// Catch calls f and returns the errors that f records for an instance, at most ten, instead of recording them; with
+// whole, also those that name no instance.
 func (c *Diagnostics) Catch(whole bool, f func()) hcl.Diagnostics {
 	around := c.catch
 	c.catch = &catch{whole: whole}
@@ -143,7 +143,8 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 		if c.HasErrors() {
 			severity = hcl.DiagError
 		}
-		sorted = append(sorted, one(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more), hcl.Range{})...)
+		sorted = append(sorted, one(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more),
+			hcl.Range{})...)
 	}
 	return sorted
 }

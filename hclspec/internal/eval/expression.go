@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// divisor is the right side of a division. HCL computes infinity where it is 0; here that is a mistake, which try and can
-// catch, and which does not matter in the result of a condition that is not chosen.
+// divisor is the right side of a division. HCL computes infinity where it is 0; here that is a mistake, which try and
+// can catch, and which does not matter in the result of a condition that is not chosen.
 type divisor struct{ hclsyntax.ParenthesesExpr }
 
 // UnwrapExpression leads HCL's static analysis to the source text's own expression.
@@ -22,7 +22,8 @@ func (e *divisor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return v, diags
 	}
 	return cty.UnknownVal(cty.Number), append(diags, &hcl.Diagnostic{
-		Severity: hcl.DiagError, Summary: "Division by zero", Detail: "The divisor here is 0.", Subject: &e.SrcRange, Expression: e, EvalContext: ctx,
+		Severity: hcl.DiagError, Summary: "Division by zero", Detail: "The divisor here is 0.", Subject: &e.SrcRange,
+		Expression: e, EvalContext: ctx,
 	})
 }
 
@@ -54,7 +55,8 @@ func (s *Scope) adapt(expr hclsyntax.Expression) hclsyntax.Expression {
 		case *hclsyntax.ForExpr:
 			e.ValExpr = &iterated{hclsyntax.ParenthesesExpr{Expression: e.ValExpr, SrcRange: e.ValExpr.Range()}, s}
 			if e.CondExpr != nil {
-				e.CondExpr = &iterated{hclsyntax.ParenthesesExpr{Expression: e.CondExpr, SrcRange: e.CondExpr.Range()}, s}
+				e.CondExpr = &iterated{hclsyntax.ParenthesesExpr{Expression: e.CondExpr, SrcRange: e.CondExpr.Range()},
+					s}
 			}
 		case *hclsyntax.SplatExpr:
 			e.Each = &iterated{hclsyntax.ParenthesesExpr{Expression: e.Each, SrcRange: e.Each.Range()}, s}

@@ -60,13 +60,15 @@ func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// withoutTheRest keeps what tells of a mistake first. A parser tells of a quote that is not closed in each line that follows, and in a line of
-// what follows from the first mistake in it.
+// withoutTheRest keeps what tells of a mistake first. A parser tells of a quote that is not closed in each line that
+// follows, and in a line of what follows from the first mistake in it.
 func withoutTheRest(diags hcl.Diagnostics) (kept hcl.Diagnostics) {
 	for i, d := range diags {
 		if d.Summary == "Invalid multi-line string" {
 			own := *d
-			own.Summary, own.Detail = "Unclosed quote", "A text in quotes ends in the line in which it begins, and here no closing quote follows. A text of several lines begins with <<-EOT and ends with a line EOT."
+			own.Summary, own.Detail = "Unclosed quote",
+				"A text in quotes ends in the line in which it begins, and here no closing quote follows. A text of "+
+					"several lines begins with <<-EOT and ends with a line EOT."
 			return append(kept, &own)
 		}
 		if i == 0 || rangeOf(d).Start.Line != rangeOf(diags[i-1]).Start.Line {

@@ -11,15 +11,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// HCL parses and evaluates by recursion, and a Go stack that overflows ends the process. These bounds are far above what
-// people write and far below what overflows.
+// HCL parses and evaluates by recursion, and a Go stack that overflows ends the process. These bounds are far above
+// what people write and far below what overflows.
 const (
 	maxNesting = 150
 	maxChain   = 2000 // operators and operands on the way from an expression to the innermost part of it
 )
 
-// What all files together may have. Each word, sign and line end takes some 100 bytes to parse, and as many for what the
-// parser makes of it; each byte of a comment or of a text takes time.
+// What all files together may have. Each word, sign and line end takes some 100 bytes to parse, and as many for what
+// the parser makes of it; each byte of a comment or of a text takes time.
 const (
 	maxTokens = 4_000_000
 	maxSource = 32 << 20
@@ -31,17 +31,22 @@ const Conflict = "Merge conflict"
 // guard says what in the source must not reach HCL's lexer: what is no text, or too much of it.
 func (s *Scope) guard(src []byte, filename string) hcl.Diagnostics {
 	if !utf8.Valid(src) {
-		return oneAt(src, filename, invalidByte(src), "Not UTF-8 text", "The file has a byte here that is no UTF-8 text. Save it in UTF-8.")
+		return oneAt(src, filename, invalidByte(src), "Not UTF-8 text",
+			"The file has a byte here that is no UTF-8 text. Save it in UTF-8.")
 	}
 	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
-		return oneAt(src, filename, 0, "Byte order mark", "The file begins with a byte order mark. Save it in UTF-8 without one.")
+		return oneAt(src, filename, 0, "Byte order mark",
+			"The file begins with a byte order mark. Save it in UTF-8 without one.")
 	}
 	if at := conflict(src); at >= 0 {
-		return oneAt(src, filename, at, Conflict, "Two changes of the file were merged here, and git could not decide between them. Choose what is right, and delete the lines with <<<<<<<, ======= and >>>>>>>.")
+		return oneAt(src, filename, at, Conflict,
+			"Two changes of the file were merged here, and git could not decide between them. Choose what is right, "+
+				"and delete the lines with <<<<<<<, ======= and >>>>>>>.")
 	}
 	if at := s.tooLarge(src); at >= 0 {
 		return oneAt(src, filename, at, "Too much to read", fmt.Sprintf(
-			"The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike can be one block with for_each over a data file: csvdecode(file(\"data.csv\")).",
+			"The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike can be one "+
+				"block with for_each over a data file: csvdecode(file(\"data.csv\")).",
 			maxSource>>20, maxTokens))
 	}
 	return nil
@@ -170,11 +175,13 @@ func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			chain++
 		}
 		if len(open)-1+directives > maxNesting {
-			return one(hcl.DiagError, "Nested too deeply", fmt.Sprintf("Blocks, brackets and templates can be nested %d levels deep.", maxNesting), t.Range)
+			return one(hcl.DiagError, "Nested too deeply",
+				fmt.Sprintf("Blocks, brackets and templates can be nested %d levels deep.", maxNesting), t.Range)
 		}
 		if around+chain > maxChain {
 			return one(hcl.DiagError, "Expression too long",
-				fmt.Sprintf("One expression can have %d operators and operands. Use locals to divide it.", maxChain), t.Range)
+				fmt.Sprintf("One expression can have %d operators and operands. Use locals to divide it.", maxChain),
+				t.Range)
 		}
 	}
 	return nil
@@ -194,15 +201,16 @@ func escapesNUL(quoted []byte) bool {
 	return false
 }
 
-// guardJSON checks the document and, since the strings of it are templates, every string of it, too. It takes the source
-// apart as HCL does, which goes on where other readers of JSON stop.
+// guardJSON checks the document and, since the strings of it are templates, every string of it, too. It takes the
+// source apart as HCL does, which goes on where other readers of JSON stop.
 func guardJSON(src []byte, filename string) hcl.Diagnostics {
 	depth := 0
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
 		case '{', '[':
 			if depth++; depth > maxNesting {
-				return oneAt(src, filename, i, "Nested too deeply", fmt.Sprintf("A document can be nested %d levels deep.", maxNesting))
+				return oneAt(src, filename, i, "Nested too deeply",
+					fmt.Sprintf("A document can be nested %d levels deep.", maxNesting))
 			}
 		case '}', ']':
 			depth--
@@ -260,7 +268,8 @@ func placeOf(src []byte, filename string, offset int) hcl.Range {
 	line := bytes.Count(src[:offset], []byte("\n")) + 1
 	column := utf8.RuneCount(src[bytes.LastIndexByte(src[:offset], '\n')+1:offset]) + 1
 	start := hcl.Pos{Line: line, Column: column, Byte: offset}
-	return hcl.Range{Filename: filename, Start: start, End: hcl.Pos{Line: line, Column: column + 1, Byte: min(offset+1, len(src))}}
+	return hcl.Range{Filename: filename, Start: start,
+		End: hcl.Pos{Line: line, Column: column + 1, Byte: min(offset+1, len(src))}}
 }
 
 func oneAt(src []byte, filename string, offset int, summary, detail string) hcl.Diagnostics {

@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// native is a JSON expression as a tree of the native syntax, so that one evaluation serves both, and a template is parsed
-// once instead of at each look at its value.
+// native is a JSON expression as a tree of the native syntax, so that one evaluation serves both, and a template is
+// parsed once instead of at each look at its value.
 func native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 	at := expr.Range()
 	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
@@ -63,7 +63,8 @@ func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		if first, ok := seen[key.AsString()]; ok {
 			return cty.DynamicVal, hcl.Diagnostics{{
 				Severity: hcl.DiagError, Summary: "Duplicate object attribute",
-				Detail: fmt.Sprintf("An attribute named %q was already defined at %s.", key.AsString(), first), Subject: &at,
+				Detail:  fmt.Sprintf("An attribute named %q was already defined at %s.", key.AsString(), first),
+				Subject: &at,
 			}}
 		}
 		seen[key.AsString()] = at

@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero value
-// is returned for what is absent, null or wrong, so that a decoder reads on to the next mistake.
+// Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero
+// value is returned for what is absent, null or wrong, so that a decoder reads on to the next mistake.
 type Reader struct {
 	Scope    *Scope
 	Block    *Block
@@ -193,7 +193,8 @@ func (r Reader) Literal(name string, v cty.Value) string {
 		return ""
 	}
 	if strings.Contains(v.AsString(), funcs.Mark) {
-		r.Fail(r.At(name), "Reference not possible here", "%s must be a plain text; it cannot hold %s.", name, Describe(v))
+		r.Fail(r.At(name), "Reference not possible here", "%s must be a plain text; it cannot hold %s.", name,
+			Describe(v))
 		return ""
 	}
 	return v.AsString()
@@ -265,7 +266,8 @@ func (r Reader) Choice(name, standard string, allowed ...string) string {
 // OneOf reports a text that is none of those allowed.
 func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string) {
 	if !slices.Contains(allowed, given) {
-		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given, Suggest(given, allowed))
+		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given,
+			Suggest(given, allowed))
 	}
 }
 

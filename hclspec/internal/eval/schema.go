@@ -39,10 +39,11 @@ func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) 
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
 // unknownName finds the name in what HCL says of one that the schema does not have.
-var unknownName = regexp.MustCompile(`^(?:An argument named|Blocks of type|No argument or block type is named) "([^"]+)"`)
+var unknownName = regexp.MustCompile(`^(?:An argument named|Blocks of type|No argument or block type is named) ` +
+	`"([^"]+)"`)
 
-// suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does not
-// suggest a block for an attribute, nor a name that stands in the block already.
+// suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does
+// not suggest a block for an attribute, nor a name that stands in the block already.
 func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 	attrs := slices.Concat(s.Key, s.Free)
 	var blocks, meant []string
@@ -108,7 +109,9 @@ func (b *Block) Expressions(except ...string) []hcl.Expression {
 	for _, nested := range b.blocks {
 		all = append(all, nested.Expressions()...)
 	}
-	slices.SortFunc(all, func(a, b hcl.Expression) int { return cmp.Compare(a.Range().Start.Byte, b.Range().Start.Byte) })
+	slices.SortFunc(all, func(a, b hcl.Expression) int {
+		return cmp.Compare(a.Range().Start.Byte, b.Range().Start.Byte)
+	})
 	return all
 }
 
@@ -153,8 +156,9 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 			diags = append(diags, &hcl.Diagnostic{
 				Severity: hcl.DiagError,
 				Summary:  fmt.Sprintf("Duplicate %s block", inner.Type),
-				Detail:   fmt.Sprintf("There is a %s block in this %s already, at %s.", inner.Type, s.Kind, first.Range),
-				Subject:  &inner.DefRange,
+				Detail: fmt.Sprintf("There is a %s block in this %s already, at %s.", inner.Type, s.Kind,
+					first.Range),
+				Subject: &inner.DefRange,
 			})
 			continue
 		}
@@ -165,8 +169,8 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 	return b, diags
 }
 
-// readPlain reads a block in native syntax that has nothing but attributes of the schema, as most have; false when it is
-// another one.
+// readPlain reads a block in native syntax that has nothing but attributes of the schema, as most have; false when it
+// is another one.
 func (s *Schema) readPlain(b *Block, raw *hcl.Block) bool {
 	body, ok := raw.Body.(*hclsyntax.Body)
 	if !ok || len(body.Blocks) > 0 {

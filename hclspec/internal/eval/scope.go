@@ -52,8 +52,8 @@ type step struct {
 	place hcl.Range
 }
 
-// Each says what a block may ask of each, and of the parts of it whose names are fixed. Nil: nothing, since the block has
-// no for_each.
+// Each says what a block may ask of each, and of the parts of it whose names are fixed. Nil: nothing, since the block
+// has no for_each.
 type Each map[string][]string
 
 // Context prepares the evaluation of expressions: every name that they mention is evaluated, and reported when there is
@@ -145,16 +145,19 @@ func (s *Scope) choices(given string, names func() []string) string {
 func (s *Scope) unknownRoot(t hcl.Traversal) string {
 	name := t.RootName()
 	if len(t) == 1 && name == strings.ToUpper(name) {
-		return fmt.Sprintf("Nothing is called %q. A variable of the shell is written $%s, or $${%s} with braces.", name, name, name)
+		return fmt.Sprintf("Nothing is called %q. A variable of the shell is written $%s, or $${%s} with braces.", name,
+			name, name)
 	}
 	hint := Suggest(name, append(slices.Collect(maps.Keys(s.Roots)), "each"))
 	switch {
 	case len(t) == 1:
-		return fmt.Sprintf("Nothing is called %q.%s A text stands in double quotes; a reference is written kind.name.", name, hint)
+		return fmt.Sprintf("Nothing is called %q.%s A text stands in double quotes; a reference is written kind.name.",
+			name, hint)
 	case hint != "":
 		return fmt.Sprintf("Nothing is called %q.%s", name, hint)
 	}
-	return fmt.Sprintf("Nothing is called %q. A reference begins with each, var, local, candidates, or the kind of a block, as in wheel.name.", name)
+	return fmt.Sprintf("Nothing is called %q. A reference begins with each, var, local, candidates, or the kind of "+
+		"a block, as in wheel.name.", name)
 }
 
 // checkEach finds what no instance can have, once for the place instead of once for every instance.
@@ -173,7 +176,8 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	}
 	parts, known := each[name]
 	if !known {
-		s.Diags.Error("", at, "Unknown attribute of each", fmt.Sprintf("each has no %q.%s", name, Choices(name, slices.Collect(maps.Keys(each)))))
+		s.Diags.Error("", at, "Unknown attribute of each",
+			fmt.Sprintf("each has no %q.%s", name, Choices(name, slices.Collect(maps.Keys(each)))))
 		return false
 	}
 	if parts == nil || len(t) < 3 {
@@ -181,7 +185,8 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	}
 	part, at, ok := stepName(t[2])
 	if ok && !slices.Contains(parts, part) {
-		s.Diags.Error("", at, "Unknown attribute of each."+name, fmt.Sprintf("each.%s has no %q.%s", name, part, Choices(part, parts)))
+		s.Diags.Error("", at, "Unknown attribute of each."+name,
+			fmt.Sprintf("each.%s has no %q.%s", name, part, Choices(part, parts)))
 		return false
 	}
 	return true
@@ -215,7 +220,8 @@ func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
 		if !s.chained {
 			s.chained = true
 			s.Diags.Error("", place, "Too many names that need each other", fmt.Sprintf(
-				"This name is needed by one that is needed by another, and so on, %d times. Make the chain shorter.", maxChained))
+				"This name is needed by one that is needed by another, and so on, %d times. Make the chain shorter.",
+				maxChained))
 		}
 		return nil, false
 	}

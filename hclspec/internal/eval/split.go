@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// The files of large projects are long lists of short blocks. They are parsed block by block: on all processors, without
-// the tokens of the whole file in memory, and without another look for what guard refuses, since little that nests or
-// chains fits into a short block.
+// The files of large projects are long lists of short blocks. They are parsed block by block: on all processors,
+// without the tokens of the whole file in memory, and without another look for what guard refuses, since little that
+// nests or chains fits into a short block.
 
 // piece is a part of a file that ends with a line that is a closing brace, as a block does.
 type piece struct {
@@ -22,8 +22,8 @@ type piece struct {
 	file  *hcl.File
 }
 
-// parsePieces parses a file in native syntax piece by piece; false when it must be parsed as a whole: because it is short,
-// or has a mistake, which only the whole file shows in the right light.
+// parsePieces parses a file in native syntax piece by piece; false when it must be parsed as a whole: because it is
+// short, or has a mistake, which only the whole file shows in the right light.
 func parsePieces(src []byte, name string) (*hcl.File, bool) {
 	pieces := split(src)
 	if len(pieces) < 8 {
@@ -41,7 +41,8 @@ func parsePieces(src []byte, name string) (*hcl.File, bool) {
 	if slices.Contains(fit, false) {
 		return nil, false
 	}
-	whole := &hclsyntax.Body{Attributes: hclsyntax.Attributes{}, SrcRange: pieces[0].body().SrcRange, EndRange: pieces[len(pieces)-1].body().EndRange}
+	whole := &hclsyntax.Body{Attributes: hclsyntax.Attributes{}, SrcRange: pieces[0].body().SrcRange,
+		EndRange: pieces[len(pieces)-1].body().EndRange}
 	whole.SrcRange.End = whole.EndRange.End
 	for _, p := range pieces {
 		whole.Blocks = append(whole.Blocks, p.body().Blocks...)

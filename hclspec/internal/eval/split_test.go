@@ -21,7 +21,8 @@ func shape(f *hcl.File) []string {
 		case *hclsyntax.Body, hclsyntax.Attributes, hclsyntax.Blocks:
 			return nil
 		case *hclsyntax.Block:
-			all = append(all, fmt.Sprint(n.Type, n.Labels, n.TypeRange, n.LabelRanges, n.OpenBraceRange, n.CloseBraceRange))
+			all = append(all, fmt.Sprint(n.Type, n.Labels, n.TypeRange, n.LabelRanges, n.OpenBraceRange,
+				n.CloseBraceRange))
 		case *hclsyntax.Attribute:
 			all = append(all, fmt.Sprint(n.Name, n.SrcRange, n.NameRange, n.EqualsRange))
 		case *hclsyntax.LiteralValueExpr:
@@ -82,7 +83,8 @@ func FuzzPieces(f *testing.F) {
 }
 
 func TestLargeFilesAreParsedInPieces(t *testing.T) {
-	if _, ok := parsePieces([]byte(strings.Repeat("task \"t\" {\n  command = \"echo ${1 + 1}\"\n}\n", 1000)), "x.hcl"); !ok {
+	if _, ok := parsePieces([]byte(strings.Repeat("task \"t\" {\n  command = \"echo ${1 + 1}\"\n}\n", 1000)),
+		"x.hcl"); !ok {
 		t.Error("a list of blocks is not parsed in pieces")
 	}
 	deep := "task \"t\" {\n  command = " + strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200) + "\n}\n"

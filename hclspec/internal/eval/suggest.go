@@ -14,7 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is near.
+// Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is
+// near.
 func Suggest(given string, candidates []string) string {
 	if best := nearest(given, candidates); best != "" {
 		return fmt.Sprintf(" Did you mean %q?", best)
@@ -73,10 +74,13 @@ func improve(d *hcl.Diagnostic) {
 	}
 	switch d.Summary {
 	case "Invalid template interpolation value":
-		if v, diags := d.Expression.Value(d.EvalContext); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().IsObjectType() {
-			d.Detail = "A text cannot hold a whole object. Choose one of its parts: by name, or by key, as in [each.key]."
+		if v, diags := d.Expression.Value(d.EvalContext); !diags.HasErrors() && v.IsKnown() && !v.IsNull() &&
+			v.Type().IsObjectType() {
+			d.Detail = "A text cannot hold a whole object. Choose one of its parts: by name, or by key, as in " +
+				"[each.key]."
 		} else if !diags.HasErrors() && v.IsNull() {
-			d.Detail = "The value is null, and a text cannot hold null: a parameter that a commit does not have, perhaps. " +
+			d.Detail = "The value is null, and a text cannot hold null: a parameter that a commit does not have, " +
+				"perhaps. " +
 				"coalesce(VALUE, \"DEFAULT\") gives a default."
 		}
 	case "Unsupported attribute", "Invalid index":
@@ -85,8 +89,10 @@ func improve(d *hcl.Diagnostic) {
 			return
 		}
 		object, name, ok := missing(d.Expression, d.EvalContext)
-		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped && e.Traversal.RootName() == "each" && lacks(object, "variant") && !lacks(object, "value") {
-			d.Detail = fmt.Sprintf("each has no %q: each.commit, each.variant, each.rev, each.patch and each.source are there only where the "+
+		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped &&
+			e.Traversal.RootName() == "each" && lacks(object, "variant") && !lacks(object, "value") {
+			d.Detail = fmt.Sprintf("each has no %q: each.commit, each.variant, each.rev, each.patch and each.source "+
+				"are there only where the "+
 				"for_each key names a candidate, as with for_each = candidates.", name)
 		} else if ok {
 			d.Detail = fmt.Sprintf("There is no %q here.%s", name, Choices(name, names(object)))

@@ -33,7 +33,8 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 	}
 	n, accuracy := v.AsBigFloat().Int64()
 	if accuracy != big.Exact {
-		r.Fail(r.At(name), "Not a whole number", "%s must be a whole number, not %s.", name, v.AsBigFloat().Text('g', 10))
+		r.Fail(r.At(name), "Not a whole number", "%s must be a whole number, not %s.", name,
+			v.AsBigFloat().Text('g', 10))
 		return standard
 	}
 	if n < low {
@@ -53,7 +54,8 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not a percentage: write %g.", name, percent/100)
 		return standard
 	} else if is {
-		r.Fail(r.At(name), "Wrong type", "%s must be a number that lies between 0 and %g, not a percentage.", name, high)
+		r.Fail(r.At(name), "Wrong type", "%s must be a number that lies between 0 and %g, not a percentage.", name,
+			high)
 		return standard
 	}
 	v, ok := r.As(name, cty.Number, "a number")
@@ -87,7 +89,8 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	d, err := time.ParseDuration(given)
 	if err != nil {
 		if d, err = time.ParseDuration(given + "s"); err != nil {
-			r.Fail(r.At(name), "Not a duration", "%s must be a duration such as \"90s\", \"40m\" or \"1h30m\", not %q.", name, given)
+			r.Fail(r.At(name), "Not a duration", "%s must be a duration such as \"90s\", \"40m\" or \"1h30m\", not %q.",
+				name, given)
 			return standard
 		}
 	}
@@ -97,7 +100,8 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	return d
 }
 
-// Size is a text such as "64GiB" (binary) or "64GB" (decimal). A number without a unit is refused: 64 bytes are never meant.
+// Size is a text such as "64GiB" (binary) or "64GB" (decimal). A number without a unit is refused: 64 bytes are never
+// meant.
 func (r Reader) Size(name string) int64 {
 	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
 	if !ok {
@@ -113,7 +117,8 @@ func (r Reader) Size(name string) int64 {
 		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%s\".", name, given, withUnit(n))
 		return 0
 	} else if bare == nil && n > 0 {
-		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%sGiB\" or \"%sMiB\".", name, given, given, given)
+		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%sGiB\" or \"%sMiB\".", name, given,
+			given, given)
 		return 0
 	}
 	if err != nil || n <= 0 {
@@ -123,7 +128,8 @@ func (r Reader) Size(name string) int64 {
 	return n
 }
 
-// withUnit writes at least 1 MiB as Size reads it: exactly in the largest unit in which it is a whole number, else rounded.
+// withUnit writes at least 1 MiB as Size reads it: exactly in the largest unit in which it is a whole number, else
+// rounded.
 func withUnit(n int64) string {
 	switch {
 	case n%units.GiB == 0:
@@ -144,11 +150,13 @@ func (r Reader) Frequency(name string) int {
 	for unit, mhz := range map[string]float64{"MHz": 1, "GHz": 1000} {
 		number, ok := strings.CutSuffix(given, unit)
 		f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if whole := math.Round(f * mhz); ok && err == nil && whole >= 1 && whole < math.MaxInt32 && math.Abs(whole-f*mhz) < 1e-6 {
+		if whole := math.Round(f * mhz); ok && err == nil && whole >= 1 && whole < math.MaxInt32 &&
+			math.Abs(whole-f*mhz) < 1e-6 {
 			return int(whole)
 		}
 	}
-	r.Fail(r.At(name), "Not a frequency", "%s must be a frequency in whole MHz such as \"1410MHz\" or \"1.41GHz\", not %q.", name, given)
+	r.Fail(r.At(name), "Not a frequency",
+		"%s must be a frequency in whole MHz such as \"1410MHz\" or \"1.41GHz\", not %q.", name, given)
 	return 0
 }
 
@@ -157,9 +165,11 @@ func (r Reader) Pattern(name string, groups int) string {
 	given := r.Str(name)
 	re, err := regexp.Compile(given)
 	if err != nil {
-		r.Fail(r.At(name), "Invalid regular expression", "%s: %s.", name, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		r.Fail(r.At(name), "Invalid regular expression", "%s: %s.", name,
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	} else if re.NumSubexp() < groups && given != "" {
-		r.Fail(r.At(name), "No group", "%s needs a group, as in \"rate: ([0-9.]+)\": what the first group matches is the value.", name)
+		r.Fail(r.At(name), "No group",
+			"%s needs a group, as in \"rate: ([0-9.]+)\": what the first group matches is the value.", name)
 	}
 	return given
 }

@@ -34,7 +34,8 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 	declared := map[string]*Block{}
 	for _, b := range blocks {
 		if first, ok := declared[b.Name]; ok {
-			s.Diags.Error("", b.Label, "Duplicate variable", fmt.Sprintf("%q is declared already at %s.", b.Name, first.Range))
+			s.Diags.Error("", b.Label, "Duplicate variable", fmt.Sprintf("%q is declared already at %s.", b.Name,
+				first.Range))
 			continue
 		}
 		declared[b.Name] = b
@@ -43,13 +44,15 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 	known := slices.Collect(maps.Keys(declared))
 	for _, name := range slices.Sorted(maps.Keys(given.Flags)) {
 		if declared[name] == nil && !s.Partial {
-			s.Diags.Error("", hcl.Range{}, "Unknown variable", fmt.Sprintf("-var sets %q, which no variable block declares.%s", name, Suggest(name, known)))
+			s.Diags.Error("", hcl.Range{}, "Unknown variable",
+				fmt.Sprintf("-var sets %q, which no variable block declares.%s", name, Suggest(name, known)))
 		}
 	}
 	for _, file := range given.Files {
 		for name, attr := range file {
 			if declared[name] == nil && !s.Partial {
-				s.Diags.Error("", attr.NameRange, "Unknown variable", fmt.Sprintf("No variable block declares %q.%s", name, Suggest(name, known)))
+				s.Diags.Error("", attr.NameRange, "Unknown variable",
+					fmt.Sprintf("No variable block declares %q.%s", name, Suggest(name, known)))
 			}
 		}
 	}
@@ -88,7 +91,8 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 	}
 	converted, err := funcs.Convert(v, want)
 	if err != nil {
-		s.Diags.Error("", at, "Wrong type", fmt.Sprintf("The value of variable %q must be %s: %s.", b.Name, want.FriendlyNameForConstraint(), err))
+		s.Diags.Error("", at, "Wrong type", fmt.Sprintf("The value of variable %q must be %s: %s.", b.Name,
+			want.FriendlyNameForConstraint(), err))
 		return cty.DynamicVal
 	}
 	return converted
@@ -112,7 +116,8 @@ func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Rang
 		return cty.NilVal, hcl.Range{}, false
 	}
 	if vars := attr.Expr.Variables(); len(vars) > 0 {
-		s.Diags.Error("", vars[0].SourceRange(), "Default is not a constant", "The default of a variable cannot refer to anything. Use a local value.")
+		s.Diags.Error("", vars[0].SourceRange(), "Default is not a constant",
+			"The default of a variable cannot refer to anything. Use a local value.")
 		return cty.DynamicVal, attr.Expr.Range(), true
 	}
 	return s.Value(attr.Expr, &hcl.EvalContext{Functions: s.Funcs}, ""), attr.Expr.Range(), true

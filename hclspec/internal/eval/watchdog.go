@@ -24,8 +24,8 @@ const tick = 5 * time.Millisecond
 const Stopped = "Too much to evaluate"
 
 // Watch calls f in a goroutine of its own. When f takes more than the bounds, Watch returns a diagnostic that names the
-// expression that was evaluated last, and leaves the goroutine behind: it ends before it evaluates another expression or
-// another element of a loop. Go can end no goroutine that does not look, so a program that lives on should not call
+// expression that was evaluated last, and leaves the goroutine behind: it ends before it evaluates another expression
+// or another element of a loop. Go can end no goroutine that does not look, so a program that lives on should not call
 // Watch again. Nothing that f changes may be read after a diagnostic.
 func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 	done := make(chan struct{})
@@ -89,7 +89,8 @@ func (s *Scope) evaluating(expr hcl.Expression, instance string) {
 	s.mu.Unlock()
 }
 
-// checkpoint ends the goroutine of an evaluation that was stopped. A panic would not do: cty catches those of its functions.
+// checkpoint ends the goroutine of an evaluation that was stopped. A panic would not do: cty catches those of its
+// functions.
 func (s *Scope) checkpoint() {
 	if s.stopped.Load() {
 		runtime.Goexit()
@@ -98,7 +99,8 @@ func (s *Scope) checkpoint() {
 
 // held is the memory that heap and stacks take.
 func held() (bytes uint64) {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
 	for _, sample := range samples {
 		bytes += sample.Value.Uint64()

@@ -9,11 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// callable is a function of the table: its parameters take any value, and convert it with Convert. HCL would convert the
-// arguments itself, in a time that grows with the square of their length.
+// callable is a function of the table: its parameters take any value, and convert it with Convert. HCL would convert
+// the arguments itself, in a time that grows with the square of their length.
 //
-// A plain function takes no references, since it would look into them or write them down: a reference stands for a path that
-// is known only when the graph runs.
+// A plain function takes no references, since it would look into them or write them down: a reference stands for a path
+// that is known only when the graph runs.
 func callable(name string, f function.Function, plain bool) function.Function {
 	var want []cty.Type
 	collection, conversion := collections[name]
@@ -23,7 +23,8 @@ func callable(name string, f function.Function, plain bool) function.Function {
 		}
 		want = append(want, p.Type)
 		return function.Parameter{
-			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
+			Name: p.Name, Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true,
+			AllowMarked: true,
 		}
 	}
 	spec := &function.Spec{Type: function.StaticReturnType(cty.DynamicPseudoType)}
@@ -42,7 +43,8 @@ func callable(name string, f function.Function, plain bool) function.Function {
 				return cty.NilVal, function.NewArgError(i, err)
 			}
 			if plain && Contains(converted) {
-				return cty.NilVal, function.NewArgErrorf(i, "%s cannot take a reference: what stands for it is known only when the node has run", name)
+				return cty.NilVal, function.NewArgErrorf(i,
+					"%s cannot take a reference: what stands for it is known only when the node has run", name)
 			}
 			args[i] = converted
 		}
@@ -59,7 +61,8 @@ func callable(name string, f function.Function, plain bool) function.Function {
 
 // collections are the functions that do nothing but convert their argument, which costs enough to be done once.
 var collections = map[string]cty.Type{
-	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType), "tomap": cty.Map(cty.DynamicPseudoType),
+	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType),
+	"tomap": cty.Map(cty.DynamicPseudoType),
 }
 
 // One call makes no more than this. The functions of amounts make much of little in one step, which nobody can end.
@@ -84,7 +87,8 @@ func checkAmount(name string, args []cty.Value) error {
 	case elements > maxElements:
 		return fmt.Errorf("the result would have %.0f elements; one call can make %d", elements, maxElements)
 	case bytes > maxBytes:
-		return fmt.Errorf("the result would have %.0f MiB of text; one call can make %d MiB", bytes/(1<<20), maxBytes>>20)
+		return fmt.Errorf("the result would have %.0f MiB of text; one call can make %d MiB", bytes/(1<<20),
+			maxBytes>>20)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func quantifier(holds func(yes, no int) bool) function.Function {
 
 // coalesce passes over empty strings as well as nulls, as Terraform's does.
 var coalesce = function.New(&function.Spec{
-	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true,
+		AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		var types []cty.Type
 		for _, arg := range args {
@@ -74,7 +75,8 @@ var distinct = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
 	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if element := args[0].Type().ElementType(); element != cty.String && element != cty.Number || !args[0].IsWhollyKnown() {
+		if element := args[0].Type().ElementType(); element != cty.String && element != cty.Number ||
+			!args[0].IsWhollyKnown() {
 			return stdlib.Distinct(args[0])
 		}
 		seen := map[any]bool{}
@@ -127,7 +129,8 @@ var length = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		ty := args[0].Type()
-		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
+		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() ||
+			ty.IsObjectType() {
 			return cty.Number, nil
 		}
 		return cty.NilType, function.NewArgErrorf(0, "a list, map, object, set or string is required")
@@ -148,8 +151,10 @@ var length = function.New(&function.Spec{
 // lookup needs no default, as in Terraform; without one a missing key is an error. Its parameters allow marks, which no
 // value has here, so that cty does not look for them in every part of a large map at each call. Likewise below.
 var lookup = function.New(&function.Spec{
-	Params:   []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType, AllowMarked: true}, {Name: "key", Type: cty.String}},
-	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true, AllowMarked: true},
+	Params: []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType, AllowMarked: true},
+		{Name: "key", Type: cty.String}},
+	VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true,
+		AllowMarked: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if len(args) > 3 {
 			return cty.NilType, errors.New("lookup takes two or three arguments")

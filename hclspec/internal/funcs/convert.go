@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// small is the number of elements, at whatever depth, up to which cty's own conversions serve. They compare the types of all elements of a
-// tuple with each other, which for 40,000 texts takes ten seconds.
+// small is the number of elements, at whatever depth, up to which cty's own conversions serve. They compare the types
+// of all elements of a tuple with each other, which for 40,000 texts takes ten seconds.
 const small = 64
 
 // Convert is convert.Convert, in a time that grows with the size of v.
@@ -27,7 +27,8 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 			return cty.NilVal, err
 		}
 	}
-	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() || ty.IsObjectType() != want.IsMapType() ||
+	if !want.IsCollectionType() || !(ty.IsTupleType() || ty.IsObjectType()) || !v.IsKnown() || v.IsNull() ||
+		ty.IsObjectType() != want.IsMapType() ||
 		few && !(uniform(ty, want) && v.LengthInt() > 0) {
 		return convert.Convert(v, want)
 	}
@@ -111,8 +112,8 @@ func extent(v cty.Value, enough int) int {
 	return n
 }
 
-// uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only puts
-// them together.
+// uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only
+// puts them together.
 func uniform(ty, want cty.Type) bool {
 	element := want.ElementType()
 	if !element.IsPrimitiveType() {

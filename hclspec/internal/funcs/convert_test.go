@@ -39,7 +39,8 @@ func anyValue(depth int) *rapid.Generator[cty.Value] {
 }
 
 func TestConvertIsWhatCtyMakesOfIt(t *testing.T) {
-	element := rapid.SampledFrom([]cty.Type{cty.String, cty.Number, cty.Bool, cty.DynamicPseudoType, cty.List(cty.String), cty.Map(cty.DynamicPseudoType)})
+	element := rapid.SampledFrom([]cty.Type{cty.String, cty.Number, cty.Bool, cty.DynamicPseudoType,
+		cty.List(cty.String), cty.Map(cty.DynamicPseudoType)})
 	rapid.Check(t, func(t *rapid.T) {
 		v := anyValue(2).Draw(t, "value")
 		of := rapid.SampledFrom([]func(cty.Type) cty.Type{cty.List, cty.Set, cty.Map}).Draw(t, "collection")

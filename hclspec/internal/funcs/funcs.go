@@ -57,11 +57,15 @@ func structural() map[string]function.Function {
 	return map[string]function.Function{
 		"alltrue": allTrue, "anytrue": anyTrue, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
 		"coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
-		"contains": stdlib.ContainsFunc, "distinct": distinct, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc,
-		"format": bounded(stdlib.FormatFunc), "formatlist": bounded(stdlib.FormatListFunc), "index": index, "join": stdlib.JoinFunc,
+		"contains": stdlib.ContainsFunc, "distinct": distinct, "element": stdlib.ElementFunc,
+		"flatten": stdlib.FlattenFunc,
+		"format":  bounded(stdlib.FormatFunc), "formatlist": bounded(stdlib.FormatListFunc), "index": index,
+		"join": stdlib.JoinFunc,
 		"keys": stdlib.KeysFunc, "matchkeys": matchKeys, "merge": stdlib.MergeFunc,
-		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc, "setproduct": stdlib.SetProductFunc,
-		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc,
+		"setproduct":  stdlib.SetProductFunc,
+		"setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc, "slice": stdlib.SliceFunc,
+		"sort":   stdlib.SortFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
 		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), "tonumber": stdlib.MakeToFunc(cty.Number),
 		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
@@ -71,7 +75,8 @@ func structural() map[string]function.Function {
 
 func numeric() map[string]function.Function {
 	return map[string]function.Function{
-		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc, "max": stdlib.MaxFunc,
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
+		"max": stdlib.MaxFunc,
 		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "range": sequence,
 		"signum": stdlib.SignumFunc, "sum": sum,
 	}
@@ -82,8 +87,9 @@ func textual() map[string]function.Function {
 		"basename": basename, "chomp": stdlib.ChompFunc, "dirname": dirname, "endswith": endsWith,
 		"formatdate": stdlib.FormatDateFunc, "indent": indent, "lower": stdlib.LowerFunc, "pep440_match": pep440Match,
 		"pep440_version": ofText(pep440Version),
-		"regex":          stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc, "replace": replace,
-		"split": stdlib.SplitFunc, "startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
+		"regex":          stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc,
+		"replace": replace,
+		"split":   stdlib.SplitFunc, "startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
 		"substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
 		"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,
 		"upper": stdlib.UpperFunc,
@@ -140,8 +146,10 @@ func bounded(f function.Function) function.Function {
 		Params:   f.Params(),
 		VarParam: f.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if args[0].IsKnown() && !args[0].IsNull() && args[0].Type() == cty.String && hugeWidth.MatchString(args[0].AsString()) {
-				return cty.DynamicPseudoType, function.NewArgErrorf(0, "a width or precision above 9999 is not supported")
+			if args[0].IsKnown() && !args[0].IsNull() && args[0].Type() == cty.String &&
+				hugeWidth.MatchString(args[0].AsString()) {
+				return cty.DynamicPseudoType, function.NewArgErrorf(0,
+					"a width or precision above 9999 is not supported")
 			}
 			return f.ReturnTypeForValues(args)
 		},

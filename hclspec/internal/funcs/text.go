@@ -80,10 +80,19 @@ var (
 		return text(raw)
 	})
 
-	md5Sum    = ofText(func(s string) (string, error) { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
-	sha1Sum   = ofText(func(s string) (string, error) { h := sha1.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
-	sha256Sum = ofText(func(s string) (string, error) { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]), nil })
-	sha512Sum = ofText(func(s string) (string, error) { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]), nil })
+	md5Sum  = ofText(func(s string) (string, error) { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
+	sha1Sum = ofText(func(s string) (string, error) {
+		h := sha1.Sum([]byte(s))
+		return hex.EncodeToString(h[:]), nil
+	})
+	sha256Sum = ofText(func(s string) (string, error) {
+		h := sha256.Sum256([]byte(s))
+		return hex.EncodeToString(h[:]), nil
+	})
+	sha512Sum = ofText(func(s string) (string, error) {
+		h := sha512.Sum512([]byte(s))
+		return hex.EncodeToString(h[:]), nil
+	})
 )
 
 // text turns bytes from outside into a string of the language.
@@ -110,8 +119,9 @@ var indent = function.New(&function.Spec{
 
 // replace takes a pattern between slashes as a regular expression, as Terraform's does.
 var replace = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "old", Type: cty.String}, {Name: "new", Type: cty.String}},
-	Type:   function.StaticReturnType(cty.String),
+	Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "old", Type: cty.String},
+		{Name: "new", Type: cty.String}},
+	Type: function.StaticReturnType(cty.String),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if old := args[1].AsString(); len(old) > 2 && strings.HasPrefix(old, "/") && strings.HasSuffix(old, "/") {
 			return stdlib.RegexReplace(args[0], cty.StringVal(old[1:len(old)-1]), args[2])
@@ -122,27 +132,30 @@ var replace = function.New(&function.Spec{
 
 // pep440Match is false for a version that is null, so that a commit that does not say its version fails no condition.
 var pep440Match = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "version", Type: cty.String, AllowNull: true}, {Name: "specifiers", Type: cty.String}},
-	Type:   function.StaticReturnType(cty.Bool),
+	Params: []function.Parameter{{Name: "version", Type: cty.String, AllowNull: true},
+		{Name: "specifiers", Type: cty.String}},
+	Type: function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		// A commit between two releases has a development version; leaving those out would make every range empty.
 		specifiers, err := pep440.NewSpecifiers(args[1].AsString(), pep440.WithPreRelease(true))
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(1, "%q is not a PEP 440 specifier such as \">=0.6.3,<0.9\"", args[1].AsString())
+			return cty.NilVal, function.NewArgErrorf(1, "%q is not a PEP 440 specifier such as \">=0.6.3,<0.9\"",
+				args[1].AsString())
 		}
 		if args[0].IsNull() {
 			return cty.False, nil
 		}
 		version, err := pep440.Parse(args[0].AsString())
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "%q is not a PEP 440 version such as \"0.8.2.dev3\"", args[0].AsString())
+			return cty.NilVal, function.NewArgErrorf(0, "%q is not a PEP 440 version such as \"0.8.2.dev3\"",
+				args[0].AsString())
 		}
 		return cty.BoolVal(specifiers.Check(version) && !beforeItself(version, args[1].AsString())), nil
 	},
 })
 
-// beforeItself reports whether a version is a pre-release of one that "<" excludes: "<0.6.5" does not match 0.6.5rc1, although
-// 0.6.5rc1 is older than 0.6.5 (PEP 440, "Exclusive ordered comparison"). The library orders versions alone.
+// beforeItself reports whether a version is a pre-release of one that "<" excludes: "<0.6.5" does not match 0.6.5rc1,
+// although 0.6.5rc1 is older than 0.6.5 (PEP 440, "Exclusive ordered comparison"). The library orders versions alone.
 func beforeItself(v pep440.Version, specifiers string) bool {
 	if !v.IsPreRelease() {
 		return false

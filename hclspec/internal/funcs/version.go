@@ -15,8 +15,9 @@ var (
 	devRelease = regexp.MustCompile(`\.dev\d+$`)
 )
 
-// pep440Version is the version that setuptools-scm gives a clean tree of which git describe says this: that of the tag, or, commits
-// later, a development version of what it guesses to be next: v0.7.2-240-g0d243f2a is 0.7.3.dev240+g0d243f2a.
+// pep440Version is the version that setuptools-scm gives a clean tree of which git describe says this: that of the tag,
+// or, commits later, a development version of what it guesses to be next: v0.7.2-240-g0d243f2a is
+// 0.7.3.dev240+g0d243f2a.
 func pep440Version(text string) (string, error) {
 	parts := described.FindStringSubmatch(text)
 	if parts == nil {

@@ -11,9 +11,12 @@ import (
 // upper-case words that mean what they say, as PING, GET or UTF-8.
 func known() []string {
 	return []string{
-		"MODEL", "MODEL_NAME", "MODEL_PATH", "MODEL_ID", "BS", "BATCH_SIZE", "INPUT_LEN", "OUTPUT_LEN", "INPUT_LENGTH", "OUTPUT_LENGTH",
-		"NUM_PROMPTS", "NUM_REQUESTS", "TP", "TP_SIZE", "PP_SIZE", "QPS", "RATE", "REQUEST_RATE", "CONCURRENCY", "MAX_CONCURRENCY",
-		"DATASET", "DATASET_NAME", "DATASET_PATH", "TOKENIZER", "HOST", "PORT", "BASE_URL", "SEQ_LEN", "MAX_TOKENS", "NUM_GPUS",
+		"MODEL", "MODEL_NAME", "MODEL_PATH", "MODEL_ID", "BS", "BATCH_SIZE", "INPUT_LEN", "OUTPUT_LEN", "INPUT_LENGTH",
+		"OUTPUT_LENGTH",
+		"NUM_PROMPTS", "NUM_REQUESTS", "TP", "TP_SIZE", "PP_SIZE", "QPS", "RATE", "REQUEST_RATE", "CONCURRENCY",
+		"MAX_CONCURRENCY",
+		"DATASET", "DATASET_NAME", "DATASET_PATH", "TOKENIZER", "HOST", "PORT", "BASE_URL", "SEQ_LEN", "MAX_TOKENS",
+		"NUM_GPUS",
 	}
 }
 
@@ -27,7 +30,8 @@ func Find(words []string) string {
 			continue // an assignment before the command
 		case begins:
 			begins = false
-			quiet = slices.Contains([]string{"export", "read", "unset", "local", "for", "grep", "egrep", "echo", "printf", "alias"}, word)
+			quiet = slices.Contains([]string{"export", "read", "unset", "local", "for", "grep", "egrep", "echo",
+				"printf", "alias"}, word)
 		}
 		if separator(word) {
 			begins, quiet = true, false

@@ -179,7 +179,8 @@ func (d *Dir) List(name string) ([]string, error) {
 // matching counts how many names are compared with patterns.
 func (d *Dir) matching(p Pattern, names int) error {
 	if d.matched += len(p) * names; d.matched > maxMatching {
-		return fmt.Errorf("the patterns of the files are compared with more than %d names: begin them with a directory, as in \"src/**/*.c\"", maxMatching)
+		return fmt.Errorf("the patterns of the files are compared with more than %d names: begin them with a "+
+			"directory, as in \"src/**/*.c\"", maxMatching)
 	}
 	return nil
 }
@@ -200,7 +201,8 @@ func (d *Dir) walk() error {
 			seen++
 			size += len(name)
 			if seen > maxFiles || size > maxNames {
-				return fmt.Errorf("there are more than %d of them, or their names are very long: move what does not belong to the project out of %s", maxFiles, d.path)
+				return fmt.Errorf("there are more than %d of them, or their names are very long: move what does not "+
+					"belong to the project out of %s", maxFiles, d.path)
 			}
 			switch {
 			case entry.IsDir() && !private(entry.Name()):

@@ -13,8 +13,8 @@ const (
 	maxAlternatives = 256
 )
 
-// Pattern is a doublestar pattern, as one pattern without braces for each choice of alternatives: matched together, they
-// would take a time that doubles with each pair of braces.
+// Pattern is a doublestar pattern, as one pattern without braces for each choice of alternatives: matched together,
+// they would take a time that doubles with each pair of braces.
 type Pattern []string
 
 // ParsePattern says what is wrong with a pattern.
@@ -38,7 +38,9 @@ func ParsePattern(pattern string) (Pattern, error) {
 			choices = append(choices, p[:from]+choice+p[to+1:])
 		}
 		if len(choices) > maxAlternatives {
-			return nil, fmt.Errorf("%.60q has more than %d combinations of alternatives; divide it into several patterns", pattern, maxAlternatives)
+			return nil,
+				fmt.Errorf("%.60q has more than %d combinations of alternatives; divide it into several patterns",
+					pattern, maxAlternatives)
 		}
 	}
 	for _, choice := range choices {

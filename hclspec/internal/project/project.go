@@ -66,14 +66,15 @@ func (d *Dir) MadeAbsolute(name string) bool {
 	}
 }
 
-// Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the same.
-// Names are relative to the directory.
+// Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the
+// same. Names are relative to the directory.
 type Reads struct {
 	Began   time.Time                    // before the first look
 	Content map[string][sha256.Size]byte // SHA-256 of each file that was read
-	Regular map[string]bool              // of each name that was asked for: whether it is, links followed, a regular file
-	Listed  []string                     // directories whose names were listed
-	Matched map[string]bool              // files that patterns matched, read or not
+	// of each name that was asked for: whether it is, links followed, a regular file
+	Regular map[string]bool
+	Listed  []string        // directories whose names were listed
+	Matched map[string]bool // files that patterns matched, read or not
 }
 
 // Reads are what was looked at so far.
@@ -91,7 +92,8 @@ func Open(dir string) (*Dir, error) {
 	}
 	return &Dir{
 		path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{},
-		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{}, Matched: map[string]bool{}},
+		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{},
+			Matched: map[string]bool{}},
 	}, nil
 }
 

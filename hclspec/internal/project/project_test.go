@@ -38,7 +38,8 @@ func tree(t *testing.T, names ...string) *project.Dir {
 }
 
 func TestSelect(t *testing.T) {
-	dir := tree(t, "a.c", "b.h", "src/c.c", "src/sub/d.c", "src/sub/e.c", "src-2/f.c", ".git/config", "src/.git/x.c", ".benchgraph/g.c", ".hidden.c")
+	dir := tree(t, "a.c", "b.h", "src/c.c", "src/sub/d.c", "src/sub/e.c", "src-2/f.c", ".git/config", "src/.git/x.c",
+		".benchgraph/g.c", ".hidden.c")
 	for _, test := range []struct {
 		patterns  string
 		want      string
@@ -90,7 +91,8 @@ func TestWhatIsNoPlainFileIsNotRead(t *testing.T) {
 	if got, err := dir.Read("good"); err != nil || string(got) != "sub/inside" {
 		t.Errorf("a link that stays inside: got %q, %v", got, err)
 	}
-	for _, name := range []string{"absolute", "relative", "endless", "loop", "pipe", "sub", "../x", "/etc/passwd", "", "file/x"} {
+	for _, name := range []string{"absolute", "relative", "endless", "loop", "pipe", "sub", "../x", "/etc/passwd", "",
+		"file/x"} {
 		if got, err := dir.Read(name); err == nil {
 			t.Errorf("%q: got %q, want an error", name, got)
 		}

@@ -16,12 +16,15 @@ import (
 func realGit(t *testing.T) *Git {
 	t.Helper()
 	dir := t.TempDir()
-	return &Git{Exec: executor.NewHost(executor.HostOptions{Owner: "a test"}), Dir: dir, Env: Environment(os.Environ(), dir), Log: io.Discard}
+	return &Git{Exec: executor.NewHost(executor.HostOptions{Owner: "a test"}), Dir: dir,
+		Env: Environment(os.Environ(), dir), Log: io.Discard}
 }
 
 func TestAnEnvironmentHoldsNothingThatChangesAResult(t *testing.T) {
-	env := Environment([]string{"PATH=/bin", "https_proxy=p", "GIT_DIR=/other", "GIT_INDEX_FILE=/x", "GIT_CONFIG_COUNT=1", "LD_PRELOAD=x", "GIT_SSH_COMMAND=mine"}, "/mirror")
-	for _, want := range []string{"PATH=/bin", "https_proxy=p", "GIT_DIR=/mirror", "GIT_SSH_COMMAND=mine", "GIT_TERMINAL_PROMPT=0"} {
+	env := Environment([]string{"PATH=/bin", "https_proxy=p", "GIT_DIR=/other", "GIT_INDEX_FILE=/x",
+		"GIT_CONFIG_COUNT=1", "LD_PRELOAD=x", "GIT_SSH_COMMAND=mine"}, "/mirror")
+	for _, want := range []string{"PATH=/bin", "https_proxy=p", "GIT_DIR=/mirror", "GIT_SSH_COMMAND=mine",
+		"GIT_TERMINAL_PROMPT=0"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("lacks %s", want)
 		}
@@ -49,14 +52,16 @@ func TestHowGitEndsIsTold(t *testing.T) {
 	if !ok || exit.Status.Code != 128 || err.Error() != "git cat-file: fatal: Not a valid object name nothing" {
 		t.Errorf("%v", err)
 	}
-	if _, err := g.Output(t.Context(), Call{Args: []string{"rev-parse", "--verify", "--quiet", "x"}, OK: []int{1}}); err != nil {
+	if _, err := g.Output(t.Context(), Call{Args: []string{"rev-parse", "--verify", "--quiet", "x"},
+		OK: []int{1}}); err != nil {
 		t.Errorf("an exit status that is an answer: %v", err)
 	}
 	enough := errors.New("enough")
-	err = g.Stream(t.Context(), Call{Args: []string{"cat-file", "--batch"}, Stdin: strings.Repeat("x\n", 1<<20)}, func(r *bufio.Reader) error {
-		r.ReadString('\n')
-		return enough
-	})
+	err = g.Stream(t.Context(), Call{Args: []string{"cat-file", "--batch"}, Stdin: strings.Repeat("x\n", 1<<20)},
+		func(r *bufio.Reader) error {
+			r.ReadString('\n')
+			return enough
+		})
 	if !errors.Is(err, enough) {
 		t.Errorf("a reader that stops early: %v", err)
 	}
@@ -69,11 +74,12 @@ func TestHowGitEndsIsTold(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("interrupted")
-	err = g.Stream(ctx, Call{Args: []string{"cat-file", "--batch"}, Stdin: strings.Repeat("x\n", 1<<20)}, func(r *bufio.Reader) error {
-		cancel(why)
-		_, err := io.Copy(io.Discard, r)
-		return err
-	})
+	err = g.Stream(ctx, Call{Args: []string{"cat-file", "--batch"}, Stdin: strings.Repeat("x\n", 1<<20)},
+		func(r *bufio.Reader) error {
+			cancel(why)
+			_, err := io.Copy(io.Discard, r)
+			return err
+		})
 	if !errors.Is(err, why) {
 		t.Errorf("interrupted: %v", err)
 	}

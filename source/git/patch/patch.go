@@ -184,7 +184,8 @@ func (s section) parse() (Part, error) {
 		lacking := ""
 		for _, name := range []*string{&p.File.OldName, &p.File.NewName} {
 			if strings.HasPrefix(*name, "/") {
-				return Part{}, &Error{File: *name, Line: s.line, Reason: "the name is absolute: it leads out of the tree"}
+				return Part{}, &Error{File: *name, Line: s.line,
+					Reason: "the name is absolute: it leads out of the tree"}
 			}
 			_, rest, ok := strings.Cut(*name, "/")
 			if *name != "" && !ok {
@@ -194,7 +195,8 @@ func (s section) parse() (Part, error) {
 		}
 		switch old, name := p.File.OldName, p.File.NewName; {
 		case old == "" && name == "" && lacking != "":
-			return Part{}, &Error{File: lacking, Line: s.line, Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
+			return Part{}, &Error{File: lacking, Line: s.line,
+				Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
 		case p.File.IsNew || p.File.IsDelete:
 		case name == "", old != "" && strings.HasPrefix(name, old):
 			p.File.NewName = old

@@ -53,9 +53,9 @@ func NewLinks(targets map[string]string) *Links {
 	return &Links{targets: targets, ends: map[string]end{}}
 }
 
-// StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through the
-// other links of the tree: "a/../x" leads elsewhere when a is a link. A link that leads nowhere, or in a circle, leads
-// nowhere outside; one that leads through more links than a system follows is not accepted.
+// StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through
+// the other links of the tree: "a/../x" leads elsewhere when a is a link. A link that leads nowhere, or in a circle,
+// leads nowhere outside; one that leads through more links than a system follows is not accepted.
 func (l *Links) StaysInside(link string) bool { return !l.follow(link, 1).outside }
 
 // follow finds the end of a link, depth links after the first.

@@ -1,9 +1,9 @@
 // Package applylock lets one apply at a time change a project's state.
 //
 // The lock is a file that its owner holds with flock, so a lock whose owner was killed is free at once. The file also
-// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several hosts share the
-// directory, or its file system has no flock, a lock that has not been renewed for a minute, nor while it was watched, counts
-// as abandoned.
+// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several hosts share
+// the directory, or its file system has no flock, a lock that has not been renewed for a minute, nor while it was
+// watched, counts as abandoned.
 package applylock
 
 import (
@@ -254,7 +254,8 @@ func (o Owner) same(p Owner) bool {
 	return o.PID == p.PID && o.Born == p.Born && o.Host == p.Host && o.Since.Equal(p.Since)
 }
 
-// alive says whether the owner, a process of this host, still runs. A process that was given its number since is another.
+// alive says whether the owner, a process of this host, still runs. A process that was given its number since is
+// another.
 func alive(o Owner) bool {
 	if err := unix.Kill(o.PID, 0); err != nil && !errors.Is(err, unix.EPERM) {
 		return false

@@ -60,7 +60,8 @@ func TestOneAtATime(t *testing.T) {
 	if !errors.As(err, &held) {
 		t.Fatalf("a second Acquire says %v, want a *HeldError", err)
 	}
-	if held.Owner.PID != os.Getpid() || held.Owner.Command != "benchgraph apply -target x" || held.Owner.Since.IsZero() {
+	if held.Owner.PID != os.Getpid() || held.Owner.Command != "benchgraph apply -target x" ||
+		held.Owner.Since.IsZero() {
 		t.Errorf("owner = %+v", held.Owner)
 	}
 	for _, want := range []string{fmt.Sprint(os.Getpid()), "of me on", "benchgraph apply -target x"} {
@@ -88,7 +89,8 @@ func TestAKilledOwnersLockIsFreeAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "apply.lock")
 	cmd := holder(t, path)
 	var held *HeldError
-	if _, err := Acquire(path, Owner{}); !errors.As(err, &held) || held.Owner.PID != cmd.Process.Pid || held.Owner.User != "other" {
+	if _, err := Acquire(path, Owner{}); !errors.As(err, &held) || held.Owner.PID != cmd.Process.Pid ||
+		held.Owner.User != "other" {
 		t.Fatalf("while it lives: %v", err)
 	}
 	cmd.Process.Kill()
@@ -120,10 +122,12 @@ func TestRecordsOfOthers(t *testing.T) {
 		{"another host, alive, with an early clock", Owner{PID: 7, Host: "far", Flock: true}, -day, true, false},
 		{"another host, silent", Owner{PID: 7, Host: "far", Flock: true}, 2 * time.Minute, false, true},
 		{"another host, silent, with an early clock", Owner{PID: 7, Host: "far", Flock: true}, -day, false, true},
-		{"this host, had flock, record left over", Owner{PID: os.Getpid(), Born: mine, Host: host, Flock: true}, 0, false, true},
+		{"this host, had flock, record left over", Owner{PID: os.Getpid(), Born: mine, Host: host, Flock: true}, 0,
+			false, true},
 		{"this host, no flock, alive", Owner{PID: os.Getpid(), Born: mine, Host: host}, 0, false, false},
 		{"this host, no flock, dead", Owner{PID: dead, Host: host}, 0, false, true},
-		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host}, 0, false, true},
+		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host}, 0,
+			false, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,7 +136,8 @@ func TestRecordsOfOthers(t *testing.T) {
 				test.other.Beat = time.Now().Add(-test.age)
 				put := func() {
 					text, _ := json.Marshal(test.other)
-					f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644) // in place, and never shorter: half a record is none
+					// in place, and never shorter: half a record is none
+					f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -51,10 +51,15 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// Whatever files go into a bundle, the same bytes come out whichever order they were given in, and what is unpacked is what went in.
+// Whatever files go into a bundle, the same bytes come out whichever order they were given in, and what is unpacked is
+// what went in.
 func TestWhatGoesInComesOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-r][a-z0-9 äß"'$.]{0,20}(/[a-z0-9]{1,120}){0,3}`).Filter(Fits), func(s string) string { s, _, _ = strings.Cut(s, "/"); return s }).Draw(t, "names")
+		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-r][a-z0-9 äß"'$.]{0,20}(/[a-z0-9]{1,120}){0,3}`).Filter(Fits),
+			func(s string) string {
+				s, _, _ = strings.Cut(s, "/")
+				return s
+			}).Draw(t, "names")
 		want := map[string]string{}
 		var files []File
 		for _, name := range names {
@@ -66,7 +71,8 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Reverse(files)
-		if err := Write(&other, files, Predicate{File: "benchmarks.hcl"}); err != nil || !bytes.Equal(one.Bytes(), other.Bytes()) {
+		if err := Write(&other, files, Predicate{File: "benchmarks.hcl"}); err != nil ||
+			!bytes.Equal(one.Bytes(), other.Bytes()) {
 			t.Fatalf("another order, another bundle (%v)", err)
 		}
 		dir, err := os.MkdirTemp("", "bundle")
@@ -82,7 +88,8 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			t.Fatalf("%q", got)
 		}
 		for name, text := range want {
-			if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil || string(got) != text {
+			if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil ||
+				string(got) != text {
 				t.Fatalf("%q: %q, %v", name, got, err)
 			}
 		}
@@ -100,14 +107,17 @@ func TestHostileBundles(t *testing.T) {
 		{"an absolute path", "no name of a file", archive(t, entry{name: "/tmp/x"}, statement)},
 		{"a path that is not in its shortest form", "no name of a file", archive(t, entry{name: "a//b"}, statement)},
 		{"a terminal sequence in a name", "no name of a file", archive(t, entry{name: "a\x1b[2J"}, statement)},
-		{"a symbolic link", "no regular file", archive(t, entry{name: "a", kind: tar.TypeSymlink, link: "/etc"}, entry{name: "a/passwd"}, statement)},
-		{"a hard link", "no regular file", archive(t, entry{name: "a", kind: tar.TypeLink, link: "/etc/passwd"}, statement)},
+		{"a symbolic link", "no regular file", archive(t, entry{name: "a", kind: tar.TypeSymlink, link: "/etc"},
+			entry{name: "a/passwd"}, statement)},
+		{"a hard link", "no regular file", archive(t, entry{name: "a", kind: tar.TypeLink, link: "/etc/passwd"},
+			statement)},
 		{"a device", "no regular file", archive(t, entry{name: "a", kind: tar.TypeBlock}, statement)},
 		{"a pipe", "no regular file", archive(t, entry{name: "a", kind: tar.TypeFifo}, statement)},
 		{"a directory", "no regular file", archive(t, entry{name: "a", kind: tar.TypeDir}, statement)},
 		{"a file twice", "exists", archive(t, entry{name: "a"}, entry{name: "a"}, statement)},
 		{"a file below a file", "file exists", archive(t, entry{name: "a"}, entry{name: "a/b"}, statement)},
-		{"too large", "more than 100 bytes", archive(t, entry{name: "a", text: strings.Repeat("x", 60)}, entry{name: "b", text: strings.Repeat("x", 60)}, statement)},
+		{"too large", "more than 100 bytes", archive(t, entry{name: "a", text: strings.Repeat("x", 60)},
+			entry{name: "b", text: strings.Repeat("x", 60)}, statement)},
 		{"no statement", "it has no statement.json", archive(t, entry{name: "a"})},
 		{"two statements", "there are two", archive(t, statement, statement)},
 		{"a statement that is none", "statement.json", archive(t, entry{name: StatementFile, text: "["})},
@@ -123,7 +133,8 @@ func TestHostileBundles(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Unpack(bytes.NewReader(test.bundle), dir, 100); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := Unpack(bytes.NewReader(test.bundle), dir, 100); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 			nothingOutside(t, above)
@@ -135,7 +146,8 @@ func TestHostileBundles(t *testing.T) {
 func nothingOutside(t testing.TB, above string) {
 	t.Helper()
 	err := filepath.WalkDir(above, func(name string, d fs.DirEntry, err error) error {
-		if inside := strings.HasPrefix(name, filepath.Join(above, "in", "it")+"/"); err == nil && !d.IsDir() && (!inside || !d.Type().IsRegular()) {
+		if inside := strings.HasPrefix(name, filepath.Join(above, "in", "it")+"/"); err == nil && !d.IsDir() &&
+			(!inside || !d.Type().IsRegular()) {
 			err = fmt.Errorf("%s was written", name)
 		}
 		return err
@@ -179,19 +191,22 @@ func TestDifferences(t *testing.T) {
 		{`"b" is missing`, []entry{{name: "a", text: "1"}}},
 		{`"c" is not in statement.json`, []entry{{name: "a", text: "1"}, {name: "b", text: "2"}, {name: "c"}}},
 	} {
-		c, err := Unpack(bytes.NewReader(archive(t, append(test.entries, entry{name: StatementFile, text: statement})...)), t.TempDir(), 100)
+		c, err := Unpack(bytes.NewReader(archive(t, append(test.entries,
+			entry{name: StatementFile, text: statement})...)), t.TempDir(), 100)
 		if err != nil || len(c.Differences) != 1 || !strings.Contains(c.Differences[0], test.want) {
 			t.Errorf("%v, %+v, want %q", err, c, test.want)
 		}
 	}
-	c, err := Unpack(bytes.NewReader(archive(t, entry{name: StatementFile, text: strings.Replace(statement, "bundle/v1", "other/v1", 1)})), t.TempDir(), 100)
+	c, err := Unpack(bytes.NewReader(archive(t, entry{name: StatementFile,
+		text: strings.Replace(statement, "bundle/v1", "other/v1", 1)})), t.TempDir(), 100)
 	if err != nil || len(c.Differences) != 3 || !strings.Contains(c.Differences[0], "other/v1") {
 		t.Errorf("%v, %+v", err, c)
 	}
 }
 
 func TestNamesThatDoNotFit(t *testing.T) {
-	for _, name := range []string{"", ".", "..", "a/", "/a", "a/./b", `a\b`, "a\n", "\xff", StatementFile, "x", strings.Repeat("a", 5000)} {
+	for _, name := range []string{"", ".", "..", "a/", "/a", "a/./b", `a\b`, "a\n", "\xff", StatementFile, "x",
+		strings.Repeat("a", 5000)} {
 		if err := Write(io.Discard, []File{Text(name, nil)}, Predicate{}); err == nil {
 			t.Errorf("%.40q went into a bundle", name)
 		}

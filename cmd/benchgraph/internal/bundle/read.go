@@ -44,7 +44,8 @@ func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 		return nil, fmt.Errorf("it is no gzip: %w", err)
 	}
 	z.Multistream(false)
-	u := unpacking{root: root, in: tar.NewReader(z), left: maxBytes, most: maxBytes, Contents: Contents{Files: map[string]string{}}}
+	u := unpacking{root: root, in: tar.NewReader(z), left: maxBytes, most: maxBytes,
+		Contents: Contents{Files: map[string]string{}}}
 	if err := u.all(); err != nil {
 		return nil, err
 	}

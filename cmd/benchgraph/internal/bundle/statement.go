@@ -58,7 +58,8 @@ func encode(digests map[string]string, p Predicate) ([]byte, error) {
 func (s *Statement) differences(digests map[string]string) []string {
 	var all []string
 	if s.Type != StatementType || s.PredicateType != PredicateType {
-		all = append(all, fmt.Sprintf("%s is a %.80q about a %.80q, not a %q about a %q", StatementFile, s.Type, s.PredicateType, StatementType, PredicateType))
+		all = append(all, fmt.Sprintf("%s is a %.80q about a %.80q, not a %q about a %q", StatementFile, s.Type,
+			s.PredicateType, StatementType, PredicateType))
 	}
 	listed := map[string]bool{}
 	for _, subject := range s.Subject {
@@ -69,7 +70,8 @@ func (s *Statement) differences(digests map[string]string) []string {
 		case has == "":
 			all = append(all, fmt.Sprintf("%q is missing: %s has it", subject.Name, StatementFile))
 		case has != want:
-			all = append(all, fmt.Sprintf("%q has the SHA-256 %s, and %s says %.64s", subject.Name, has, StatementFile, cmp.Or(want, "nothing")))
+			all = append(all, fmt.Sprintf("%q has the SHA-256 %s, and %s says %.64s", subject.Name, has, StatementFile,
+				cmp.Or(want, "nothing")))
 		}
 		listed[subject.Name] = true
 	}

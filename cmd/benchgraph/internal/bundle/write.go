@@ -27,21 +27,26 @@ type File struct {
 
 // Text is a file with this content.
 func Text(name string, content []byte) File {
-	return File{name, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+	return File{name, int64(len(content)), func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}}
 }
 
 // longestName bounds the bytes of a file's name.
 const longestName = 4096
 
-// Fits reports whether a name can be that of a file in a bundle: slash-separated, in its shortest form, inside, and printable, so that
-// it means the same everywhere.
+// Fits reports whether a name can be that of a file in a bundle: slash-separated, in its shortest form, inside, and
+// printable, so that it means the same everywhere.
 func Fits(name string) bool {
-	return len(name) <= longestName && utf8.ValidString(name) && path.Clean(name) == name && filepath.IsLocal(name) && name != "." &&
-		!strings.ContainsRune(name, '\\') && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return len(name) <= longestName && utf8.ValidString(name) && path.Clean(name) == name && filepath.IsLocal(name) &&
+		name != "." &&
+		!strings.ContainsRune(name, '\\') && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	})
 }
 
-// Write writes a bundle of files, in the order of their names, and of a statement about them. A name of which there are two files is an
-// error, and so is a file that has another size than it said.
+// Write writes a bundle of files, in the order of their names, and of a statement about them. A name of which there are
+// two files is an error, and so is a file that has another size than it said.
 func Write(w io.Writer, files []File, p Predicate) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	z := gzip.NewWriter(w)

@@ -36,7 +36,8 @@ type Table struct {
 	Global   func(*flag.FlagSet)
 	Commands []Command // in the order in which help lists them
 	Footer   string    // what help says at the end
-	Words    []string  // placeholders of arguments and flags, such as ADDRESS, for which completion -words lists what there is
+	// placeholders of arguments and flags, such as ADDRESS, for which completion -words lists what there is
+	Words []string
 }
 
 // UsageError says what is wrong with a command line, and what to do about it.
@@ -51,8 +52,8 @@ func usage(remedy, format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// Run runs the command that args name. Help that was asked for goes to help. The error is a *UsageError when the command
-// line is wrong, else the command's own.
+// Run runs the command that args name. Help that was asked for goes to help. The error is a *UsageError when the
+// command line is wrong, else the command's own.
 func (t *Table) Run(ctx context.Context, args []string, help io.Writer) error {
 	if len(args) == 1 && (args[0] == "-version" || args[0] == "--version") {
 		args = []string{"version"}
@@ -222,7 +223,8 @@ func (t *Table) explain(err error, command string) error {
 func Suggest(word string, known []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := levenshtein.Distance(word, k, nil); d < least || d == least && best == "" && strings.HasPrefix(k, word) {
+		if d := levenshtein.Distance(word, k, nil); d < least || d == least && best == "" &&
+			strings.HasPrefix(k, word) {
 			best, least = k, d
 		}
 	}

@@ -34,9 +34,10 @@ func (r *recorder) table() *Table {
 			{Name: "plan", Summary: "shows what would be done", Run: note("plan"), Flags: func(fs *flag.FlagSet) {
 				fs.Var(&r.targets, "target", "only this `ADDRESS`")
 			}},
-			{Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "shows output", Run: note("logs"), Flags: func(fs *flag.FlagSet) {
-				fs.BoolVar(&r.follow, "f", false, "follow")
-			}},
+			{Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "shows output", Run: note("logs"),
+				Flags: func(fs *flag.FlagSet) {
+					fs.BoolVar(&r.follow, "f", false, "follow")
+				}},
 			{Name: "compare", Args: "A B", Min: 2, Max: 2, Summary: "compares", Run: note("compare")},
 		},
 	}
@@ -70,8 +71,10 @@ func TestCommandLines(t *testing.T) {
 			if err := r.table().Run(context.Background(), strings.Fields(test.line), io.Discard); err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprint(r.called, "|", strings.Join(r.args, " "), "|", &r.targets, "|", r.dir, "|", r.format, "|", r.follow)
-			want := fmt.Sprint(test.called, "|", test.args, "|", test.targets, "|", test.dir, "|", test.format, "|", test.follow)
+			got := fmt.Sprint(r.called, "|", strings.Join(r.args, " "), "|", &r.targets, "|", r.dir, "|", r.format, "|",
+				r.follow)
+			want := fmt.Sprint(test.called, "|", test.args, "|", test.targets, "|", test.dir, "|", test.format, "|",
+				test.follow)
 			if got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}

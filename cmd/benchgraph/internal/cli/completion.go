@@ -10,15 +10,16 @@ import (
 	"unicode"
 )
 
-// Complete writes a script that completes commands, flags and the words of a project in a shell (bash, zsh or fish), or the manual
-// page (man). For a
-// placeholder of Words, such as ADDRESS, the script asks the program: PROGRAM completion -words ADDRESS prints one a line.
+// Complete writes a script that completes commands, flags and the words of a project in a shell (bash, zsh or fish), or
+// the manual page (man). For a placeholder of Words, such as ADDRESS, the script asks the program: PROGRAM completion
+// -words ADDRESS prints one a line.
 func (t *Table) Complete(w io.Writer, shell string) error {
 	switch shell {
 	case "bash":
 		return t.bash(w)
 	case "zsh":
-		if _, err := fmt.Fprint(w, "#compdef ", t.Program, "\nautoload -U +X bashcompinit && bashcompinit\n"); err != nil {
+		if _, err := fmt.Fprint(w, "#compdef ", t.Program,
+			"\nautoload -U +X bashcompinit && bashcompinit\n"); err != nil {
 			return err
 		}
 		return t.bash(w)
@@ -27,7 +28,8 @@ func (t *Table) Complete(w io.Writer, shell string) error {
 	case "man":
 		return t.manual(w)
 	}
-	return usage("name bash, zsh, fish or man", "completion: no script for %q%s", shell, Suggest(shell, []string{"bash", "zsh", "fish", "man"}))
+	return usage("name bash, zsh, fish or man", "completion: no script for %q%s", shell,
+		Suggest(shell, []string{"bash", "zsh", "fish", "man"}))
 }
 
 func spellings(fs *flag.FlagSet) []string {
@@ -64,10 +66,12 @@ func (t *Table) bash(w io.Writer) error {
 		c := &t.Commands[i]
 		names = append(names, c.Name)
 		fs := t.flagsOf(c, flagSet(t.Global))
-		fmt.Fprintf(&cases, "    %s) words='%s'; wanted='%s'\n", c.Name, strings.Join(spellings(fs), " "), t.wanted(c.Args))
+		fmt.Fprintf(&cases, "    %s) words='%s'; wanted='%s'\n", c.Name, strings.Join(spellings(fs), " "),
+			t.wanted(c.Args))
 		asking := t.asking(fs)
 		for _, name := range slices.Sorted(maps.Keys(asking)) {
-			fmt.Fprintf(&cases, "      case $flag in %s) wanted=%s; cur=${cur#=} ;; esac\n", strings.Join(asking[name], "|"), name)
+			fmt.Fprintf(&cases, "      case $flag in %s) wanted=%s; cur=${cur#=} ;; esac\n",
+				strings.Join(asking[name], "|"), name)
 		}
 		fmt.Fprintln(&cases, "      ;;")
 	}
@@ -114,7 +118,8 @@ func (t *Table) fish(w io.Writer) error {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
 	ask := func(name string) string { // with the arguments that stand between the command and the cursor
-		return fmt.Sprintf(` -a '(%s completion -words %s -- (commandline -opc | string match -v -- "-*")[3..-1] 2>/dev/null)'`, t.Program, name)
+		return fmt.Sprintf(` -a '(%s completion -words %s -- (commandline -opc | string match -v -- "-*")[3..-1] `+
+			`2>/dev/null)'`, t.Program, name)
 	}
 	for i := range t.Commands {
 		c := &t.Commands[i]
@@ -128,7 +133,8 @@ func (t *Table) fish(w io.Writer) error {
 			if slices.Contains(t.Words, name) {
 				values = " -x" + ask(name)
 			}
-			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -o %s -d %s%s\n", t.Program, c.Name, f.Name, quote(text), values)
+			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -o %s -d %s%s\n", t.Program, c.Name,
+				f.Name, quote(text), values)
 		})
 	}
 	flagSet(t.Global).VisitAll(func(f *flag.Flag) {

@@ -8,16 +8,19 @@ import (
 	"unicode"
 )
 
-// manual writes the manual page of the program in the macros of man(7): benchgraph.1. It says what help says of all commands.
+// manual writes the manual page of the program in the macros of man(7): benchgraph.1. It says what help says of all
+// commands.
 func (t *Table) manual(w io.Writer) error {
 	var b strings.Builder
 	name := strings.ToUpper(t.Program)
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s\n.ad l\n.nh\n", name, quoted(t.Program+" "+t.Version))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", t.Program, roff(strings.TrimSuffix(strings.TrimPrefix(t.Summary, t.Program+" "), ".")))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", t.Program,
+		roff(strings.TrimSuffix(strings.TrimPrefix(t.Summary, t.Program+" "), ".")))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[global flags] COMMAND [flags] [arguments]\n", t.Program)
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n.SH COMMANDS\n", roff(t.Summary))
 	for _, c := range t.Commands {
-		fmt.Fprintf(&b, ".SS %s\n%s.\n", quoted(strings.TrimRight(fmt.Sprintf("%s %s [flags] %s", t.Program, c.Name, c.Args), " ")), roff(c.Summary))
+		fmt.Fprintf(&b, ".SS %s\n%s.\n", quoted(strings.TrimRight(fmt.Sprintf("%s %s [flags] %s", t.Program, c.Name,
+			c.Args), " ")), roff(c.Summary))
 		if c.Long != "" {
 			fmt.Fprintf(&b, ".PP\n%s\n", roff(strings.TrimSpace(c.Long)))
 		}

@@ -1,4 +1,5 @@
-// Package draft writes the file of a project that has none yet: a repository, commits, and a command that measures them.
+// Package draft writes the file of a project that has none yet: a repository, commits, and a command that measures
+// them.
 package draft
 
 import (
@@ -29,7 +30,8 @@ type Bench struct {
 	Hint    string   // comment for the user above the command; may be empty
 }
 
-// Toolchain is the benchmark command of a language, by the names of files at the top of a tree; false: none of them tells.
+// Toolchain is the benchmark command of a language, by the names of files at the top of a tree; false: none of them
+// tells.
 func Toolchain(has func(name string) bool) (Bench, bool) {
 	switch {
 	case has("go.mod"):
@@ -46,17 +48,21 @@ func Toolchain(has func(name string) bool) (Bench, bool) {
 	case has("pyproject.toml"), has("setup.py"):
 		return Bench{
 			Command: "python3 -m pytest --benchmark-only --benchmark-json=$OUT/benchmark.json",
-			Protect: []string{"**/test_*.py", "**/conftest.py", "benchmarks/**"}, File: "benchmark.json", Metric: "time_mean",
-			Hint: "This needs pytest-benchmark where it runs.",
+			Protect: []string{"**/test_*.py", "**/conftest.py", "benchmarks/**"}, File: "benchmark.json",
+			Metric: "time_mean",
+			Hint:   "This needs pytest-benchmark where it runs.",
 		}, true
 	}
 	return Bench{}, false
 }
 
-// Known is what is known of a command that somebody wrote: the files that measure, and the metric; empty where nothing is.
+// Known is what is known of a command that somebody wrote: the files that measure, and the metric; empty where nothing
+// is.
 func Known(command string) Bench {
 	b := Bench{Command: command}
-	for _, one := range []struct{ word, file string }{{"go test", "go.mod"}, {"cargo bench", "Cargo.toml"}, {"pytest", "setup.py"}} {
+	for _, one := range []struct {
+		word, file string
+	}{{"go test", "go.mod"}, {"cargo bench", "Cargo.toml"}, {"pytest", "setup.py"}} {
 		if strings.Contains(command, one.word) {
 			like, _ := Toolchain(func(name string) bool { return name == one.file })
 			b.Protect = like.Protect
@@ -114,7 +120,8 @@ func (p *Project) HCL() []byte {
 	line("  command = %s", quoted("cd "+shellWord("src/"+p.Bench.Dir)+" && "+p.Bench.Command))
 	line("  quiet = true # nothing else of benchgraph's runs meanwhile")
 	line("  metrics {")
-	line("    primary = %s # the number that decides; benchgraph parse FILE lists those of an output", quoted(p.Bench.Metric))
+	line("    primary = %s # the number that decides; benchgraph parse FILE lists those of an output",
+		quoted(p.Bench.Metric))
 	if p.Bench.File != "" {
 		line("    file = %s # in $OUT", quoted(p.Bench.File))
 	}

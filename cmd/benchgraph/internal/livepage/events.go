@@ -95,7 +95,8 @@ func (c *client) rest() {
 func (c *client) begin(at standing) {
 	c.run, c.offset = at.run, 0
 	run, text, _ := strings.Cut(c.from, ":")
-	if offset, err := strconv.ParseInt(text, 10, 64); err == nil && run == at.run && 0 <= offset && offset <= at.offset {
+	if offset, err := strconv.ParseInt(text, 10, 64); err == nil && run == at.run && 0 <= offset &&
+		offset <= at.offset {
 		c.offset = offset
 	}
 	c.from = ""

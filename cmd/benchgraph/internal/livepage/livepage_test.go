@@ -85,16 +85,19 @@ func TestToken(t *testing.T) {
 	}
 	browser := &http.Client{Jar: jar}
 	for _, wrong := range []string{
-		"", "?token=", "?token=right+horsf", "?token=right+horse%00", "log?node=x&token=wrong", "events?token=wrong", "metrics",
+		"", "?token=", "?token=right+horsf", "?token=right+horse%00", "log?node=x&token=wrong", "events?token=wrong",
+		"metrics",
 	} {
 		if answer, _ := ask(t, browser, base+wrong); answer.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%q: %s", wrong, answer.Status)
 		}
 	}
-	if answer, _ := ask(t, browser, base, "Authorization", "Bearer wrong"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := ask(t, browser, base, "Authorization",
+		"Bearer wrong"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a wrong bearer: %s", answer.Status)
 	}
-	if answer, _ := ask(t, http.DefaultClient, base+"metrics", "Authorization", "Bearer "+token); answer.StatusCode != http.StatusOK {
+	if answer, _ := ask(t, http.DefaultClient, base+"metrics", "Authorization",
+		"Bearer "+token); answer.StatusCode != http.StatusOK {
 		t.Errorf("the bearer: %s", answer.Status)
 	}
 	answer, _ := ask(t, browser, base+"now?a=b&"+url.Values{"token": {token}}.Encode())
@@ -112,7 +115,8 @@ func TestToken(t *testing.T) {
 // Of clients that follow events there are only so many, and one that goes away makes room.
 func TestClientsAreBounded(t *testing.T) {
 	base, dir := start(t, Config{})
-	if err := os.WriteFile(runlog.Path(dir, "20260101T000000.000-1"), []byte("{\"type\":\"node_start\"}\n"), 0o600); err != nil {
+	if err := os.WriteFile(runlog.Path(dir, "20260101T000000.000-1"), []byte("{\"type\":\"node_start\"}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var open []io.Closer
@@ -239,7 +243,8 @@ func TestResultsThatCannotBeRead(t *testing.T) {
 
 func TestWholeCharacters(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "a": "a", "aä": "aä", "a\xc3": "a", "a\xe2\x82": "a", "a\xf0\x9f\x98": "a", "€": "€", "a\x80": "a\x80", "\xff": "\xff",
+		"": "", "a": "a", "aä": "aä", "a\xc3": "a", "a\xe2\x82": "a", "a\xf0\x9f\x98": "a", "€": "€", "a\x80": "a\x80",
+		"\xff": "\xff",
 	} {
 		if got := string(whole([]byte(text))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -189,7 +189,9 @@ func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
 	var all []report.LiveGroup
 	for _, g := range slices.Backward(groups) {
 		one := report.LiveGroup{Benchmark: g.Benchmark, Commit: g.Commit}
-		known := slices.ContainsFunc(g.Samples, func(t runlog.Sample) bool { return judged[key{t.Benchmark, t.Metric}] })
+		known := slices.ContainsFunc(g.Samples, func(t runlog.Sample) bool {
+			return judged[key{t.Benchmark, t.Metric}]
+		})
 		order := map[int]int{}
 		for _, t := range g.Samples {
 			if known && !judged[key{t.Benchmark, t.Metric}] || !known && t.Metric != g.Samples[0].Metric {

@@ -127,7 +127,8 @@ func (s *Server) now(results shown) *report.Now {
 	}
 	if at.held {
 		since := at.owner.Since.Local().Format(time.DateTime)
-		n.Apply = fmt.Sprintf("Process %d of %s on %s applies since %s", at.owner.PID, at.owner.User, at.owner.Host, since)
+		n.Apply = fmt.Sprintf("Process %d of %s on %s applies since %s", at.owner.PID, at.owner.User, at.owner.Host,
+			since)
 	}
 	for _, node := range at.state.Running {
 		n.Running = append(n.Running, liveNode(node, moment))

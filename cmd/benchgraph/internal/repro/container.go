@@ -7,7 +7,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// inside is the container that a command is written for: paths in it are fixed, and what the command refers to is mounted.
+// inside is the container that a command is written for: paths in it are fixed, and what the command refers to is
+// mounted.
 type inside struct {
 	site   string   // shell variable
 	mounts []string // shell variables of directories that are mounted at /benchgraph/in/VARIABLE
@@ -84,7 +85,8 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 			words = append(words, s.words(w))
 		}
 	}
-	line := `docker run --rm --init --cap-drop ALL --security-opt no-new-privileges --pids-limit 32768 --user "$(id -u):$(id -g)"`
+	line := `docker run --rm --init --cap-drop ALL --security-opt no-new-privileges --pids-limit 32768 --user "$(id ` +
+		`-u):$(id -g)"`
 	switch {
 	case r.beside:
 		line += ` --network "container:$server"`
@@ -97,7 +99,8 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 	if r.limits.Memory > 0 {
 		line += fmt.Sprintf(" --memory %d --memory-swap %d", r.limits.Memory, r.limits.Memory)
 	}
-	line += ` -v "$SRC:/benchgraph/work" -v "$OUT:/benchgraph/out" -v "$home:/benchgraph/home" --workdir /benchgraph/work`
+	line += ` -v "$SRC:/benchgraph/work" -v "$OUT:/benchgraph/out" -v "$home:/benchgraph/home" --workdir ` +
+		`/benchgraph/work`
 	for _, name := range s.inside.mounts {
 		line += fmt.Sprintf(` -v "$%s:/benchgraph/in/%s:ro"`, name, name)
 	}
@@ -121,14 +124,18 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 func (s *script) startInside(r *running, spec *hclspec.Server) {
 	s.line(`server=repro-$$; server_log=$OUT/server.log; trap 'docker rm -f "$server" > /dev/null 2>&1' EXIT`)
 	s.invoke(r, spec.Command, ` > "$server_log" 2>&1 &`)
-	ready := `docker exec "$server" sh -c 'grep -qi ": [0-9A-F]*:$(printf %04X "$0") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6' "$PORT"`
+	ready := `docker exec "$server" sh -c 'grep -qi ": [0-9A-F]*:$(printf %04X "$0") [0-9A-F]*:0000 0A" ` +
+		`/proc/net/tcp /proc/net/tcp6' "$PORT"`
 	switch {
 	case spec.HTTP != "":
-		ready = `docker exec "$server" sh -c 'curl -fsS -o /dev/null "$0" || wget -q -O /dev/null "$0" || python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])" "$0"' "http://127.0.0.1:$PORT"` + quote(spec.HTTP)
+		ready = `docker exec "$server" sh -c 'curl -fsS -o /dev/null "$0" || wget -q -O /dev/null "$0" || python3 ` +
+			`-c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])" "$0"' "http://127.0.0.1:$PORT"` +
+			quote(spec.HTTP)
 	case spec.Log != "":
 		ready = `grep -Eq -e ` + quote(spec.Log) + ` "$server_log"`
 	}
-	s.line(`server_pid=$!; until %s 2>/dev/null; do kill -0 "$server_pid" || { echo "the server died" >&2; exit 1; }; sleep 0.2; done`, ready)
+	s.line(`server_pid=$!; until %s 2>/dev/null; do kill -0 "$server_pid" || { echo "the server died" >&2; exit 1; `+
+		`}; sleep 0.2; done`, ready)
 }
 
 // clientImage is the image of the command that talks to a benchmark's server: that of the group's baseline.

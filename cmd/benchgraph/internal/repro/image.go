@@ -13,8 +13,8 @@ import (
 // pip installs into the image's own Python, whose packages an image may change.
 const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore python3 -m pip install --no-cache-dir "
 
-// image writes how an image is made: what it begins with, then each step as a container that is committed. The result is a
-// directory with image.json, as in the store.
+// image writes how an image is made: what it begins with, then each step as a container that is committed. The result
+// is a directory with image.json, as in the store.
 func (s *script) image(v *hclspec.Image) error {
 	if err := s.imageBase(v); err != nil {
 		return err
@@ -28,7 +28,8 @@ func (s *script) image(v *hclspec.Image) error {
 	if err := s.needAll(v.Install...); err != nil {
 		return err
 	}
-	s.line(`site() { docker run --rm --entrypoint python3 "$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true; }`)
+	s.line(`site() { docker run --rm --entrypoint python3 "$1" -c 'import sysconfig; ` +
+		`print(sysconfig.get_path("purelib"))' 2>/dev/null || true; }`)
 	s.line(`commit() { docker start -a "$c" >&2; id=$(docker commit "$c"); docker rm "$c" >/dev/null; }`)
 	if len(v.Install) > 0 {
 		s.line(`c=$(docker create --network none --entrypoint sh "$id" -euc %s)`,
@@ -63,7 +64,8 @@ func (s *script) imageBase(v *hclspec.Image) error {
 	switch {
 	case v.Build != nil:
 		s.comment("%s, from a Dockerfile of the project", v.Address)
-		line := fmt.Sprintf("id=$(docker build -q -f %s", quote(filepath.Join(s.Spec.Dir, v.Build.Context, v.Build.Dockerfile)))
+		line := fmt.Sprintf("id=$(docker build -q -f %s", quote(filepath.Join(s.Spec.Dir, v.Build.Context,
+			v.Build.Dockerfile)))
 		for _, arg := range sortedKeys(v.Build.Args) {
 			line += " --build-arg " + quote(arg+"="+v.Build.Args[arg])
 		}
@@ -97,8 +99,8 @@ func (s *script) imageBase(v *hclspec.Image) error {
 	return nil
 }
 
-// imageOverlay writes how files of a source tree are laid over a package that the image has. Outside of the overlay's paths
-// the trees are equal, so that every file that differs is one of the overlay.
+// imageOverlay writes how files of a source tree are laid over a package that the image has. Outside of the overlay's
+// paths the trees are equal, so that every file that differs is one of the overlay.
 func (s *script) imageOverlay(o *hclspec.ImageOverlay) error {
 	if o == nil {
 		return nil
@@ -112,7 +114,8 @@ from importlib.util import find_spec
 s = find_spec(sys.argv[1].split("/")[0].split(".")[0])
 d = s.submodule_search_locations
 print(os.path.join(os.path.dirname(os.path.realpath(list(d)[0] if d else s.origin)), sys.argv[1]))' "$m" 2>/dev/null; }`)
-	s.line(`for f in $(cd "$old" && find . -type f | cut -c3-); do [ -e "$new/$f" ] || gone="$gone $(place "$f" || :)"; done`)
+	s.line(`for f in $(cd "$old" && find . -type f | cut -c3-); do [ -e "$new/$f" ] || gone="$gone $(place "$f" || ` +
+		`:)"; done`)
 	s.line(`c=$(docker create --network none --user 0:0 --entrypoint sh "$id" -euc 'rm -f -- "$@"' sh $gone)`)
 	s.line(`for f in $(cd "$new" && find . -type f | cut -c3-); do`)
 	s.line(`	cmp -s "$new/$f" "$old/$f" || ! at=$(place "$f") || docker cp "$new/$f" "$c:$at"`)
@@ -143,7 +146,9 @@ func (s *script) fixImage(f hclspec.FixCase) {
 	s.line(`c=$(docker create%s --entrypoint sh "$id" -euc %s)`, env, quote(strings.Join(append(commands, ":"), "\n")))
 	s.inside = nil
 	for i, file := range f.Files {
-		to := `"$(printf %s ` + quote(file.To.Expand(func(hclspec.Address) string { return "" })) + ` | sed "s|\$SITE|$site|g")"`
+		to := `"$(printf %s ` + quote(file.To.Expand(func(hclspec.Address) string {
+			return ""
+		})) + ` | sed "s|\$SITE|$site|g")"`
 		from := fmt.Sprintf(`"$work/fix-file-%d"`, i)
 		if file.From != nil {
 			s.line(`cp %s %s`, s.words(file.From), from)

@@ -1,9 +1,9 @@
-// Package repro writes shell scripts that do by hand what a node does: the checkout, the data, the images, the environment
-// and the commands, without benchgraph.
+// Package repro writes shell scripts that do by hand what a node does: the checkout, the data, the images, the
+// environment and the commands, without benchgraph.
 //
-// A script makes all that the node needs, so that it runs on another machine. On the machine where it was written it takes
-// the results that the store has, unless FROM_SCRATCH is set. Every text of the project's files is quoted: a script does
-// what the node does and nothing else.
+// A script makes all that the node needs, so that it runs on another machine. On the machine where it was written it
+// takes the results that the store has, unless FROM_SCRATCH is set. Every text of the project's files is quoted: a
+// script does what the node does and nothing else.
 package repro
 
 import (
@@ -109,7 +109,8 @@ func (s *script) need(at hclspec.Address) error {
 	s.makers[at] = maker
 	fmt.Fprintf(&s.defs, "\n%s() {\n[ -z \"${%s-}\" ] || return 0\n", maker, name)
 	if ok {
-		fmt.Fprintf(&s.defs, "if [ -z \"${FROM_SCRATCH-}\" ] && [ -d %s ]; then %s=%s; return 0; fi\n", quote(stored), name, quote(stored))
+		fmt.Fprintf(&s.defs, "if [ -z \"${FROM_SCRATCH-}\" ] && [ -d %s ]; then %s=%s; return 0; fi\n", quote(stored),
+			name, quote(stored))
 	}
 	if err != nil {
 		fmt.Fprintf(&s.defs, "echo %s >&2\nexit 1\n}\n", quote(err.Error()))
@@ -206,7 +207,8 @@ func (s *script) checkout(v *hclspec.Source) error {
 	}
 	s.comment("%s", v.Address)
 	name := s.dir()
-	s.line(`(cd "$%s" && export GIT_INDEX_FILE="$work/index" && git read-tree %s && git checkout-index -a --prefix="$%s/")`,
+	s.line(`(cd "$%s" && export GIT_INDEX_FILE="$work/index" && git read-tree %s && git checkout-index -a `+
+		`--prefix="$%s/")`,
 		s.places[v.Repo], quote(v.Rev), name)
 	if v.Patch != "" {
 		patch, err := os.ReadFile(s.Spec.Path(v.Patch))
@@ -248,7 +250,8 @@ func (s *script) wheel(v *hclspec.Wheel) error {
 		return fmt.Errorf("%s: no prebuilt source of it is known to serve, and it declares no build", v.Address)
 	}
 	b := v.Build
-	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts),
+	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, limits: b.Limits,
+		network: b.Network, mounts: s.mounts(b.Mounts),
 		files: b.Inputs, fixes: s.fixes(v.Address, v.Candidate, v.Fixes, b.Fixes)}
 	name, err := s.run(v.Address, run, v.Source)
 	s.results(v.Outputs)
@@ -266,7 +269,9 @@ func (s *script) task(v *hclspec.Task) error {
 	if err := s.needAll(v.Needs...); err != nil {
 		return err
 	}
-	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, limits: v.Limits, network: v.Network, mounts: s.mounts(v.Mounts), data: v.Data, files: v.Inputs, fixes: s.fixes(v.Address, v.Candidate, v.Fixes)}
+	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, limits: v.Limits,
+		network: v.Network, mounts: s.mounts(v.Mounts), data: v.Data, files: v.Inputs,
+		fixes: s.fixes(v.Address, v.Candidate, v.Fixes)}
 	name, err := s.run(v.Address, run, v.Source)
 	s.results(v.Outputs)
 	s.places[v.Address] = name
@@ -281,7 +286,8 @@ func (s *script) fixes(block hclspec.Address, candidate string, listed ...[]hcls
 	var due []hclspec.FixCase
 	for i := range s.Spec.Fixes {
 		f := &s.Spec.Fixes[i]
-		if !slices.Contains(eligible, f.Address) && (len(eligible) > 0 || s.listed(f.Address) || f.InImage && block.Kind != "image") {
+		if !slices.Contains(eligible, f.Address) && (len(eligible) > 0 || s.listed(f.Address) || f.InImage &&
+			block.Kind != "image") {
 			continue
 		}
 		c, ok := f.Case(block, candidate)
@@ -298,7 +304,9 @@ func (s *script) fixes(block hclspec.Address, candidate string, listed ...[]hcls
 func (s *script) listed(fix hclspec.Address) bool {
 	has := func(list []hclspec.Address) bool { return slices.Contains(list, fix) }
 	return slices.ContainsFunc(s.Spec.Images, func(i hclspec.Image) bool { return has(i.Fixes) }) ||
-		slices.ContainsFunc(s.Spec.Wheels, func(w hclspec.Wheel) bool { return has(w.Fixes) || w.Build != nil && has(w.Build.Fixes) }) ||
+		slices.ContainsFunc(s.Spec.Wheels, func(w hclspec.Wheel) bool {
+			return has(w.Fixes) || w.Build != nil && has(w.Build.Fixes)
+		}) ||
 		slices.ContainsFunc(s.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return has(b.Fixes) }) ||
 		slices.ContainsFunc(s.Spec.Tasks, func(t hclspec.Task) bool { return has(t.Fixes) })
 }

@@ -36,11 +36,14 @@ func TestAScriptDoesWhatTheFileSaysAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		hostile := rapid.StringOf(rapid.SampledFrom([]rune("a '\"\\$`(){};&|<>*?#!~\n-=OUT"))).Draw(rt, "value")
 		spec := &hclspec.Spec{Dir: dir, Tasks: []hclspec.Task{{
-			Block:   hclspec.Block{Address: at},
-			Env:     map[string]hclspec.Text{"VALUE": literal(hostile)},
-			Command: hclspec.Command{Argv: []hclspec.Text{literal("printf"), literal("%s\x01%s"), literal(strings.ReplaceAll(hostile, "$", "")), literal("$OUT")}},
+			Block: hclspec.Block{Address: at},
+			Env:   map[string]hclspec.Text{"VALUE": literal(hostile)},
+			Command: hclspec.Command{Argv: []hclspec.Text{literal("printf"), literal("%s\x01%s"),
+				literal(strings.ReplaceAll(hostile, "$", "")), literal("$OUT")}},
 		}}}
-		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) { return "", false }}
+		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
+			return "", false
+		}}
 		script, err := p.Script(at)
 		if err != nil {
 			rt.Fatal(err)
@@ -66,11 +69,15 @@ func TestWhatANodeNeedsIsCopiedOrMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := &hclspec.Spec{Dir: t.TempDir(), Tasks: []hclspec.Task{
-		{Block: hclspec.Block{Address: dep}, Command: hclspec.Command{Shell: literal("printf 'made by hand' > $OUT/result")}},
-		{Block: hclspec.Block{Address: at}, Data: []hclspec.Data{{Name: "in/put", Ref: dep}}, Command: hclspec.Command{Shell: hclspec.Text{{Literal: "cat in/put; ls "}, {Ref: dep}}}},
+		{Block: hclspec.Block{Address: dep},
+			Command: hclspec.Command{Shell: literal("printf 'made by hand' > $OUT/result")}},
+		{Block: hclspec.Block{Address: at}, Data: []hclspec.Data{{Name: "in/put", Ref: dep}},
+			Command: hclspec.Command{Shell: hclspec.Text{{Literal: "cat in/put; ls "}, {Ref: dep}}}},
 	}}
 	for _, there := range []bool{true, false} {
-		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) { return stored, there }}
+		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
+			return stored, there
+		}}
 		script, err := p.Script(at)
 		if err != nil {
 			t.Fatal(err)
@@ -90,12 +97,17 @@ func TestACanaryRunsBeforeEachMemberAndAfterTheLast(t *testing.T) {
 	says := func(text string) hclspec.Command { return hclspec.Command{Shell: literal("echo " + text)} }
 	member := func(variant string) hclspec.Benchmark {
 		return hclspec.Benchmark{
-			Block:   hclspec.Block{Address: hclspec.Address{Kind: "benchmark", Name: "b", Key: "c/" + variant, Keyed: true}, Candidate: "c/" + variant},
-			Command: says(variant), Canary: &hclspec.Canary{Command: says("canary for $FOR")}, Env: map[string]hclspec.Text{"FOR": literal(variant)},
+			Block: hclspec.Block{Address: hclspec.Address{Kind: "benchmark", Name: "b", Key: "c/" + variant,
+				Keyed: true}, Candidate: "c/" + variant},
+			Command: says(variant), Canary: &hclspec.Canary{Command: says("canary for $FOR")},
+			Env: map[string]hclspec.Text{"FOR": literal(variant)},
 		}
 	}
-	p := Project{Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) { return "", false }, Spec: &hclspec.Spec{
-		Dir: t.TempDir(), Benchmarks: []hclspec.Benchmark{member("new"), member("old")}, Variants: []hclspec.Variant{{Name: "new"}, {Name: "old", Baseline: true}},
+	p := Project{Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
+		return "", false
+	}, Spec: &hclspec.Spec{
+		Dir: t.TempDir(), Benchmarks: []hclspec.Benchmark{member("new"), member("old")},
+		Variants: []hclspec.Variant{{Name: "new"}, {Name: "old", Baseline: true}},
 	}}
 	script, err := p.Script(hclspec.Address{Kind: "trial", Name: "b", Key: "c#1", Keyed: true})
 	if err != nil {

@@ -266,7 +266,9 @@ func (s *script) trial(at hclspec.Address) error {
 		if s.LeftOut != nil && s.LeftOut(b.Address) {
 			continue
 		}
-		if slices.ContainsFunc(s.Spec.Variants, func(v hclspec.Variant) bool { return v.Baseline && v.Name == variant }) {
+		if slices.ContainsFunc(s.Spec.Variants, func(v hclspec.Variant) bool {
+			return v.Baseline && v.Name == variant
+		}) {
 			baseline = len(members)
 		}
 		members = append(members, b)
@@ -275,7 +277,8 @@ func (s *script) trial(at hclspec.Address) error {
 		return fmt.Errorf("%s: no benchmark of the file belongs to it", at)
 	}
 	if g := members[baseline].GPUs; g != nil && g.SMClock > 0 {
-		s.comment("The SM clock of the devices is locked: as root, nvidia-smi --id=$CUDA_VISIBLE_DEVICES --lock-gpu-clocks=%d, and --reset-gpu-clocks afterwards", g.SMClock)
+		s.comment("The SM clock of the devices is locked: as root, nvidia-smi --id=$CUDA_VISIBLE_DEVICES "+
+			"--lock-gpu-clocks=%d, and --reset-gpu-clocks afterwards", g.SMClock)
 	}
 	for _, b := range members {
 		if err := s.canary(members[baseline]); err != nil {
@@ -293,7 +296,8 @@ func (s *script) canary(b *hclspec.Benchmark) error {
 	if b.Canary == nil {
 		return nil
 	}
-	r := &running{env: b.Env, secrets: b.Secrets, command: b.Canary.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts)}
+	r := &running{env: b.Env, secrets: b.Secrets, command: b.Canary.Command, image: b.Image, limits: b.Limits,
+		network: b.Network, mounts: s.mounts(b.Mounts)}
 	_, err := s.run(b.Address, r, b.Client)
 	return err
 }
@@ -326,9 +330,11 @@ func (s *script) sample(b *hclspec.Benchmark) error {
 	return err
 }
 
-// lifecycle writes the start of a benchmark's server, with copies of the caches that a fill left, what runs then, and the end.
+// lifecycle writes the start of a benchmark's server, with copies of the caches that a fill left, what runs then, and
+// the end.
 func (s *script) lifecycle(b *hclspec.Benchmark, filled string, runs func(r *running)) error {
-	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits, network: b.Network, mounts: s.mounts(b.Mounts)}
+	r := &running{env: b.Env, secrets: b.Secrets, data: b.Data, command: b.Command, image: b.Image, limits: b.Limits,
+		network: b.Network, mounts: s.mounts(b.Mounts)}
 	if r.image == (hclspec.Address{}) {
 		r.fixes = s.fixes(b.Address, b.Candidate, b.Fixes)
 	} else if b.Server != nil {
@@ -345,7 +351,8 @@ func (s *script) lifecycle(b *hclspec.Benchmark, filled string, runs func(r *run
 				merged[name] = t
 			}
 		}
-		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command, data: b.Data, image: b.Image, limits: b.Limits, network: b.Network, serves: true, mounts: s.mounts(b.Mounts)}
+		server = &running{env: merged, secrets: b.Secrets, command: b.Server.Command, data: b.Data, image: b.Image,
+			limits: b.Limits, network: b.Network, serves: true, mounts: s.mounts(b.Mounts)}
 		if err := s.prepare(server, hclspec.Address{}); err != nil {
 			return err
 		}
@@ -395,5 +402,6 @@ func (s *script) start(r *running, spec *hclspec.Server) {
 	case spec.Log != "":
 		ready = `grep -Eq -e ` + quote(spec.Log) + ` "$OUT/server.log"`
 	}
-	s.line(`until %s 2>/dev/null; do kill -0 "$server" || { echo "the server died" >&2; exit 1; }; sleep 0.2; done`, ready)
+	s.line(`until %s 2>/dev/null; do kill -0 "$server" || { echo "the server died" >&2; exit 1; }; sleep 0.2; done`,
+		ready)
 }

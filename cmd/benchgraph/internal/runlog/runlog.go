@@ -56,10 +56,11 @@ type Group struct {
 
 // Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
 type Run struct {
-	Running []Node            // in the order of their starts
-	Waits   map[string]string // resources or processes that nodes wait for, by address; "": of nodes that were not named
-	Ended   []Node            // the last ones, the newest last
-	Groups  []Group           // of the last samples, the newest last
+	Running []Node // in the order of their starts
+	// resources or processes that nodes wait for, by address; "": of nodes that were not named
+	Waits   map[string]string
+	Ended   []Node  // the last ones, the newest last
+	Groups  []Group // of the last samples, the newest last
 	Done    int
 	Failed  int // attempts that no other followed
 	Samples int
@@ -131,7 +132,8 @@ func (r *Run) Take(text []byte) {
 	}
 }
 
-// Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was interrupted with the run.
+// Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was
+// interrupted with the run.
 func Attempts(run string, log []byte) []report.Attempt {
 	var all []report.Attempt
 	open := map[string]int{} // by address
@@ -148,7 +150,8 @@ func Attempts(run string, log []byte) []report.Attempt {
 		switch engine.EventType(e.Type) {
 		case engine.NodeStart:
 			open[e.Address] = len(all)
-			all = append(all, report.Attempt{Run: run, Address: e.Address, Number: e.Attempt, Start: e.Time, Ready: e.Time.Add(-seconds(e.Waited)), State: report.AttemptInterrupted})
+			all = append(all, report.Attempt{Run: run, Address: e.Address, Number: e.Attempt, Start: e.Time,
+				Ready: e.Time.Add(-seconds(e.Waited)), State: report.AttemptInterrupted})
 		case engine.LeaseGranted:
 			if running {
 				all[i].Devices, all[i].CPUs = e.Devices, e.CPUs
@@ -239,7 +242,8 @@ func Began(run string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// Of says whether a run is of a process. The newest run is not of a process that holds the lock of applies and has not begun.
+// Of says whether a run is of a process. The newest run is not of a process that holds the lock of applies and has not
+// begun.
 func Of(run string, pid int) bool {
 	_, text, found := strings.Cut(run, "-")
 	return found && text == strconv.Itoa(pid)

@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/report"
 )
 
-// A log tells of attempts that ended well, failed and were tried again, or were cut off with their apply; lines that are no events do
-// not hinder it.
+// A log tells of attempts that ended well, failed and were tried again, or were cut off with their apply; lines that
+// are no events do not hinder it.
 func TestAttempts(t *testing.T) {
 	log := strings.Join([]string{
 		`{"type":"node_start","time":"2026-03-04T05:06:08Z","address":"wheel.a","attempt":1,"waited_s":0.5}`,
@@ -30,9 +30,12 @@ func TestAttempts(t *testing.T) {
 		return time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 	}
 	want := []report.Attempt{
-		{Run: "r", Address: "wheel.a", Number: 1, Ready: at(7.5), Start: at(8), End: at(11.5), State: report.AttemptDone},
-		{Run: "r", Address: "trial.b", Number: 1, Ready: at(7), Start: at(9), End: at(11), Devices: []string{"GPU-1"}, CPUs: 4, State: report.AttemptFailed, Class: "infra", Message: "the device is gone"},
-		{Run: "r", Address: "trial.b", Number: 2, Ready: at(14), Start: at(14), End: at(20), State: report.AttemptInterrupted},
+		{Run: "r", Address: "wheel.a", Number: 1, Ready: at(7.5), Start: at(8), End: at(11.5),
+			State: report.AttemptDone},
+		{Run: "r", Address: "trial.b", Number: 1, Ready: at(7), Start: at(9), End: at(11), Devices: []string{"GPU-1"},
+			CPUs: 4, State: report.AttemptFailed, Class: "infra", Message: "the device is gone"},
+		{Run: "r", Address: "trial.b", Number: 2, Ready: at(14), Start: at(14), End: at(20),
+			State: report.AttemptInterrupted},
 	}
 	if diff := cmp.Diff(want, Attempts("r", []byte(log))); diff != "" {
 		t.Error(diff)
@@ -53,7 +56,9 @@ func TestWaits(t *testing.T) {
 	}
 	take(nil, `{"type":"diagnostic","address":"wheel.a","reason":"something else"}`)
 	take(map[string]string{"": "2 cores", "wheel.a": "another apply makes it"},
-		`{"type":"diagnostic","address":"wheel.a","reason":"waiting: another apply makes it"}`, `{"type":"diagnostic","reason":"waiting: 2 cores"}`)
-	take(map[string]string{"wheel.a": "another apply makes it"}, `{"type":"node_start","address":"wheel.b","attempt":1}`)
+		`{"type":"diagnostic","address":"wheel.a","reason":"waiting: another apply makes it"}`,
+		`{"type":"diagnostic","reason":"waiting: 2 cores"}`)
+	take(map[string]string{"wheel.a": "another apply makes it"},
+		`{"type":"node_start","address":"wheel.b","attempt":1}`)
 	take(map[string]string{}, `{"type":"node_start","address":"wheel.a","attempt":1}`)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Diagnostic is what a diagnostic says, with the lines of the file that it is about; file may be nil. Words are wrapped at
-// width columns, unless that is 0. HCL has a writer of its own, but that reads the whole file for each diagnostic and
-// shows lines of any length.
+// Diagnostic is what a diagnostic says, with the lines of the file that it is about; file may be nil. Words are wrapped
+// at width columns, unless that is 0. HCL has a writer of its own, but that reads the whole file for each diagnostic
+// and shows lines of any length.
 func (s Style) Diagnostic(d *hcl.Diagnostic, file *hcl.File, width int) string {
 	severity := s.Error("Error")
 	if d.Severity == hcl.DiagWarning {
@@ -88,7 +88,8 @@ func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 		if len(line) > maxLine {
 			before, middle, after = ending(before, maxBefore), beginning(middle, maxAfter), beginning(after, maxAfter)
 		}
-		fmt.Fprintf(&out, "%4d: %s%s%s\n", number, printable.Source(before), s.mark(string(printable.Source(middle))), printable.Source(after))
+		fmt.Fprintf(&out, "%4d: %s%s%s\n", number, printable.Source(before), s.mark(string(printable.Source(middle))),
+			printable.Source(after))
 		start = next
 	}
 	return out.String()

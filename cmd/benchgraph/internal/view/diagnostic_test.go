@@ -26,7 +26,8 @@ func TestDiagnosticsLookAsHCLsOwn(t *testing.T) {
 	places := positions(src)
 	rapid.Check(t, func(t *rapid.T) {
 		span := func(name string) *hcl.Range {
-			one, two := rapid.IntRange(0, len(places)-1).Draw(t, name), rapid.IntRange(0, len(places)-1).Draw(t, name+"'s other end")
+			one, two := rapid.IntRange(0, len(places)-1).Draw(t, name),
+				rapid.IntRange(0, len(places)-1).Draw(t, name+"'s other end")
 			r := &hcl.Range{Filename: "a.hcl", Start: places[min(one, two)], End: places[max(one, two)]}
 			if r.End.Column == 1 {
 				r.End = r.Start
@@ -35,7 +36,8 @@ func TestDiagnosticsLookAsHCLsOwn(t *testing.T) {
 		}
 		d := &hcl.Diagnostic{
 			Severity: rapid.SampledFrom([]hcl.DiagnosticSeverity{hcl.DiagError, hcl.DiagWarning}).Draw(t, "severity"),
-			Summary:  "It is wrong", Detail: rapid.SampledFrom([]string{"", "Some words that are long enough.", "Two\nlines."}).Draw(t, "detail"),
+			Summary:  "It is wrong", Detail: rapid.SampledFrom([]string{"", "Some words that are long enough.",
+				"Two\nlines."}).Draw(t, "detail"),
 		}
 		if rapid.Bool().Draw(t, "somewhere") {
 			d.Subject = span("subject")
@@ -117,7 +119,8 @@ func FuzzDiagnostic(f *testing.F) {
 func BenchmarkDiagnostic(b *testing.B) {
 	for _, blocks := range []int{10, 1_000, 100_000} {
 		src := []byte(strings.Repeat("task \"t\" {\n  command = \"true\"\n}\n", blocks))
-		at := hcl.Range{Filename: "a.hcl", Start: hcl.Pos{Line: 3 * blocks, Byte: len(src) - 2}, End: hcl.Pos{Line: 3 * blocks, Byte: len(src) - 1}}
+		at := hcl.Range{Filename: "a.hcl", Start: hcl.Pos{Line: 3 * blocks, Byte: len(src) - 2},
+			End: hcl.Pos{Line: 3 * blocks, Byte: len(src) - 1}}
 		d := &hcl.Diagnostic{Summary: "It is wrong", Subject: &at}
 		b.Run(fmt.Sprint(blocks), func(b *testing.B) {
 			for b.Loop() {

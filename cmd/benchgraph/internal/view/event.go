@@ -67,12 +67,14 @@ func eventText(s Style, e engine.Event, verbose bool) string {
 	case engine.NodeFailed:
 		return failedText(s, e)
 	case engine.SampleInvalid:
-		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data, "block")+": "+e.Failure.Text())
+		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data,
+			"block")+": "+e.Failure.Text())
 	case engine.FixApplied:
 		return line(yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
 	case engine.VerdictMade:
 		of := strings.TrimSpace(dataText(e.Data, "benchmark") + " " + dataText(e.Data, "metric"))
-		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+cmp.Or(of, "in no benchmark")+")")
+		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+cmp.Or(of,
+			"in no benchmark")+")")
 	case engine.Note:
 		return line(yellow, "note", e.Reason)
 	}
@@ -226,7 +228,8 @@ type Stream struct {
 // NewStream returns a Stream and writes its first line.
 func NewStream(w io.Writer, version string) *Stream {
 	s := &Stream{w: w}
-	s.Write(map[string]any{"format": Format, "type": "version", "version": version, "time": time.Now().Format(time.RFC3339Nano)})
+	s.Write(map[string]any{"format": Format, "type": "version", "version": version,
+		"time": time.Now().Format(time.RFC3339Nano)})
 	return s
 }
 

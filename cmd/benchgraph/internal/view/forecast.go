@@ -29,8 +29,8 @@ type Forecast struct {
 // Prices are what an hour of a device costs, by its name.
 type Prices map[string]float64
 
-// Predict forecasts a plan on a machine with so many cores. The wall time is the longest path, or what all the cores or all
-// the devices together need if that is more; quiet nodes run alone.
+// Predict forecasts a plan on a machine with so many cores. The wall time is the longest path, or what all the cores or
+// all the devices together need if that is more; quiet nodes run alone.
 func Predict(p *engine.Plan, cpus int, devices []device.Device, prices Prices) Forecast {
 	var f Forecast
 	var alone, shared, onDevices time.Duration
@@ -199,5 +199,6 @@ func (f Forecast) critical(p *engine.Plan) string {
 	if took == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(roughly(took)), Duration(roughly(f.Wall)), strings.Join(names, " → "))
+	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(roughly(took)), Duration(roughly(f.Wall)),
+		strings.Join(names, " → "))
 }

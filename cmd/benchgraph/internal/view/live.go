@@ -183,7 +183,8 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 		soFar = g.soFar()
 	}
 	text := spinner + " " + pad(fit(name, width), width)
-	for _, cell := range []string{n.phase, Duration(elapsed.Truncate(time.Second / 10)), soFar, devices, lastLine(n.log)} {
+	for _, cell := range []string{n.phase, Duration(elapsed.Truncate(time.Second / 10)), soFar, devices,
+		lastLine(n.log)} {
 		if cell = Clean(cell); cell != "" {
 			text += "  " + cell
 		}
@@ -191,8 +192,8 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	return fit(text, columns)
 }
 
-// bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, = was up to date, x
-// failed.
+// bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, =
+// was up to date, x failed.
 func (l *Live) bar(columns int) string {
 	text := fmt.Sprintf("%s/%s", Number(len(l.ended)), Number(l.total))
 	if l.failed > 0 {

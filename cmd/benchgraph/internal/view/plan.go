@@ -61,7 +61,8 @@ func PlanOutline(p *engine.Plan, f Forecast, verbose bool) Outline {
 	o := Outline{Sum: Sum(p, f), Critical: f.critical(p)}
 	for i := range p.Steps {
 		st := &p.Steps[i]
-		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose), st.Estimate.Seconds()})
+		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose),
+			st.Estimate.Seconds()})
 	}
 	for _, r := range f.Resolutions {
 		o.Notes = append(o.Notes, r.String())
@@ -82,7 +83,8 @@ type line struct {
 func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	lines := make([]line, len(o.Nodes))
 	for i, n := range o.Nodes {
-		lines[i] = line{name: n.Address, count: 1, action: n.Action, reason: n.Reason, about: time.Duration(n.Estimate * float64(time.Second))}
+		lines[i] = line{name: n.Address, count: 1, action: n.Action, reason: n.Reason,
+			about: time.Duration(n.Estimate * float64(time.Second))}
 	}
 	if !verbose {
 		lines = draw(lines, mostInstances, func(l line) string { return block(l.name) + "\x00" + elide(l.reason) })
@@ -96,7 +98,8 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	}
 	for _, l := range lines {
 		sign, color := symbol(l.action)
-		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(Clean(string(l.action)), 7)), pad(title(l), columns))
+		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(Clean(string(l.action)), 7)),
+			pad(title(l), columns))
 		if l.reason != "" {
 			b.WriteString("  " + Clean(l.reason))
 		}
@@ -133,7 +136,8 @@ func Origin(o *engine.Origin, verbose bool) string {
 	if o.Serves != "" {
 		text = "prebuilt " + strconv.Quote(o.Serves)
 		if o.Ancestor != "" {
-			text = fmt.Sprintf("served by an ancestor with the same native tree: %s (%s back), %s", o.Ancestor[:min(7, len(o.Ancestor))], Count(o.Back, "commit"), text)
+			text = fmt.Sprintf("served by an ancestor with the same native tree: %s (%s back), %s",
+				o.Ancestor[:min(7, len(o.Ancestor))], Count(o.Back, "commit"), text)
 		}
 	}
 	if !verbose || len(o.Passed) == 0 {
@@ -319,14 +323,17 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.
 	}
 	counts := p.Counts()
 	summary := map[string]any{
-		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked], "skipped": counts[engine.Skip],
-		"build": f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost, "unknown": f.Unknown,
+		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked],
+		"skipped": counts[engine.Skip],
+		"build":   f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
+		"unknown": f.Unknown,
 	}
 	path := []string{}
 	for _, s := range CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
-	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary, "critical_path": path, "diagnostics": diagnostics,
+	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary,
+		"critical_path": path, "diagnostics": diagnostics,
 		"resolution": append([]tasks.Resolution{}, f.Resolutions...)}
 	if f.Machine != "" {
 		doc["machine"] = f.Machine

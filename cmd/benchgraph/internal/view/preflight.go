@@ -24,7 +24,8 @@ func headings() []heading {
 		{preflight.Memory, "model does not fit", "models do not fit"},
 		{preflight.Model, "model does not exist", "models do not exist"},
 		{preflight.Gated, "commit without access to its model", "commits without access to their models"},
-		{preflight.Architecture, "commit for other hardware or without the model's architecture", "commits for other hardware or without the model's architecture"},
+		{preflight.Architecture, "commit for other hardware or without the model's architecture",
+			"commits for other hardware or without the model's architecture"},
 		{preflight.Placeholder, "commit without a command", "commits without a command"},
 		{preflight.Script, "missing script", "missing scripts"},
 		{preflight.Flag, "unknown flag", "unknown flags"},
@@ -50,7 +51,8 @@ func Preflight(w io.Writer, s Style, found []preflight.Finding, builds int, verb
 	}
 	switch {
 	case builds > 0 && ancestors > 0:
-		parts = append(parts, fmt.Sprintf("%s to build (%s served by an ancestor with the same native tree)", count(builds, "wheel", "wheels"), Number(ancestors)))
+		parts = append(parts, fmt.Sprintf("%s to build (%s served by an ancestor with the same native tree)",
+			count(builds, "wheel", "wheels"), Number(ancestors)))
 	case builds > 0:
 		parts = append(parts, count(builds, "wheel", "wheels")+" to build")
 	case ancestors > 0:

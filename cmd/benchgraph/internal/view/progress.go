@@ -45,7 +45,8 @@ type blocks struct {
 }
 
 func newProgress(p *engine.Plan) progress {
-	l := progress{running: map[string]*runningNode{}, ended: map[string]bool{}, planned: map[string]time.Duration{}, total: len(p.Steps), begun: time.Now(),
+	l := progress{running: map[string]*runningNode{}, ended: map[string]bool{}, planned: map[string]time.Duration{},
+		total: len(p.Steps), begun: time.Now(),
 		learned: map[string]took{}, groups: map[string]*blocks{}, outcomes: map[string]string{}}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -69,7 +70,8 @@ func (l *progress) group(address string) *blocks {
 	commit, _ := at.Trial()
 	key := at.Name + " " + commit
 	if l.groups[key] == nil {
-		l.groups[key] = &blocks{benchmark: at.Name, commit: commit, planned: map[string]bool{}, values: map[string]map[int]float64{}}
+		l.groups[key] = &blocks{benchmark: at.Name, commit: commit, planned: map[string]bool{},
+			values: map[string]map[int]float64{}}
 	}
 	return l.groups[key]
 }
@@ -95,7 +97,8 @@ func (l *progress) note(e engine.Event) {
 			g.take(e.Data)
 		}
 	case engine.VerdictMade:
-		l.outcomes[dataText(e.Data, "compare")+" "+dataText(e.Data, "benchmark")+" "+dataText(e.Data, "candidate")] = dataText(e.Data, "outcome")
+		l.outcomes[dataText(e.Data, "compare")+" "+dataText(e.Data, "benchmark")+" "+dataText(e.Data,
+			"candidate")] = dataText(e.Data, "outcome")
 	case engine.Note:
 		if what, waits := strings.CutPrefix(e.Reason, "waiting: "); waits {
 			l.waits = what
@@ -132,8 +135,8 @@ func (l *progress) end(e engine.Event) {
 	delete(l.planned, e.Address)
 }
 
-// kin are the names of those whose durations say how long a node takes, the nearest first: the blocks of the same commit, and all that come
-// of the same block of the file.
+// kin are the names of those whose durations say how long a node takes, the nearest first: the blocks of the same
+// commit, and all that come of the same block of the file.
 func kin(address string) []string {
 	block, _, _ := strings.Cut(address, "[")
 	group, _, numbered := strings.Cut(address, "#")
@@ -153,8 +156,8 @@ func (l *progress) estimate(address string) time.Duration {
 	return l.planned[address]
 }
 
-// left says what the rest will take when as many nodes as now run at once: about 3 min left. What is not known of some nodes makes that at
-// least so much. It is empty where nothing is known.
+// left says what the rest will take when as many nodes as now run at once: about 3 min left. What is not known of some
+// nodes makes that at least so much. It is empty where nothing is known.
 func (l *progress) left() string {
 	var sum, longest time.Duration
 	word := "about "
@@ -229,8 +232,8 @@ func (g *blocks) name(withBenchmark bool) string {
 	return fmt.Sprintf("%s %d/%d blocks", text, done, len(g.planned))
 }
 
-// soFar is how each candidate stands against the baseline, by the blocks of this apply: human ×1.03 so far. It is empty before there is
-// one, and where nothing says which way is better.
+// soFar is how each candidate stands against the baseline, by the blocks of this apply: human ×1.03 so far. It is empty
+// before there is one, and where nothing says which way is better.
 func (g *blocks) soFar() string {
 	var parts []string
 	for _, variant := range slices.Sorted(maps.Keys(g.values)) {

@@ -1,7 +1,8 @@
-// Package view shows plans, events and verdicts: as text for people, on a terminal or elsewhere, and as JSON for programs.
+// Package view shows plans, events and verdicts: as text for people, on a terminal or elsewhere, and as JSON for
+// programs.
 //
-// Everything that commands, logs or files may have written is shown without control characters. Colour is never the only
-// sign of anything.
+// Everything that commands, logs or files may have written is shown without control characters. Colour is never the
+// only sign of anything.
 package view
 
 import (
@@ -107,8 +108,8 @@ func Table(w io.Writer, indent string, rows [][]string) {
 	Style{}.tableWithNotes(w, indent, rows, make([]string, len(rows)))
 }
 
-// tableWithNotes is a table with a note behind the last cell of each row. On a terminal, a note that does not fit into a line stands below
-// its row.
+// tableWithNotes is a table with a note behind the last cell of each row. On a terminal, a note that does not fit into
+// a line stands below its row.
 func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes []string) {
 	for r, row := range rows {
 		rows[r] = make([]string, len(row))

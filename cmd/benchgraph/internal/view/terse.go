@@ -45,7 +45,8 @@ func (t *Terse) Event(e engine.Event) {
 			fmt.Fprintf(t.w, "failed %s [%s] %s\n", Clean(e.Address), Class(f), Clean(strings.Join(parts, " | ")))
 		}
 	case engine.FixApplied:
-		fmt.Fprint(t.w, strings.TrimSpace("fix "+Clean(e.Address)+" "+Clean(dataText(e.Data, "fix")+" "+e.Reason)), "\n")
+		fmt.Fprint(t.w, strings.TrimSpace("fix "+Clean(e.Address)+" "+Clean(dataText(e.Data, "fix")+" "+e.Reason)),
+			"\n")
 	case engine.Note:
 		fmt.Fprintf(t.w, "note %s\n", Clean(e.Reason))
 	}
@@ -63,7 +64,8 @@ func (t *Terse) Event(e engine.Event) {
 // Close does nothing: lines are not taken back.
 func (t *Terse) Close() {}
 
-// TerseVerdicts writes a line for each primary row: outcome, candidate, benchmark, metric, figures, and what is said of the outcome.
+// TerseVerdicts writes a line for each primary row: outcome, candidate, benchmark, metric, figures, and what is said of
+// the outcome.
 func TerseVerdicts(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
 		if !row.Primary {

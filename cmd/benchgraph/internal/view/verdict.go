@@ -23,7 +23,8 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 			if row.Compare == totals.Compare && (row.Primary || all) {
 				benchmarks[row.Benchmark] = true
 				values = values || Values(row) != "-"
-				table = append(table, []string{row.Commit, variant(row), row.Benchmark, row.Metric, Direction(row), Values(row), Effect(row), string(row.Outcome)})
+				table = append(table, []string{row.Commit, variant(row), row.Benchmark, row.Metric, Direction(row),
+					Values(row), Effect(row), string(row.Outcome)})
 				notes = append(notes, remarks(row))
 			}
 		}
@@ -99,7 +100,8 @@ func remarks(row stats.Comparison) (text string) {
 // Grounds say by which figures each row has its outcome.
 func Grounds(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
-		fmt.Fprintf(w, "  %s against %s, %s: %s\n", Clean(row.Candidate), Clean(row.Against), Clean(strings.TrimSpace(row.Benchmark+" "+row.Metric)), row.Outcome)
+		fmt.Fprintf(w, "  %s against %s, %s: %s\n", Clean(row.Candidate), Clean(row.Against),
+			Clean(strings.TrimSpace(row.Benchmark+" "+row.Metric)), row.Outcome)
 		line := func(format string, args ...any) { fmt.Fprintf(w, "    %s\n", Clean(fmt.Sprintf(format, args...))) }
 		if row.Reason != "" {
 			line("%s", row.Reason)

@@ -54,13 +54,15 @@ func text(t *testing.T, p *engine.Plan, verbose bool) string {
 func TestAPlanIsShort(t *testing.T) {
 	var list []engine.Step
 	for i := range 9 {
-		list = append(list, step(fmt.Sprintf("wheel.w[\"c%d/human\"]", i), engine.Run, fmt.Sprintf("needs source.s[\"c%d/human\"], which is to be run", i)))
+		list = append(list, step(fmt.Sprintf("wheel.w[\"c%d/human\"]", i), engine.Run,
+			fmt.Sprintf("needs source.s[\"c%d/human\"], which is to be run", i)))
 	}
 	for i := range 8 {
 		list = append(list, step(fmt.Sprintf("source.s[\"c%d\"]", i), engine.Cached, "up to date"))
 	}
 	got := text(t, steps(t, list...), false)
-	if !strings.Contains(got, "wheel.w (9)") || strings.Contains(got, "c3/human") || !strings.Contains(got, `source.s["c7"]`) {
+	if !strings.Contains(got, "wheel.w (9)") || strings.Contains(got, "c3/human") ||
+		!strings.Contains(got, `source.s["c7"]`) {
 		t.Errorf("nine are one line, eight are not:\n%s", got)
 	}
 	if !strings.HasSuffix(got, "\nPlan: 9 to run (9 build), 8 cached.\n") {
@@ -88,15 +90,18 @@ func TestAPlanOfManyNodesIsShortAndFast(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	gpus := engine.Step{Action: engine.Run, Estimate: 31 * time.Hour / 8, Node: &engine.Node{Address: `trial.t["c#1"]`, Resources: device.Request{GPUs: device.GPUs{Count: 8}}}}
+	gpus := engine.Step{Action: engine.Run, Estimate: 31 * time.Hour / 8,
+		Node: &engine.Node{Address: `trial.t["c#1"]`, Resources: device.Request{GPUs: device.GPUs{Count: 8}}}}
 	tests := []struct {
 		list []engine.Step
 		want string
 	}{
 		{nil, "Plan: 0 to run."},
 		{[]engine.Step{step("task.a", engine.Cached, "")}, "Plan: 0 to run, 1 cached."},
-		{[]engine.Step{gpus, step("wheel.w", engine.Blocked, ""), step("wheel.v", engine.Skip, "")}, "Plan: 1 to run (1 measure), 1 blocked, 1 skipped; about 31 GPU-h, $122."},
-		{[]engine.Step{gpus, step("task.a", engine.Run, "")}, "Plan: 2 to run (1 build, 1 measure); at least (1 of unknown duration) 31 GPU-h, $122."},
+		{[]engine.Step{gpus, step("wheel.w", engine.Blocked, ""), step("wheel.v", engine.Skip, "")},
+			"Plan: 1 to run (1 measure), 1 blocked, 1 skipped; about 31 GPU-h, $122."},
+		{[]engine.Step{gpus, step("task.a", engine.Run, "")},
+			"Plan: 2 to run (1 build, 1 measure); at least (1 of unknown duration) 31 GPU-h, $122."},
 	}
 	for _, test := range tests {
 		p := steps(t, test.list...)
@@ -109,7 +114,8 @@ func TestSum(t *testing.T) {
 func TestPrediction(t *testing.T) {
 	a := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.a"}}
 	b := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.b"}}
-	c := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.c", Needs: []*engine.Node{a.Node, b.Node}}}
+	c := engine.Step{Action: engine.Run, Estimate: time.Minute,
+		Node: &engine.Node{Address: "task.c", Needs: []*engine.Node{a.Node, b.Node}}}
 	p := steps(t, a, b, c)
 	if f := Predict(p, 2, nil, nil); f.Wall != 2*time.Minute {
 		t.Errorf("on two cores: %v, want the longest path, 2m", f.Wall)
@@ -120,12 +126,16 @@ func TestPrediction(t *testing.T) {
 	if got := Predict(p, 2, nil, nil).critical(p); got != "Critical path (2 min of about 2 min): task.a → task.c" {
 		t.Errorf("%q", got)
 	}
-	large := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
-	small := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
-	if f := Predict(steps(t, large, small), 64, device.FakeGPUs(2, "NVIDIA L4", 24<<30), nil); f.Wall != 90*time.Minute {
+	large := engine.Step{Action: engine.Run, Estimate: time.Hour,
+		Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
+	small := engine.Step{Action: engine.Run, Estimate: time.Hour,
+		Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
+	if f := Predict(steps(t, large, small), 64, device.FakeGPUs(2, "NVIDIA L4", 24<<30),
+		nil); f.Wall != 90*time.Minute {
 		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
 	}
-	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour, Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
+	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour,
+		Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	prices := Prices{"A": 1, "B": 5}
 	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A"}}, prices); f.Cost != 2 {
 		t.Errorf("with the device that is here: %v, want 2", f.Cost)
@@ -161,14 +171,16 @@ func TestPlanJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := doc.Nodes[0]
-	if doc.Format != "1.0" || got.Address != "task.a" || got.Kind != "task" || got.Action != "run" || len(got.Key) != 64 ||
+	if doc.Format != "1.0" || got.Address != "task.a" || got.Kind != "task" || got.Action != "run" ||
+		len(got.Key) != 64 ||
 		got.Needs == nil || got.Resources["cpus"] != 1.0 || got.Estimate == nil || doc.Summary["run"] != 1 {
 		t.Errorf("%s", &b)
 	}
 }
 
 func TestEventJSON(t *testing.T) {
-	e := engine.Event{Type: engine.NodeFailed, Time: time.Unix(1, 5), Address: "task.a", Attempt: 2, Duration: 1500 * time.Millisecond, Log: "/l",
+	e := engine.Event{Type: engine.NodeFailed, Time: time.Unix(1, 5), Address: "task.a", Attempt: 2,
+		Duration: 1500 * time.Millisecond, Log: "/l",
 		Failure: &cache.Failure{Class: cache.Permanent, Rule: "r", Stage: "run", Evidence: "<e>", Message: "m"},
 		Data:    map[string]any{"block": 3, "type": "spoofed", "class": "spoofed"}}
 	line, err := MarshalEvent(e)
@@ -179,8 +191,9 @@ func TestEventJSON(t *testing.T) {
 	if err := json.Unmarshal(line, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"type": "node_failed", "address": "task.a", "attempt": 2.0, "duration_s": 1.5, "log": "/l", "class": "permanent",
-		"rule": "r", "stage": "run", "evidence": "<e>", "message": "m", "block": 3.0}
+	want := map[string]any{"type": "node_failed", "address": "task.a", "attempt": 2.0, "duration_s": 1.5, "log": "/l",
+		"class": "permanent",
+		"rule":  "r", "stage": "run", "evidence": "<e>", "message": "m", "block": 3.0}
 	for name, v := range want {
 		if got[name] != v {
 			t.Errorf("%s = %v, want %v", name, got[name], v)
@@ -248,7 +261,9 @@ func TestLive(t *testing.T) {
 		l := NewLive(s, Style{}, steps(t, a, b), func() (int, int) { return columns, 24 })
 		l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: "task.a", Log: log})
 		l.Event(engine.Event{Type: engine.NodeProgress, Address: "task.a", Phase: "build"})
-		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.b", Failure: &cache.Failure{Class: cache.Permanent, Message: "it\x1b[31m broke", Evidence: "here"}, Log: "/b.log"})
+		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.b",
+			Failure: &cache.Failure{Class: cache.Permanent, Message: "it\x1b[31m broke", Evidence: "here"},
+			Log:     "/b.log"})
 		l.mu.Lock()
 		shown := strings.Join(s.lines, "\n")
 		for _, line := range s.lines[len(s.lines)-3:] {
@@ -265,7 +280,9 @@ func TestLive(t *testing.T) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
 			}
 		}
-		if columns == 200 && !regexp.MustCompile(`task\.a +build +\d+ ms +20%\x{FFFD} évil\n\[x{12}-{12}\] 1/2  1 failed  1 running .* about .* left`).MatchString(shown) {
+		if columns == 200 &&
+			!regexp.MustCompile(`task\.a +build +\d+ ms +20%\x{FFFD} évil\n\[x{12}-{12}\] 1/2  1 failed  1 running `+
+				`.* about .* left`).MatchString(shown) {
 			t.Errorf("the table is\n%s", shown)
 		}
 		l.Close()
@@ -273,14 +290,16 @@ func TestLive(t *testing.T) {
 		if s.hidden || strings.Contains(strings.Join(s.lines, "\n"), "running") || s.bad != "" {
 			t.Errorf("%d columns: after Close %v: %s\n%s", columns, s.hidden, s.bad, strings.Join(s.lines, "\n"))
 		}
-		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.a", Failure: &cache.Failure{Message: "interrupted"}})
+		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.a",
+			Failure: &cache.Failure{Message: "interrupted"}})
 		if !strings.Contains(strings.Join(s.lines, "\n"), "interrupted") {
 			t.Error("what happens after Close is not shown")
 		}
 	}
 }
 
-// Many nodes on small terminals: the table never has more lines or columns than there are, and the last line says how far the apply is.
+// Many nodes on small terminals: the table never has more lines or columns than there are, and the last line says how
+// far the apply is.
 func TestLiveFits(t *testing.T) {
 	var all []engine.Step
 	for i := range 30 {
@@ -292,7 +311,8 @@ func TestLiveFits(t *testing.T) {
 		for _, st := range all {
 			l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: st.Node.Address})
 		}
-		l.Event(engine.Event{Type: engine.Note, Reason: "waiting: trial.serving needs 2 GPUs: device 0 is used by process 4711"})
+		l.Event(engine.Event{Type: engine.Note,
+			Reason: "waiting: trial.serving needs 2 GPUs: device 0 is used by process 4711"})
 		l.mu.Lock()
 		begin := slices.IndexFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "⠋") })
 		if begin < 0 {
@@ -310,7 +330,8 @@ func TestLiveFits(t *testing.T) {
 		if last := shown[len(shown)-1]; !strings.Contains(last, "0/30") {
 			t.Errorf("%v: the last line is %q", size, last)
 		}
-		if size[1] >= 10 && !(strings.HasPrefix(shown[len(shown)-2], "waiting: trial.serving needs") && strings.Contains(strings.Join(shown, "\n"), "more")) {
+		if size[1] >= 10 && !(strings.HasPrefix(shown[len(shown)-2], "waiting: trial.serving needs") &&
+			strings.Contains(strings.Join(shown, "\n"), "more")) {
 			t.Errorf("%v: what waits, or how much more runs, is not shown:\n%s", size, strings.Join(shown, "\n"))
 		}
 		l.mu.Unlock()
@@ -318,10 +339,12 @@ func TestLiveFits(t *testing.T) {
 	}
 }
 
-// What ran in this apply says how long the rest takes, the blocks of the same commit before those of others; and how a candidate stands.
+// What ran in this apply says how long the rest takes, the blocks of the same commit before those of others; and how a
+// candidate stands.
 func TestProgress(t *testing.T) {
 	var all []engine.Step
-	for _, address := range []string{"wheel.w[\"a\"]", "trial.x[\"c#1\"]", "trial.x[\"c#2\"]", "trial.x[\"d#1\"]", "benchmark.x[\"c/human\"]"} {
+	for _, address := range []string{"wheel.w[\"a\"]", "trial.x[\"c#1\"]", "trial.x[\"c#2\"]", "trial.x[\"d#1\"]",
+		"benchmark.x[\"c/human\"]"} {
 		st := step(address, engine.Run, "")
 		st.Estimate = 0
 		all = append(all, st)
@@ -335,7 +358,8 @@ func TestProgress(t *testing.T) {
 	l.note(engine.Event{Type: engine.NodeStart, Address: all[1].Node.Address, Time: time.Now()})
 	sample := func(variant string, block int, value float64) {
 		l.note(engine.Event{Type: engine.SampleTaken, Address: all[1].Node.Address, Data: map[string]any{
-			"benchmark": "x", "candidate": "c/" + variant, "block": block, "value": value, "better": "lower", "baseline": variant == "base"}})
+			"benchmark": "x", "candidate": "c/" + variant, "block": block, "value": value, "better": "lower",
+			"baseline": variant == "base"}})
 	}
 	g := l.group(all[1].Node.Address)
 	sample("base", 1, 200)
@@ -351,17 +375,22 @@ func TestProgress(t *testing.T) {
 	if got := l.left(); got != "about 20 s left" {
 		t.Errorf("after one block: %q", got)
 	}
-	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x", "candidate": "c/human", "outcome": stats.Inconclusive}})
-	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x", "candidate": "c/human", "outcome": stats.Win}})
+	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x",
+		"candidate": "c/human", "outcome": stats.Inconclusive}})
+	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x",
+		"candidate": "c/human", "outcome": stats.Win}})
 	if got := l.verdicts(); got != "1 win" {
 		t.Errorf("verdicts: %q", got)
 	}
 }
 
-// On a terminal, a row that is too long loses its values and what is said of its outcome to the lines below; elsewhere it stays a line.
+// On a terminal, a row that is too long loses its values and what is said of its outcome to the lines below; elsewhere
+// it stays a line.
 func TestVerdictsOnATerminal(t *testing.T) {
-	rows := []stats.Comparison{{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "output_token_throughput", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
-		Better: stats.Higher, Value: 104200, AgainstValue: 99.5, Unit: "tok/s", Caveats: []stats.Caveat{{Kind: "fix", Text: "the fix f may change speed, and both sides have it"}}}}
+	rows := []stats.Comparison{{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "output_token_throughput",
+		Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
+		Better: stats.Higher, Value: 104200, AgainstValue: 99.5, Unit: "tok/s",
+		Caveats: []stats.Caveat{{Kind: "fix", Text: "the fix f may change speed, and both sides have it"}}}}
 	for columns, want := range map[int]string{
 		0: `compare.x: 1 candidate = 1 win
   commit  candidate  metric                   better    value                 effect                      outcome
@@ -389,12 +418,15 @@ func TestVerdictsOnATerminal(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	var b bytes.Buffer
 	Verdicts(&b, Style{}, []stats.Comparison{
-		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []stats.Caveat{{Kind: "fix", Text: "fix f"}}},
-		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true, Outcome: stats.Failed, Reason: "run: \x1b[31mexit status 1"},
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win,
+			Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []stats.Caveat{{Kind: "fix", Text: "fix f"}}},
+		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true, Outcome: stats.Failed,
+			Reason: "run: \x1b[31mexit status 1"},
 		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n", Outcome: stats.Tie, Blocks: 7},
 	}, false)
 	for _, want := range []string{
-		"compare.x: 2 candidates = 1 failed + 1 win\n", "c1      human      m       -       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
+		"compare.x: 2 candidates = 1 failed + 1 win\n",
+		"c1      human      m       -       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -407,9 +439,12 @@ func TestVerdicts(t *testing.T) {
 
 func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	rows := []stats.Comparison{
-		{Compare: "x", Benchmark: "latency", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.05, Blocks: 1},
-		{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true, Outcome: stats.NotRun, Reason: "nobody measures it"},
-		{Compare: "x", Benchmark: "load", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Tie, Effect: 0.01, Blocks: 1},
+		{Compare: "x", Benchmark: "latency", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true,
+			Outcome: stats.Win, Effect: 0.05, Blocks: 1},
+		{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true, Outcome: stats.NotRun,
+			Reason: "nobody measures it"},
+		{Compare: "x", Benchmark: "load", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true,
+			Outcome: stats.Tie, Effect: 0.01, Blocks: 1},
 	}
 	var one, two bytes.Buffer
 	Verdicts(&one, Style{}, rows[:2], false)
@@ -417,7 +452,8 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	if strings.Contains(one.String(), "latency") {
 		t.Errorf("the only benchmark takes a column:\n%s", &one)
 	}
-	for _, want := range []string{"human      latency    m       -       +5.00 %  win\n", "human      load       m       -       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
+	for _, want := range []string{"human      latency    m       -       +5.00 %  win\n",
+		"human      load       m       -       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
 		if !strings.Contains(two.String(), want) {
 			t.Errorf("no %q in\n%s", want, &two)
 		}
@@ -426,8 +462,9 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 ms", 30 * time.Millisecond: "30 ms", 4200 * time.Millisecond: "4.2 s", 12 * time.Second: "12 s", 65 * time.Second: "1 min 5 s",
-		2 * time.Hour: "2 h", 50 * time.Hour: "2 d 2 h", 90 * time.Minute: "1 h 30 min",
+		0: "0 ms", 30 * time.Millisecond: "30 ms", 4200 * time.Millisecond: "4.2 s", 12 * time.Second: "12 s",
+		65 * time.Second: "1 min 5 s",
+		2 * time.Hour:    "2 h", 50 * time.Hour: "2 d 2 h", 90 * time.Minute: "1 h 30 min",
 	} {
 		if got := Duration(d); got != want {
 			t.Errorf("%v: %q, want %q", time.Duration(d), got, want)
@@ -441,7 +478,8 @@ func TestDuration(t *testing.T) {
 }
 
 func TestCleanedTextHasNoControlCharacters(t *testing.T) {
-	if got := Clean("\x1b]0;title\atext\u202e\n" + strings.Repeat("é", 5000)); len(got) > 4<<10+3 || !strings.HasPrefix(got, "text\uFFFD é") {
+	if got := Clean("\x1b]0;title\atext\u202e\n" + strings.Repeat("é", 5000)); len(got) > 4<<10+3 ||
+		!strings.HasPrefix(got, "text\uFFFD é") {
 		t.Errorf("%d bytes: %.40q", len(got), got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
