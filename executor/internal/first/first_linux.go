@@ -3,6 +3,7 @@ package first
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -51,7 +52,10 @@ type process struct {
 func first() int {
 	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
 	unhandled()
-	unix.CloseOnExec(controlFD)
+	// Who started benchgraph may have left files open in it, and a directory among them would lead out of the sandbox.
+	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return p.fail("close files", err)
+	}
 	if err := p.read(); err != nil {
 		return p.fail("read what is to be done", err)
 	}
