@@ -228,6 +228,7 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	default:
 		f.Evidence = o.LastLine()
 	}
+	s.explainHidden(f)
 	return f
 }
 

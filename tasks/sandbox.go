@@ -11,8 +11,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// sandbox is the word for a block: its own, that of the command line, that of the project.
-func (p *facts) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
+// sandbox is the word for a block: its own, that of the command line, that of the project, the standard of the system.
+func (p *facts) sandbox(own string) string {
+	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
+}
 
 // sandboxed says whether the commands of a block run in a sandbox on this machine, given what the block says and its image.
 func (p *facts) sandboxed(own string, image hclspec.Address) bool {
@@ -52,8 +54,10 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 	})
 }
 
-// Sandboxes says whether the sandbox of any block depends on this machine.
-func (p *facts) Sandboxes() bool { return p.anySandbox("default") || p.anySandbox("required") }
+// LacksSandbox reports whether any block asks for a sandbox that this machine does not make.
+func (p *facts) LacksSandbox() bool {
+	return (p.anySandbox("default") || p.anySandbox("required")) && executor.CheckSandbox() != nil
+}
 
 // anySandbox says whether the word is that of any block.
 func (p *facts) anySandbox(word string) bool {
@@ -76,6 +80,6 @@ func (p *facts) warnUnconfined() hcl.Diagnostics {
 	}
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning, Summary: "Commands run without a sandbox",
-		Detail: "sandbox = \"default\" asks for " + err.Error() + ". benchgraph doctor says the same.",
+		Detail: "They should run in " + err.Error() + ". Where they may do all that you may, say sandbox = \"none\".",
 	}}
 }

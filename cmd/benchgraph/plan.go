@@ -36,7 +36,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 	fs.StringVar(&o.machine, "machine", "", "plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
-	fs.Func("sandbox", "for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required", o.setSandbox)
+	o.sandboxFlag(fs)
 	allowFlag(fs, &o.allow)
 }
 
@@ -46,6 +46,10 @@ func (o *access) check() error {
 		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
 	}
 	return nil
+}
+
+func (o *access) sandboxFlag(fs *flag.FlagSet) {
+	fs.Func("sandbox", "for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required", o.setSandbox)
 }
 
 // setSandbox takes the word of -sandbox.

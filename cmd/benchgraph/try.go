@@ -34,7 +34,8 @@ func (a *app) try() cli.Command {
 			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results are stored,\n" +
 			"so that the same try again measures nothing.\n\n" +
 			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last commit, or of\n" +
-			"-base REV, and in that of the candidate. The format of its output is detected as parse does.",
+			"-base REV, and in that of the candidate. The format of its output is detected as parse does. Such a command runs\n" +
+			"without a sandbox, since toolchains keep their caches in your home; -sandbox=required gives it one.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
@@ -44,6 +45,7 @@ func (a *app) try() cli.Command {
 			fs.BoolVar(&o.offline, "offline", false, "reach no network")
 			fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
+			o.sandboxFlag(fs)
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
 		},

@@ -71,7 +71,6 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	host := executor.NewHost(executor.HostOptions{Owner: here})
-	defer host.Close()
 	w, err := git.OpenWorkTree(ctx, host, here, a.gitEnviron())
 	if errors.Is(err, git.ErrNoWorkTree) {
 		return hint("Start it there, or say where with -chdir=DIR.", "try -bench measures a repository: %w", err)
