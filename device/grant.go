@@ -59,12 +59,18 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 			continue
 		}
 		chosen, why := p.takeOf(kind, want, h)
+		if why == nil && p.host != nil && p.host.wish != nil && p.host.wish.want == want {
+			p.host.endWish()
+		}
 		if why == nil || why.Looking {
 			return chosen, why
 		}
 		if refused == nil || refused.Outside && !why.Outside || refused.Lost && !why.Lost {
 			refused = why
 		}
+	}
+	if p.host != nil && want.Count > 1 && refused != nil && refused.Taken > 0 && !refused.Outside {
+		p.host.makeWish(want, p.suitable(want))
 	}
 	return nil, refused
 }
@@ -73,6 +79,16 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusal) {
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
+	if p.host != nil {
+		older := p.host.olderWishes(want)
+		free = slices.DeleteFunc(free, func(d Device) bool {
+			w := older[d.UUID]
+			if w != nil {
+				refused[d.UUID] = &Refusal{WaitsFor: w.String()}
+			}
+			return w != nil
+		})
+	}
 	for len(free) >= want.Count {
 		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
@@ -89,7 +105,29 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 		refused[not] = why
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 	}
+	free = slices.DeleteFunc(free, func(d Device) bool {
+		leased := p.leasedElsewhere(d)
+		if leased {
+			refused[d.UUID] = &Refusal{WaitsFor: elsewhereLeased}
+		}
+		return leased
+	})
 	return nil, p.refuse(want, some, len(free), refused)
+}
+
+// elsewhereLeased is why a device that another process has locked is not granted.
+const elsewhereLeased = "leased by another benchgraph"
+
+// leasedElsewhere reports whether another process holds the lock of a device.
+func (p *LocalPool) leasedElsewhere(d Device) bool {
+	if p.host == nil {
+		return false
+	}
+	lock, err := p.host.gpu(d)
+	if err == nil {
+		lock.close()
+	}
+	return fs.Held(err)
 }
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
@@ -163,7 +201,7 @@ func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
 		lock, err := p.host.gpu(d)
 		if fs.Held(err) {
 			delete(p.looks, d.UUID) // it says nothing of how that will leave it
-			return &Refusal{WaitsFor: "leased by another benchgraph"}
+			return &Refusal{WaitsFor: elsewhereLeased}
 		}
 		if err != nil {
 			return &Refusal{WaitsFor: fmt.Sprintf("its lock: %v", err), Outside: true}

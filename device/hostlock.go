@@ -20,6 +20,7 @@ type hostLock struct {
 	namedLock
 	gpus   string // directory of the devices' locks; empty: they lie beside path
 	leases int
+	wish   *wish // of this pool; nil: none
 
 	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node
 	// meanwhile, and the running nodes come to their end. A pool that waits for the end of a quiet node holds the turn
@@ -199,7 +200,10 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 	}
 }
 
-func (h *hostLock) close() error { return errors.Join(h.file.close(), h.turn.file.close()) }
+func (h *hostLock) close() error {
+	h.endWish()
+	return errors.Join(h.file.close(), h.turn.file.close())
+}
 
 // fileLock is a file that is there only to be locked.
 type fileLock struct {
