@@ -158,9 +158,9 @@ func TestAContainerIsConfined(t *testing.T) {
 	if _, got := w.run(t, cmd); got != "CapEff:\t0000000000000001\n" {
 		t.Errorf("with one capability: %s", got)
 	}
-	cmd = w.shell("head -c0 /dev/kmsg && ls /dev/kmsg; ls /dev/loop-control")
-	cmd.Container.Devices = []string{"/dev/kmsg"}
-	if _, got := w.run(t, cmd); !strings.HasPrefix(got, "/dev/kmsg\n") || strings.Contains(got, "\n/dev/loop-control") {
+	cmd = w.shell("head -c0 /dev/loop-control && ls /dev/loop-control; ls /dev/kmsg")
+	cmd.Container.Devices = []string{"/dev/loop-control"}
+	if _, got := w.run(t, cmd); !strings.HasPrefix(got, "/dev/loop-control\n") || strings.Contains(got, "\n/dev/kmsg") {
 		t.Errorf("with one device: %s", got)
 	}
 }
