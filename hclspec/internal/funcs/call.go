@@ -85,7 +85,8 @@ func checkAmount(name string, args []cty.Value) error {
 	elements, bytes := amount(args)
 	switch {
 	case elements > maxElements:
-		return fmt.Errorf("the result would have %.0f elements; one call can make %d", elements, maxElements)
+		return fmt.Errorf("the result would have %.0f elements; one call can make %d. Make fewer of them", elements,
+			maxElements)
 	case bytes > maxBytes:
 		return fmt.Errorf("the result would have %.0f MiB of text; one call can make %d MiB", bytes/(1<<20),
 			maxBytes>>20)
