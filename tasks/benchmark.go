@@ -188,6 +188,9 @@ func (b *builder) addGroup(g *group) {
 		n := b.add(m.bench.Block, &benchmarkTask{m}, nil)
 		if gap, out := g.absent[m.name]; out {
 			n.Exclude = gap.exclude()
+			if b.causes[m.bench.Address.String()].address == m.fill.String() {
+				b.addFills(g, []member{m}) // the failure stays to be seen, and to be tried again
+			}
 			continue
 		}
 		n.Needs, n.Reads = trials[m.name], true
@@ -249,7 +252,7 @@ func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node
 
 // addSeries adds blocks 1 to n of the same members.
 func (b *builder) addSeries(g *group, members []member, key string) []*engine.Node {
-	b.addFills(g, members, key)
+	b.addFills(g, members)
 	var pilot hclspec.Address
 	rule := b.rule(g)
 	var nodes []*engine.Node

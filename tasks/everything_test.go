@@ -12,6 +12,13 @@ benchgraph {
   include          = ["more/one.hcl"]
   packs            = ["first-pack"]
   sandbox          = "none" # all
+  store {
+    url       = "s3://one/prefix"
+    endpoint  = "http://127.0.0.1:1"
+    region    = "here-1"
+    read_only = false
+    trust     = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM"]
+  }
 }
 cost { gpu_hour = { "A device" = 1 } }
 machine "other" { devices = "machines/one.json" }
@@ -345,6 +352,11 @@ var edits = map[string]edit{
 	"benchgraph.required_version":       {`">= 0.0.1"`, `">= 0.0.2"`},
 	"benchgraph.include":                {`"more/one.hcl"`, `"more/*.hcl"`},
 	"benchgraph.sandbox":                {`"none" # all`, `"required"`, `"none" # t`, "null"},
+	"benchgraph.store.url":              {"s3://one", "s3://two"},
+	"benchgraph.store.endpoint":         {"127.0.0.1:1\"", "127.0.0.1:2\""},
+	"benchgraph.store.region":           {"here-1", "here-2"},
+	"benchgraph.store.read_only":        {"read_only = false", "read_only = true"},
+	"benchgraph.store.trust":            {"AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM", "AAAAC3NzaC1lZDI1NTE5AAAAIJkJqvTLmp6mpMW0lcHPyi6GvKbn5/4jjRad/C0iusIJ"},
 	"known_issue.sandbox":               {`"none" # k`, `"required"`},
 	"wheel.build.sandbox":               {`"none" # w`, `"required"`},
 	"benchmark.sandbox":                 {`"none" # b`, `"required"`},

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -51,9 +52,8 @@ func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
-// addFills adds the fills of the members of a series of blocks with this key. Their devices are of the kind on which
-// the blocks run.
-func (b *builder) addFills(g *group, members []member, key string) {
+// addFills adds the fills of members of a group. Their devices are of the kind on which the blocks run.
+func (b *builder) addFills(g *group, members []member) {
 	for _, m := range members {
 		if m.fill == (hclspec.Address{}) {
 			continue
@@ -61,7 +61,7 @@ func (b *builder) addFills(g *group, members []member, key string) {
 		at, bench := m.fill, *m.bench
 		bench.Canary, bench.Check = nil, nil        // they do not run
 		m.fill, m.bench = hclspec.Address{}, &bench // it begins with empty caches
-		trial := hclspec.TrialAddress(at.Name, key, 1)
+		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.candidate, at.Key), 1)
 		t := &fillTask{trialTask{p: b.drawing, at: trial, group: g.name, members: []member{m}}}
 		addMember(&t.refs, m)
 		t.refs.Add(m.client)
