@@ -162,26 +162,23 @@ func (b *builder) addGroup(g *group) {
 			taking = append(taking, m)
 		}
 	}
+	nobody := func(gap absence) {
+		for _, m := range taking {
+			g.absent[m.name] = gap
+		}
+		taking = nil
+	}
 	for _, m := range g.members {
 		if gap, out := g.absent[m.name]; out && m.baseline && !apart {
-			for _, other := range taking {
-				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.why}
-			}
-			taking = nil
+			nobody(absence{stats.NoBaseline, "the baseline is missing: " + gap.why})
 		}
 	}
 	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m member) bool { return !m.baseline }) {
-		for _, m := range taking {
-			g.absent[m.name] = absence{stats.NotRun, "what was to be held against it is not there"}
-		}
-		taking = nil
+		nobody(absence{stats.NotRun, "what was to be held against it is not there"})
 	}
 	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
 	if why := g.nothingToMeasure(); why != "" {
-		for _, m := range taking {
-			g.absent[m.name] = absence{stats.Tie, why}
-		}
-		taking = nil
+		nobody(absence{stats.Tie, why})
 	}
 	trials := b.addTrials(g, taking)
 	for _, m := range g.members {

@@ -349,14 +349,17 @@ func (e edit) in(t *testing.T, text string) string {
 
 // edits change every attribute to another valid value.
 var edits = map[string]edit{
-	"benchgraph.required_version":       {`">= 0.0.1"`, `">= 0.0.2"`},
-	"benchgraph.include":                {`"more/one.hcl"`, `"more/*.hcl"`},
-	"benchgraph.sandbox":                {`"none" # all`, `"required"`, `"none" # t`, "null"},
-	"benchgraph.store.url":              {"s3://one", "s3://two"},
-	"benchgraph.store.endpoint":         {"127.0.0.1:1\"", "127.0.0.1:2\""},
-	"benchgraph.store.region":           {"here-1", "here-2"},
-	"benchgraph.store.read_only":        {"read_only = false", "read_only = true"},
-	"benchgraph.store.trust":            {"AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM", "AAAAC3NzaC1lZDI1NTE5AAAAIJkJqvTLmp6mpMW0lcHPyi6GvKbn5/4jjRad/C0iusIJ"},
+	"benchgraph.required_version": {`">= 0.0.1"`, `">= 0.0.2"`},
+	"benchgraph.include":          {`"more/one.hcl"`, `"more/*.hcl"`},
+	"benchgraph.sandbox":          {`"none" # all`, `"required"`, `"none" # t`, "null"},
+	"benchgraph.store.url":        {"s3://one", "s3://two"},
+	"benchgraph.store.endpoint":   {"127.0.0.1:1\"", "127.0.0.1:2\""},
+	"benchgraph.store.region":     {"here-1", "here-2"},
+	"benchgraph.store.read_only":  {"read_only = false", "read_only = true"},
+	"benchgraph.store.trust": {
+		"AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM",
+		"AAAAC3NzaC1lZDI1NTE5AAAAIJkJqvTLmp6mpMW0lcHPyi6GvKbn5/4jjRad/C0iusIJ",
+	},
 	"known_issue.sandbox":               {`"none" # k`, `"required"`},
 	"wheel.build.sandbox":               {`"none" # w`, `"required"`},
 	"benchmark.sandbox":                 {`"none" # b`, `"required"`},
