@@ -189,7 +189,6 @@ func behindFence(p *process, cmd Command, launch func() error) (func() error, er
 		if refused := report(err == nil); err == nil && refused != nil {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait() // it was killed, or has ended
-			p.forget()
 			err = refused
 		}
 		return err

@@ -208,9 +208,6 @@ func (s *sandboxed) report() {
 // Dial connects to a port of the program's loopback.
 func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.control.Dial(port) }
 
-// private are directories in which the system keeps what is nobody's but its users' or its daemons'.
-var private = []string{"/home", "/root", "/run"}
-
 // specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
@@ -375,18 +372,14 @@ var checkSandbox = sync.OnceValue(func() error {
 // refused is the error for namespaces that this machine does not make.
 func refused(step string, err error) error {
 	e := &Unsupported{What: fmt.Sprintf("a sandbox: this machine does not let benchgraph %s: %v", step, err)}
-	setting := func(name string) string { // empty: there is none
-		text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-		return strings.TrimSpace(string(text))
-	}
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
 		e.Remedy = "it needs Linux 5.12 or newer"
-	case setting("user.max_user_namespaces") == "0":
+	case kernelSetting("user.max_user_namespaces") == "0":
 		e.Remedy = "sysctl user.max_user_namespaces=15000"
-	case os.Geteuid() != 0 && setting("kernel.unprivileged_userns_clone") == "0":
+	case os.Geteuid() != 0 && kernelSetting("kernel.unprivileged_userns_clone") == "0":
 		e.Remedy = "sysctl kernel.unprivileged_userns_clone=1"
-	case os.Geteuid() != 0 && setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
+	case os.Geteuid() != 0 && kernelSetting("kernel.apparmor_restrict_unprivileged_userns") == "1":
 		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl " +
 			"kernel.apparmor_restrict_unprivileged_userns=0"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS), errors.Is(err, syscall.EAGAIN):
