@@ -17,6 +17,8 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/benchgraph/benchgraph/container/login"
 )
 
 // Progress says how far an image has come.
@@ -106,11 +108,11 @@ func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulli
 // is given up.
 func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named,
 	begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
-	l, err := e.login(reference.Domain(ref))
+	l, err := login.Find(ctx, e.options.Environ, reference.Domain(ref))
 	if err != nil {
 		return err
 	}
-	auth, err := l.header(reference.Domain(ref))
+	auth, err := l.Header(reference.Domain(ref))
 	if err != nil {
 		return err
 	}
@@ -260,7 +262,7 @@ func answered(err error) bool {
 
 // refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The
 // engine has words only.
-func refusal(ref reference.Named, l login, err error) error {
+func refusal(ref reference.Named, l login.Login, err error) error {
 	if err == nil || !answered(err) {
 		return err
 	}

@@ -264,9 +264,8 @@ func TestPullIsCancelled(t *testing.T) {
 	}
 }
 
-// Credentials are those of config.json; they reach only their own registry.
+// Credentials are those of config.json and of the helpers that it names; they reach only their own registry.
 func TestPullWithCredentials(t *testing.T) {
-	t.Parallel()
 	shared := containertest.Engine(t)
 	f := newFaults(t)
 	p := publish(t, f.Host)
@@ -279,14 +278,32 @@ func TestPullWithCredentials(t *testing.T) {
 		return true
 	})
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + secret))
+	helpers := t.TempDir()
+	for name, script := range map[string]string{
+		"test": fmt.Sprintf(`[ "$1 $(cat)" = "get %s" ] && echo '{"Username": %q, "Secret": %q}'`,
+			f.Host, user, secret),
+		"empty":  "echo credentials not found in native keychain; exit 1",
+		"broken": "echo the keychain is locked; exit 1",
+	} {
+		program := filepath.Join(helpers, "docker-credential-"+name)
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", helpers+":"+os.Getenv("PATH"))
 	for name, c := range map[string]struct {
 		config string
 		says   string // empty: it goes well
 	}{
-		"right": {fmt.Sprintf(`{"auths": {"http://%s/v2/": {"auth": %q}}}`, f.Host, auth), ""},
-		"other": {fmt.Sprintf(`{"auths": {"other.example": {"auth": %q}}}`, auth), "with an account that may"},
-		"helper": {fmt.Sprintf(`{"auths": {%q: {}}, "credsStore": "desktop"}`, f.Host),
-			"docker-credential-desktop, which is not run"},
+		"right":   {fmt.Sprintf(`{"auths": {"http://%s/v2/": {"auth": %q}}}`, f.Host, auth), ""},
+		"other":   {fmt.Sprintf(`{"auths": {"other.example": {"auth": %q}}}`, auth), "with an account that may"},
+		"helper":  {fmt.Sprintf(`{"auths": {%q: {}}, "credsStore": "test"}`, f.Host), ""},
+		"its own": {fmt.Sprintf(`{"credsStore": "desktop", "credHelpers": {%q: "test"}}`, f.Host), ""},
+		"not its": {fmt.Sprintf(`{"credsStore": "empty", "auths": {%q: {"auth": %q}}}`, f.Host, auth), ""},
+		"no helper": {fmt.Sprintf(`{"auths": {%q: {}}, "credsStore": "desktop"}`, f.Host),
+			"docker-credential-desktop is not installed"},
+		"path":     {`{"credsStore": "x/../../test"}`, "is not the name of a program"},
+		"failing":  {`{"credsStore": "broken"}`, "the keychain is locked"},
 		"damaged":  {`{"auths": {"` + secret, "not the JSON that docker login writes"},
 		"no value": {fmt.Sprintf(`{"auths": {%q: {"auth": "!%s"}}}`, f.Host, secret), "not the JSON"},
 	} {

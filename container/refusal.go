@@ -15,6 +15,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/benchgraph/benchgraph/container/login"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -64,7 +65,7 @@ func (e *RegistryError) Passing() bool {
 }
 
 // registryError says what an error on the way to a registry means.
-func registryError(ctx context.Context, ref reference.Named, l login, d *door, err error) error {
+func registryError(ctx context.Context, ref reference.Named, l login.Login, d *door, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("%s: %w", reference.FamiliarString(ref), cause)
 	}
@@ -150,16 +151,15 @@ func shown(text string) string {
 }
 
 // remedy returns the remedy for the user.
-func remedy(e *RegistryError, l login) string {
+func remedy(e *RegistryError, l login.Login) string {
 	switch {
-	case e.Reason == Denied && l.helper != "":
-		return fmt.Sprintf("%s leaves the credentials of this registry to docker-credential-%s, which is not run; "+
-			"put them into \"auths\" of a config.json of their own and set DOCKER_CONFIG to its directory", l.file,
-			printable.Line(l.helper))
-	case e.Reason == Denied && l.file == "":
+	case e.Reason == Denied && l.Helper != nil:
+		return fmt.Sprintf("%s names a credential helper for this registry, which gave none (%s): docker login %s",
+			l.File, shown(l.Helper.Error()), e.Host)
+	case e.Reason == Denied && l.File == "":
 		return "docker login " + e.Host
 	case e.Reason == Denied:
-		return "docker login " + e.Host + " with an account that may (credentials are taken from " + l.file + ")"
+		return "docker login " + e.Host + " with an account that may (credentials are taken from " + l.File + ")"
 	case e.Reason == Missing:
 		return "look for a mistake in the name or the tag; some registries say so, too, when credentials are " +
 			"missing (docker login " + e.Host + ")"

@@ -20,24 +20,23 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/api/types/system"
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container/login"
 )
 
 // What a registry may send and how long it may take. Its answers are the work of strangers.
 const (
-	maxManifest   = 8 << 20 // bytes of one answer
-	maxLayers     = 1000
-	maxDetail     = 300 // bytes of what is shown of its words
-	maxPause      = 2 * time.Minute
-	answerTime    = 30 * time.Second // for one question, with all that belongs to it
-	firstPause    = time.Second      // before the second attempt, doubled before each further one
-	maxAttempts   = 100              // in all
-	maxConfigSize = 1 << 20
+	maxManifest = 8 << 20 // bytes of one answer
+	maxLayers   = 1000
+	maxDetail   = 300 // bytes of what is shown of its words
+	maxPause    = 2 * time.Minute
+	answerTime  = 30 * time.Second // for one question, with all that belongs to it
+	firstPause  = time.Second      // before the second attempt, doubled before each further one
+	maxAttempts = 100              // in all
 )
 
 // manifest is what a registry says of an image for one platform.
@@ -58,7 +57,7 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 	if err != nil {
 		return manifest{}, err
 	}
-	login, err := e.login(host)
+	l, err := login.Find(ctx, e.options.Environ, host)
 	if err != nil {
 		return manifest{}, err
 	}
@@ -67,19 +66,15 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 	defer cancel()
 	door := newDoor(p.insecure)
 	defer door.close()
-	auth := authn.Anonymous
-	if login.AuthConfig != (authn.AuthConfig{}) {
-		auth = authn.FromConfig(login.AuthConfig)
-	}
 	desc, err := remote.Get(remoteRef,
 		remote.WithContext(within),
 		remote.WithTransport(door),
-		remote.WithAuth(auth),
+		remote.WithAuth(l.Authenticator()),
 		remote.WithPlatform(v1.Platform{OS: p.os, Architecture: p.arch, Variant: p.variant}),
 		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
 		remote.WithRetryStatusCodes())
 	if err != nil {
-		return manifest{}, registryError(within, ref, login, door, err)
+		return manifest{}, registryError(within, ref, l, door, err)
 	}
 	img, err := desc.Image()
 	var m *v1.Manifest
@@ -87,7 +82,7 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 		m, err = img.Manifest()
 	}
 	if err != nil {
-		return manifest{}, registryError(within, ref, login, door, err)
+		return manifest{}, registryError(within, ref, l, door, err)
 	}
 	out := manifest{digest: desc.Digest.String(), sizes: map[string]int64{}}
 	for i, l := range m.Layers {

@@ -1,0 +1,75 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/docker/docker-credential-helpers/client"
+	"github.com/docker/docker-credential-helpers/credentials"
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// answerTime bounds how long a helper may take: some ask a service of a cloud first.
+const answerTime = 30 * time.Second
+
+// ask gets the credentials of a registry from docker-credential-NAME of the PATH. A helper that knows none is no error.
+func ask(ctx context.Context, name string, environ map[string]string, host string) (authn.AuthConfig, error) {
+	name = "docker-credential-" + name
+	if name != filepath.Base(name) {
+		return authn.AuthConfig{}, fmt.Errorf("%q is not the name of a program", name)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %v", answerTime))
+	defer cancel()
+	var p program
+	known, err := client.Get(func(args ...string) client.Program {
+		p.cmd = exec.CommandContext(ctx, name, args...)
+		p.cmd.WaitDelay = time.Second
+		for name, value := range environ {
+			p.cmd.Env = append(p.cmd.Env, name+"="+value)
+		}
+		return &p
+	}, server(host))
+	switch {
+	case credentials.IsErrCredentialsNotFound(err):
+		return authn.AuthConfig{}, nil
+	case ctx.Err() != nil:
+		return authn.AuthConfig{}, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	case errors.Is(p.err, exec.ErrNotFound):
+		return authn.AuthConfig{}, fmt.Errorf("%s is not installed", name)
+	case err != nil:
+		return authn.AuthConfig{}, fmt.Errorf("%s: %w", name, err)
+	case known.Username == "<token>": // as the protocol of helpers marks one
+		return authn.AuthConfig{IdentityToken: known.Secret}, nil
+	}
+	return authn.AuthConfig{Username: known.Username, Password: known.Secret}, nil
+}
+
+// program is a helper that runs once.
+type program struct {
+	cmd *exec.Cmd
+	err error // with which it ended
+}
+
+func (p *program) Input(in io.Reader) { p.cmd.Stdin = in }
+
+// Output runs the program and returns the beginning of its output, which is all of it from one that works.
+func (p *program) Output() ([]byte, error) {
+	var out bounded
+	p.cmd.Stdout = &out
+	p.err = p.cmd.Run()
+	return out.Bytes(), p.err
+}
+
+// bounded keeps the first bytes that are written to it, as many as a file of credentials may have.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(text []byte) (int, error) {
+	b.Buffer.Write(text[:min(len(text), maxFile-b.Len())])
+	return len(text), nil
+}

@@ -1,0 +1,132 @@
+// Package login finds the credentials of a container registry where docker login left them: in Docker's config.json, or
+// with a credential helper that it names.
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/registry"
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// Login is what is known of a registry's credentials.
+type Login struct {
+	authn.AuthConfig
+	File   string // that they come from, or that names the helper; empty: there is none
+	Helper error  // why the helper that the file names gave no credentials; nil: it did, or none is named
+}
+
+// maxFile bounds config.json, in bytes.
+const maxFile = 1 << 20
+
+// hub are the names of the one registry that has many.
+var hub = []string{"docker.io", "index.docker.io", "registry-1.docker.io"}
+
+// Find finds the credentials of a registry, as Docker's own client does: a helper of the registry, then the helper of
+// all, then the file itself. Without any, the registry is asked as nobody. An error is one of the file.
+func Find(ctx context.Context, environ map[string]string, host string) (Login, error) {
+	dir := environ["DOCKER_CONFIG"]
+	if dir == "" {
+		if dir = environ["HOME"]; dir == "" {
+			return Login{}, nil
+		}
+		dir = filepath.Join(dir, ".docker")
+	}
+	file := filepath.Join(dir, "config.json")
+	text, err := readBounded(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return Login{}, nil
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	var config struct {
+		Auths       map[string]authn.AuthConfig `json:"auths"`
+		CredsStore  string                      `json:"credsStore"`
+		CredHelpers map[string]string           `json:"credHelpers"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		// The error may quote what is secret.
+		return Login{}, fmt.Errorf("%s: not the JSON that docker login writes", file)
+	}
+	out := Login{File: file}
+	helper := config.CredsStore
+	for key, own := range config.CredHelpers {
+		if same(key, host) {
+			helper = own
+		}
+	}
+	if helper != "" {
+		if out.AuthConfig, out.Helper = ask(ctx, helper, environ, host); out.Known() {
+			return out, nil
+		}
+	}
+	for key, auth := range config.Auths {
+		if same(key, host) && auth != (authn.AuthConfig{}) {
+			out.AuthConfig, out.Helper = auth, nil
+		}
+	}
+	return out, nil
+}
+
+// same compares a key of config.json, which may be a URL, with the host in a reference.
+func same(key, host string) bool {
+	_, after, ok := strings.Cut(key, "://")
+	if !ok {
+		after = key
+	}
+	key, _, _ = strings.Cut(after, "/")
+	return key == host || slices.Contains(hub, key) && slices.Contains(hub, host)
+}
+
+// readBounded reads a small file.
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: over %d bytes", file, maxFile)
+	}
+	return text, err
+}
+
+// server is the name of a registry for the engine and for helpers.
+func server(host string) string {
+	if host == hub[0] {
+		return "https://index.docker.io/v1/"
+	}
+	return host
+}
+
+// Known reports whether there are credentials.
+func (l Login) Known() bool { return l.AuthConfig != (authn.AuthConfig{}) }
+
+// Authenticator is the credentials as a client of the registry wants them.
+func (l Login) Authenticator() authn.Authenticator {
+	if !l.Known() {
+		return authn.Anonymous
+	}
+	return authn.FromConfig(l.AuthConfig)
+}
+
+// Header is the credentials of a registry as the engine wants them; empty: there are none.
+func (l Login) Header(host string) (string, error) {
+	if !l.Known() {
+		return "", nil
+	}
+	return registry.EncodeAuthConfig(registry.AuthConfig{
+		Username: l.Username, Password: l.Password, IdentityToken: l.IdentityToken, RegistryToken: l.RegistryToken,
+		ServerAddress: server(host),
+	})
+}
