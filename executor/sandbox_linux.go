@@ -238,7 +238,7 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
 	}
 	s.Fence = secondLine(&s, o.Network)
-	s.Devices, err = nodes(o.GPUs)
+	s.Devices, err = nodes(driver, o.GPUs)
 	return s, err
 }
 
@@ -308,45 +308,6 @@ func giveHome(s *first.Spec, o *Sandbox) {
 		from = o.Tmp
 	}
 	s.Binds = append(s.Binds, first.Bind{From: from, To: filepath.Clean(home), Writable: true})
-}
-
-// nodes are the device nodes that programs on these GPUs need. None of another device is among them.
-func nodes(gpus []string) ([]string, error) {
-	if len(gpus) == 0 {
-		return nil, nil
-	}
-	minors := map[string]string{}
-	files, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("sandbox: %w", err)
-		}
-		fields := map[string]string{}
-		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok {
-				fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
-			}
-		}
-		minors[fields["GPU UUID"]] = fields["Device Minor"]
-	}
-	all := []string{}
-	for _, uuid := range gpus {
-		minor, known := minors[uuid]
-		if !known || minor == "" {
-			return nil, &Unsupported{
-				What:   "a sandbox with device " + uuid + ", whose node below /dev the driver does not tell",
-				Remedy: `say sandbox = "none" in blocks with gpus`,
-			}
-		}
-		all = append(all, "/dev/nvidia"+minor)
-	}
-	for _, name := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"} {
-		if _, err := os.Stat(name); err == nil {
-			all = append(all, name)
-		}
-	}
-	return all, nil
 }
 
 // CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.

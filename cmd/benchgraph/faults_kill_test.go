@@ -52,7 +52,7 @@ wheel "w" {
 task "first" {
   for_each = toset(["1", "2", "3", "4", "5", "6", "7", "8", "9"])
   inputs   = ["in/*"]
-  command  = "cat in/* >$OUT/it; echo round ${var.round} ${each.key} >>$OUT/it; setsid sleep LEFT >/dev/null 2>&1 &"
+  command  = "cat in/* >$OUT/it; echo round ${var.round} chain ${each.key} >>$OUT/it; setsid sleep LEFT >&- 2>&- &"
 }
 task "second" {
   for_each = task.first
