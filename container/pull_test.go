@@ -284,6 +284,7 @@ func TestPullWithCredentials(t *testing.T) {
 			f.Host, user, secret),
 		"empty":  "echo credentials not found in native keychain; exit 1",
 		"broken": "echo the keychain is locked; exit 1",
+		"torn":   fmt.Sprintf(`echo '{"Username": %q, "Secret": %q}'; exit 1`, user, secret),
 	} {
 		program := filepath.Join(helpers, "docker-credential-"+name)
 		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
@@ -304,6 +305,7 @@ func TestPullWithCredentials(t *testing.T) {
 			"docker-credential-desktop is not installed"},
 		"path":     {`{"credsStore": "x/../../test"}`, "is not the name of a program"},
 		"failing":  {`{"credsStore": "broken"}`, "the keychain is locked"},
+		"torn":     {`{"credsStore": "torn"}`, "docker-credential-torn: error getting credentials"},
 		"damaged":  {`{"auths": {"` + secret, "not the JSON that docker login writes"},
 		"no value": {fmt.Sprintf(`{"auths": {%q: {"auth": "!%s"}}}`, f.Host, secret), "not the JSON"},
 	} {

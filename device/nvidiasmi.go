@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/head"
 )
 
 // maxSMI is how many bytes of output are read.
@@ -54,7 +55,7 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	defer s.running.RUnlock()
 	ctx, cancel := context.WithTimeout(ctx, silence) // a driver that hangs must not hang a plan
 	defer cancel()
-	var out, problem limited
+	out, problem := head.Buffer{Most: maxSMI}, head.Buffer{Most: maxSMI}
 	cmd := exec.CommandContext(ctx, s.path, append(args, "--format=csv,noheader,nounits")...)
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	cmd.WaitDelay = time.Second
@@ -65,9 +66,9 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 {
 			err = errGone
 		}
-		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(out.String()+problem.String()))
+		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(string(out.Bytes())+string(problem.Bytes())))
 	}
-	return out.String(), nil
+	return string(out.Bytes()), nil
 }
 
 func (s *smiSource) link(_, _ Device) Link { return Link{} }
@@ -124,16 +125,6 @@ func whole(text string) *int {
 		return nil
 	}
 	return &n
-}
-
-// limited keeps the beginning of what is written to it.
-type limited struct {
-	bytes.Buffer
-}
-
-func (l *limited) Write(b []byte) (int, error) {
-	l.Buffer.Write(b[:min(len(b), maxSMI-l.Len())])
-	return len(b), nil
 }
 
 func firstLine(text string) string {

@@ -225,7 +225,7 @@ var initFailures = regexp.MustCompile(`^\[FATAL tini \(\d+\)\] exec .* failed: (
 
 // failure says that the program could not be started when its container has ended because of that.
 func (c *contained) failure() error {
-	m := initFailures.FindStringSubmatch(string(c.output.start.text))
+	m := initFailures.FindStringSubmatch(string(c.output.start.Bytes()))
 	if m == nil || c.status.Code <= 0 {
 		return nil
 	}

@@ -10,19 +10,20 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor/mask"
+	"github.com/benchgraph/benchgraph/internal/head"
 )
 
 // output is where a program in a container writes to.
 type output struct {
 	stdout, stderr io.Writer
 	sinks          sinks
-	start          head          // of both
+	start          head.Buffer   // of both
 	copied         chan struct{} // closed: all is written
 	err            error         // of reading; set before copied is closed
 }
 
 func newOutput(cmd Command) *output {
-	o := &output{stdout: io.Discard, stderr: io.Discard}
+	o := &output{stdout: io.Discard, stderr: io.Discard, start: head.Buffer{Most: 1024}}
 	// Each has a mask.Writer of its own even for the same writer: a secret may be in pieces, with a piece of the other
 	// between.
 	if cmd.Stdout != nil {
@@ -97,13 +98,5 @@ type steady struct{ s *sink }
 
 func (w steady) Write(b []byte) (int, error) {
 	_, _ = w.s.Write(b) // the sink has the error
-	return len(b), nil
-}
-
-// head keeps the first bytes that are written to it.
-type head struct{ text []byte }
-
-func (h *head) Write(b []byte) (int, error) {
-	h.text = append(h.text, b[:min(len(b), 1024-len(h.text))]...)
 	return len(b), nil
 }

@@ -141,7 +141,7 @@ func innermost(pid int) (int, error) {
 var execFailure = regexp.MustCompile(`^OCI runtime exec failed: (.+)\r?\n$`)
 
 func (w *within) failure() error {
-	m := execFailure.FindStringSubmatch(string(w.output.start.text))
+	m := execFailure.FindStringSubmatch(string(w.output.start.Bytes()))
 	if m == nil || w.status.Code != 126 && w.status.Code != 127 {
 		return nil
 	}

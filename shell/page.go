@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/head"
 )
 
 // Bounds on a page of a server: the server may be hostile, and the page is nothing that a measurement needs.
@@ -39,11 +39,11 @@ func (s *Server) Page(ctx context.Context, path string) []byte {
 	defer cancel()
 	port := s.sh.vars["PORT"]
 	if s.sh.box != nil {
-		page := bounded{most: longestPage + 1}
+		page := head.Buffer{Most: longestPage + 1}
 		cmd := s.sh.command([]string{"sh", "-c", pageShell, "page", port, path}, &page, io.Discard)
 		cmd.Container = &executor.Container{Within: s.process}
 		if status, err := executor.Run(ctx, s.sh.runner(), cmd); err != nil || !status.OK() ||
-			page.Len() > longestPage {
+			len(page.Bytes()) > longestPage {
 			return nil
 		}
 		return page.Bytes()
@@ -64,15 +64,4 @@ func (s *Server) Page(ctx context.Context, path string) []byte {
 		return nil
 	}
 	return page
-}
-
-// bounded keeps the first bytes that are written to it, and lets the rest pass.
-type bounded struct {
-	bytes.Buffer
-	most int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
-	return len(p), nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/docker/docker-credential-helpers/client"
 	"github.com/docker/docker-credential-helpers/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/benchgraph/benchgraph/internal/head"
 )
 
 // answerTime bounds how long a helper may take: some ask a service of a cloud first.
@@ -58,18 +60,13 @@ type program struct {
 
 func (p *program) Input(in io.Reader) { p.cmd.Stdin = in }
 
-// Output runs the program and returns the beginning of its output, which is all of it from one that works.
+// Output runs the helper and returns its standard output, cut off at maxFile bytes. A helper that fails writes the
+// reason to it.
 func (p *program) Output() ([]byte, error) {
-	var out bounded
+	out := head.Buffer{Most: maxFile}
 	p.cmd.Stdout = &out
-	p.err = p.cmd.Run()
+	if p.err = p.cmd.Run(); p.err != nil && bytes.ContainsRune(out.Bytes(), '{') {
+		return nil, p.err // it wrote credentials before it failed, and messages tell none
+	}
 	return out.Bytes(), p.err
-}
-
-// bounded keeps the first bytes that are written to it, as many as a file of credentials may have.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(text []byte) (int, error) {
-	b.Buffer.Write(text[:min(len(text), maxFile-b.Len())])
-	return len(text), nil
 }

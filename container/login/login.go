@@ -20,8 +20,8 @@ import (
 // Login is what is known of a registry's credentials.
 type Login struct {
 	authn.AuthConfig
-	File   string // that they come from, or that names the helper; empty: there is none
-	Helper error  // why the helper that the file names gave no credentials; nil: it did, or none is named
+	File   string // path of config.json; empty: there is none
+	Helper error  // why the helper of the registry failed; nil: there is none, or it answered
 }
 
 // maxFile bounds config.json, in bytes.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -31,7 +32,7 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	if m.offers != nil {
 		return *m.offers, nil
 	}
-	trace := &head{}
+	trace := &head.Buffer{Most: 64 << 10}
 	_, err := m.git.Output(ctx, command.Call{
 		Args: []string{"ls-remote", "--quiet", "origin", "HEAD"}, Env: append(m.remoteEnv(), "GIT_TRACE_PACKET=1"),
 		Stderr: trace,
@@ -42,18 +43,9 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	offered := filterOffered.Match(trace.text)
+	offered := filterOffered.Match(trace.Bytes())
 	m.offers = &offered
 	return offered, nil
-}
-
-// head keeps the beginning of what is written to it.
-type head struct{ text []byte }
-
-func (h *head) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	h.text = append(h.text, p[:min(len(p), most-len(h.text))]...)
-	return len(p), nil
 }
 
 // startOver empties a partial mirror, since git would take its objects as complete in the full fetches that follow. The

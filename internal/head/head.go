@@ -1,0 +1,17 @@
+// Package head keeps the beginning of what foreign programs and servers send.
+package head
+
+// Buffer keeps the first Most bytes that are written to it. It takes the rest without an error, so that no program is
+// blocked or ended for its output. It is no bytes.Buffer, which io.Copy, and so os/exec, fill past Write.
+type Buffer struct {
+	Most int
+	text []byte
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), b.Most-len(b.text))]...)
+	return len(p), nil
+}
+
+// Bytes returns the bytes that were kept.
+func (b *Buffer) Bytes() []byte { return b.text }
