@@ -173,7 +173,7 @@ type Info struct {
 	Version   string // of the engine
 	API       string // that was agreed on
 	Root      string // directory in which it keeps images; empty: not on this machine
-	GPUs      bool   // it can give containers NVIDIA devices
+	GPUs      bool   // its configuration has NVIDIA's runtime, see CheckGPUs
 	SwapLimit bool
 	Seccomp   bool  // containers have a filter of system calls, which nothing but their own configuration takes away
 	Memory    int64 // bytes that the engine's machine has

@@ -129,10 +129,7 @@ func (p *LocalPool) Fits(r Request) error {
 	if r.Ports > maxPorts {
 		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, maxPorts))
 	}
-	if err := p.gpusFit(r.GPUs); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.gpusFit(r.GPUs))...)
 }
 
 func (p *LocalPool) gpusFit(want GPUs) error {
@@ -210,6 +207,9 @@ func (g GPUs) lacks(d Device) []string {
 	}
 	if g.Kind != "" && KindOf(d) != g.Kind {
 		lacks = append(lacks, "is of another kind")
+	}
+	if g.Count > 1 && d.Parent != "" { // CUDA opens one instance in a process, and NCCL connects none
+		lacks = append(lacks, "is a MIG instance, which serves count = 1 alone")
 	}
 	return lacks
 }

@@ -115,6 +115,21 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
+// Instances of one device, or of several, are leased one at a time: no program uses two.
+func TestInstancesAreLeasedAlone(t *testing.T) {
+	gpus := device.FakeGPUs(2, "NVIDIA A100 MIG 3g.40gb", 40*gib)
+	for i := range gpus {
+		gpus[i].Parent = "GPU-whole"
+	}
+	p := newPool(t, device.Options{CPUs: 2, GPUs: device.These(gpus)})
+	two := device.Request{GPUs: device.GPUs{Count: 2}}
+	mustNot(t, p, two, "needs 2 devices; this machine has none (nearest: NVIDIA A100 MIG 3g.40gb 40 GiB, but it is a "+
+		"MIG instance, which serves count = 1 alone)")
+	for range 2 {
+		defer must(t, p, device.Request{GPUs: device.GPUs{Count: 1}}).Release()
+	}
+}
+
 // Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of
 // both.
 func TestALeaseIsOfOneKind(t *testing.T) {

@@ -1,14 +1,12 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
 )
@@ -56,7 +54,7 @@ func TestWhatIsApartIsOfNoCommand(t *testing.T) {
 
 // beApart starts something apart and a program, and ends in a hurry; or it does nothing more, and waits to be killed.
 func beApart(dir string) {
-	h := executor.NewHost(executor.HostOptions{Owner: dir, Rolls: filepath.Join(dir, "rolls")})
+	h := executor.NewHost(executor.HostOptions{Owner: dir})
 	_, err := startVigil(dir)
 	if err == nil {
 		_, err = h.Start(context.Background(), executor.Command{Argv: []string{"sh", "-euc",
@@ -72,7 +70,6 @@ func beApart(dir string) {
 		waitUntil(exists(filepath.Join(dir, "go")))
 		os.Exit(0)
 	}
-	time.Sleep(1500 * time.Millisecond) // the roll is brought up to date meanwhile
 	if err := os.WriteFile(filepath.Join(dir, "hurry"), nil, 0o600); err != nil {
 		os.Exit(1)
 	}
@@ -116,21 +113,13 @@ func TestWhatIsApartOutlivesItsStarter(t *testing.T) {
 	t.Run("that is killed", func(t *testing.T) {
 		dir, starter := begin(t, false)
 		waitUntil(exists(filepath.Join(dir, "hurry")))
-		rolls, err := filepath.Glob(filepath.Join(dir, "rolls", "*"))
-		if err != nil || len(rolls) != 1 {
-			t.Fatal(rolls, err)
-		}
-		roll, err := os.ReadFile(rolls[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(roll, []byte("\n")); n != 2 { // when it was up to date, and the program
-			t.Errorf("the roll lists something else than the program:\n%s", roll)
-		}
 		if err := starter.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = starter.Wait()
+		if n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: dir}); err != nil {
+			t.Error(n, err)
+		}
 		waitUntil(exists(filepath.Join(dir, "over")))
 	})
 }

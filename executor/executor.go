@@ -50,7 +50,7 @@ type Sandbox struct {
 	Shown   []Mount  // what it sees of them; without Inside, under the same path
 	Tmp     string   // directory that it has as /tmp and /var/tmp; empty: one in memory
 	Home    string   // directory that it has as its home; empty: Tmp
-	GPUs    []string // UUIDs of the devices that it gets
+	GPUs    []string // UUIDs of the devices that it gets, or of those whose instances it gets
 	Network bool     // it reaches what this machine reaches
 	Ports   []int    // of the loopback, that it needs where there are no namespaces
 	Beside  Process  // its loopback is that of this process, which is in a sandbox without Network; nil: its own

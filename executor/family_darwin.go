@@ -75,15 +75,6 @@ func lives(procID) bool { return true }
 // Reap does nothing on this system, as the environment of other processes cannot be read.
 func Reap(context.Context, HostOptions) (int, error) { return 0, nil }
 
-// roll is not kept on this system.
-type roll struct{}
-
-func (h *Host) openRoll()         {}
-func (h *Host) note(byte, procID) {}
-
-// Close does nothing on this system.
-func (h *Host) Close() error { return nil }
-
 // KillDescendants does nothing on this system, where descendants are not known.
 func KillDescendants() {}
 

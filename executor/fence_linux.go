@@ -77,7 +77,7 @@ func fenceOf(cmd Command) (*first.Fence, error) {
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"} {
 		f.Write = append(f.Write, "/dev/"+name)
 	}
-	gpus, err := nodes(o.GPUs)
+	gpus, err := nodes(driver, o.GPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,6 @@ func behindFence(p *process, cmd Command, launch func() error) (func() error, er
 		if refused := report(err == nil); err == nil && refused != nil {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait() // it was killed, or has ended
-			p.forget()
 			err = refused
 		}
 		return err

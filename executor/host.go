@@ -31,7 +31,6 @@ const (
 // HostOptions are the settings of a Host.
 type HostOptions struct {
 	Owner string // names what the processes belong to, such as the path of the state directory; Reap finds them by it
-	Rolls string // directory in which is kept what runs, for Reap to find what hides; empty: it is not kept
 }
 
 // Host is the Executor that runs programs on this machine, as the current user.
@@ -42,18 +41,16 @@ type HostOptions struct {
 // hides its environment and its session, and whose parent is gone, is ended when no other program is left that may have
 // started it.
 //
-// Should this process be killed, the kernel kills the programs at once (Linux), and Reap ends what else they left, by
-// the mark in its environment or, where that is gone, by the roll of what ran.
+// Should this process be killed, the kernel kills the programs at once (Linux), with all that they left if they have a
+// Sandbox. Of the others, Reap ends the descendants that still carry the mark in their environment.
 type Host struct {
 	mark    mark
 	orphans adoption
-	rolls   string
-	roll    roll
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: newMark(o.Owner), orphans: adoptOrphans(), rolls: o.Rolls}
+	return &Host{mark: newMark(o.Owner), orphans: adoptOrphans()}
 }
 
 // Start starts cmd.
@@ -74,7 +71,6 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.openRoll()
 	id := h.mark.next()
 	p := &process{
 		name: cmd.Argv[0],
@@ -88,14 +84,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		},
 	}
 	p.prepare(cmd)
-	join := func(pid int) (*family, error) {
-		f, err := newFamily(pid, id, h.orphans)
-		if err == nil {
-			h.note('+', f.leader)
-			p.forget = func() { h.note('-', f.leader) }
-		}
-		return f, err
-	}
+	join := func(pid int) (*family, error) { return newFamily(pid, id, h.orphans) }
 	if p.bound, err = bind(cmd, &p.template); err != nil {
 		return nil, err
 	}
@@ -125,7 +114,6 @@ type process struct {
 	begun    time.Time
 	ended    time.Time
 	unwatch  func() bool
-	forget   func() // takes the program off the roll
 	bound    *bound
 
 	life
@@ -262,7 +250,6 @@ func (p *process) supervise() {
 		p.status = Status{Code: -1, Wall: time.Since(p.begun)}
 		return
 	}
-	p.forget()
 	<-p.done
 	p.collect()
 	p.report()

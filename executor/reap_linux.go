@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -16,12 +15,9 @@ const reapGrace = 2 * time.Second
 
 // Reap ends what a Host with the same options left behind when its process was killed, and returns how many processes
 // that were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives,
-// those that the roll of such a starter tells of, and what descends from them. When ctx ends first, it returns ctx's
-// cause.
+// and what descends from them. When ctx ends first, it returns ctx's cause.
 func Reap(ctx context.Context, o HostOptions) (int, error) {
 	hash, namespace := ownerHash(o.Owner), pidNamespace()
-	var rolls []abandonedRoll
-	read := false
 	count := 0
 	s := sweep{
 		members: func() ([]proc, error) {
@@ -29,10 +25,7 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !read { // who is dead stays so
-				rolls, read = readRolls(o.Rolls, namespace, alive(all)), true
-			}
-			return abandoned(all, hash, namespace, rolls), nil
+			return abandoned(all, hash, namespace), nil
 		},
 		send: func(sig syscall.Signal, procs []proc) {
 			for _, p := range procs {
@@ -54,7 +47,6 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 	case len(rest) > 0:
 		return count, fmt.Errorf("abandoned processes that cannot be ended: %s", list(rest))
 	}
-	removeRolls(rolls)
 	return count, nil
 }
 
@@ -74,7 +66,7 @@ func lives(id procID) bool {
 }
 
 // abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
-func abandoned(all []proc, owner, namespace string, rolls []abandonedRoll) []proc {
+func abandoned(all []proc, owner, namespace string) []proc {
 	living := alive(all)
 	parent := map[int]int{}
 	for _, p := range all {
@@ -86,8 +78,7 @@ func abandoned(all []proc, owner, namespace string, rolls []abandonedRoll) []pro
 		if ok && living[procID{m.pid, m.born}] {
 			continue // somebody answers for it
 		}
-		in[p.pid] = ok && m.owner == owner && m.namespace == namespace ||
-			!ok && slices.ContainsFunc(rolls, func(r abandonedRoll) bool { return r.holds(p) })
+		in[p.pid] = ok && m.owner == owner && m.namespace == namespace
 	}
 	// When this process was itself started by a dead one, neither it nor what it was started through is to be ended.
 	for pid := os.Getpid(); pid > 0; pid = parent[pid] {

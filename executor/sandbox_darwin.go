@@ -2,6 +2,12 @@ package executor
 
 import "context"
 
+// StandardSandbox is the word of blocks that say nothing of a sandbox.
+const StandardSandbox = "none"
+
+// SandboxSettings returns nothing: no setting of this system makes a sandbox.
+func SandboxSettings() string { return "" }
+
 // CheckSandbox says why commands cannot have a Sandbox: this system has no namespaces.
 func CheckSandbox() error {
 	return &Unsupported{

@@ -208,9 +208,6 @@ func (s *sandboxed) report() {
 // Dial connects to a port of the program's loopback.
 func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.control.Dial(port) }
 
-// private are directories in which the system keeps what is nobody's but its users' or its daemons'.
-var private = []string{"/home", "/root", "/run"}
-
 // specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
@@ -241,7 +238,7 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
 	}
 	s.Fence = secondLine(&s, o.Network)
-	s.Devices, err = nodes(o.GPUs)
+	s.Devices, err = nodes(driver, o.GPUs)
 	return s, err
 }
 
@@ -313,45 +310,6 @@ func giveHome(s *first.Spec, o *Sandbox) {
 	s.Binds = append(s.Binds, first.Bind{From: from, To: filepath.Clean(home), Writable: true})
 }
 
-// nodes are the device nodes that programs on these GPUs need. None of another device is among them.
-func nodes(gpus []string) ([]string, error) {
-	if len(gpus) == 0 {
-		return nil, nil
-	}
-	minors := map[string]string{}
-	files, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information")
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("sandbox: %w", err)
-		}
-		fields := map[string]string{}
-		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok {
-				fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
-			}
-		}
-		minors[fields["GPU UUID"]] = fields["Device Minor"]
-	}
-	all := []string{}
-	for _, uuid := range gpus {
-		minor, known := minors[uuid]
-		if !known || minor == "" {
-			return nil, &Unsupported{
-				What:   "a sandbox with device " + uuid + ", whose node below /dev the driver does not tell",
-				Remedy: `say sandbox = "none" in blocks with gpus`,
-			}
-		}
-		all = append(all, "/dev/nvidia"+minor)
-	}
-	for _, name := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"} {
-		if _, err := os.Stat(name); err == nil {
-			all = append(all, name)
-		}
-	}
-	return all, nil
-}
-
 // CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.
 // That is found out once, by making one.
 func CheckSandbox() error { return checkSandbox() }
@@ -375,18 +333,14 @@ var checkSandbox = sync.OnceValue(func() error {
 // refused is the error for namespaces that this machine does not make.
 func refused(step string, err error) error {
 	e := &Unsupported{What: fmt.Sprintf("a sandbox: this machine does not let benchgraph %s: %v", step, err)}
-	setting := func(name string) string { // empty: there is none
-		text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-		return strings.TrimSpace(string(text))
-	}
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
 		e.Remedy = "it needs Linux 5.12 or newer"
-	case setting("user.max_user_namespaces") == "0":
+	case kernelSetting("user.max_user_namespaces") == "0":
 		e.Remedy = "sysctl user.max_user_namespaces=15000"
-	case os.Geteuid() != 0 && setting("kernel.unprivileged_userns_clone") == "0":
+	case os.Geteuid() != 0 && kernelSetting("kernel.unprivileged_userns_clone") == "0":
 		e.Remedy = "sysctl kernel.unprivileged_userns_clone=1"
-	case os.Geteuid() != 0 && setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
+	case os.Geteuid() != 0 && kernelSetting("kernel.apparmor_restrict_unprivileged_userns") == "1":
 		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl " +
 			"kernel.apparmor_restrict_unprivileged_userns=0"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS), errors.Is(err, syscall.EAGAIN):

@@ -48,7 +48,7 @@ type Spec struct {
 	Executors   []Executor
 	Machines    []Machine
 	Models      []Model
-	Sandbox     string             // for blocks that do not say; one of Sandboxes, empty: none
+	Sandbox     string             // for blocks that do not say; one of Sandboxes, empty: the standard of the system
 	Store       *Store             // that machines share; nil: none
 	GPUHour     map[string]float64 // money for one hour of a device, by device name
 }

@@ -255,21 +255,21 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	default:
 		f.Evidence = o.LastLine()
 	}
-	if f.Rule == readOnlyRule && s.rootIsReadOnly() {
+	switch {
+	case s.box != nil && f.Rule == "read_only" && unix.Access(s.env.Scratch, unix.W_OK) == nil: // no disk has failed
 		f.Class, f.Retry = cache.Permanent, nil
 		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, " +
 			"or declare a mount at that path with read_only = false"
+	case s.cell != nil && f.Evidence != "":
+		// Rules do not know of sandboxes: by them, a name that does not resolve is worth another attempt.
+		lacked, remedy := s.cell.sandbox().Explains(f.Evidence, s.dir, s.environ())
+		if lacked != "" {
+			f.Class, f.Rule, f.Remedy, f.Retry = cache.Permanent, "sandbox_"+lacked, remedy, nil
+		} else if remedy != "" {
+			f.Remedy = strings.TrimPrefix(f.Remedy+"; "+remedy, "; ")
+		}
 	}
 	return f
-}
-
-// readOnlyRule is the built-in rule for a file system that is read-only.
-const readOnlyRule = "read_only"
-
-// rootIsReadOnly reports whether a command that cannot write to a file system was in a container whose root is
-// read-only, as all are, and not on a disk that has failed.
-func (s *Shell) rootIsReadOnly() bool {
-	return s.box != nil && unix.Access(s.env.Scratch, unix.W_OK) == nil
 }
 
 func (s *Shell) cures() []metrics.Rule {

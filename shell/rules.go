@@ -21,18 +21,16 @@ type Rules struct {
 // itself.
 func NewRules(own []hclspec.Failure) (Rules, error) {
 	r := Rules{retries: map[string]engine.Retry{}}
+	var all []packs.Failure
 	for _, f := range own {
-		rule := packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy,
-			Attempts: f.Attempts, Backoff: f.Backoff, Wrapper: f.Wrapper}
-		if err := r.add(rule); err != nil {
-			return r, err
-		}
+		all = append(all, packs.Failure{Name: f.Address.Name, Match: f.Match, Stages: f.Stages, Class: f.Class,
+			Remedy: f.Remedy, Attempts: f.Attempts, Backoff: f.Backoff, Wrapper: f.Wrapper})
 	}
 	builtin, err := packs.Failures()
 	if err != nil {
 		return r, err
 	}
-	for _, f := range builtin {
+	for _, f := range append(all, builtin...) {
 		if err := r.add(f); err != nil {
 			return r, err
 		}

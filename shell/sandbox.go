@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -40,7 +41,7 @@ func (s *Shell) confine(r Refs, at Place) error {
 	if l := s.env.Lease; l != nil {
 		c.Ports = l.Ports
 		for _, d := range l.GPUs {
-			c.GPUs = append(c.GPUs, d.UUID)
+			c.GPUs = append(c.GPUs, cmp.Or(d.Parent, d.UUID))
 		}
 	}
 	paths := s.path

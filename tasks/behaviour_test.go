@@ -117,7 +117,7 @@ func TestATransientFailureVoidsTheBlockAndIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	flaky := fmt.Sprintf("test -f %s || { touch %s; echo 'Broken pipe'; exit 1; }; %s", flag, flag, claims(1100))
-	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
+	s := tell(t, map[string]string{"benchmarks.hcl": unguarded + simple(measured+`
 failure "broken_pipe" {
   match = "Broken pipe"
   class = "transient"
@@ -480,7 +480,7 @@ func TestSuccessWithoutTheMetricIsExcusedByWhatTheOutputSays(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	flaky := fmt.Sprintf("test -f %s || { touch %s; echo 'Broken pipe' >&2; exit 0; }; %s", flag, flag, claims(1100))
-	s := tell(t, map[string]string{"benchmarks.hcl": simple(measured+`
+	s := tell(t, map[string]string{"benchmarks.hcl": unguarded + simple(measured+`
 failure "broken_pipe" {
   match = "Broken pipe"
   class = "transient"

@@ -16,8 +16,8 @@ func withCanary(t *testing.T, blocks int, numbers ...string) *story {
 	s := tell(t, map[string]string{"numbers": strings.Join(numbers, "\n") + "\n", "runs": "1"})
 	command := fmt.Sprintf("cd %s; n=$(cat runs); echo $((n + 1)) > runs; sed -n $${n}p numbers; date > $OUT/when",
 		s.dir)
-	s.write("benchmarks.hcl", simple(strings.NewReplacer("samples = 7", fmt.Sprintf("samples = %d", blocks),
-		"  design {", `
+	s.write("benchmarks.hcl", unguarded+simple(strings.NewReplacer("samples = 7",
+		fmt.Sprintf("samples = %d", blocks), "  design {", `
   quiet = true
   canary {
     command = "`+command+`"

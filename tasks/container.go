@@ -3,9 +3,11 @@ package tasks
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
@@ -13,27 +15,33 @@ import (
 // inImage lets a node run in an image, which is among what it needs: it also waits for an engine.
 func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
-		n.Lacks = b.lacks
+		n.Lacks = b.lacks[n.Resources.GPUs.Count > 0]
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}
 }
 
-// askEngine says why there is no container engine; empty: there is one.
-func (p *services) askEngine() string {
-	if p.Engine == nil {
-		return "needs a container engine, and none was looked for"
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), enginePatience)
-	defer cancel()
-	info, err := p.Engine.Info(ctx)
-	switch {
-	case err != nil:
-		return "needs a container engine: " + err.Error()
-	case !info.Seccomp:
-		return "needs a container engine that filters system calls: start it with its own seccomp profile, on a " +
-			"kernel with CONFIG_SECCOMP_FILTER"
-	}
-	return ""
+// askEngine finds out why there is no container engine, or none that gives containers devices.
+func (p *services) askEngine(devices bool) func() string {
+	return sync.OnceValue(func() string {
+		if p.Engine == nil {
+			return "needs a container engine, and none was looked for"
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), enginePatience)
+		defer cancel()
+		info, err := p.Engine.Info(ctx)
+		switch {
+		case err != nil:
+			return "needs a container engine: " + err.Error()
+		case !info.Seccomp:
+			return "needs a container engine that filters system calls: start it with its own seccomp profile, on a " +
+				"kernel with CONFIG_SECCOMP_FILTER"
+		case devices:
+			if err := executor.CheckGPUs(ctx, p.Engine); err != nil {
+				return "needs devices in containers: " + err.Error()
+			}
+		}
+		return ""
+	})
 }
 
 // enginePatience bounds the wait for an engine that is there and does not answer.

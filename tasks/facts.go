@@ -18,12 +18,12 @@ import (
 // services are what tasks use while they run. They are the same for all graphs of a process.
 type services struct {
 	Config
-	asker     *download.Asker // asks hosts for what a plan must know
-	shells    shell.Config    // by which nodes run commands
-	room      *room.Room      // space for images on the disk of the container engine
-	maker     *image.Maker    // of images
-	lacks     func() string   // why there is no container engine, asked once; empty: there is one
-	canaries  canaries        // of blocks that count
+	asker     *download.Asker        // asks hosts for what a plan must know
+	shells    shell.Config           // by which nodes run commands
+	room      *room.Room             // space for images on the disk of the container engine
+	maker     *image.Maker           // of images
+	lacks     map[bool]func() string // why there is no container engine, or (true) none that gives devices
+	canaries  canaries               // of blocks that count
 	mirrors   mirrors
 	verifying sync.Mutex // held while the files of a mount are verified
 }
@@ -39,7 +39,7 @@ func newServices(c Config) *services {
 	s.asker = download.NewAsker(download.AskOptions{
 		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
 	})
-	s.lacks = sync.OnceValue(s.askEngine)
+	s.lacks = map[bool]func() string{false: s.askEngine(false), true: s.askEngine(true)}
 	s.room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/docker/go-units"
 
@@ -81,11 +82,8 @@ func (b *builder) addFills(g *group, members []member) {
 func (p *facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
 	var all []*hclspec.Cache
 	for _, a := range addresses {
-		for i := range p.Spec.Caches {
-			if p.Spec.Caches[i].Address == a {
-				all = append(all, &p.Spec.Caches[i])
-			}
-		}
+		i := slices.IndexFunc(p.Spec.Caches, func(c hclspec.Cache) bool { return c.Address == a })
+		all = append(all, &p.Spec.Caches[i])
 	}
 	return all
 }

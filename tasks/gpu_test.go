@@ -54,9 +54,12 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		seen := request{}
+		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-gpus-")
 		for _, d := range c.HostConfig.DeviceRequests {
 			seen.UUIDs += strings.Join(d.DeviceIDs, ",")
+			if tried {
+				continue
+			}
 			if d.Count != 0 || d.Driver != "" || len(d.Options) > 0 || !cmp.Equal(d.Capabilities, [][]string{{"gpu"}}) {
 				t.Errorf("asked for %+v", d)
 			}
@@ -70,7 +73,9 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 			}
 		}
 		mu.Lock()
-		asked[seen]++
+		if !tried {
+			asked[seen]++
+		}
 		mu.Unlock()
 		if host, ok := body["HostConfig"].(map[string]any); ok {
 			delete(host, "DeviceRequests")

@@ -57,7 +57,7 @@ func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
 		fmt.Fprintf(&project, "task %q {\n  command = <<-EOT\n    %s\n  EOT\n%s}\n", label(name),
 			strings.ReplaceAll(l.command, "OUTSIDE", outside), outputs)
 	}
-	s := tell(t, map[string]string{"benchmarks.hcl": project.String()})
+	s := tell(t, map[string]string{"benchmarks.hcl": unguarded + project.String()})
 	s.apply()
 	ends := map[string]*cache.Failure{}
 	for _, e := range s.events {
@@ -116,7 +116,7 @@ func TestADeviceIsRefused(t *testing.T) {
 		fs.ErrPermission) {
 		t.Skip("devices cannot be made here")
 	}
-	s := tell(t, map[string]string{"benchmarks.hcl": `
+	s := tell(t, map[string]string{"benchmarks.hcl": unguarded + `
 task "a" { command = "mknod $OUT/zero c 1 5" }
 `})
 	applied := s.apply()
@@ -143,7 +143,7 @@ func TestOnlyTheClientsOutputIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := tell(t, map[string]string{"benchmarks.hcl": fmt.Sprintf(`
+			s := tell(t, map[string]string{"benchmarks.hcl": unguarded + fmt.Sprintf(`
 benchmark "b" {
   command = <<-EOT
     %s

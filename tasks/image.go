@@ -156,7 +156,7 @@ func (p *resolver) resolveImage(ctx context.Context, name string) (pin container
 	}
 	if _, err := p.Engine.Image(ctx, name); !container.IsNoImage(err) {
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
-		return pin, p.lacks() != "", err
+		return pin, p.lacks[false]() != "", err
 	} else if p.Offline {
 		return container.Pin{}, true,
 			fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
@@ -202,11 +202,11 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		}
 	}
 	n := b.add(s.Block, t, t.Refs)
-	n.Lacks = b.lacks
+	n.Lacks = b.lacks[false]
 	switch {
 	case unknown.open: // this machine lacks the image; a plan for another one goes on
 		n.Lacks = func() string { return unknown.why }
-		alsoLacks(n, b.lacks)
+		alsoLacks(n, b.lacks[false])
 	case unknown.why != "" && n.Exclude.Action == "":
 		n.Exclude = blocked("%s", unknown.why)
 	}
@@ -298,5 +298,5 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown unkno
 func (b *builder) addPush(s *hclspec.Image) {
 	at := s.Address
 	at.Kind = "push"
-	b.addAt(at, s.Block, &image.Push{Maker: b.maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.lacks
+	b.addAt(at, s.Block, &image.Push{Maker: b.maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.lacks[false]
 }

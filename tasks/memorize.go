@@ -147,7 +147,7 @@ func (p *facts) writeDown(ctx context.Context, m *memo.Memo, plan *engine.Plan) 
 	known := common{Findings: p.findings, Hardware: p.hardware, GPUs: device.Kinds(p.devices()), Own: p.ownFiles(),
 		Spec: hclspec.Spec{
 			Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors,
-			Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store,
+			Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store, Sandbox: p.Spec.Sandbox,
 			Commits: p.reported(),
 		}}
 	var err error

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// sandbox is the word for a block: its own, that of the command line, that of the project.
-func (p *facts) sandbox(own string) string { return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, "none") }
+// sandbox is the word for a block: its own, that of the command line, that of the project, the standard of the system.
+func (p *facts) sandbox(own string) string {
+	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
+}
 
 // confinement returns how the commands of a block are confined on this machine, given the word of the block and its
 // image. Only namespaces are what required asks for.
@@ -70,38 +73,29 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 	})
 }
 
-// Sandboxes says whether the sandbox of any block depends on this machine.
-func (p *facts) Sandboxes() bool { return p.anySandbox("default") || p.anySandbox("required") }
-
-// anySandbox says whether the word is that of any block.
-func (p *facts) anySandbox(word string) bool {
+// LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
+func (p *facts) LacksSandbox(words ...string) error {
 	for own, image := range p.Spec.Sandboxed() {
-		if image == (hclspec.Address{}) && p.sandbox(own) == word {
-			return true
+		if image == (hclspec.Address{}) && slices.Contains(words, p.sandbox(own)) {
+			return executor.CheckSandbox()
 		}
 	}
-	return false
+	return nil
 }
 
 // warnUnconfined says that what is to run in a sandbox where there can be one will run without.
 func (p *facts) warnUnconfined() hcl.Diagnostics {
-	if !p.anySandbox("default") {
-		return nil
-	}
-	err := executor.CheckSandbox()
+	err := p.LacksSandbox("default")
 	if err == nil {
 		return nil
 	}
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Detail: "They should run in " + err.Error()}
 	if executor.SandboxOf() == executor.Landlock {
-		return hcl.Diagnostics{{
-			Severity: hcl.DiagWarning, Summary: "Commands run behind Landlock alone",
-			Detail: "sandbox = \"default\" asks for " + err.Error() +
-				". Without namespaces, Landlock keeps them to their own files, TCP ports and processes, and to " +
-				"nothing else.",
-		}}
+		d.Summary = "Commands run behind Landlock alone"
+		d.Detail += ". Without namespaces, Landlock guards their files, TCP ports and processes, and nothing else."
+	} else {
+		d.Summary = "Commands run without a sandbox"
+		d.Detail += ". Where they may do all that you may, say sandbox = \"none\"."
 	}
-	return hcl.Diagnostics{{
-		Severity: hcl.DiagWarning, Summary: "Commands run without a sandbox",
-		Detail: "sandbox = \"default\" asks for " + err.Error() + ". benchgraph doctor says the same.",
-	}}
+	return hcl.Diagnostics{d}
 }

@@ -251,7 +251,7 @@ func TestAPatchOnTopOfAPrebuiltWheel(t *testing.T) {
 	s.git("checkout", "-q", "--force", "main")
 	s.write("patches/python.diff", python)
 	s.write("patches/native.diff", native)
-	s.write("benchmarks.hcl", fmt.Sprintf(`
+	s.write("benchmarks.hcl", unguarded+fmt.Sprintf(`
 repo "r" { path = "repo" }
 commit "c" { rev = "main" }
 variant "base" {

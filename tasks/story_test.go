@@ -46,6 +46,9 @@ type story struct {
 	gpus    []device.Device
 }
 
+// unguarded begins the file of a story whose commands reach what is outside of a sandbox.
+const unguarded = "benchgraph { sandbox = \"none\" }\n"
+
 // tell begins a story with the files of a project.
 func tell(t testing.TB, files map[string]string) *story {
 	t.Helper()

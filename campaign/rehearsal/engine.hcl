@@ -56,6 +56,7 @@ task "system" {
   command = "scripts/system $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
   network = true
+  sandbox = "none" # root in a sandbox makes no root file system
   timeout = "20m"
 }
 
@@ -64,6 +65,7 @@ task "compiler" {
   command = "scripts/compiler system.tar $OUT/rootfs.tar"
   outputs = ["rootfs.tar"]
   network = true
+  sandbox = "none" # root in a sandbox makes no root file system
   timeout = "20m"
 }
 

@@ -156,16 +156,16 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine) > 0 || o.RetryFailed ||
-		o.upgrade {
+	if len(o.Targets)+len(o.Excludes)+len(o.Replaces)+len(a.vars)+len(a.varFiles)+len(o.machine)+len(o.sandbox) > 0 ||
+		o.RetryFailed || o.upgrade {
 		return nil, &cli.UsageError{Message: "a plan file says itself what is selected, and with which variables",
 			Remedy: "give these flags to plan -out"}
 	}
 	if a.file == "" && a.chdir == "" {
 		a.file = f.Project
 	}
-	o.selection, o.allow, o.machine, o.upgrade, a.vars, a.varFiles = f.Select, f.Allow, f.Machine, f.Upgrade, f.Vars,
-		f.VarFiles
+	o.selection, o.allow, o.machine, o.upgrade, o.sandbox = f.Select, f.Allow, f.Machine, f.Upgrade, f.Sandbox
+	a.vars, a.varFiles = f.Vars, f.VarFiles
 	return f, nil
 }
 

@@ -109,7 +109,7 @@ func (c *checkup) containers(ctx context.Context) {
 			wanted++
 		}
 	}
-	if wanted > 0 && !info.GPUs {
+	if wanted > 0 && executor.CheckGPUs(ctx, c.engine(c.place)) != nil {
 		c.lacks("container gpu", true,
 			"Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
 			"the engine can give no devices to containers, and %d benchmarks in images need some", wanted)

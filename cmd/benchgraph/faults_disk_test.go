@@ -16,6 +16,7 @@ import (
 // filling has a node that fills the disk when it is told to, but for some bytes, and nodes that come after it. One of
 // them prints more than the disk holds, one makes more files than it holds.
 const filling = `
+benchgraph { sandbox = "none" }
 variable "small" {}
 task "first" { command = "echo 1 > $OUT/n" }
 task "filler" {

@@ -20,6 +20,7 @@ import (
 // ending has a node that is finished and one that says when it is under way, with a child, and then takes its time. The
 // variable says what it does when it is asked to end.
 const ending = `
+benchgraph { sandbox = "none" }
 variable "on_term" { default = "exit 1" }
 variable "for" { default = "60" }
 task "quick" { command = "true" }

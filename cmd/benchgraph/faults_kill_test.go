@@ -13,9 +13,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 var (
@@ -24,9 +28,14 @@ var (
 )
 
 // killed has a node of every kind that runs here: chains, a fan-in, real git, a server in blocks, verdicts, a report.
-// Each chain also leaves a process behind that somebody has to end.
+// Each chain also leaves a process behind that somebody has to end; LEFT is how long it sleeps, by which it is known.
 const killed = `
 variable "round" { default = "0" }
+mount "programs" {
+  source   = "PROGRAMS"
+  target   = "/programs"
+  identity = "of the test"
+}
 repo "prog" { url = "./prog" }
 commit "a" { repo = repo.prog }
 variant "baseline" {
@@ -43,7 +52,7 @@ wheel "w" {
 task "first" {
   for_each = toset(["1", "2", "3", "4", "5", "6", "7", "8", "9"])
   inputs   = ["in/*"]
-  command  = "cat in/* > $OUT/it; echo round ${var.round} chain ${each.key} >> $OUT/it; sleep 60 > /dev/null 2>&1 &"
+  command  = "cat in/* >$OUT/it; echo round ${var.round} chain ${each.key} >>$OUT/it; setsid sleep LEFT >&- 2>&- &"
 }
 task "second" {
   for_each = task.first
@@ -67,6 +76,7 @@ task "all" {
 benchmark "web" {
   for_each = candidates
   data     = { "w/" = wheel.w[each.key] }
+  mounts   = [mount.programs]
   server {
     command = "exec serve $(cat w/speed)"
     ready { log = "serving" }
@@ -90,7 +100,10 @@ report "all" {
 `
 
 func killWorld(t *testing.T, dir string) *world {
-	w := newWorldIn(t, dir, killed)
+	programs, err := exec.LookPath("serve")
+	check(t, err)
+	places := strings.NewReplacer("LEFT", leftLength(), "PROGRAMS", filepath.Dir(programs))
+	w := newWorldIn(t, dir, places.Replace(killed))
 	for i := range 5 {
 		w.write(fmt.Sprintf("in/%d", i), fmt.Sprintf("input %d\n", i))
 	}
@@ -103,6 +116,9 @@ echo 120 > value; git commit -q -a -m second; git tag a`
 	}
 	return w
 }
+
+// leftLength is for how long the processes sleep that commands of a kill world leave.
+func leftLength() string { return strconv.Itoa(200000 + os.Getpid()) }
 
 // finds is what an apply came to: the key of every node, and what does not depend on the clock.
 type finds struct {
@@ -160,7 +176,10 @@ func TestFaultKill(t *testing.T) {
 			if !finished {
 				count++
 			}
-			delete(pids, k.pid)                             // a number that is used again
+			delete(pids, k.pid)                 // a number that is used again
+			if executor.CheckSandbox() == nil { // the kernel ends them, at once
+				until(t, "the end of all that its commands left", func() bool { return sleepers(leftLength()) == 0 })
+			}
 			if strings.Contains(k.stdout, `"node_start"`) { // it has ended what earlier ones left
 				if left := marked(pids); len(left) > 0 {
 					t.Errorf("still running: %q", left)

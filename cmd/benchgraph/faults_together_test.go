@@ -81,6 +81,7 @@ task "all" {
 func TestFaultOnce(t *testing.T) {
 	made := t.TempDir() + "/made"
 	text := fmt.Sprintf(`
+benchgraph { sandbox = "none" }
 task "part" {
   for_each = toset(["1", "2", "3", "4", "5", "6", "7", "8"])
   command  = "echo ${each.key} >>%s; sleep 0.1; echo ${each.key} > $OUT/part"
@@ -108,6 +109,7 @@ task "part" {
 // TestFaultCollection collects garbage while an apply is under way that will need what is there.
 func TestFaultCollection(t *testing.T) {
 	w := newWorld(t, `
+benchgraph { sandbox = "none" }
 task "part" { command = "echo part > $OUT/part" }
 task "slow" {
   needs   = [task.part]
@@ -133,6 +135,7 @@ task "all" {
 
 // changing has a node that is under way while the input of the next one is changed.
 const changing = `
+benchgraph { sandbox = "none" }
 task "first" { command = "touch $HOME/../under; until [ -e $HOME/../go ]; do sleep 0.01; done" }
 task "second" {
   needs   = [task.first]

@@ -224,6 +224,7 @@ func checkMasks(c *gpuCheck) {
 func (c *gpuCheck) project(command string, samples int) *gpuWorld {
 	c.T.Helper()
 	text := fmt.Sprintf(`
+benchgraph { sandbox = "none" }
 commit "gpu" { title = "this machine" }
 variant "one" { baseline = true }
 variant "two" { params = { name = "two" } }

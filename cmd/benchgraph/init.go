@@ -67,7 +67,6 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 		"benchgraph plan says what is to be done, benchgraph apply does it, and docs/language.md explains every block.",
 	}}
 	host := executor.NewHost(executor.HostOptions{Owner: place.dir})
-	defer host.Close()
 	tree, err := a.repository(ctx, host, o, place, &p, len(args) > 0)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 // seconds. Each takes those that it was given out of a directory that all share, and fails when one of them is taken.
 func ledger(dir string, nodes int, widths []string, pause string) string {
 	return fmt.Sprintf(`
+benchgraph { sandbox = "none" }
 variable "of" { type = number }
 
 locals { widths = [%[3]s] }

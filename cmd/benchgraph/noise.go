@@ -37,6 +37,7 @@ func (a *app) noise() cli.Command {
 			fs.StringVar(&o.devices, "devices", "",
 				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
+			o.sandboxFlag(fs)
 			o.limits(fs)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runNoise(ctx, o, args) },

@@ -156,7 +156,7 @@ func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
 
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.
 func (p place) hostOptions() executor.HostOptions {
-	return executor.HostOptions{Owner: p.state, Rolls: filepath.Join(p.state, "processes")}
+	return executor.HostOptions{Owner: p.state}
 }
 
 // logDir is where the complete logs of attempts are.

@@ -37,9 +37,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 	fs.StringVar(&o.machine, "machine", "",
 		"plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
-	fs.Func("sandbox",
-		"for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required",
-		o.setSandbox)
+	o.sandboxFlag(fs)
 	allowFlag(fs, &o.allow)
 }
 
@@ -51,13 +49,16 @@ func (o *access) check() error {
 	return nil
 }
 
-// setSandbox takes the word of -sandbox.
-func (o *access) setSandbox(word string) error {
-	if !slices.Contains(hclspec.Sandboxes, word) {
-		return fmt.Errorf("write %s", strings.Join(hclspec.Sandboxes, ", "))
-	}
-	o.sandbox = word
-	return nil
+func (o *access) sandboxFlag(fs *flag.FlagSet) {
+	fs.Func("sandbox",
+		"for blocks that do not say: `WORD` none, default (a sandbox where this machine makes one) or required",
+		func(word string) error {
+			if !slices.Contains(hclspec.Sandboxes, word) {
+				return fmt.Errorf("write %s", strings.Join(hclspec.Sandboxes, ", "))
+			}
+			o.sandbox = word
+			return nil
+		})
 }
 
 func allowFlag(fs *flag.FlagSet, allow *cli.List) {

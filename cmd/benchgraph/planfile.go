@@ -28,6 +28,7 @@ type planFile struct {
 	Allow    cli.List  `json:"allow_mismatch,omitempty"`
 	Machine  string    `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
 	Upgrade  bool      `json:"upgrade,omitempty"`
+	Sandbox  string    `json:"sandbox,omitempty"` // the word of -sandbox
 	Vars     cli.List  `json:"vars,omitempty"`
 	VarFiles cli.List  `json:"var_files,omitempty"`
 	view.Outline
@@ -40,7 +41,7 @@ func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, outline view.Outline) error {
 	f := planFile{
 		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow,
-		Upgrade: s.project.Upgrade, Vars: s.vars,
+		Upgrade: s.project.Upgrade, Vars: s.vars, Sandbox: s.project.Sandbox,
 		Outline: outline,
 	}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines,
@@ -124,6 +125,9 @@ func (f *planFile) flags() string {
 	}
 	if f.Upgrade {
 		b.WriteString(" -upgrade")
+	}
+	if f.Sandbox != "" {
+		b.WriteString(" -sandbox=" + f.Sandbox)
 	}
 	return b.String()
 }

@@ -21,6 +21,7 @@ import (
 
 // watched is measured while somebody looks. The second commit waits for the file go.
 const watched = `
+benchgraph { sandbox = "none" }
 commit "one" { title = "<script>document.title = 'taken'</script>" }
 commit "two" {}
 variant "base" { baseline = true }

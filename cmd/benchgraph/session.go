@@ -252,8 +252,9 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if len(s.warnings)+len(s.project.Spec.Names) > 0 || s.project.Sandboxes() || !sel.everything() || s.machine != "" {
-		return // warnings are to be told each time, names move, and another kernel makes other sandboxes
+	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || s.machine != "" ||
+		s.project.LacksSandbox("default", "required") != nil {
+		return // warnings are to be told each time, names move, and the machine may make sandboxes the next time
 	}
 	if err := s.project.Memorize(ctx, p); err != nil {
 		s.note("Warning: %v", err)
@@ -278,7 +279,7 @@ func (s *session) basis(ctx context.Context, o access) string {
 	add("program", version, fmt.Sprint(stamp))
 	add("place", s.dir, s.place.file, s.place.store)
 	add(append([]string{"allow"}, o.allow...)...)
-	add("sandbox", o.sandbox)
+	add("sandbox", o.sandbox, executor.SandboxSettings())
 	add(append([]string{"vars"}, s.vars...)...)
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) {
@@ -487,9 +488,6 @@ func (s *session) closers() []io.Closer {
 	}
 	for _, pool := range s.pools {
 		list = append(list, pool)
-	}
-	if s.host != nil {
-		list = append(list, s.host)
 	}
 	if s.store != nil {
 		list = append(list, s.store)

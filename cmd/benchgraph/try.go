@@ -29,16 +29,14 @@ func (a *app) try() cli.Command {
 	return cli.Command{
 		Name: "try", Args: "[PATCH]", Max: 1,
 		Summary: "measure a patch, a revision or the uncommitted changes against a baseline",
-		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a " +
-			"revision as\n" +
-			"it is. Without either, the work tree is measured as it stands. What is measured has the settings of " +
-			"the baseline\n" +
-			"and obeys all protect lists of the file. The file, its lock and its reports stay as they are; results " +
-			"are stored,\n" +
-			"so that the same try again measures nothing.\n\n" +
-			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last commit, " +
-			"or of\n" +
-			"-base REV, and in that of the candidate. The format of its output is detected as parse does.",
+		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a\n" +
+			"revision as it is. Without either, the work tree is measured as it stands. The candidate has the\n" +
+			"settings of the baseline and obeys all protect lists of the file. The file, its lock and its reports\n" +
+			"stay as they are; results are stored, so that the same try again measures nothing.\n\n" +
+			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last\n" +
+			"commit, or of -base REV, and in that of the candidate. The format of its output is detected as parse\n" +
+			"does. Such a command runs without a sandbox, since toolchains keep their caches in your home;\n" +
+			"-sandbox=required gives it one.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.rev, "rev", "", "measure the revision `REV` of the commit's repo")
@@ -49,6 +47,7 @@ func (a *app) try() cli.Command {
 			fs.StringVar(&o.devices, "devices", "",
 				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
+			o.sandboxFlag(fs)
 			o.limits(fs)
 			failOnFlag(fs, &o.failOn)
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -74,7 +75,6 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	host := executor.NewHost(executor.HostOptions{Owner: here})
-	defer host.Close()
 	w, err := git.OpenWorkTree(ctx, host, here, a.gitEnviron())
 	if errors.Is(err, git.ErrNoWorkTree) {
 		return hint("Start it there, or say where with -chdir=DIR.", "try -bench measures a repository: %w", err)
@@ -91,15 +91,11 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	bench := draft.Known(o.command)
-	if o.metric != "" {
-		bench.Metric = o.metric
-	}
+	bench.Metric = cmp.Or(o.metric, bench.Metric, undecided)
 	if len(o.protect) > 0 {
 		bench.Protect = o.protect
 	}
-	if bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), "."); bench.Metric == "" {
-		bench.Metric = undecided
-	}
+	bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), ".")
 	if bench.Match, bench.Better = o.match, o.better; o.match != "" && o.metric == "" {
 		bench.Metric = "result"
 	}

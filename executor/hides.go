@@ -1,0 +1,83 @@
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// private are directories in which the system keeps what is nobody's but its users' or its daemons'.
+var private = []string{"/home", "/root", "/run"}
+
+var (
+	unreachable = regexp.MustCompile(`(?i)could not resolve|name resolution|no such host|name or service not known|` +
+		`NameResolutionError|getaddrinfo|network is unreachable|ENETUNREACH|` +
+		`lookup \S+.*(connection refused|timeout|misbehaving)`)
+	refusedHere = regexp.MustCompile(`(?i)connection ?refused|ECONNREFUSED`)
+	readOnly    = regexp.MustCompile(`(?i)read-only file ?system|EROFS`)
+	missingHere = regexp.MustCompile(`(?i)no such file|not found|does not exist|cannot (access|open|find)|ENOENT|` +
+		`permission denied|EACCES`) // the words of Landlock, where it is alone
+)
+
+// Explains returns what a program in the sandbox lacked by the last words of its failure, network or files, and the
+// remedy. The program started in a directory, with an environment. Where there is a remedy alone, the sandbox is one
+// explanation among others.
+func (o *Sandbox) Explains(words, dir string, env []string) (lacked, remedy string) {
+	switch {
+	case !o.Network && unreachable.MatchString(words):
+		return "network", "the command ran in a sandbox without a network: say network = true in its block"
+	case !o.Network && o.Beside == nil && refusedHere.MatchString(words): // a server of its own may have died as well
+		return "", "in a sandbox, services of this machine are there only with network = true in the block"
+	case readOnly.MatchString(words):
+		return "files", "in a sandbox, a command can write to its directory, $OUT, $HOME and /tmp: write there, " +
+			"declare a mount with read_only = false, or say sandbox = \"none\""
+	case missingHere.MatchString(words):
+		if path := o.missing(words, dir, env); path != "" {
+			return "files", "the sandbox of the command hides " + path +
+				": declare a mount that holds it, or say sandbox = \"none\""
+		}
+	}
+	return "", ""
+}
+
+// missing returns the first path in a text that this machine has and the sandbox hides; a bare word may be a program
+// of the PATH. It is empty if there is none.
+func (o *Sandbox) missing(text, dir string, env []string) string {
+	hidden := slices.Concat(private, []string{"/tmp", "/var/tmp", "/dev/shm"}, o.Hidden)
+	var programs []string
+	for _, v := range env {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case "PATH":
+			programs = filepath.SplitList(value)
+		case "HOME":
+			hidden = append(hidden, value)
+		}
+	}
+	below := func(path, dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	hides := func(path string) bool {
+		return filepath.IsAbs(path) && !below(path, dir) &&
+			!slices.ContainsFunc(o.Shown, func(m Mount) bool { return below(path, m.Host) }) &&
+			slices.ContainsFunc(hidden, func(dir string) bool { return below(path, dir) })
+	}
+	separates := func(r rune) bool { return strings.ContainsRune(" \t'\"`:,;()[]<>", r) }
+	for _, word := range strings.FieldsFunc(text, separates) {
+		paths := []string{filepath.Clean(word)}
+		if !strings.ContainsRune(word, filepath.Separator) {
+			paths = nil
+			for _, dir := range programs {
+				paths = append(paths, filepath.Join(dir, word))
+			}
+		}
+		for _, path := range paths {
+			if _, err := os.Stat(path); err == nil && hides(path) {
+				return path
+			}
+		}
+	}
+	return ""
+}

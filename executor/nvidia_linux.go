@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// driver is where NVIDIA's driver tells of its devices.
+const driver = "/proc/driver/nvidia"
+
+// nodes are the device nodes that programs on these GPUs need. None of another device is among them. A device that is
+// partitioned (MIG) has nodes for its instances, and all of them are there: the driver tells which instance has which
+// UUID to NVML alone.
+func nodes(driver string, gpus []string) ([]string, error) {
+	if len(gpus) == 0 {
+		return nil, nil
+	}
+	minors := map[string]string{}
+	files, _ := filepath.Glob(driver + "/gpus/*/information")
+	for _, name := range files {
+		fields, err := fieldsOf(name)
+		if err != nil {
+			return nil, err
+		}
+		minors[fields["GPU UUID"]] = fields["Device Minor"]
+	}
+	all := []string{}
+	for _, uuid := range gpus {
+		minor := minors[uuid]
+		if minor == "" {
+			return nil, &Unsupported{
+				What:   "a sandbox with device " + uuid + ", whose node below /dev the driver does not tell",
+				Remedy: `say sandbox = "none" in blocks with gpus`,
+			}
+		}
+		all = append(all, "/dev/nvidia"+minor)
+		for _, level := range []string{"/access", "/ci*/access"} { // each has instances for memory, and those for cores
+			files, _ := filepath.Glob(driver + "/capabilities/gpu" + minor + "/mig/gi*" + level)
+			for _, name := range files {
+				fields, err := fieldsOf(name)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, "/dev/nvidia-caps/nvidia-cap"+fields["DeviceFileMinor"])
+			}
+		}
+	}
+	for _, name := range []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"} {
+		if _, err := os.Stat(name); err == nil {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// fieldsOf reads a file of lines such as "Device Minor:  0".
+func fieldsOf(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return fields, nil
+}
