@@ -4,6 +4,9 @@
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
+# As packaging/dist compiles a release, so that no package is compiled twice.
+export GOFLAGS += -trimpath
+
 build:
 	go build -o bin/benchgraph ./cmd/benchgraph
 
@@ -35,11 +38,11 @@ unit:
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
-COMPUTED := TestEveryMistakeEndsSoon|TestSignatures|TestBrokenLines|TestErrorRates|TestRates|TestRatesWithCovariates
+COMPUTED := TestEveryMistakeEndsSoon|TestReplayOfTheCampaign|TestSignatures|TestBrokenLines|TestErrorRates|TestRates|TestRatesWithCovariates
 SLOW = $(shell sed -n 's/^func \(TestFault[A-Za-z]*\).*/\1/p' $$(grep -l '^//go:build.*faults' cmd/benchgraph/*_test.go tasks/*_test.go) | paste -sd'|')
 faults:
 	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^($(SLOW))$$|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
-	go tool gotestsum --format pkgname -- -vet=off -timeout 20m -run '^($(COMPUTED))$$' ./hclspec ./packs ./stats
+	go tool gotestsum --format pkgname -- -vet=off -timeout 20m -run '^($(COMPUTED))$$' ./engine ./hclspec ./packs ./stats
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -84,6 +84,3 @@ type Gone struct {
 
 // Dialled is how a connection came about.
 type Dialled struct{ Port, Errno int }
-
-// Environment is all that the first process has of one. It is no place for what the program is told.
-const Environment = "GOMAXPROCS=2"
