@@ -13,12 +13,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container/dockerfile"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/docker/docker/api/types/build"
 )
 
@@ -187,7 +187,7 @@ func (b *building) hear(m message) {
 
 func (b *building) print(text string) { _, _ = io.WriteString(b.log, text) } // what cannot be logged stops no build
 
-var exitCode = regexp.MustCompile(`(?:exit code|non-zero code): (\d+)`)
+var exitCode = lazyregexp.New(`(?:exit code|non-zero code): (\d+)`)
 
 // failure says which step an engine's error is about.
 func (b *building) failure(said *EngineError) error {
@@ -199,7 +199,7 @@ func (b *building) failure(said *EngineError) error {
 		return said
 	}
 	out.Code = said.Code
-	if m := exitCode.FindStringSubmatch(said.Message); m != nil {
+	if m := exitCode().FindStringSubmatch(said.Message); m != nil {
 		out.Code, _ = strconv.Atoi(m[1]) // an absurd one is no exit status
 	}
 	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool {

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Profile is a machine as "benchgraph devices -json" describes it: all that is needed to plan for the machine from
@@ -47,7 +48,7 @@ const (
 	maxProfileCores   = 1 << 16
 )
 
-var goName = regexp.MustCompile(`^[a-z0-9]+$`)
+var goName = lazyregexp.New(`^[a-z0-9]+$`)
 
 // ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from
 // this machine, and named in Lacks.
@@ -96,7 +97,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 	}
 	p.Host = *doc.Machine
 	h := p.Host
-	if !goName.MatchString(h.OS) || !goName.MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores ||
+	if !goName().MatchString(h.OS) || !goName().MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores ||
 		h.Memory < 0 || h.Memory > maxProfileMemory ||
 		max(len(h.CPU), len(h.Arch), len(h.OS)) > maxProfileText {
 		return nil, errors.New("its \"machine\" makes no sense: it needs os, arch, cpu, cores and memory_bytes")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"syscall"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // attached is a program in a container, and what we have of it.
@@ -220,12 +220,12 @@ func exitStatus(code int) Status {
 }
 
 // initFailures are what the first process of a container says when it cannot start the program: tini, then catatonit.
-var initFailures = regexp.MustCompile(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): ` +
+var initFailures = lazyregexp.New(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): ` +
 	`failed to exec pid1: (.+)\n$`)
 
 // failure says that the program could not be started when its container has ended because of that.
 func (c *contained) failure() error {
-	m := initFailures.FindStringSubmatch(string(c.output.start.Bytes()))
+	m := initFailures().FindStringSubmatch(string(c.output.start.Bytes()))
 	if m == nil || c.status.Code <= 0 {
 		return nil
 	}

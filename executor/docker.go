@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // mostProcesses is how many processes and threads a container or a sandbox may hold.
@@ -95,7 +95,7 @@ func (d *Docker) made(id string) {
 }
 
 // containerID is the ID of a container in the name of its control group, as all engines write it.
-var containerID = regexp.MustCompile(`[0-9a-f]{64}`)
+var containerID = lazyregexp.New(`[0-9a-f]{64}`)
 
 // Own says whether a process is Own, or runs in a container of this Docker, whose parent is the engine: it is known by
 // its control group, which can also be seen of another user's process.
@@ -104,7 +104,7 @@ func (d *Docker) Own(pid int) bool {
 		return true
 	}
 	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // none: it has ended, or this is another system
-	return slices.ContainsFunc(containerID.FindAllString(string(groups), -1), func(id string) bool {
+	return slices.ContainsFunc(containerID().FindAllString(string(groups), -1), func(id string) bool {
 		_, ours := d.ids.Load(id)
 		return ours
 	})

@@ -3,21 +3,22 @@ package executor
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // private are directories in which the system keeps what is nobody's but its users' or its daemons'.
 var private = []string{"/home", "/root", "/run"}
 
 var (
-	unreachable = regexp.MustCompile(`(?i)could not resolve|name resolution|no such host|name or service not known|` +
+	unreachable = lazyregexp.New(`(?i)could not resolve|name resolution|no such host|name or service not known|` +
 		`NameResolutionError|getaddrinfo|network is unreachable|ENETUNREACH|` +
 		`lookup \S+.*(connection refused|timeout|misbehaving)`)
-	refusedHere = regexp.MustCompile(`(?i)connection ?refused|ECONNREFUSED`)
-	readOnly    = regexp.MustCompile(`(?i)read-only file ?system|EROFS`)
-	missingHere = regexp.MustCompile(`(?i)no such file|not found|does not exist|cannot (access|open|find)|ENOENT|` +
+	refusedHere = lazyregexp.New(`(?i)connection ?refused|ECONNREFUSED`)
+	readOnly    = lazyregexp.New(`(?i)read-only file ?system|EROFS`)
+	missingHere = lazyregexp.New(`(?i)no such file|not found|does not exist|cannot (access|open|find)|ENOENT|` +
 		`permission denied|EACCES`) // the words of Landlock, where it is alone
 )
 
@@ -26,14 +27,14 @@ var (
 // explanation among others.
 func (o *Sandbox) Explains(words, dir string, env []string) (lacked, remedy string) {
 	switch {
-	case !o.Network && unreachable.MatchString(words):
+	case !o.Network && unreachable().MatchString(words):
 		return "network", "the command ran in a sandbox without a network: say network = true in its block"
-	case !o.Network && o.Beside == nil && refusedHere.MatchString(words): // a server of its own may have died as well
+	case !o.Network && o.Beside == nil && refusedHere().MatchString(words): // a server of its own may have died as well
 		return "", "in a sandbox, services of this machine are there only with network = true in the block"
-	case readOnly.MatchString(words):
+	case readOnly().MatchString(words):
 		return "files", "in a sandbox, a command can write to its directory, $OUT, $HOME and /tmp: write there, " +
 			"declare a mount with read_only = false, or say sandbox = \"none\""
-	case missingHere.MatchString(words):
+	case missingHere().MatchString(words):
 		if path := o.missing(words, dir, env); path != "" {
 			return "files", "the sandbox of the command hides " + path +
 				": declare a mount that holds it, or say sandbox = \"none\""

@@ -10,12 +10,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // within is a program in the container of another one, with which it ends at the latest: what it leaves behind does,
@@ -138,10 +139,10 @@ func innermost(pid int) (int, error) {
 }
 
 // execFailure is what an engine writes instead of the output of a program that cannot be started.
-var execFailure = regexp.MustCompile(`^OCI runtime exec failed: (.+)\r?\n$`)
+var execFailure = lazyregexp.New(`^OCI runtime exec failed: (.+)\r?\n$`)
 
 func (w *within) failure() error {
-	m := execFailure.FindStringSubmatch(string(w.output.start.Bytes()))
+	m := execFailure().FindStringSubmatch(string(w.output.start.Bytes()))
 	if m == nil || w.status.Code != 126 && w.status.Code != 127 {
 		return nil
 	}

@@ -2,12 +2,12 @@ package hclspec
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Formats are the values of metrics.format.
@@ -50,19 +50,19 @@ func FormatMetrics(format string) []string {
 }
 
 var (
-	latencyMetric = regexp.MustCompile(`^(ttft|tpot|itl|e2el)_(mean|median|std|min|max|p[0-9]+(_[0-9]+)?)$`)
-	offlineMetric = regexp.MustCompile(`^(latency_p[0-9]+(_[0-9]+)?` +
+	latencyMetric = lazyregexp.New(`^(ttft|tpot|itl|e2el)_(mean|median|std|min|max|p[0-9]+(_[0-9]+)?)$`)
+	offlineMetric = lazyregexp.New(`^(latency_p[0-9]+(_[0-9]+)?` +
 		`|(cold|warm)_(encoder_)?(startup|compilation)_(avg|p[0-9]+)|spec_decode_acceptance_position_[0-9]+)$`)
-	partOfRun = regexp.MustCompile(`^(steady_state|(turn|warmup)_[0-9]+)_`)
+	partOfRun = lazyregexp.New(`^(steady_state|(turn|warmup)_[0-9]+)_`)
 )
 
 // Gives reports whether a format can have a metric. A format whose names depend on the benchmark can have any. Case and
 // separators do not matter, as in the output.
 func Gives(format, metric string) bool {
 	listed := FormatMetrics(format)
-	name := partOfRun.ReplaceAllString(strings.Join(wordsOf(metric), "_"), "")
-	return listed == nil || slices.Contains(listed, name) || latencyMetric.MatchString(name) ||
-		format == "vllm" && offlineMetric.MatchString(name)
+	name := partOfRun().ReplaceAllString(strings.Join(wordsOf(metric), "_"), "")
+	return listed == nil || slices.Contains(listed, name) || latencyMetric().MatchString(name) ||
+		format == "vllm" && offlineMetric().MatchString(name)
 }
 
 // wordsOf splits a name into its words, in lower case.

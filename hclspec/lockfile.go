@@ -89,7 +89,7 @@ func (lock *Lock) read(r reader) {
 		lock.Repos[name] = r.repoLock()
 	case "image":
 		pinned := ImageLock{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
-		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits.MatchString(hex) {
+		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits().MatchString(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
 				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
 		}

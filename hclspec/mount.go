@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Mount is a directory of the host, or a volume of the container engine, that commands see where it is. It is never
@@ -42,8 +42,8 @@ func mountSchema() *eval.Schema {
 const maxDigests = 100_000
 
 var (
-	volumeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
-	digestLine = regexp.MustCompile(`^([0-9a-f]{64}) [ *](.+)$`)
+	volumeName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	digestLine = lazyregexp.New(`^([0-9a-f]{64}) [ *](.+)$`)
 )
 
 func decodeMount(r reader, b Block) {
@@ -58,7 +58,7 @@ func decodeMount(r reader, b Block) {
 	case m.Source == "" || strings.HasPrefix(m.Source, "/") || m.Source == "~" || strings.HasPrefix(m.Source, "~/") ||
 		m.Source == "." ||
 		strings.HasPrefix(m.Source, "./") || strings.HasPrefix(m.Source, "../"):
-	case volumeName.MatchString(m.Source):
+	case volumeName().MatchString(m.Source):
 		m.Volume = true
 	default:
 		r.Fail(r.At("source"), "Invalid source",
@@ -90,7 +90,7 @@ func under(name, dir string) bool { return name == dir || strings.HasPrefix(name
 func (m *Mount) identify(r reader) {
 	text := strings.TrimSpace(r.Str("identity"))
 	lines := strings.Split(text, "\n")
-	if !digestLine.MatchString(strings.TrimSpace(lines[0])) {
+	if !digestLine().MatchString(strings.TrimSpace(lines[0])) {
 		if len(lines) > 1 {
 			r.Fail(r.At("identity"), "Invalid identity",
 				"identity must be a revision in one line, or what sha256sum writes: 64 digits, two spaces and a "+
@@ -114,7 +114,7 @@ func (m *Mount) identify(r reader) {
 		return
 	}
 	for i, line := range lines {
-		parts := digestLine.FindStringSubmatch(strings.TrimSpace(line))
+		parts := digestLine().FindStringSubmatch(strings.TrimSpace(line))
 		if parts == nil {
 			r.Fail(r.At("identity"), "Invalid identity", "Line %d is not 64 digits, two spaces and a path.", i+1)
 			return

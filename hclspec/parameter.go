@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // fill gives every commit each parameter that the files mention anywhere, as null, so that a condition on a parameter
@@ -42,7 +42,7 @@ func (m *mentions) scan(src []byte, filename string) {
 	if !bytes.Contains(src, []byte("params")) {
 		return
 	}
-	for _, found := range paramUse.FindAllSubmatchIndex(src, -1) {
+	for _, found := range paramUse().FindAllSubmatchIndex(src, -1) {
 		from, to := found[4], found[5]
 		if from < 0 {
 			from, to = found[6], found[7]
@@ -57,7 +57,7 @@ func (m *mentions) scan(src []byte, filename string) {
 	}
 }
 
-var paramUse = regexp.MustCompile(`(?:\b(commit|variant)\s*\.\s*)?\bparams\s*(?:\.\s*([\pL_][\pL\pN_-]*)|\[\s*\\?"([^"\\]+)\\?"\s*\])`)
+var paramUse = lazyregexp.New(`(?:\b(commit|variant)\s*\.\s*)?\bparams\s*(?:\.\s*([\pL_][\pL\pN_-]*)|\[\s*\\?"([^"\\]+)\\?"\s*\])`)
 
 func (m mentions) complete(params cty.Value) cty.Value {
 	if !params.IsKnown() {

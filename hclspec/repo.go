@@ -1,19 +1,19 @@
 package hclspec
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 var (
 	transports = []string{"https", "http", "ssh", "git", "file"}
 	// remote is how the URL of a repository begins: with a transport, or as ssh writes it.
-	remote = regexp.MustCompile(`^([a-z+]+://|[^/:]+:[^/]|[^/:]+:/[^/])`)
+	remote = lazyregexp.New(`^([a-z+]+://|[^/:]+:[^/]|[^/:]+:/[^/])`)
 	// hostless is a URL of which the transport was forgotten: github.com/team/app.
-	hostless = regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}/`)
+	hostless = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}/`)
 )
 
 func repoSchema() *eval.Schema {
@@ -48,11 +48,11 @@ func decodeRepo(r reader, b Block) {
 	} else if transport, _, ok := strings.Cut(repo.URL, "://"); ok && !slices.Contains(transports, transport) {
 		r.Fail(r.At("url"), "Invalid URL", "%q is not one of %s.%s", transport, strings.Join(transports, ", "),
 			eval.Suggest(transport, transports))
-	} else if hostless.MatchString(repo.URL) {
+	} else if hostless().MatchString(repo.URL) {
 		r.Fail(r.At("url"), "Invalid URL",
 			"%q has no transport: write \"https://%s\", or path = %q for a repository on this machine.", repo.URL,
 			repo.URL, repo.URL)
-	} else if repo.URL != "" && !remote.MatchString(repo.URL) {
+	} else if repo.URL != "" && !remote().MatchString(repo.URL) {
 		repo.Path, repo.URL = repo.URL, "" // a path is one wherever it stands
 	}
 	r.l.spec.Repos = append(r.l.spec.Repos, repo)

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -119,13 +119,13 @@ func (m *making) pin(ctx context.Context, f fix.Due) error {
 	return about(f, err)
 }
 
-var distInfo = regexp.MustCompile(`/([^/]+)-([^/-]+)\.dist-info$`)
+var distInfo = lazyregexp.New(`/([^/]+)-([^/-]+)\.dist-info$`)
 
 // distributions are the packages that came into a container, as name==version.
 func distributions(changes []api.FilesystemChange) []string {
 	var all []string
 	for _, c := range changes {
-		if found := distInfo.FindStringSubmatch(c.Path); found != nil && c.Kind == api.ChangeAdd {
+		if found := distInfo().FindStringSubmatch(c.Path); found != nil && c.Kind == api.ChangeAdd {
 			all = append(all, found[1]+"=="+found[2])
 		}
 	}

@@ -214,7 +214,7 @@ func (r *inferenceReading) labelled(name, rest string, n int) bool {
 		return r.value(inferenceLabel{metric: metric, unit: unit, after: after}, rest, n)
 	}
 	l, ok := r.labels[name]
-	if m := tablePosition.FindStringSubmatch(name); m != nil {
+	if m := tablePosition().FindStringSubmatch(name); m != nil {
 		metric := "spec_decode_acceptance_position_" + m[1]
 		l, ok = inferenceLabel{metric: metric, unit: "%", within: speculative}, true
 	}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // inferenceKey is the metric that one key of a result file gives.
@@ -103,10 +104,10 @@ func offlineKeys(mode string) []inferenceKey {
 }
 
 var (
-	latencyKey = regexp.MustCompile(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?)` +
+	latencyKey = lazyregexp.New(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?)` +
 		`_(ttft|tpot|itl|e2el|e2e_latency)(?:_ms)?$`)
-	startupKey = regexp.MustCompile(`^avg_((?:cold|warm)_[a-z_]+)_time$`)
-	pairLine   = regexp.MustCompile(`^"([A-Za-z0-9_%():.]{1,60})": *` +
+	startupKey = lazyregexp.New(`^avg_((?:cold|warm)_[a-z_]+)_time$`)
+	pairLine   = lazyregexp.New(`^"([A-Za-z0-9_%():.]{1,60})": *` +
 		`(?:"([^"]{0,60})"|([-+0-9.eE]+|NaN|-?Infinity|null)),?$`)
 )
 
@@ -116,7 +117,7 @@ func (r *inferenceReading) pair(text string, n int) bool {
 		r.opened = n
 		return false
 	}
-	m := pairLine.FindStringSubmatch(text)
+	m := pairLine().FindStringSubmatch(text)
 	if m == nil || len(r.pairs) >= maxLabels {
 		return false
 	}
@@ -288,7 +289,7 @@ func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(d)) {
-		if m := latencyKey.FindStringSubmatch(key); m != nil {
+		if m := latencyKey().FindStringSubmatch(key); m != nil {
 			r.take(strings.Replace(m[2], "e2e_latency", "e2el", 1)+"_"+m[1], "ms", d[key])
 		}
 	}
@@ -321,7 +322,7 @@ func (r *inferenceReading) percentiles(name string, v any) {
 
 func (r *inferenceReading) startupDocument(d map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
-		if m := startupKey.FindStringSubmatch(key); m != nil {
+		if m := startupKey().FindStringSubmatch(key); m != nil {
 			r.take(m[1]+"_avg", "s", d[key])
 			r.percentiles(m[1], d[m[1]+"_percentiles"])
 		}

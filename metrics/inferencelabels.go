@@ -2,8 +2,9 @@ package metrics
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // inferenceLabel is the metric that one label gives.
@@ -63,14 +64,14 @@ func inferenceLabels() []inferenceLabel {
 }
 
 var (
-	tableLatency = regexp.MustCompile(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?) ` +
+	tableLatency = lazyregexp.New(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?) ` +
 		`(ttft|tpot|itl|e2el|e2e latency)( \(ms\))?$`)
-	tablePosition = regexp.MustCompile(`^position ([0-9]{1,3})$`)
-	tableTitle    = regexp.MustCompile(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
-	leading       = regexp.MustCompile(`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?))`)
-	undescribed   = regexp.MustCompile(`^\s*[0-9]{1,3}%\|[^|]*\|\s*[0-9]+/([0-9]+) \[[^\]]*\]`)
-	described     = regexp.MustCompile(`[0-9]{1,3}%\|[^|]*\|\s*\S+/\S+ \[[^\]]*\]`)
-	linePrefix    = regexp.MustCompile(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
+	tablePosition = lazyregexp.New(`^position ([0-9]{1,3})$`)
+	tableTitle    = lazyregexp.New(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
+	leading       = lazyregexp.New(`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?))`)
+	undescribed   = lazyregexp.New(`^\s*[0-9]{1,3}%\|[^|]*\|\s*[0-9]+/([0-9]+) \[[^\]]*\]`)
+	described     = lazyregexp.New(`[0-9]{1,3}%\|[^|]*\|\s*\S+/\S+ \[[^\]]*\]`)
+	linePrefix    = lazyregexp.New(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
 		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
 		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
 		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
@@ -95,7 +96,7 @@ func isEngineProgress(line []byte) bool {
 // latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows
 // the number.
 func latencyLabel(name string) (metric, unit, after string, ok bool) {
-	m := tableLatency.FindStringSubmatch(name)
+	m := tableLatency().FindStringSubmatch(name)
 	if m == nil {
 		return "", "", "", false
 	}
@@ -112,7 +113,7 @@ func latencyLabel(name string) (metric, unit, after string, ok bool) {
 // ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may
 // share its line with a progress bar.
 func ruled(text string) (title string, ok bool) {
-	if m := tableTitle.FindStringSubmatch(text); m != nil {
+	if m := tableTitle().FindStringSubmatch(text); m != nil {
 		return m[1], true
 	}
 	if len(text) < 6 || text[0] != '=' && text[0] != '-' {
@@ -130,7 +131,7 @@ func ruled(text string) (title string, ok bool) {
 
 // leadingNumber splits a text into the number at its beginning and what stands behind it.
 func leadingNumber(text string) (digits, behind string) {
-	digits = leading.FindString(text)
+	digits = leading().FindString(text)
 	return digits, text[len(digits):]
 }
 
@@ -141,11 +142,11 @@ func progress(text string) (end, total int, ok bool) {
 		return 0, 0, false
 	}
 	for {
-		at := described.FindStringIndex(text[end:])
+		at := described().FindStringIndex(text[end:])
 		if at == nil {
 			return end, total, end > 0
 		}
-		if m := undescribed.FindStringSubmatch(text[end : end+at[1]]); m != nil {
+		if m := undescribed().FindStringSubmatch(text[end : end+at[1]]); m != nil {
 			total = atoi(m[1])
 		}
 		end += at[1]
@@ -158,7 +159,7 @@ func withoutMarks(text string) string {
 	const most = 8
 	for range most {
 		text = strings.TrimLeft(text, " \t")
-		at := linePrefix.FindStringIndex(text)
+		at := linePrefix().FindStringIndex(text)
 		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
 			break
 		}

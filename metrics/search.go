@@ -6,6 +6,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // search looks for rules in a log, one line after the other.
@@ -99,7 +101,7 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 		return
 	}
 	best := &c.errors
-	if level := warning.FindSubmatchIndex(line); level != nil &&
+	if level := warning().FindSubmatchIndex(line); level != nil &&
 		!bytes.HasPrefix(text[at[0]:], line[level[2]:level[3]]) {
 		best = &c.warnings
 	}
@@ -109,10 +111,10 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 }
 
 // warning matches the level of a warning: of Python's loggers and warnings, of glog, of pip.
-var warning = regexp.MustCompile(`^.{0,100}?(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\bW\d{4} \d\d:)`)
+var warning = lazyregexp.New(`^.{0,100}?(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\bW\d{4} \d\d:)`)
 
 // prefix matches the marks that loggers, Ray, torch, docker compose, kubectl and quotes put before the text of a line.
-var prefix = regexp.MustCompile(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(rank|pod/)[^\]]{0,80}\]:? ` +
+var prefix = lazyregexp.New(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(rank|pod/)[^\]]{0,80}\]:? ` +
 	`|[\w.-]{1,60} +\| |\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*\]? (- )?` +
 	`|(DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (\[[^\]]{0,80}\]|[\w.]{1,60}:\d+\]) ))+`)
 
@@ -122,7 +124,7 @@ func withoutPrefix(line []byte) []byte {
 	if len(head) == 0 || !bytes.ContainsAny(head[:1], ">([0123456789DIWEC") && bytes.IndexByte(head, '|') < 0 {
 		return line
 	}
-	return line[len(prefix.Find(line)):]
+	return line[len(prefix().Find(line)):]
 }
 
 // ending is the end of a text: at most n bytes, whole characters.

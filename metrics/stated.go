@@ -7,10 +7,11 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
@@ -101,12 +102,12 @@ func (s *statedReading) stated() Stated {
 }
 
 var (
-	statedDone    = regexp.MustCompile(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
-	statedSetting = regexp.MustCompile(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per ` +
+	statedDone    = lazyregexp.New(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
+	statedSetting = lazyregexp.New(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per ` +
 		`thread|Requests per client)$`)
-	statedLabel  = regexp.MustCompile(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
-	statedArg    = regexp.MustCompile(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
-	statedBenchN = regexp.MustCompile(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
+	statedLabel  = lazyregexp.New(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
+	statedArg    = lazyregexp.New(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
+	statedBenchN = lazyregexp.New(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
 )
 
 // line reads one line.
@@ -131,7 +132,7 @@ func (s *statedReading) line(b []byte) {
 	}
 	switch first := text[:min(len(text), 1)]; {
 	case strings.HasPrefix(text, "Benchmark"):
-		if m := statedBenchN.FindStringSubmatch(text); m != nil {
+		if m := statedBenchN().FindStringSubmatch(text); m != nil {
 			s.bench(m[1])
 			return
 		}
@@ -140,12 +141,12 @@ func (s *statedReading) line(b []byte) {
 		s.set(name, value)
 		return
 	case first >= "0" && first <= "9":
-		if m := statedDone.FindStringSubmatch(text); m != nil {
+		if m := statedDone().FindStringSubmatch(text); m != nil {
 			s.set("requests", m[1])
 			if v, err := number(m[2]); err == nil { // one test after the other
 				s.counts["benchmark_duration"] += v
 			}
-		} else if m := statedSetting.FindStringSubmatch(text); m != nil {
+		} else if m := statedSetting().FindStringSubmatch(text); m != nil {
 			s.set(slug(m[2]), m[1])
 		}
 		return
@@ -153,7 +154,7 @@ func (s *statedReading) line(b []byte) {
 	if !strings.ContainsAny(text, ":=") {
 		return
 	}
-	if m := statedLabel.FindStringSubmatch(text); m != nil {
+	if m := statedLabel().FindStringSubmatch(text); m != nil {
 		s.labelled(slug(m[1]), strings.TrimRight(m[2], " ,"))
 	}
 }
@@ -213,7 +214,7 @@ func wholeNumber(digits string) bool {
 
 // arguments reads the arguments that a Python program printed.
 func (s *statedReading) arguments(text string) {
-	for _, m := range statedArg.FindAllStringSubmatch(text, maxLabels) {
+	for _, m := range statedArg().FindAllStringSubmatch(text, maxLabels) {
 		if setting, ok := s.settingOf[m[1]]; ok {
 			s.set(setting, strings.Trim(m[2], `'"`))
 		}

@@ -3,10 +3,11 @@ package metrics
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // spelling returns the canonical spelling of a unit, or of one side of its slash.
@@ -117,7 +118,7 @@ func isTime(unit string) bool {
 }
 
 // thousands is a number with separators, as in 1,234.5.
-var thousands = regexp.MustCompile(`^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
+var thousands = lazyregexp.New(`^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
 
 var (
 	errNoNumber  = errors.New("is not a number")
@@ -128,7 +129,7 @@ var (
 // number reads a decimal number.
 func number(digits string) (float64, error) {
 	digits = strings.TrimSpace(digits)
-	if thousands.MatchString(digits) {
+	if thousands().MatchString(digits) {
 		digits = strings.ReplaceAll(digits, ",", "")
 	}
 	if strings.ContainsAny(digits, "xX_pP") {

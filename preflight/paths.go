@@ -3,19 +3,20 @@ package preflight
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // private are directories of one machine's users and disks: no image has them, and another machine has others.
-var private = regexp.MustCompile(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|workspace/users)/)[^ ]*`)
+var private = lazyregexp.New(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|workspace/users)/)[^ ]*`)
 
 // reads are options whose value is a file that must be there; writes are those whose value is made.
 var (
-	reads     = regexp.MustCompile(`(^|-)(path|file|dataset|input|config|template|prompts|corpus|trace|schema)(s)?$`)
-	writesOut = regexp.MustCompile(`(^|-)(output|out|result|results|save|dump|log|logs|profile|export|cache|dir|download)(-|$)`)
-	extension = regexp.MustCompile(`\.(json|jsonl|txt|csv|tsv|yaml|yml|toml|parquet|arrow|jinja|py|sh|xml|pkl|npy|gz|zst|tar)$`)
+	reads     = lazyregexp.New(`(^|-)(path|file|dataset|input|config|template|prompts|corpus|trace|schema)(s)?$`)
+	writesOut = lazyregexp.New(`(^|-)(output|out|result|results|save|dump|log|logs|profile|export|cache|dir|download)(-|$)`)
+	extension = lazyregexp.New(`\.(json|jsonl|txt|csv|tsv|yaml|yml|toml|parquet|arrow|jinja|py|sh|xml|pkl|npy|gz|zst|tar)$`)
 )
 
 // paths checks the files that a program is given.
@@ -47,7 +48,7 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 	}
 	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
 		for _, name := range []string{"HF_HOME", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HUGGINGFACE_HUB_CACHE"} {
-			if at := env[name]; private.MatchString(at) && !b.mounted(at) && b.Image {
+			if at := env[name]; private().MatchString(at) && !b.mounted(at) && b.Image {
 				c.add(Path, Fail, fmt.Sprintf("%s=%s leads to a directory that is declared nowhere", name, at),
 					"declare it as a mount")
 			}
@@ -62,12 +63,12 @@ func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 		strings.ContainsAny(text, "\n{}*") {
 		return
 	}
-	if private.MatchString(text) {
+	if private().MatchString(text) {
 		c.outside(b, p, text, Path)
 		return
 	}
-	reading := reads.MatchString(option) && !writesOut.MatchString(option)
-	relative := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || extension.MatchString(text) &&
+	reading := reads().MatchString(option) && !writesOut().MatchString(option)
+	relative := strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || extension().MatchString(text) &&
 		reading
 	if !relative || option != "" && !reading {
 		return
@@ -125,7 +126,7 @@ func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
 	switch {
 	case p.lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, workDir):
 	case path.IsAbs(p.dir) && !path.IsAbs(name) && b.mounted(p.dir):
-	case private.MatchString(name) || private.MatchString(path.Join(p.dir, name)):
+	case private().MatchString(name) || private().MatchString(path.Join(p.dir, name)):
 		c.add(Path, Fail, name+" is a path of one machine that is declared nowhere",
 			"lay the file there with data, name one of the tree, or declare a mount")
 	case k == Script && path.IsAbs(name):

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -55,12 +55,12 @@ func (s *Shell) variables(word string) string {
 }
 
 // variableIn is a variable in a word, as $NAME or ${NAME}.
-var variableIn = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+var variableIn = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
 // Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the
 // words.
 func Substitute(word string, known func(name string) (string, bool)) string {
-	return variableIn.ReplaceAllStringFunc(word, func(found string) string {
+	return variableIn().ReplaceAllStringFunc(word, func(found string) string {
 		if value, ok := known(strings.Trim(found, "${}")); ok {
 			return value
 		}

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/download"
 )
@@ -67,13 +67,13 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 func fileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
-			return unsafeInShell.ReplaceAllString(name, "_")
+			return unsafeInShell().ReplaceAllString(name, "_")
 		}
 	}
 	return "download"
 }
 
-var unsafeInShell = regexp.MustCompile(`[^\pL\pN._+@%=,:-]`)
+var unsafeInShell = lazyregexp.New(`[^\pL\pN._+@%=,:-]`)
 
 // withoutPassword is an address as it is shown.
 func withoutPassword(address string) string {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
@@ -104,7 +104,7 @@ func (p *resolver) forgetMoved() bool {
 		kept := hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: l.Outside,
 			Described: l.Described}
 		for rev, pin := range l.Revs {
-			if commit := strings.TrimSuffix(rev, "^"); fullRevision.MatchString(commit) && pin.Unknown == "" {
+			if commit := strings.TrimSuffix(rev, "^"); fullRevision().MatchString(commit) && pin.Unknown == "" {
 				kept.Revs[rev] = pin
 			}
 		}
@@ -119,7 +119,7 @@ func (p *resolver) forgetMoved() bool {
 }
 
 // fullRevision matches the hash of a commit, whole.
-var fullRevision = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var fullRevision = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
 func (p *facts) lockOf(repo string) hclspec.RepoLock {
@@ -257,7 +257,7 @@ func unjoin(err error) []error {
 func (c Config) Resolve(ctx context.Context, spec *hclspec.Spec, repo hclspec.Address, rev string) (string, error) {
 	p := newProject(c, spec, &hclspec.Lock{})
 	mirror, err := p.mirror(ctx, repo)
-	if err == nil && !c.Offline && !fullRevision.MatchString(rev) {
+	if err == nil && !c.Offline && !fullRevision().MatchString(rev) {
 		err = mirror.Fetch(ctx, rev) // a branch that the mirror has may have moved
 	}
 	if err != nil {

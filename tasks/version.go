@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // pretendVersion is the variable from which setuptools-scm takes the version of a tree without .git.
@@ -46,27 +46,27 @@ func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hcl
 }
 
 var (
-	described  = regexp.MustCompile(`^(?:[0-9A-Za-z_-]+-)?[vV]?([0-9].*)-([0-9]+)-g([0-9a-f]+)$`)
-	release    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?$`)
-	developing = regexp.MustCompile(`\.dev[0-9]+$`)
-	lastNumber = regexp.MustCompile(`[0-9]+$`)
+	described  = lazyregexp.New(`^(?:[0-9A-Za-z_-]+-)?[vV]?([0-9].*)-([0-9]+)-g([0-9a-f]+)$`)
+	release    = lazyregexp.New(`^[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?$`)
+	developing = lazyregexp.New(`\.dev[0-9]+$`)
+	lastNumber = lazyregexp.New(`[0-9]+$`)
 )
 
 // versionOf is the version that setuptools-scm makes of what git describe says (TAG-NUMBER-gHASH): the tag's own, or
 // the next one in the making. It is empty when the tag is no version.
 func versionOf(text string) string {
-	m := described.FindStringSubmatch(text)
-	if m == nil || !release.MatchString(m[1]) {
+	m := described().FindStringSubmatch(text)
+	if m == nil || !release().MatchString(m[1]) {
 		return ""
 	}
 	version, distance, hash := m[1], m[2], m[3]
 	if distance == "0" {
 		return version
 	}
-	if base := developing.ReplaceAllString(version, ""); base != version {
+	if base := developing().ReplaceAllString(version, ""); base != version {
 		return fmt.Sprintf("%s.dev%s+g%s", base, distance, hash)
 	}
-	last := lastNumber.FindString(version)
+	last := lastNumber().FindString(version)
 	n, err := strconv.Atoi(last)
 	if err != nil {
 		return ""

@@ -13,9 +13,10 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Wheel is a wheel as it is to be installed. Every file in it was held against its RECORD.
@@ -232,7 +233,7 @@ func (w *Wheel) Tops() []string {
 
 // NormalName is the name of a distribution in the one way in which names are compared.
 func NormalName(name string) string {
-	return strings.ToLower(separators.ReplaceAllString(name, "-"))
+	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = lazyregexp.New(`[-_.]+`)

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Refusal is the error for a wheel that was not built from a revision, with the evidence.
@@ -20,10 +21,10 @@ func (e *Refusal) Error() string { return e.Evidence }
 const maxVersionFile = 64 << 10
 
 // localHash is the hash of a commit in a version, as setuptools-scm, versioneer and others write it: 1.2.dev3+g0123abc.
-var localHash = regexp.MustCompile(`\+(?:[0-9A-Za-z]+[._-])*g([0-9a-f]{7,40})\b`)
+var localHash = lazyregexp.New(`\+(?:[0-9A-Za-z]+[._-])*g([0-9a-f]{7,40})\b`)
 
 // wholeHash is the hash of a commit in a file that a build wrote.
-var wholeHash = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+var wholeHash = lazyregexp.New(`\b[0-9a-f]{40}\b`)
 
 // Prove compares a wheel with the tree of a revision (40 digits). blobs are git's object names of the regular files of
 // the tree, by path. Each file of the wheel that exists in the tree at the same path, perhaps under src/ or python/,
@@ -35,7 +36,7 @@ func Prove(name, rev string, blobs map[string]string) (int, error) {
 		return 0, &Refusal{err.Error()}
 	}
 	defer w.Close()
-	if hash := localHash.FindStringSubmatch(w.Version); hash != nil && !strings.HasPrefix(rev, hash[1]) {
+	if hash := localHash().FindStringSubmatch(w.Version); hash != nil && !strings.HasPrefix(rev, hash[1]) {
 		return 0, &Refusal{fmt.Sprintf("its version is %s, so it was built from %s", w.Version, hash[1])}
 	}
 	compared := 0
@@ -112,10 +113,10 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 		return err
 	}
 	found := ""
-	if hash := localHash.FindSubmatch(text); hash != nil {
+	if hash := localHash().FindSubmatch(text); hash != nil {
 		found = string(hash[1])
 	} else if base == "commit_id.py" {
-		found = wholeHash.FindString(string(text))
+		found = wholeHash().FindString(string(text))
 	}
 	if !strings.HasPrefix(rev, found) {
 		return &Refusal{fmt.Sprintf("its %s says that it was built from %s", f.Path, found)}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // projectWords are the placeholders for which a project has words.
@@ -45,7 +45,7 @@ func (a *app) completion() cli.Command {
 
 // plainWord matches what a shell takes as it stands. Scripts hand words to their shell, and names in files are
 // anybody's.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
 
 // listWords prints words of the project, one a line, those that a shell would take for something else left out.
 func (a *app) listWords(ctx context.Context, placeholder string, typed []string) error {
@@ -61,7 +61,7 @@ func (a *app) listWords(ctx context.Context, placeholder string, typed []string)
 	}
 	slices.Sort(words)
 	for _, word := range slices.Compact(words) {
-		if plainWord.MatchString(word) {
+		if plainWord().MatchString(word) {
 			fmt.Fprintln(a.stdout, word)
 		}
 	}

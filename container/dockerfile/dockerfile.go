@@ -4,9 +4,10 @@ package dockerfile
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // mention is a place in a Dockerfile where an image is named.
@@ -64,10 +65,10 @@ type word struct {
 }
 
 var (
-	directive = regexp.MustCompile(`^#\s*([A-Za-z]+)\s*=\s*(\S.*?)\s*$`)
-	heredoc   = regexp.MustCompile(`^[0-9]*<<(-?)["']?([^<"']+)["']?$`)
-	variable  = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+])([^{}$]*))?\})`)
-	outside   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
+	directive = lazyregexp.New(`^#\s*([A-Za-z]+)\s*=\s*(\S.*?)\s*$`)
+	heredoc   = lazyregexp.New(`^[0-9]*<<(-?)["']?([^<"']+)["']?$`)
+	variable  = lazyregexp.New(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+])([^{}$]*))?\})`)
+	outside   = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
 )
 
 // Parse finds the images that a Dockerfile uses. A construct that hides an image is an error with its place.
@@ -144,7 +145,7 @@ func (p *parser) directives() error {
 			from += len(text) - len(bare)
 			text = bare
 		}
-		match := directive.FindStringSubmatchIndex(text)
+		match := directive().FindStringSubmatchIndex(text)
 		if !ok || match == nil || seen[strings.ToLower(text[match[2]:match[3]])] {
 			p.at, p.next = before, line
 			return nil
@@ -266,8 +267,8 @@ func (p *parser) arg(words []word) error {
 // expand fills in the arguments.
 func (p *parser) expand(text string) (string, error) {
 	missing := ""
-	out := variable.ReplaceAllStringFunc(text, func(v string) string {
-		m := variable.FindStringSubmatch(v)
+	out := variable().ReplaceAllStringFunc(text, func(v string) string {
+		m := variable().FindStringSubmatch(v)
 		name, how, other := m[1]+m[2], m[3], m[4]
 		value, set := p.values[name]
 		set = set && (value != "" || !strings.HasPrefix(how, ":"))
@@ -282,7 +283,7 @@ func (p *parser) expand(text string) (string, error) {
 		return value
 	})
 	switch {
-	case strings.ContainsAny(variable.ReplaceAllString(text, ""), "$\\"):
+	case strings.ContainsAny(variable().ReplaceAllString(text, ""), "$\\"):
 		return "", fmt.Errorf("%q: it cannot be told what this stands for", text)
 	case missing != "":
 		return "", fmt.Errorf("%q: argument %s has no value; give it one (args)", text, missing)
@@ -349,7 +350,7 @@ func (p *parser) sources(name string, words []word) error {
 	}
 	if name == "ADD" && p.Outward == "" {
 		for _, w := range words {
-			if text := strings.Trim(w.text, `"',[]`); outside.MatchString(text) {
+			if text := strings.Trim(w.text, `"',[]`); outside().MatchString(text) {
 				p.Outward = fmt.Sprintf("line %d: ADD %s", p.line, text)
 				break
 			}
@@ -373,7 +374,7 @@ func (p *parser) source(ref string, from int) error {
 // skipHeredocs skips the heredocs that follow an instruction. An unterminated one only looked like a heredoc.
 func (p *parser) skipHeredocs(words []word) {
 	for _, w := range words {
-		m := heredoc.FindStringSubmatch(w.text)
+		m := heredoc().FindStringSubmatch(w.text)
 		if m == nil {
 			continue
 		}

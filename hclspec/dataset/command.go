@@ -3,10 +3,11 @@ package dataset
 import (
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Command is a benchmark's command line, taken apart.
@@ -31,7 +32,7 @@ func SplitCommand(line string) (Command, error) {
 		return Command{}, err
 	}
 	var c Command
-	for len(words) > 0 && assignment.MatchString(words[0]) {
+	for len(words) > 0 && assignment().MatchString(words[0]) {
 		name, value, _ := strings.Cut(words[0], "=")
 		if c.Env == nil {
 			c.Env = map[string]string{}
@@ -47,9 +48,9 @@ func SplitCommand(line string) (Command, error) {
 	return c, nil
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+var pythonName = lazyregexp.New(`^python[0-9.]*$`)
 
 // program tells the mode and the engine of a command from its program, and returns the arguments.
 func program(words []string) (mode, engine string, rest []string) {
@@ -57,7 +58,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		return "", "", nil
 	}
 	name, rest := path.Base(words[0]), words[1:]
-	if pythonName.MatchString(name) {
+	if pythonName().MatchString(name) {
 		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "-m" {
 			rest = rest[1:]
 		}
@@ -69,7 +70,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		}
 		name, rest = path.Base(rest[0]), rest[1:]
 	}
-	if found := script.FindStringSubmatch(name); found != nil {
+	if found := script().FindStringSubmatch(name); found != nil {
 		return found[1], "vllm", rest
 	}
 	if name == "vllm" && len(rest) > 0 {
@@ -78,7 +79,7 @@ func program(words []string) (mode, engine string, rest []string) {
 	return "", "", nil
 }
 
-var script = regexp.MustCompile(`^benchmark_(\w+)\.py$`)
+var script = lazyregexp.New(`^benchmark_(\w+)\.py$`)
 
 // vllm reads the subcommands of vLLM's own program.
 func vllm(words []string) (mode, engine string, rest []string) {
@@ -251,11 +252,11 @@ func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if !safeWord.MatchString(w) {
+		if !safeWord().MatchString(w) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-var safeWord = regexp.MustCompile(`^[\w@%+=:,./~-]+$`)
+var safeWord = lazyregexp.New(`^[\w@%+=:,./~-]+$`)

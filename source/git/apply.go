@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/source/git/tree"
@@ -183,17 +183,17 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.
 }
 
 var (
-	patchFailed = regexp.MustCompile(`(?m)^error: patch failed: (.*):(\d+)$`)
-	patchReason = regexp.MustCompile(`(?m)^error: (.*?): (does not exist in index|already exists in index|patch ` +
+	patchFailed = lazyregexp.New(`(?m)^error: patch failed: (.*):(\d+)$`)
+	patchReason = lazyregexp.New(`(?m)^error: (.*?): (does not exist in index|already exists in index|patch ` +
 		`does not apply|wrong type|does not match index|No such file or directory)$`)
 )
 
 // refusal tells from git's words which hunk failed, and from the file why.
 func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part, stderr string) error {
 	e := &PatchError{Reason: strings.TrimPrefix(command.FirstLine(stderr), "error: ")}
-	failed := patchFailed.FindStringSubmatch(stderr)
+	failed := patchFailed().FindStringSubmatch(stderr)
 	if failed == nil {
-		if r := patchReason.FindStringSubmatch(stderr); r != nil {
+		if r := patchReason().FindStringSubmatch(stderr); r != nil {
 			e.File, e.Reason = r[1], r[2]
 			if e.Reason == "does not exist in index" {
 				e.Reason = "no such file in commit " + commit[:12]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -93,7 +94,7 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 	// Negotiation only costs time if single objects are wanted.
 	err := m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
 	fe, ok := errors.AsType[*FetchError](err)
-	if !ok || !objectsRefused.MatchString(fe.Evidence) || m.entire {
+	if !ok || !objectsRefused().MatchString(fe.Evidence) || m.entire {
 		return err
 	}
 	// It leaves objects out and does not give them later. Without filter it gives all at once.
@@ -102,7 +103,7 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 }
 
 // objectsRefused is what git says of a server that gives no single objects.
-var objectsRefused = regexp.MustCompile(`(?i)not our ref|unadvertised object|not advertised|missing necessary objects`)
+var objectsRefused = lazyregexp.New(`(?i)not our ref|unadvertised object|not advertised|missing necessary objects`)
 
 // allRefs asks for all branches and tags, and for more.
 func allRefs(extra []string) want {
@@ -136,7 +137,7 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 			return err
 		}
 		if exit != nil {
-			if filter && filterRefused.MatchString(exit.Stderr) {
+			if filter && filterRefused().MatchString(exit.Stderr) {
 				filter = false
 				continue
 			}
@@ -207,25 +208,25 @@ func (m *Mirror) remoteEnv(config ...string) []string {
 	return env
 }
 
-var filterRefused = regexp.MustCompile(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not ` +
+var filterRefused = lazyregexp.New(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not ` +
 	`supported|invalid filter-spec`)
 
 // signatures say what a failed fetch means; the first that matches decides.
 var signatures = []struct {
-	match  *regexp.Regexp
+	match  func() *regexp.Regexp
 	class  cache.Class
 	remedy string
 }{
-	{regexp.MustCompile(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra,
+	{lazyregexp.New(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra,
 		"free some space or memory"},
-	{regexp.MustCompile(`(?im)^.*(authentication failed|permission denied|could not read ` +
+	{lazyregexp.New(`(?im)^.*(authentication failed|permission denied|could not read ` +
 		`(username|password)|returned error: 40[13]|host key verification failed|terminal prompts disabled).*$`),
 		cache.Permanent,
 		"check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
-	{regexp.MustCompile(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git ` +
+	{lazyregexp.New(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git ` +
 		`repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`),
 		cache.Permanent, "check the address"},
-	{regexp.MustCompile(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection ` +
+	{lazyregexp.New(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection ` +
 		`(reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early ` +
 		`eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from ` +
 		`server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken ` +
@@ -235,19 +236,19 @@ var signatures = []struct {
 // noSpace matches git's messages about a full disk.
 const noSpace = `no space left on device|disk quota exceeded`
 
-var diskFull = regexp.MustCompile(`(?i)` + noSpace)
+var diskFull = lazyregexp.New(`(?i)` + noSpace)
 
 // DiskFull reports whether a git command failed because a disk is full.
 func DiskFull(err error) bool {
 	var e *command.ExitError
-	return errors.As(err, &e) && diskFull.MatchString(e.Stderr)
+	return errors.As(err, &e) && diskFull().MatchString(e.Stderr)
 }
 
 // classify says what a failed fetch means.
 func (m *Mirror) classify(e *command.ExitError) *FetchError {
 	fe := &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: e.Error(), Err: e}
 	for _, s := range signatures {
-		if line := s.match.FindString(e.Stderr); line != "" {
+		if line := s.match().FindString(e.Stderr); line != "" {
 			fe.Class, fe.Evidence, fe.Remedy = s.class, strings.TrimSpace(line), s.remedy
 			return fe
 		}

@@ -32,7 +32,7 @@ const modeDir = "40000"
 func (m *Mirror) Dirs(ctx context.Context, places []Place) (map[Place][]Entry, error) {
 	var in strings.Builder
 	for _, p := range places {
-		if !fullHash.MatchString(p.Commit) || strings.ContainsAny(p.Path, "\n\x00") {
+		if !fullHash().MatchString(p.Commit) || strings.ContainsAny(p.Path, "\n\x00") {
 			return nil, fmt.Errorf("directory %q of commit %q: not the spelling of one", p.Path, p.Commit)
 		}
 		fmt.Fprintf(&in, "%s:%s\n", p.Commit, p.Path)
@@ -79,7 +79,7 @@ func parseTree(content []byte) ([]Entry, error) {
 func (m *Mirror) Blobs(ctx context.Context, ids []string, most int64) (map[string][]byte, error) {
 	entries := make([]entry, len(ids))
 	for i, id := range ids {
-		if !fullHash.MatchString(id) {
+		if !fullHash().MatchString(id) {
 			return nil, fmt.Errorf("object %q: not 40 hexadecimal digits", id)
 		}
 		entries[i] = entry{id: id}

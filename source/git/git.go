@@ -15,12 +15,12 @@ import (
 
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -63,7 +63,7 @@ const (
 	firstBackoff = time.Second
 )
 
-var fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var fullHash = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // Open prepares the mirror of a repository. It uses no network: later calls fetch missing objects. The error wraps
 // fs.ErrNotExist if a path does not exist.

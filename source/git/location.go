@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -34,8 +35,8 @@ type local struct {
 }
 
 var (
-	control = regexp.MustCompile(`[\x00-\x1f\x7f]`)
-	scpLike = regexp.MustCompile(`^([^/:@]+@)?[^/:]+:[^/]?`)
+	control = lazyregexp.New(`[\x00-\x1f\x7f]`)
+	scpLike = lazyregexp.New(`^([^/:@]+@)?[^/:]+:[^/]?`)
 )
 
 // kindOf says what a location is, or why it is none.
@@ -43,7 +44,7 @@ func kindOf(location string) (kind, error) {
 	switch {
 	case location == "":
 		return 0, errors.New("no location")
-	case strings.HasPrefix(location, "-") || control.MatchString(location):
+	case strings.HasPrefix(location, "-") || control().MatchString(location):
 		return 0, errors.New("location begins with a dash or holds control characters")
 	}
 	if scheme, _, ok := strings.Cut(location, "://"); ok {
@@ -61,7 +62,7 @@ func kindOf(location string) (kind, error) {
 		return bundle, checkBundle(location)
 	case err == nil:
 		return 0, errors.New("neither a directory nor a file")
-	case errors.Is(err, os.ErrNotExist) && scpLike.MatchString(location) && !strings.Contains(location, "::"):
+	case errors.Is(err, os.ErrNotExist) && scpLike().MatchString(location) && !strings.Contains(location, "::"):
 		return remote, nil
 	case errors.Is(err, os.ErrNotExist):
 		return 0, errors.New("there is nothing at this path")
@@ -126,7 +127,7 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	}
 	common, objects, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	l := local{dir: gitDir, objects: objects}
-	if control.MatchString(l.objects) {
+	if control().MatchString(l.objects) {
 		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.shown)
 	}
 	if _, err := os.Stat(filepath.Join(common, "shallow")); err == nil {
@@ -158,7 +159,7 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 		return fmt.Errorf("repository %s: %w", m.shown, err)
 	}
 	text := strings.Builder{}
-	if h := strings.TrimSpace(head); fullHash.MatchString(h) {
+	if h := strings.TrimSpace(head); fullHash().MatchString(h) {
 		fmt.Fprintf(&text, "%s %s\n", h, headRef)
 	}
 	for line := range strings.Lines(refs) {

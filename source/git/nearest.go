@@ -66,7 +66,7 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 					}
 					ids[k] = strings.TrimSuffix(line, "\n")
 				}
-				whole = whole && fullHash.MatchString(ids[0]) && fullHash.MatchString(ids[1]) // else "… missing"
+				whole = whole && fullHash().MatchString(ids[0]) && fullHash().MatchString(ids[1]) // else "… missing"
 				if whole {
 					lines[i] = append(lines[i], Resolved{Commit: ids[0], Tree: ids[1]})
 				}

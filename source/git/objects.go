@@ -200,7 +200,7 @@ func readHeader(r *bufio.Reader, id string) (int64, error) {
 // treesOf gives the tree of each commit. A commit that is not in the mirror is fetched.
 func (m *Mirror) treesOf(ctx context.Context, commits []string) ([]string, error) {
 	for _, c := range commits {
-		if !fullHash.MatchString(c) {
+		if !fullHash().MatchString(c) {
 			return nil, fmt.Errorf("commit %q: not 40 hexadecimal digits", c)
 		}
 	}

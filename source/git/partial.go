@@ -5,10 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/head"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -18,10 +18,10 @@ import (
 
 // filterOffered is a line of git's trace of packets in which the server offers to leave objects out: among the features
 // of the command fetch, or, in the older protocol, behind the first reference.
-var filterOffered = regexp.MustCompile(`(?m)packet: .*< (fetch=(.* )?filter\b|.*\\0(.* )?filter\b)`)
+var filterOffered = lazyregexp.New(`(?m)packet: .*< (fetch=(.* )?filter\b|.*\\0(.* )?filter\b)`)
 
 // traced is a line of that trace.
-var traced = regexp.MustCompile(`(?m)^.* packet: .*\n`)
+var traced = lazyregexp.New(`(?m)^.* packet: .*\n`)
 
 // filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end,
 // which says so itself.
@@ -38,12 +38,12 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 		Stderr: trace,
 	})
 	if exit, ok := errors.AsType[*command.ExitError](err); ok {
-		exit.Stderr = traced.ReplaceAllString(exit.Stderr, "")
+		exit.Stderr = traced().ReplaceAllString(exit.Stderr, "")
 	}
 	if err != nil {
 		return false, err
 	}
-	offered := filterOffered.Match(trace.Bytes())
+	offered := filterOffered().Match(trace.Bytes())
 	m.offers = &offered
 	return offered, nil
 }

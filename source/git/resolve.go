@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -37,7 +37,7 @@ func (e *UnknownRev) Error() string {
 }
 
 // A revision is a name or hash with ~ and ^ steps: no path, range, search or reflog.
-var revision = regexp.MustCompile(`^(@|[^-@\x00-\x20\x7f~^:?*\[\\][^\x00-\x20\x7f~^:?*\[\\]*)((~|\^)[0-9]*)*$`)
+var revision = lazyregexp.New(`^(@|[^-@\x00-\x20\x7f~^:?*\[\\][^\x00-\x20\x7f~^:?*\[\\]*)((~|\^)[0-9]*)*$`)
 
 const maxRev = 250
 
@@ -49,7 +49,7 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	var wrong []error
 	var wanted []string
 	for _, rev := range revs {
-		if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") ||
+		if !revision().MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") ||
 			len(rev) > maxRev {
 			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown,
 				Reason: "is not the spelling of a revision of"})
@@ -109,7 +109,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	for i, rev := range revs {
 		commit, isCommit := strings.CutSuffix(lines[2*i], " commit")
 		tree, isTree := strings.CutSuffix(lines[2*i+1], " tree")
-		if isCommit && isTree && fullHash.MatchString(commit) && fullHash.MatchString(tree) {
+		if isCommit && isTree && fullHash().MatchString(commit) && fullHash().MatchString(tree) {
 			found[rev] = Resolved{Commit: commit, Tree: tree}
 			continue
 		}
@@ -149,7 +149,7 @@ func (m *Mirror) fetchHashes(ctx context.Context, revs []string) error {
 	}
 	for _, rev := range revs {
 		id := base(rev)
-		if !fullHash.MatchString(id) {
+		if !fullHash().MatchString(id) {
 			continue
 		}
 		err := m.fetchHash(ctx, id)
@@ -185,13 +185,13 @@ func base(rev string) string {
 	return rev
 }
 
-var abbreviated = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
+var abbreviated = lazyregexp.New(`^[0-9a-f]{4,39}$`)
 
 // unknown says as much as can be found out about a revision that stands for no commit.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not in", Shallow: m.local.shallow}
 	name := base(rev)
-	if abbreviated.MatchString(name) {
+	if abbreviated().MatchString(name) {
 		out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func OpenWorkTree(ctx context.Context, exec executor.Executor, dir string, env [
 		return nil, err
 	}
 	top, head, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
-	if w.Top, w.Head = top, head; top == "" || !fullHash.MatchString(head) {
+	if w.Top, w.Head = top, head; top == "" || !fullHash().MatchString(head) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoWorkTree)
 	}
 	w.git.Dir = top
@@ -67,7 +67,7 @@ func (w *WorkTree) Has(ctx context.Context, commit string) (bool, error) {
 
 // Resolve is the commit that a revision stands for there.
 func (w *WorkTree) Resolve(ctx context.Context, rev string) (string, error) {
-	if !revision.MatchString(rev) || len(rev) > maxRev {
+	if !revision().MatchString(rev) || len(rev) > maxRev {
 		return "", &UnknownRev{Rev: rev, Location: w.Top, Reason: "is not the spelling of a revision of"}
 	}
 	out, err := w.git.Output(ctx, command.Call{
@@ -208,7 +208,7 @@ func (w *WorkTree) Range(ctx context.Context, spelling string, most int) (list [
 		fmt.Sprintf("--max-count=%d", most+1), from + ".." + to,
 	}})
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if commit, title, ok := strings.Cut(line, " "); ok && fullHash.MatchString(commit) {
+		if commit, title, ok := strings.Cut(line, " "); ok && fullHash().MatchString(commit) {
 			list = append(list, Titled{commit, strings.ToValidUTF8(title, "�")})
 		}
 	}

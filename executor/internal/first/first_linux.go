@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,6 +76,7 @@ func first() int {
 	if p.spec.Trial {
 		return send(Message{Started: true})
 	}
+	spareThreads()
 	if err := p.start(); err != nil {
 		return p.fail("", err)
 	}
@@ -95,6 +97,24 @@ func unhandled() {
 			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
 		}
 	}
+}
+
+// spareThreads makes the threads that Go's runtime will want. A program that uses up the numbers of processes leaves none for a
+// thread, and the runtime ends a process that cannot make one.
+func spareThreads() {
+	var made sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		made.Add(1)
+		go func() {
+			runtime.LockOSThread() // for two at once are two threads
+			made.Done()
+			<-done
+			runtime.UnlockOSThread() // so that it is kept
+		}()
+	}
+	made.Wait()
+	close(done)
 }
 
 func (p *process) read(fd uintptr) error {

@@ -3,11 +3,12 @@ package eval
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Schema says what may stand in a block.
@@ -39,7 +40,7 @@ func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) 
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
 // unknownName finds the name in what HCL says of one that the schema does not have.
-var unknownName = regexp.MustCompile(`^(?:An argument named|Blocks of type|No argument or block type is named) ` +
+var unknownName = lazyregexp.New(`^(?:An argument named|Blocks of type|No argument or block type is named) ` +
 	`"([^"]+)"`)
 
 // suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does
@@ -51,7 +52,7 @@ func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 		blocks = append(blocks, nested.Kind)
 	}
 	for _, d := range diags {
-		m := unknownName.FindStringSubmatch(d.Detail)
+		m := unknownName().FindStringSubmatch(d.Detail)
 		if m == nil {
 			continue
 		}

@@ -147,7 +147,7 @@ func bounded(f function.Function) function.Function {
 		VarParam: f.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
 			if args[0].IsKnown() && !args[0].IsNull() && args[0].Type() == cty.String &&
-				hugeWidth.MatchString(args[0].AsString()) {
+				hugeWidth().MatchString(args[0].AsString()) {
 				return cty.DynamicPseudoType, function.NewArgErrorf(0,
 					"a width or precision above 9999 is not supported")
 			}

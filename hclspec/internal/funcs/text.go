@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -20,6 +19,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // maxNesting bounds how deep decoded documents may be nested; cty walks them by recursion.
@@ -29,9 +30,9 @@ const maxNesting = 1000
 const maxAliases = 16
 
 var (
-	hugeWidth = regexp.MustCompile(`%[^a-zA-Z%]*[0-9]{5,}`)
-	yamlAlias = regexp.MustCompile(`(?m)(?:^|[\s\[{,:-])\*[^\s,\]}]+`)
-	yamlDash  = regexp.MustCompile(`(?m)^[ ]*(?:- *){50,}`)
+	hugeWidth = lazyregexp.New(`%[^a-zA-Z%]*[0-9]{5,}`)
+	yamlAlias = lazyregexp.New(`(?m)(?:^|[\s\[{,:-])\*[^\s,\]}]+`)
+	yamlDash  = lazyregexp.New(`(?m)^[ ]*(?:- *){50,}`)
 )
 
 // ofText makes a function of one string.
@@ -196,10 +197,10 @@ func checkYAML(s string) error {
 	if deepest(s) > maxNesting || strings.Contains(s, strings.Repeat(" ", 2*maxNesting)) {
 		return fmt.Errorf("the document is nested deeper than %d levels", maxNesting)
 	}
-	if yamlDash.MatchString(s) {
+	if yamlDash().MatchString(s) {
 		return errors.New("the document nests lists deeper than 50 levels in one line")
 	}
-	if n := len(yamlAlias.FindAllStringIndex(s, maxAliases+1)); n > maxAliases {
+	if n := len(yamlAlias().FindAllStringIndex(s, maxAliases+1)); n > maxAliases {
 		return fmt.Errorf("the document has more than %d aliases", maxAliases)
 	}
 	return nil

@@ -2,28 +2,29 @@ package funcs
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	pep440 "github.com/aquasecurity/go-pep440-version"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 var (
-	described  = regexp.MustCompile(`^(.+)-(\d{1,9})-g([0-9a-f]{4,64})$`)
-	versionTag = regexp.MustCompile(`^(?:[\w-]+-)?([vV]?\d+(?:\.\d+){0,2}[^+]*)(?:\+.*)?$`)
-	lastNumber = regexp.MustCompile(`^(|.*\D)(\d{1,9})$`)
-	devRelease = regexp.MustCompile(`\.dev\d+$`)
+	described  = lazyregexp.New(`^(.+)-(\d{1,9})-g([0-9a-f]{4,64})$`)
+	versionTag = lazyregexp.New(`^(?:[\w-]+-)?([vV]?\d+(?:\.\d+){0,2}[^+]*)(?:\+.*)?$`)
+	lastNumber = lazyregexp.New(`^(|.*\D)(\d{1,9})$`)
+	devRelease = lazyregexp.New(`\.dev\d+$`)
 )
 
 // pep440Version is the version that setuptools-scm gives a clean tree of which git describe says this: that of the tag,
 // or, commits later, a development version of what it guesses to be next: v0.7.2-240-g0d243f2a is
 // 0.7.3.dev240+g0d243f2a.
 func pep440Version(text string) (string, error) {
-	parts := described.FindStringSubmatch(text)
+	parts := described().FindStringSubmatch(text)
 	if parts == nil {
 		return "", fmt.Errorf("%q is not what git describe --long says: TAG-NUMBER-gHASH", text)
 	}
-	tag := versionTag.FindStringSubmatch(parts[1])
+	tag := versionTag().FindStringSubmatch(parts[1])
 	if tag == nil {
 		return "", fmt.Errorf("the tag %q has no version in it", parts[1])
 	}
@@ -35,8 +36,8 @@ func pep440Version(text string) (string, error) {
 	if parts[2] == "0" {
 		return version, nil
 	}
-	last := lastNumber.FindStringSubmatch(version)
-	if last == nil || devRelease.MatchString(version) {
+	last := lastNumber().FindStringSubmatch(version)
+	if last == nil || devRelease().MatchString(version) {
 		return "", fmt.Errorf("nobody can guess which version follows %s, that of the tag %q", version, parts[1])
 	}
 	n, err := strconv.Atoi(last[2])

@@ -2,9 +2,10 @@
 package placeholder
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // known are words that stand in the documentation of benchmarks for a value. No others count: commands are full of
@@ -40,7 +41,7 @@ func Find(words []string) string {
 		if quiet {
 			continue
 		}
-		if bracketed.MatchString(word) {
+		if bracketed().MatchString(word) {
 			for _, next := range words[i+1:] {
 				if strings.HasSuffix(word, "]") || separator(next) {
 					break
@@ -53,10 +54,10 @@ func Find(words []string) string {
 		if _, after, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 			value = after
 		}
-		if angled.MatchString(word) || slices.Contains(known, strings.Trim(value, "{}")) {
+		if angled().MatchString(word) || slices.Contains(known, strings.Trim(value, "{}")) {
 			return word
 		}
-		if opened.MatchString(word) && i+1 < len(words) && closed.MatchString(words[i+1]) {
+		if opened().MatchString(word) && i+1 < len(words) && closed().MatchString(words[i+1]) {
 			return word + " " + words[i+1]
 		}
 	}
@@ -102,8 +103,8 @@ func Words(command string) []string {
 }
 
 var (
-	angled    = regexp.MustCompile(`^(?:--?[\w-]+=)?<[A-Za-z][\w-]*>$`)
-	opened    = regexp.MustCompile(`^<[A-Za-z][\w-]*$`)
-	closed    = regexp.MustCompile(`^[\w-]+>$`)
-	bracketed = regexp.MustCompile(`^\[--?[A-Za-z]`)
+	angled    = lazyregexp.New(`^(?:--?[\w-]+=)?<[A-Za-z][\w-]*>$`)
+	opened    = lazyregexp.New(`^<[A-Za-z][\w-]*$`)
+	closed    = lazyregexp.New(`^[\w-]+>$`)
+	bracketed = lazyregexp.New(`^\[--?[A-Za-z]`)
 )

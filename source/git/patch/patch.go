@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
@@ -86,7 +86,7 @@ func Touched(patch []byte) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-var parseErrorLine = regexp.MustCompile(`^gitdiff: line (\d+): `)
+var parseErrorLine = lazyregexp.New(`^gitdiff: line (\d+): `)
 
 // Parse reads a patch and refuses what no patch may do.
 func Parse(patch []byte) ([]Part, error) {
@@ -159,7 +159,7 @@ func (s section) parse() (Part, error) {
 	files, _, err := gitdiff.Parse(bytes.NewReader(s.text))
 	if err != nil {
 		line, reason := s.line, err.Error()
-		if at := parseErrorLine.FindStringSubmatch(reason); at != nil {
+		if at := parseErrorLine().FindStringSubmatch(reason); at != nil {
 			n, _ := strconv.Atoi(at[1])
 			line, reason = s.line+max(n, 1)-1, strings.TrimPrefix(reason, at[0])
 		}
@@ -286,14 +286,14 @@ func add(all []section, line []byte) {
 	}
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkHeader = lazyregexp.New(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
 // counter knows which lines of a patch are content: as many as the hunk's header says.
 type counter struct{ old, new int }
 
 // header takes note of a hunk's header.
 func (c *counter) header(line []byte) {
-	m := hunkHeader.FindSubmatch(line)
+	m := hunkHeader().FindSubmatch(line)
 	if m == nil {
 		return
 	}
