@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
+.PHONY: build demo test checked measured unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -14,14 +14,16 @@ demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
 	@echo "The report: examples/history/report/report.md"
 
-# Measured commands wait much and compute little, so that the examples run beside the faults. The unit tests are last: they end
-# with the list of the tests that were skipped, and why.
+# Measured commands wait much and compute little, so that they run beside the others. The unit tests are last: they end with the
+# list of the tests that were skipped, and why.
 test: lint
 	@rm -f bin/again
-	$(MAKE) -j2 --output-sync=target faults measured
-	$(MAKE) unit
+	$(MAKE) -j2 --output-sync=target checked measured
 	@cat bin/skipped 2>/dev/null || true
 	@sed 's/^/SECOND RUN /' bin/again 2>/dev/null || true
+
+checked:
+	$(MAKE) -j1 faults unit
 
 # One after another, since each waits until it has the machine for itself.
 measured:
@@ -31,10 +33,11 @@ measured:
 # found. Lint has vetted the code.
 TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/again
 
-# A program with the race detector ends a second late otherwise, each time.
+# A program with the race detector ends a second late otherwise, each time. The packages that take longest are first, so that none
+# of them runs alone at the end.
 unit:
 	@mkdir -p bin
-	GORACE=atexit_sleep_ms=10 $(TESTS) --packages=./... -- -race -vet=off -timeout 30m
+	GORACE=atexit_sleep_ms=10 $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 40m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.

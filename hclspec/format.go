@@ -27,8 +27,7 @@ func FormatMetrics(format string) []string {
 	names := []string{
 		"request_throughput", "output_token_throughput", "total_token_throughput", "input_token_throughput",
 		"ttft_mean", "ttft_median", "ttft_p99", "tpot_mean", "tpot_median", "tpot_p99", "itl_mean", "itl_median",
-		"itl_p99",
-		"e2el_mean", "e2el_median", "e2el_p99",
+		"itl_p99", "e2el_mean", "e2el_median", "e2el_p99",
 		"benchmark_duration", "successful_requests", "total_input_tokens", "total_output_tokens",
 		"peak_output_token_throughput", "peak_concurrent_requests",
 	}
@@ -36,16 +35,13 @@ func FormatMetrics(format string) []string {
 		return append(names, "latency_avg", "latency_p50", "latency_p99", "failed_requests", "request_goodput",
 			"total_tokens",
 			"latency_per_token_avg", "latency_per_output_token_avg", "correct_rate", "rtfx", "cold_startup_avg",
-			"warm_startup_avg",
-			"spec_decode_acceptance_rate", "spec_decode_acceptance_length", "spec_decode_drafts",
-			"spec_decode_draft_tokens",
-			"spec_decode_accepted_tokens")
+			"warm_startup_avg", "spec_decode_acceptance_rate", "spec_decode_acceptance_length", "spec_decode_drafts",
+			"spec_decode_draft_tokens", "spec_decode_accepted_tokens")
 	}
 	return append(names, "latency_total", "ttft", "last_ttft", "prefill_latency", "prefill_throughput",
 		"decode_latency_median",
 		"decode_throughput_median", "decode_latency_mean", "decode_throughput_mean", "last_generation_throughput",
-		"concurrency",
-		"accept_length", "cache_hit_rate", "total_input_text_tokens", "total_input_vision_tokens",
+		"concurrency", "accept_length", "cache_hit_rate", "total_input_text_tokens", "total_input_vision_tokens",
 		"total_output_tokens_retokenized")
 }
 

@@ -3,10 +3,9 @@ package hclspec
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // lockIndex finds pins by spelling.
@@ -63,10 +62,10 @@ type Name struct {
 }
 
 // byHash matches revisions that stand for the same commit for ever.
-var byHash = lazyregexp.New(`^[0-9a-f]{4,40}([~^][0-9]*)*$`)
+var byHash = regexp.MustCompile(`^[0-9a-f]{4,40}([~^][0-9]*)*$`)
 
 func (i *lockIndex) note(n Name) {
-	if !byHash().MatchString(n.Spelling) {
+	if !byHash.MatchString(n.Spelling) {
 		i.names[n] = true
 	}
 }
@@ -81,7 +80,7 @@ func (i *lockIndex) sorted() []Name {
 // DropNames forgets what names of revisions stand for. Those that are hashes stay.
 func (l *Lock) DropNames() {
 	for _, pins := range l.Repos {
-		maps.DeleteFunc(pins.Revs, func(spelling string, _ RevLock) bool { return !byHash().MatchString(spelling) })
+		maps.DeleteFunc(pins.Revs, func(spelling string, _ RevLock) bool { return !byHash.MatchString(spelling) })
 	}
 }
 

@@ -55,7 +55,7 @@ func isBenchResult(line []byte) bool {
 
 func isRedis(line []byte) bool {
 	text := bytes.TrimSpace(line)
-	return bytes.Contains(text, []byte(" requests per second")) && (redisRate().Match(text) || redisQuiet().Match(text)) ||
+	return bytes.Contains(text, []byte(" requests per second")) && (redisRate.Match(text) || redisQuiet.Match(text)) ||
 		bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
 		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // documentFormat is the JSON file of one tool.
@@ -89,7 +88,7 @@ func (s *keySearch) line(b []byte) string {
 }
 
 // spread matches what has no mean over several benchmarks.
-var spread = lazyregexp.New(`_(std|min|max|user|system)$`)
+var spread = regexp.MustCompile(`_(std|min|max|user|system)$`)
 
 // documentParser reads the JSON file of one tool.
 type documentParser struct{ name string }
@@ -130,7 +129,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 	}
 	last.means(func(s Sample) string {
 		part := s.Metric[strings.LastIndexByte(s.Metric, ' ')+1:]
-		if part == s.Metric || spread().MatchString(part) {
+		if part == s.Metric || spread.MatchString(part) {
 			return ""
 		}
 		return part

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
@@ -85,12 +86,7 @@ var (
 // isEngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of
 // some seconds, and no result of a benchmark.
 func isEngineProgress(line []byte) bool {
-	for _, mark := range progressOfEngine {
-		if bytes.Contains(line, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(progressOfEngine, func(mark []byte) bool { return bytes.Contains(line, mark) })
 }
 
 // latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows

@@ -101,8 +101,7 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 		return
 	}
 	best := &c.errors
-	if level := warning().FindSubmatchIndex(line); level != nil &&
-		!bytes.HasPrefix(text[at[0]:], line[level[2]:level[3]]) {
+	if l := warning().FindSubmatchIndex(line); l != nil && !bytes.HasPrefix(text[at[0]:], line[l[2]:l[3]]) {
 		best = &c.warnings
 	}
 	if rule < best.rule {

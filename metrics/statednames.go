@@ -41,8 +41,7 @@ func settingNames() map[string]string {
 		"num_prompts", "requests", "warmup_requests", "batch_size", "input_len", "output_len", "random_input_len",
 		"random_output_len", "random_range_ratio",
 		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p",
-		"top_k",
-		"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization",
+		"top_k", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization",
 		"precision", "keep_alive", "tensor_parallel_size",
 		"iterations", "warmup_iterations", "repetitions", "steps",
 	} {

@@ -3,11 +3,10 @@ package metrics
 import (
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // spelling returns the canonical spelling of a unit, or of one side of its slash.
@@ -100,8 +99,7 @@ func Better(metric, unit string) (higher, known bool) {
 		"jitter"):
 		return false, true
 	case has("throughput", "goodput", "bandwidth", "rps", "qps", "tps", "ops", "speed", "speedup", "accuracy", "score",
-		"flops", "hits",
-		"hit", "accept", "acceptance", "correct", "rtfx"):
+		"flops", "hits", "hit", "accept", "acceptance", "correct", "rtfx"):
 		return true, true
 	}
 	if n := len(words); n >= 2 && (words[n-1] == "s" || words[n-1] == "sec" || words[n-1] == "second") &&
@@ -118,7 +116,7 @@ func isTime(unit string) bool {
 }
 
 // thousands is a number with separators, as in 1,234.5.
-var thousands = lazyregexp.New(`^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
+var thousands = regexp.MustCompile(`^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
 
 var (
 	errNoNumber  = errors.New("is not a number")
@@ -129,7 +127,7 @@ var (
 // number reads a decimal number.
 func number(digits string) (float64, error) {
 	digits = strings.TrimSpace(digits)
-	if thousands().MatchString(digits) {
+	if thousands.MatchString(digits) {
 		digits = strings.ReplaceAll(digits, ",", "")
 	}
 	if strings.ContainsAny(digits, "xX_pP") {

@@ -2,10 +2,9 @@ package preflight
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // side says which of a benchmark's commands something belongs to.
@@ -125,7 +124,7 @@ func skipOptions(words []word, valued []string) []word {
 }
 
 var (
-	pythonName = lazyregexp.New(`^(python|pypy)[0-9.]*$`)
+	pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
 	launchers  = []string{"torchrun", "accelerate", "deepspeed"}
 )
 
@@ -133,7 +132,7 @@ var (
 func identify(s simple, words []word, of side) program {
 	p := program{simple: s, side: of, name: path.Base(words[0].text), args: words[1:]}
 	switch {
-	case pythonName().MatchString(p.name):
+	case pythonName.MatchString(p.name):
 		p.python = true
 		p.pythonArgs()
 	case slices.Contains(launchers, p.name):
@@ -245,12 +244,12 @@ func flags(args []word) []flag {
 	return all
 }
 
-var negative = lazyregexp.New(`^-\d+$|^-\d*\.\d+$`)
+var negative = regexp.MustCompile(`^-\d+$|^-\d*\.\d+$`)
 
 // isFlag reports whether argparse takes the word for an option.
 func isFlag(w word) bool {
 	t := w.text
-	return len(t) > 1 && t[0] == '-' && !negative().MatchString(t) &&
+	return len(t) > 1 && t[0] == '-' && !negative.MatchString(t) &&
 		!strings.ContainsAny(strings.SplitN(t, "=", 2)[0], " \t") &&
 		!strings.HasPrefix(t, "-$")
 }

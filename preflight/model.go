@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // ModelSpec is what is known of a model as its author publishes it.
@@ -35,7 +33,7 @@ func modelIndex(list []ModelSpec) map[string]*ModelSpec {
 	return index
 }
 
-var modelID = lazyregexp.New(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
+var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
 
 // model checks the model that the server, or the command without one, loads.
 func (c *checker) model(b *Benchmark, all []program) {
@@ -90,7 +88,7 @@ func (c *checker) loads(b *Benchmark, p *program, name string) {
 	}
 	m := c.models[strings.ToLower(name)]
 	switch {
-	case m == nil && modelID().MatchString(name):
+	case m == nil && modelID.MatchString(name):
 		remedy := "describe it in a model block, so that its size can be checked"
 		if near := c.nearModel(name); near != "" {
 			remedy = "did you mean " + near + "? Else describe it in a model block"
@@ -332,7 +330,7 @@ func (p *program) isSGLang() bool { return strings.HasPrefix(p.module, "sglang."
 // driverFor are the oldest drivers for CUDA versions, by NVIDIA's table of minor version compatibility.
 var driverFor = map[int]int{11: 450, 12: 525, 13: 580}
 
-var cudaTag = lazyregexp.New(`cuda[:_-]?(1[1-9])[.-]`)
+var cudaTag = regexp.MustCompile(`cuda[:_-]?(1[1-9])[.-]`)
 
 // disk checks what does not belong to one candidate: room on the disk, and the driver.
 func (c *checker) disk() {
@@ -356,7 +354,7 @@ func (c *checker) disk() {
 		}
 	}
 	for _, m := range c.in.Images {
-		found := cudaTag().FindStringSubmatch(m.Name)
+		found := cudaTag.FindStringSubmatch(m.Name)
 		if found == nil {
 			continue
 		}

@@ -1,10 +1,9 @@
 package preflight
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // module is what one Python file says of argument parsers.
@@ -59,7 +58,7 @@ type pass struct {
 	callee []string // dotted
 }
 
-var parserName = lazyregexp.New(`(?i)(parser|subparsers|group|args_parser|argparser)[0-9]*$`)
+var parserName = regexp.MustCompile(`(?i)(parser|subparsers|group|args_parser|argparser)[0-9]*$`)
 
 // scan reads a Python file.
 func scan(src string) *module {
@@ -302,7 +301,7 @@ func (m *module) given(args []token) bool {
 		}
 		if len(a) == 1 || len(a) == 3 && a[1].is(".") {
 			last := a[len(a)-1]
-			return last.kind == pyName && (m.named[last.text] || parserName().MatchString(last.text))
+			return last.kind == pyName && (m.named[last.text] || parserName.MatchString(last.text))
 		}
 		return len(a) > 2 && a[0].kind == pyName && strings.HasSuffix(a[0].text, "ArgumentParser") && a[1].is("(") &&
 			closing(a, 1) == len(a)-1

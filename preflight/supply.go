@@ -2,10 +2,9 @@ package preflight
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // commits checks what is known of a commit itself.
@@ -52,24 +51,24 @@ func (c *checker) parent(commit *Commit) {
 }
 
 var (
-	amdPath   = lazyregexp.New(`(?i)(^|[/_.,=-])(rocm|hip|amd|mi300x?|mi325x?|mi350x?|mi250x?|mi200|gfx9[0-9a-f]*|aiter|hipify)([/_.,-]|$)`)
-	amdTitle  = lazyregexp.New(`(?i)\[[^\]]*(rocm|amd|hip)[^\]]*\]|\bmi(200|250|300|325|350)x?\b`)
-	amdDevice = lazyregexp.New(`(?i)\bamd\b|instinct|radeon|\bmi(200|250|300|325|350)`)
-	prose     = lazyregexp.New(`(?i)\.(md|rst|txt)$|^docs?/|^tests?/|^\.github/|^\.buildkite/`)
+	amdPath   = regexp.MustCompile(`(?i)(^|[/_.,=-])(rocm|hip|amd|mi300x?|mi325x?|mi350x?|mi250x?|mi200|gfx9[0-9a-f]*|aiter|hipify)([/_.,-]|$)`)
+	amdTitle  = regexp.MustCompile(`(?i)\[[^\]]*(rocm|amd|hip)[^\]]*\]|\bmi(200|250|300|325|350)x?\b`)
+	amdDevice = regexp.MustCompile(`(?i)\bamd\b|instinct|radeon|\bmi(200|250|300|325|350)`)
+	prose     = regexp.MustCompile(`(?i)\.(md|rst|txt)$|^docs?/|^tests?/|^\.github/|^\.buildkite/`)
 )
 
 // hardware checks that a commit changes something for the devices that there are.
 func (c *checker) hardware(commit *Commit) {
 	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.in.Devices, func(d Device) bool {
-		return amdDevice().MatchString(d.Name)
+		return amdDevice.MatchString(d.Name)
 	}) {
 		return
 	}
 	var code, amd []string
 	for _, name := range commit.Changed {
-		if !prose().MatchString(name) {
+		if !prose.MatchString(name) {
 			code = append(code, name)
-			if amdPath().MatchString(name) {
+			if amdPath.MatchString(name) {
 				amd = append(amd, name)
 			}
 		}
@@ -84,7 +83,7 @@ func (c *checker) hardware(commit *Commit) {
 		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code),
 			amd[0]), remedy)
 		c.found[len(c.found)-1].Skip = true
-	case amdTitle().MatchString(commit.Title):
+	case amdTitle.MatchString(commit.Title):
 		c.add(Architecture, Warn, fmt.Sprintf("the title names AMD devices: %q", commit.Title), remedy)
 	}
 }
@@ -94,13 +93,13 @@ func (c *checker) usesGPUs(commit string) bool {
 	return slices.ContainsFunc(c.measures[commit], func(i int) bool { return c.in.Benchmarks[i].GPUs > 0 })
 }
 
-var nvidia = lazyregexp.New(`(?i)nvidia|[abhlv]\d{2,3}|rtx|tesla|geforce|gb200|gh200`)
+var nvidia = regexp.MustCompile(`(?i)nvidia|[abhlv]\d{2,3}|rtx|tesla|geforce|gb200|gh200`)
 
 // wantsNVIDIA reports whether the benchmarks of a commit ask for NVIDIA devices by name.
 func (c *checker) wantsNVIDIA(commit string) bool {
 	return slices.ContainsFunc(c.measures[commit], func(i int) bool {
 		model := c.in.Benchmarks[i].Model
-		return nvidia().MatchString(model) && !amdDevice().MatchString(model)
+		return nvidia.MatchString(model) && !amdDevice.MatchString(model)
 	})
 }
 

@@ -3,11 +3,10 @@ package dataset
 import (
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Command is a benchmark's command line, taken apart.
@@ -32,7 +31,7 @@ func SplitCommand(line string) (Command, error) {
 		return Command{}, err
 	}
 	var c Command
-	for len(words) > 0 && assignment().MatchString(words[0]) {
+	for len(words) > 0 && assignment.MatchString(words[0]) {
 		name, value, _ := strings.Cut(words[0], "=")
 		if c.Env == nil {
 			c.Env = map[string]string{}
@@ -48,9 +47,9 @@ func SplitCommand(line string) (Command, error) {
 	return c, nil
 }
 
-var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-var pythonName = lazyregexp.New(`^python[0-9.]*$`)
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
 // program tells the mode and the engine of a command from its program, and returns the arguments.
 func program(words []string) (mode, engine string, rest []string) {
@@ -58,7 +57,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		return "", "", nil
 	}
 	name, rest := path.Base(words[0]), words[1:]
-	if pythonName().MatchString(name) {
+	if pythonName.MatchString(name) {
 		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "-m" {
 			rest = rest[1:]
 		}
@@ -70,7 +69,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		}
 		name, rest = path.Base(rest[0]), rest[1:]
 	}
-	if found := script().FindStringSubmatch(name); found != nil {
+	if found := script.FindStringSubmatch(name); found != nil {
 		return found[1], "vllm", rest
 	}
 	if name == "vllm" && len(rest) > 0 {
@@ -79,7 +78,7 @@ func program(words []string) (mode, engine string, rest []string) {
 	return "", "", nil
 }
 
-var script = lazyregexp.New(`^benchmark_(\w+)\.py$`)
+var script = regexp.MustCompile(`^benchmark_(\w+)\.py$`)
 
 // vllm reads the subcommands of vLLM's own program.
 func vllm(words []string) (mode, engine string, rest []string) {
@@ -252,11 +251,11 @@ func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if !safeWord().MatchString(w) {
+		if !safeWord.MatchString(w) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-var safeWord = lazyregexp.New(`^[\w@%+=:,./~-]+$`)
+var safeWord = regexp.MustCompile(`^[\w@%+=:,./~-]+$`)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// New gives the regular expression of a pattern, as regexp.MustCompile does. A test program compiles it at once, so that
-// no wrong pattern passes the tests.
+// New gives the regular expression of a pattern, as regexp.MustCompile does. A test program compiles it at once, so
+// that no wrong pattern passes the tests.
 func New(pattern string) func() *regexp.Regexp {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	if len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test") {

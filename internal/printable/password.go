@@ -2,18 +2,17 @@ package printable
 
 import (
 	"bytes"
-
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"regexp"
 )
 
 // address matches the part of an address before a password, the password and the @. A reference in the place of the
 // password does not match.
-var address = lazyregexp.New(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
+var address = regexp.MustCompile(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
 
 // Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is
 // false.
 func Password(text []byte) (from, to int, ok bool) {
-	at := address().FindSubmatchIndex(text)
+	at := address.FindSubmatchIndex(text)
 	if at == nil {
 		return 0, 0, false
 	}

@@ -99,8 +99,8 @@ func unhandled() {
 	}
 }
 
-// spareThreads makes the threads that Go's runtime will want. A program that uses up the numbers of processes leaves none for a
-// thread, and the runtime ends a process that cannot make one.
+// spareThreads makes the threads that Go's runtime will want. A program that uses up the numbers of processes leaves
+// none for a thread, and the runtime ends a process that cannot make one.
 func spareThreads() {
 	var made sync.WaitGroup
 	done := make(chan struct{})

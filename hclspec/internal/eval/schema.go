@@ -40,8 +40,7 @@ func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) 
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
 // unknownName finds the name in what HCL says of one that the schema does not have.
-var unknownName = lazyregexp.New(`^(?:An argument named|Blocks of type|No argument or block type is named) ` +
-	`"([^"]+)"`)
+var unknownName = lazyregexp.New(`^(?:An argument named|Blocks of type|No argument or block type is named) "([^"]+)"`)
 
 // suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does
 // not suggest a block for an attribute, nor a name that stands in the block already.
