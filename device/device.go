@@ -2,8 +2,12 @@
 package device
 
 import (
+	"maps"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
@@ -20,6 +24,22 @@ type Device struct {
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 	Driver     string  `json:"driver,omitempty"`        // version of the kernel's driver; empty: not known
 	Locked     int     `json:"-"`                       // MHz that its SM clock is locked at for a block; 0: it is not
+	// why programs may not start on it, or be slow, each with the remedy
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Warnings are those of devices, each once, with the devices that it is about.
+func Warnings(all []Device) (lines []string) {
+	about := map[string][]string{}
+	for _, d := range all {
+		for _, w := range d.Warnings {
+			about[w] = append(about[w], strconv.Itoa(d.Index))
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(about)) {
+		lines = append(lines, "GPU "+strings.Join(about[w], ", ")+": "+w)
+	}
+	return lines
 }
 
 // GPUs asks for devices, which are all of one kind. The zero value asks for none.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -207,8 +208,8 @@ func TestNvidiaSMI(t *testing.T) {
 				(reason == "") != (test.reason == "") {
 				t.Errorf("%+v, %q, %q", devices, provider, reason)
 			}
-			if test.devices > 0 && (devices[0] != Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3",
-				Memory: 81559 << 20, Used: 4 << 20, NUMA: -1, Driver: "550.1"}) {
+			if test.devices > 0 && !reflect.DeepEqual(devices[0], Device{Index: 0, UUID: "GPU-a",
+				Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20, NUMA: -1, Driver: "550.1"}) {
 				t.Errorf("%+v", devices[0])
 			}
 		})

@@ -3,6 +3,8 @@
 package device
 
 import (
+	"strings"
+
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
@@ -82,6 +84,11 @@ func (l links) switched(uuid string, n int) {
 			l[key] = link
 		}
 	}
+}
+
+func text(b []uint8) string {
+	name, _, _ := strings.Cut(string(b), "\x00")
+	return name
 }
 
 func pathOf(level nvml.GpuTopologyLevel) Path {

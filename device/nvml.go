@@ -167,6 +167,9 @@ func (s *nvmlSource) find(ctx context.Context, index int, patience time.Duration
 		if a.Device, a.err = s.describe(a.handle, index); a.err == nil {
 			a.parts = s.instances(a.handle, a.Device)
 		}
+		if a.err == nil && a.parts == nil {
+			a.Warnings, a.err = s.warnings(a.handle)
+		}
 		return a
 	})
 	return a.found, cmp.Or(err, a.err)
@@ -214,11 +217,6 @@ func numaOf(pci string) int {
 		return -1
 	}
 	return node
-}
-
-func text(b []uint8) string {
-	name, _, _ := strings.Cut(string(b), "\x00")
-	return name
 }
 
 // instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole.

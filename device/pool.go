@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/device/ports"
 )
 
 // Options say what a LocalPool has to grant.
@@ -49,7 +51,7 @@ type LocalPool struct {
 	mu     sync.Mutex
 	leases map[*Lease]*hold
 	given  map[string]time.Time // when devices were last given back, by UUID
-	ports  ports
+	ports  ports.Ports
 	host   *hostLock
 
 	looks   map[string]*look // at devices that somebody asks for, by UUID
@@ -85,7 +87,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	if o.Cores != nil {
 		o.Cores = sync.OnceValue(o.Cores)
 	}
-	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, given: map[string]time.Time{}, ports: newPorts()}
+	p := &LocalPool{total: o, leases: map[*Lease]*hold{}, given: map[string]time.Time{}}
 	p.looks, p.hurry, p.change = map[string]*look{}, make(chan struct{}, 1), make(chan struct{})
 	p.open, p.end = context.WithCancel(context.Background())
 	if o.HostLock != "" {
@@ -126,8 +128,8 @@ func (p *LocalPool) Fits(r Request) error {
 	if err := p.diskFits(r.Disk); err != nil {
 		errs = append(errs, err)
 	}
-	if r.Ports > maxPorts {
-		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, maxPorts))
+	if r.Ports > ports.Most {
+		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, ports.Most))
 	}
 	return errors.Join(append(errs, p.gpusFit(r.GPUs))...)
 }
@@ -241,7 +243,10 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	h := &hold{cpus: l.CPUs, cores: l.Cores, memory: l.Memory, disk: l.Disk}
 	var refused *Refusal
 	if l.GPUs, refused = p.takeGPUs(r.GPUs, h); refused == nil {
-		l.Ports, refused = p.ports.take(r.Ports)
+		var free bool
+		if l.Ports, free = p.ports.Take(r.Ports); !free {
+			refused = &Refusal{WaitsFor: fmt.Sprintf("%d free ports", r.Ports)}
+		}
 	}
 	if refused != nil {
 		p.giveBack(h)
@@ -357,7 +362,7 @@ func (p *LocalPool) release(l *Lease) {
 	for _, d := range l.GPUs {
 		p.given[d.UUID] = time.Now()
 	}
-	p.ports.give(l.Ports)
+	p.ports.Give(l.Ports)
 	p.giveBack(h)
 }
 

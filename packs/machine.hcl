@@ -58,6 +58,13 @@ failure "read_only" {
 
 # GPU and driver.
 
+failure "gpu_fabric" {
+  match  = "system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
+  stage  = ["start", "run", "build", "verify"]
+  class  = "infra"
+  remedy = "the GPUs have not joined the fabric of NVSwitches: start nvidia-fabricmanager, of the driver's version"
+}
+
 failure "gpu_unavailable" {
   match  = "no CUDA-capable device is detected|No CUDA GPUs are available|CUDA driver version is insufficient|Found no NVIDIA driver on your system|NVIDIA-SMI has failed|Failed to initialize NVML|uncorrectable ECC error|CUDA unknown error|could not select device driver .* with capabilities: \\[\\[gpu\\]\\]|nvidia-container-cli: "
   stage  = ["start", "run", "build", "verify"]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -250,19 +251,15 @@ func (c *checkup) gpus(ctx context.Context) {
 	case len(wanted) > 0:
 		c.lacks("gpu", true, "Run these elsewhere; the rest goes on without them.",
 			"%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0],
-			reasonOr(reason, "too few devices, or too small"))
+			cmp.Or(reason, "too few devices, or too small"))
 	case len(devices) == 0:
 		c.lacks("gpu", false, "", "none: %s; nothing here needs one", reason)
 	default:
 		c.ok("gpu", "%d devices by %s", len(devices), provider)
 	}
-}
-
-func reasonOr(reason, other string) string {
-	if reason == "" {
-		return other
+	for _, warning := range device.Warnings(devices) {
+		c.lacks("gpu", false, "", "%s", warning)
 	}
-	return reason
 }
 
 func (c *checkup) secrets() {

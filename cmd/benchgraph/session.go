@@ -118,8 +118,7 @@ type access struct {
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
 	allow   []string
-	// another machine that is planned for: its name in the file, or the path of a file that describes it; empty: this
-	// one
+	// another machine that is planned for: its name in the file, or a file that describes it; empty: this one
 	machine string
 	recall  recall
 	// a candidate that no file declares; nil: none
@@ -339,6 +338,9 @@ func (s *session) devices() []device.Device {
 	if s.gpus.Hangs {
 		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
 			"may mend that.", view.Clean(s.gpus.Reason))
+	}
+	for _, warning := range device.Warnings(all) {
+		s.note("Warning: %s", view.Clean(warning))
 	}
 	if len(all) > 0 {
 		if err := device.CheckLocks(s.sharedLocks()); err != nil {

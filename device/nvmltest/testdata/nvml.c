@@ -3,7 +3,8 @@
 //
 //   system driver=550.54.15 cuda=12040 init=0 hang=1     (hang: no call ever returns, nor any about a gpu that has it)
 //   gpu uuid=GPU-a name=NVIDIA_H100 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=1980 max=1980
-//       mem=2619 slow=0x4 ecc=0 gone=15 mig=1            (one line; gone is the error that every call on it returns)
+//       mem=2619 slow=0x4 ecc=0 gone=15 mig=1 compute=2 persistence=0 fabric=2
+//                                                        (one line; gone is the error that every call on it returns)
 //   part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_1g.10gb mib=9856 used=0
 //   process on=GPU-a pid=4242 mib=1024
 //   nvlink from=GPU-a to=GPU-b n=4                        (to= a PCI address that is no GPU's: a switch)
@@ -294,6 +295,15 @@ struct nvmlEventSet_st {
 };
 
 #ifndef OLD
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t d, nvmlComputeMode_t *mode) { return integer(d, "compute", (unsigned int *)mode, 1); }
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t d, nvmlEnableState_t *mode) { return integer(d, "persistence", (unsigned int *)mode, 1); }
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t d, nvmlGpuFabricInfo_t *info) {
+	unsigned int state;
+	nvmlReturn_t r = integer(d, "fabric", &state, 1);
+	if (!r)
+		info->state = state;
+	return r;
+}
 static nvmlReturn_t note(nvmlDevice_t d, const char *format, unsigned int mhz) {
 	char uuid[96];
 	nvmlReturn_t err = string(d, "uuid", uuid, sizeof uuid);

@@ -1,46 +1,49 @@
-package device
+// Package ports grants free TCP ports of the loopback interface.
+package ports
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
 )
 
+// Most is how many are granted in one request.
+const Most = 1024
+
 // Ports are chosen below those that the kernel gives to outgoing connections (from 32768 on Linux): a server that loads
 // a model for minutes before it listens would else find its port taken by some client of anything.
 const (
 	lowPort  = 20000
 	highPort = 32768
-	maxPorts = 1024 // in one request
-	keepPort = 512  // ports that are not given again at once, because clients of the last owner may still knock
+	keepPort = 512 // ports that are not given again at once, because clients of the last owner may still knock
 )
 
-// ports grants free TCP ports on the loopback interface.
-type ports struct {
+// Ports are those that are granted. The zero value has granted none.
+type Ports struct {
 	leased map[int]bool
 	recent []int // given back, oldest first
 }
 
-func newPorts() ports { return ports{leased: map[int]bool{}} }
-
-func (p *ports) take(n int) ([]int, *Refusal) {
-	var taken []int
+// Take grants n ports, or none where there are fewer.
+func (p *Ports) Take(n int) (taken []int, ok bool) {
 	for range n {
 		port := p.find()
 		if port == 0 {
-			p.give(taken)
-			return nil, &Refusal{WaitsFor: fmt.Sprintf("%d free ports", n)}
+			p.Give(taken)
+			return nil, false
+		}
+		if p.leased == nil {
+			p.leased = map[int]bool{}
 		}
 		p.leased[port] = true
 		taken = append(taken, port)
 	}
-	return taken, nil
+	return taken, true
 }
 
 // find returns a port that is free now, or 0. Nothing keeps it free: a server cannot be handed a socket in general.
-func (p *ports) find() int {
+func (p *Ports) find() int {
 	for range 4096 {
 		port := lowPort + rand.IntN(highPort-lowPort)
 		if !p.leased[port] && !slices.Contains(p.recent, port) && free(port) {
@@ -50,7 +53,8 @@ func (p *ports) find() int {
 	return 0
 }
 
-func (p *ports) give(given []int) {
+// Give takes ports back.
+func (p *Ports) Give(given []int) {
 	for _, port := range given {
 		delete(p.leased, port)
 	}
