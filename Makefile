@@ -37,7 +37,7 @@ TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-fa
 # of them runs alone at the end.
 unit:
 	@mkdir -p bin
-	GORACE=atexit_sleep_ms=10 $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 40m
+	GORACE=atexit_sleep_ms=10 $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 60m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
