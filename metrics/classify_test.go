@@ -173,7 +173,7 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log []byte, expression string) {
 		re, err := regexp.Compile(expression)
 		if err != nil {
-			t.Skip()
+			return
 		}
 		var m Match
 		var ok bool

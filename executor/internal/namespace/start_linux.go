@@ -71,7 +71,7 @@ func Prepare(cmd *exec.Cmd, s first.Spec, beside *Network) (*Pending, error) {
 		return nil, err
 	}
 	p.conn = conn.(*net.UnixConn)
-	cmd.Path, cmd.Args, cmd.Env, cmd.Dir = "/proc/self/exe", []string{first.Name}, []string{first.Environment}, "/"
+	cmd.Path, cmd.Args, cmd.Env, cmd.Dir = first.Program(), []string{first.Name}, []string{first.Environment}, "/"
 	cmd.ExtraFiles = []*os.File{p.theirs, p.spec}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 	if beside != nil {
