@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// A node that needs both devices has its turn although nodes that need one come without end.
+// A node that needs two devices starts, although nodes that need one device keep coming.
 func TestALargeNodeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

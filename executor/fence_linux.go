@@ -127,7 +127,7 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 		file.Close()
 		return nil, err
 	}
-	c.Path, c.Args, c.ExtraFiles = "/proc/self/exe", []string{first.FenceName}, []*os.File{file, theirs}
+	c.Path, c.Args, c.ExtraFiles = first.Program(), []string{first.FenceName}, []*os.File{file, theirs}
 	return func(started bool) error {
 		file.Close()
 		theirs.Close()

@@ -118,7 +118,7 @@ type access struct {
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
 	allow   []string
-	// another machine that is planned for: its name in the file, or a file that describes it; empty: this one
+	// the machine that is planned for: a name in the file, or the path of a machine file; empty: this machine
 	machine string
 	recall  recall
 	// a candidate that no file declares; nil: none

@@ -1,8 +1,9 @@
 // Package head keeps the beginning of what foreign programs and servers send.
 package head
 
-// Buffer keeps the first Most bytes that are written to it. It takes the rest without an error, so that no program is
-// blocked or ended for its output. It is no bytes.Buffer, which io.Copy, and so os/exec, fill past Write.
+// Buffer keeps the first Most bytes that are written to it and discards the rest. Write never fails, so that no program
+// is blocked or ended because of its output. Buffer embeds no bytes.Buffer: io.Copy, and so os/exec, would fill that
+// through ReadFrom, past Write.
 type Buffer struct {
 	Most int
 	text []byte

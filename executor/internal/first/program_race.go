@@ -16,5 +16,6 @@ func Program() string {
 	return "/proc/self/exe"
 }
 
-// Environment keeps the race detector from a second of sleep at the end of each process.
+// Environment is the whole environment of the first process. It keeps the race detector from a second of sleep at the
+// end of each process.
 const Environment = "GORACE=atexit_sleep_ms=10"
