@@ -12,7 +12,7 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
 // The files that the first process is given.
@@ -56,7 +56,7 @@ func first() int {
 	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
 	unhandled()
 	// Who started benchgraph may have left files open in it, and a directory among them would lead out of the sandbox.
-	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := linux.CloseRange(controlFD, math.MaxUint32, linux.CLOSE_RANGE_CLOEXEC); err != nil {
 		return p.fail("close files", err)
 	}
 	if err := p.read(specFD); err != nil {
@@ -94,7 +94,7 @@ func unhandled() {
 	for s := uintptr(1); s <= 64; s++ {
 		if syscall.Signal(s) != syscall.SIGURG { // the runtime sends it to itself, and nothing comes of it
 			// SIGKILL cannot be set
-			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func failure(step string, err error) *Failure {
 func send(m Message, files ...int) int {
 	text, err := json.Marshal(m)
 	if err == nil {
-		err = unix.Sendmsg(controlFD, text, unix.UnixRights(files...), nil, unix.MSG_NOSIGNAL)
+		err = syscall.Sendmsg(controlFD, text, syscall.UnixRights(files...), nil, syscall.MSG_NOSIGNAL)
 	}
 	if err != nil {
 		return 1
@@ -160,25 +160,25 @@ func send(m Message, files ...int) int {
 // giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this
 // process.
 func giveUp() (step string, err error) {
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+	for c := uintptr(0); c <= linux.CAP_LAST_CAP; c++ {
 		// one that the kernel does not know
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL {
+		if err := linux.Prctl(syscall.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != syscall.EINVAL {
 			return "drop capabilities", err
 		}
 	}
 	// root is nobody special, setuid gives nothing, nothing is ambient; each for good
 	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
-	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
+	if err := linux.Prctl(syscall.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
 		return "lock capabilities", err
 	}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+	var none [2]linux.CapUserData
+	if err := linux.Capset(&linux.CapUserHeader{Version: linux.LINUX_CAPABILITY_VERSION_3}, &none); err != nil {
 		return "drop capabilities", err
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	if err := linux.Prctl(linux.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return "forbid new privileges", err
 	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+	if err := linux.Prctl(syscall.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return "hide the first process", err
 	}
 	return "", nil
@@ -230,8 +230,8 @@ func (p *process) listen() {
 	var once sync.Once
 	text := make([]byte, 1024)
 	for {
-		n, err := unix.Read(controlFD, text)
-		if err == unix.EINTR {
+		n, err := syscall.Read(controlFD, text)
+		if err == syscall.EINTR {
 			continue
 		}
 		var m Message
@@ -249,10 +249,10 @@ func (p *process) listen() {
 
 // dial connects to a port of the loopback, and hands the connection over.
 func dial(port int) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err == nil {
-		defer unix.Close(fd)
-		err = unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+		defer syscall.Close(fd)
+		err = syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	}
 	var errno syscall.Errno
 	switch {
@@ -286,8 +286,8 @@ func (p *process) reap() {
 
 // leave says what was used and left, and ends this process, and with it whatever may still be there.
 func (p *process) leave() {
-	var usage unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &usage) // what is not known is 0
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage) // what is not known is 0
 	p.mu.Lock()
 	g := Gone{Left: len(p.left), User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()),
 		MaxRSS: usage.Maxrss}
@@ -304,8 +304,8 @@ func (p *process) finish() {
 		case <-time.After(p.spec.Settle):
 		}
 	}
-	p.signal(unix.SIGTERM, p.spec.Grace)
-	p.signal(unix.SIGKILL, time.Second)
+	p.signal(syscall.SIGTERM, p.spec.Grace)
+	p.signal(syscall.SIGKILL, time.Second)
 	p.leave() // which nothing outlives
 }
 
@@ -329,13 +329,13 @@ func (p *process) signal(sig syscall.Signal, limit time.Duration) {
 					p.left[pid] = true
 				}
 				if !together {
-					_ = unix.Kill(pid, sig) // it may have ended
+					_ = syscall.Kill(pid, sig) // it may have ended
 				}
 			}
 		}
 		p.mu.Unlock()
 		if together { // at once, so that a shell does not see its commands end before itself
-			_ = unix.Kill(-1, sig)
+			_ = syscall.Kill(-1, sig)
 		}
 		time.Sleep(pause)
 	}

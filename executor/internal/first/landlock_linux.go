@@ -7,12 +7,12 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
 // LandlockVersion returns which version of Landlock the kernel speaks; 0: none.
 func LandlockVersion() int {
-	v, _, errno := syscall.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	v, _, errno := syscall.Syscall(linux.SYS_LANDLOCK_CREATE_RULESET, 0, 0, linux.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
 	}
@@ -31,32 +31,32 @@ const (
 
 // The rights to files, by the needs of programs.
 const (
-	toRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	toRead = linux.LANDLOCK_ACCESS_FS_EXECUTE | linux.LANDLOCK_ACCESS_FS_READ_FILE | linux.LANDLOCK_ACCESS_FS_READ_DIR
 	// All that there are to a file that is no directory.
-	toFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
-		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	toAll = toFile | toRead | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
-		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
-		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
-	toNetwork = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	toOthers  = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	toFile = linux.LANDLOCK_ACCESS_FS_EXECUTE | linux.LANDLOCK_ACCESS_FS_READ_FILE | linux.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		linux.LANDLOCK_ACCESS_FS_TRUNCATE | linux.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	toAll = toFile | toRead | linux.LANDLOCK_ACCESS_FS_REMOVE_DIR | linux.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		linux.LANDLOCK_ACCESS_FS_MAKE_CHAR | linux.LANDLOCK_ACCESS_FS_MAKE_DIR | linux.LANDLOCK_ACCESS_FS_MAKE_REG |
+		linux.LANDLOCK_ACCESS_FS_MAKE_SOCK | linux.LANDLOCK_ACCESS_FS_MAKE_FIFO | linux.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+		linux.LANDLOCK_ACCESS_FS_MAKE_SYM | linux.LANDLOCK_ACCESS_FS_REFER
+	toNetwork = linux.LANDLOCK_ACCESS_NET_BIND_TCP | linux.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	toOthers  = linux.LANDLOCK_SCOPE_SIGNAL | linux.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 )
 
 // ruleset returns what a kernel that speaks this version of Landlock can withhold of all rights.
-func (f *Fence) ruleset(version int) unix.LandlockRulesetAttr {
-	r := unix.LandlockRulesetAttr{Handled_access_fs: toAll}
+func (f *Fence) ruleset(version int) linux.LandlockRulesetAttr {
+	r := linux.LandlockRulesetAttr{Handled_access_fs: toAll}
 	if version < landlockTruncate {
-		r.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		r.Handled_access_fs &^= linux.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
 	if version < landlockDevices {
-		r.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		r.Handled_access_fs &^= linux.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
 	if version >= landlockNetwork && f.Ports != nil {
 		r.Handled_access_net = toNetwork
 	}
 	if version >= landlockScopes {
-		r.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+		r.Scoped = linux.LANDLOCK_SCOPE_SIGNAL
 		if f.Sockets {
 			r.Scoped = toOthers
 		}
@@ -72,12 +72,12 @@ func (f *Fence) enclose() (step string, err error) {
 		return "speak Landlock", syscall.ENOSYS
 	}
 	handled := f.ruleset(version)
-	fd, _, errno := syscall.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+	fd, _, errno := syscall.Syscall(linux.SYS_LANDLOCK_CREATE_RULESET,
 		uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
 	if errno != 0 {
 		return "make rules of Landlock", errno
 	}
-	defer unix.Close(int(fd))
+	defer syscall.Close(int(fd))
 	for _, rule := range []struct {
 		paths  []string
 		rights uint64
@@ -89,17 +89,17 @@ func (f *Fence) enclose() (step string, err error) {
 		}
 	}
 	for _, port := range f.Ports {
-		rule := struct{ access, port uint64 }{handled.Handled_access_net, uint64(port)}
+		rule := linux.LandlockNetPortAttr{Allowed_access: handled.Handled_access_net, Port: uint64(port)}
 		if handled.Handled_access_net == 0 {
 			break
 		}
 		const kind = 2 // LANDLOCK_RULE_NET_PORT
-		_, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, kind, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		_, _, errno := syscall.Syscall6(linux.SYS_LANDLOCK_ADD_RULE, fd, kind, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		if errno != 0 {
 			return "allow a port", errno
 		}
 	}
-	if _, _, errno := syscall.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(linux.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return "apply the rules of Landlock", errno
 	}
 	return "", nil
@@ -107,24 +107,24 @@ func (f *Fence) enclose() (step string, err error) {
 
 // allow gives rights to a file, or to a directory and all below it. A path that is not there any more is left out.
 func allow(ruleset int, path string, rights uint64) error {
-	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	at, err := syscall.Open(path, linux.O_PATH|syscall.O_CLOEXEC, 0)
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
-	var info unix.Stat_t
-	if err := unix.Fstat(at, &info); err != nil {
+	defer syscall.Close(at)
+	var info syscall.Stat_t
+	if err := syscall.Fstat(at, &info); err != nil {
 		return err
 	}
-	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if info.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		rights &= toFile
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
-	_, _, errno := syscall.Syscall6(unix.SYS_LANDLOCK_ADD_RULE,
-		uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	rule := linux.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
+	_, _, errno := syscall.Syscall6(linux.SYS_LANDLOCK_ADD_RULE,
+		uintptr(ruleset), linux.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -134,7 +134,7 @@ func allow(ruleset int, path string, rights uint64) error {
 // failed writes to a file why there will be no program.
 func failed(fd int, step string, err error) int {
 	if text, err := json.Marshal(failure(step, err)); err == nil {
-		_, _ = unix.Write(fd, text) // without it, the exit status says that there was a failure
+		_, _ = syscall.Write(fd, text) // without it, the exit status says that there was a failure
 	}
 	return 1
 }
@@ -148,17 +148,17 @@ const (
 // fence makes this process the program, behind Spec.Fence. There are no namespaces, so that nothing else is left to do
 // here.
 func fence() int {
-	unix.CloseOnExec(fenceFailFD)
+	syscall.CloseOnExec(fenceFailFD)
 	p := &process{}
 	if err := p.read(fenceSpecFD); err != nil {
 		return failed(fenceFailFD, "read what is to be done", err)
 	}
-	unix.Umask(0o022)
+	syscall.Umask(0o022)
 	if os.Geteuid() == 0 {
 		if step, err := giveUp(); err != nil {
 			return failed(fenceFailFD, step, err)
 		}
-	} else if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	} else if err := linux.Prctl(linux.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return failed(fenceFailFD, "forbid new privileges", err)
 	}
 	if step, err := p.spec.Fence.enclose(); err != nil {
@@ -173,7 +173,7 @@ func fence() int {
 		// Another thread of who started this process may hold a program that was just written open in a fork, for a
 		// moment.
 		if err == syscall.ETXTBSY && tries < 100 {
-			err = unix.Nanosleep(&unix.Timespec{Nsec: 10e6}, nil)
+			err = syscall.Nanosleep(&syscall.Timespec{Nsec: 10e6}, nil)
 		}
 	}
 	return failed(fenceFailFD, "", err)

@@ -10,14 +10,14 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
 // What the program can do with files is said by the flags of mounts: nothing is written but through those that may be,
 // no program gives privileges, and a device is one of ours or none.
 const (
-	shut = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	open = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	shut = linux.MOUNT_ATTR_RDONLY | linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
+	open = linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
 )
 
 // tree is a part of the host that is taken before all else is hidden, and shown after that.
@@ -29,7 +29,7 @@ type tree struct {
 // setUp makes what the program sees. The mounts are copies of the host's, in a namespace of their own: nothing here
 // changes the host, and all of it is gone with the last process. When it fails, step says at what.
 func (s *Spec) setUp() (step string, err error) {
-	unix.Umask(0o022)
+	syscall.Umask(0o022)
 	devices, step, err := s.devices()
 	if err != nil {
 		return step, err
@@ -38,7 +38,7 @@ func (s *Spec) setUp() (step string, err error) {
 	if err != nil {
 		return step, err
 	}
-	if err := setFlags(unix.AT_FDCWD, "/", shut); err != nil {
+	if err := setFlags(linux.AT_FDCWD, "/", shut); err != nil {
 		return "make the system read-only", err
 	}
 	if step, err := s.processes(); err != nil {
@@ -63,7 +63,7 @@ func (s *Spec) setUp() (step string, err error) {
 			return "show " + t.to, err
 		}
 	}
-	if err := seal(append(empty, unix.AT_FDCWD)); err != nil {
+	if err := seal(append(empty, linux.AT_FDCWD)); err != nil {
 		return "make what is hidden read-only", err
 	}
 	if s.Loopback {
@@ -74,7 +74,7 @@ func (s *Spec) setUp() (step string, err error) {
 
 // take clones a part of the host, with all that is mounted in it.
 func take(path string, flags uint64) (int, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	fd, err := linux.OpenTree(linux.AT_FDCWD, path, linux.OPEN_TREE_CLONE|linux.OPEN_TREE_CLOEXEC|linux.AT_RECURSIVE)
 	if err != nil {
 		return -1, err
 	}
@@ -83,8 +83,8 @@ func take(path string, flags uint64) (int, error) {
 
 // setFlags sets flags of all mounts below a path, and cuts them off from what is mounted on the host later.
 func setFlags(fd int, path string, flags uint64) error {
-	return unix.MountSetattr(fd, path, unix.AT_RECURSIVE|unix.AT_EMPTY_PATH,
-		&unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE})
+	return linux.MountSetattr(fd, path, linux.AT_RECURSIVE|linux.AT_EMPTY_PATH,
+		&linux.MountAttr{Attr_set: flags, Propagation: syscall.MS_PRIVATE})
 }
 
 // hide shows a directory empty. The mount is named by a file, as what is shown later may cover it.
@@ -92,22 +92,22 @@ func hide(dir string) (int, error) {
 	if err := tmpfs(dir, 0o755, "1m"); err != nil {
 		return -1, err
 	}
-	return unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	return syscall.Open(dir, linux.O_PATH|syscall.O_CLOEXEC, 0)
 }
 
 // seal makes read-only what was made to mount something in: hidden directories, and /dev for AT_FDCWD.
 func seal(fds []int) error {
 	for _, fd := range fds {
 		path := ""
-		if fd == unix.AT_FDCWD {
+		if fd == linux.AT_FDCWD {
 			path = "/dev"
 		}
-		if err := unix.MountSetattr(fd, path, unix.AT_EMPTY_PATH,
-			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		if err := linux.MountSetattr(fd, path, linux.AT_EMPTY_PATH,
+			&linux.MountAttr{Attr_set: linux.MOUNT_ATTR_RDONLY}); err != nil {
 			return err
 		}
 		if fd >= 0 {
-			unix.Close(fd)
+			syscall.Close(fd)
 		}
 	}
 	return nil
@@ -138,17 +138,17 @@ func (t tree) show() error {
 	if t.fd < 0 {
 		return errors.Join(os.MkdirAll(t.to, 0o755), tmpfs(t.to, 0o1777, ""))
 	}
-	defer unix.Close(t.fd)
-	var info unix.Stat_t
-	if err := unix.Fstat(t.fd, &info); err != nil {
+	defer syscall.Close(t.fd)
+	var info syscall.Stat_t
+	if err := syscall.Fstat(t.fd, &info); err != nil {
 		return err
 	}
 	if _, err := os.Stat(t.to); err != nil {
-		if err := place(t.to, info.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+		if err := place(t.to, info.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
 			return err
 		}
 	}
-	return unix.MoveMount(t.fd, "", unix.AT_FDCWD, t.to, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
+	return linux.MoveMount(t.fd, "", linux.AT_FDCWD, t.to, linux.MOVE_MOUNT_F_EMPTY_PATH|linux.MOVE_MOUNT_T_SYMLINKS)
 }
 
 // place makes what can be mounted over.
@@ -171,7 +171,7 @@ func tmpfs(path string, mode uint32, size string) error {
 	if size != "" {
 		options += ",size=" + size
 	}
-	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+	return syscall.Mount("tmpfs", path, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
 func octal(mode uint32) string {
@@ -185,7 +185,7 @@ var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/
 // processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is
 // made in here: it would give privileges back.
 func (s *Spec) processes() (step string, err error) {
-	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
 		return "mount /proc", err
 	}
 	if err := set("/proc/sys/user/max_user_namespaces", 0); err != nil {
@@ -197,7 +197,7 @@ func (s *Spec) processes() (step string, err error) {
 		}
 	}
 	for _, path := range settings {
-		fd, err := take(path, shut|unix.MOUNT_ATTR_NOEXEC)
+		fd, err := take(path, shut|linux.MOUNT_ATTR_NOEXEC)
 		if errors.Is(err, syscall.ENOENT) {
 			continue
 		}
@@ -225,11 +225,11 @@ func set(path string, value int) error {
 // countsApart says whether pid_max is a setting of the namespace. Before Linux 6.14 it is one of the whole machine,
 // which root could change from in here.
 func countsApart() bool {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
 		return false
 	}
-	major, rest, _ := strings.Cut(unix.ByteSliceToString(name.Release[:]), ".")
+	major, rest, _ := strings.Cut(string(release), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	x, err := strconv.Atoi(major)
 	y, _ := strconv.Atoi(strings.TrimRightFunc(minor, func(r rune) bool { return r < '0' || r > '9' }))
@@ -242,14 +242,14 @@ var usual = []string{"null", "zero", "full", "random", "urandom", "tty"}
 // devices takes the nodes that the program gets.
 func (s *Spec) devices() (all []tree, step string, err error) {
 	for _, path := range s.Devices {
-		fd, err := take(path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		fd, err := take(path, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
 		if err != nil {
 			return nil, "take " + path, err
 		}
 		all = append(all, tree{fd, path})
 	}
 	for _, name := range usual {
-		fd, err := take("/dev/"+name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		fd, err := take("/dev/"+name, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
 		if errors.Is(err, syscall.ENOENT) {
 			continue
 		}
@@ -282,7 +282,7 @@ func devs(devices []tree) (step string, err error) {
 			return "make " + dir, err
 		}
 	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+	if err := syscall.Mount("devpts", "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC,
 		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return "mount /dev/pts", err
 	}
@@ -291,19 +291,19 @@ func devs(devices []tree) (step string, err error) {
 
 // loopback brings up that of a new network namespace.
 func loopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	var request struct {
-		name  [unix.IFNAMSIZ]byte
+		name  [syscall.IFNAMSIZ]byte
 		flags uint16
 		_     [22]byte
 	}
 	copy(request.name[:], "lo")
-	request.flags = unix.IFF_UP | unix.IFF_RUNNING
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
+	request.flags = syscall.IFF_UP | syscall.IFF_RUNNING
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS,
 		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
