@@ -36,7 +36,7 @@ TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-fa
 # A program with the race detector ends a second late otherwise, each time. First processes of sandboxes run without the detector,
 # but for the tests of executor. The packages that take longest are first, so that none of them runs alone at the end.
 unit: build
-	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_FIRST=$(BENCHGRAPH) $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 60m
+	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(BENCHGRAPH) $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 60m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.

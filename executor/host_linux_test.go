@@ -29,7 +29,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	_ = os.Unsetenv("BENCHGRAPH_TEST_FIRST") // here the first process is what is tested
+	_ = os.Unsetenv("BENCHGRAPH_TEST_PROGRAM") // here the first process is what is tested
 	if owner := os.Getenv(ownerEnv); owner != "" {
 		beOwner(owner)
 	}

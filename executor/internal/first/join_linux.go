@@ -32,8 +32,8 @@ func join() int {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, linux.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
 		uintptr(unsafe.Pointer(&a.mask)), 8, 0, 0)
 	middle := fork(a)
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, linux.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0,
-		0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, linux.SIG_SETMASK,
+		uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0, 0)
 	runtime.KeepAlive(a)
 	if int(middle) <= 0 {
 		return 1
@@ -73,7 +73,8 @@ func assembled() *joining {
 	a.fork = uintptr(syscall.SIGCHLD)
 	// A sibling of the one that makes it: a child of this process, whose namespace of processes is not the one it waits
 	// in.
-	a.clone = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_PARENT | uintptr(syscall.SIGCHLD)
+	a.clone = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_PARENT |
+		uintptr(syscall.SIGCHLD)
 	return a
 }
 
@@ -101,14 +102,14 @@ func fork(a *joining) uintptr {
 		goto end
 	}
 	for i := 0; i < len(a.caps); i++ {
-		if _, _, errno = syscall.RawSyscall6(syscall.SYS_PRCTL, linux.PR_CAP_AMBIENT, linux.PR_CAP_AMBIENT_RAISE, a.caps[i],
-			0, 0, 0); errno != 0 {
+		if _, _, errno = syscall.RawSyscall6(syscall.SYS_PRCTL, linux.PR_CAP_AMBIENT, linux.PR_CAP_AMBIENT_RAISE,
+			a.caps[i], 0, 0, 0); errno != 0 {
 			goto end
 		}
 	}
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0, 0)
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, linux.SIG_SETMASK, uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0,
-		0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, linux.SIG_SETMASK,
+		uintptr(unsafe.Pointer(&a.mask)), 0, 8, 0, 0)
 	_, _, errno = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(a.path)),
 		uintptr(unsafe.Pointer(&a.argv[0])), uintptr(unsafe.Pointer(&a.envv[0])))
 end:

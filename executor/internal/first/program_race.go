@@ -10,7 +10,7 @@ import (
 // Program is the file of the first process: this program, or one without the race detector that tests name. A process
 // under the detector takes some 60 ms to start, and a command in a sandbox starts one or two.
 func Program() string {
-	if named := os.Getenv("BENCHGRAPH_TEST_FIRST"); named != "" && syscall.Access(named, 1) == nil {
+	if named := os.Getenv("BENCHGRAPH_TEST_PROGRAM"); named != "" && syscall.Access(named, 1) == nil {
 		return named
 	}
 	return "/proc/self/exe"

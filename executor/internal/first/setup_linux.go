@@ -185,7 +185,8 @@ var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/
 // processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is
 // made in here: it would give privileges back.
 func (s *Spec) processes() (step string, err error) {
-	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
+	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	if err := syscall.Mount("proc", "/proc", "proc", flags, ""); err != nil {
 		return "mount /proc", err
 	}
 	if err := set("/proc/sys/user/max_user_namespaces", 0); err != nil {

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package linux is the part of golang.org/x/sys/unix that the first process of a sandbox needs beyond package syscall, under
-// the same names. Go sets packages up in the order of their paths, and golang.org/x/sys/unix after hundreds of others: the
-// first process would wait for all of them. A test holds each name against that package.
+// Package linux is the part of golang.org/x/sys/unix that the first process of a sandbox needs beyond package syscall,
+// under the same names. Go sets packages up in the order of their paths, and golang.org/x/sys/unix after hundreds of
+// others: the first process would wait for all of them. A test holds each name against that package.
 package linux
 
 import (
@@ -104,7 +104,8 @@ type (
 	// MountAttr is the argument of MountSetattr.
 	MountAttr struct{ Attr_set, Attr_clr, Propagation, Userns_fd uint64 }
 
-	// LandlockRulesetAttr is the argument of SYS_LANDLOCK_CREATE_RULESET. Kernels take a shorter one, and a longer one of zeros.
+	// LandlockRulesetAttr is the argument of SYS_LANDLOCK_CREATE_RULESET. Kernels take a shorter one, and a longer one
+	// of zeros.
 	LandlockRulesetAttr struct{ Handled_access_fs, Handled_access_net, Scoped uint64 }
 
 	// LandlockPathBeneathAttr is the argument of SYS_LANDLOCK_ADD_RULE for files, LandlockNetPortAttr for ports.
@@ -117,7 +118,8 @@ type (
 
 // Capset sets the capabilities of this thread.
 func Capset(header *CapUserHeader, data *[2]CapUserData) error {
-	_, _, errno := syscall.Syscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0)
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET,
+		uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0)
 	return failed(errno)
 }
 

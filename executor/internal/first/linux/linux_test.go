@@ -68,7 +68,8 @@ func TestNamesAreThoseOfTheKernel(t *testing.T) {
 		{"LANDLOCK_ACCESS_FS_IOCTL_DEV", LANDLOCK_ACCESS_FS_IOCTL_DEV, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
 		{"LANDLOCK_ACCESS_NET_BIND_TCP", LANDLOCK_ACCESS_NET_BIND_TCP, unix.LANDLOCK_ACCESS_NET_BIND_TCP},
 		{"LANDLOCK_ACCESS_NET_CONNECT_TCP", LANDLOCK_ACCESS_NET_CONNECT_TCP, unix.LANDLOCK_ACCESS_NET_CONNECT_TCP},
-		{"LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET", LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET},
+		{"LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET",
+			LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET},
 		{"LANDLOCK_SCOPE_SIGNAL", LANDLOCK_SCOPE_SIGNAL, unix.LANDLOCK_SCOPE_SIGNAL},
 		{"PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, unix.PR_SET_NO_NEW_PRIVS},
 		{"PR_CAP_AMBIENT", PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT},
@@ -102,7 +103,8 @@ func TestNamesAreThoseOfTheKernel(t *testing.T) {
 	})
 	for _, s := range [][2]any{
 		{CapUserHeader{}, unix.CapUserHeader{}}, {CapUserData{}, unix.CapUserData{}}, {MountAttr{}, unix.MountAttr{}},
-		{LandlockRulesetAttr{}, unix.LandlockRulesetAttr{}}, {LandlockPathBeneathAttr{}, unix.LandlockPathBeneathAttr{}},
+		{LandlockRulesetAttr{}, unix.LandlockRulesetAttr{}},
+		{LandlockPathBeneathAttr{}, unix.LandlockPathBeneathAttr{}},
 	} {
 		ours, is := reflect.TypeOf(s[0]), reflect.TypeOf(s[1])
 		for i := range ours.NumField() {
