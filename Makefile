@@ -40,11 +40,11 @@ unit: build
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
-COMPUTED := TestEveryMistakeEndsSoon|TestReplayOfTheCampaign|TestSignatures|TestBrokenLines|TestErrorRates|TestRates|TestRatesWithCovariates
+COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.NoRace/ { print name }' */*_test.go | paste -sd'|')
 SLOW = $(shell sed -n 's/^func \(TestFault[A-Za-z]*\).*/\1/p' $$(grep -l '^//go:build.*faults' cmd/benchgraph/*_test.go tasks/*_test.go) | paste -sd'|')
 faults:
-	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^($(SLOW))$$|^TestScript$$/^bounded$$' ./cmd/benchgraph ./tasks
-	go tool gotestsum --format pkgname -- -vet=off -timeout 20m -run '^($(COMPUTED))$$' ./engine ./hclspec ./packs ./stats
+	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
+		./cmd/benchgraph ./engine ./hclspec ./packs ./stats ./tasks
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -1,7 +1,3 @@
-//go:build !race
-
-// Five campaigns of hours, computed in one goroutine each: nothing for the race detector, which takes a minute.
-
 package engine_test
 
 import (
@@ -16,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // job is one commit of the campaign: a wheel that is built and then measured on some devices.
@@ -129,6 +126,7 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 // The campaign on machines of one to eight devices ends within a twentieth of what no schedule can beat. Measuring
 // takes a core, as it does in truth, beside those of the builds.
 func TestReplayOfTheCampaign(t *testing.T) {
+	needtest.NoRace(t)
 	all := campaignJobs(t)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%6s %6s %8s %12s %12s %12s %8s %8s\n", "cores", "gpus", "commits", "bound", "benchgraph",

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // What reading a hostile or mistaken project may take.
@@ -42,7 +43,7 @@ var childDir string
 // childProgram is this test as a program; built without the race detector where that is on, since it multiplies the
 // time and the memory that are to be measured.
 var childProgram = sync.OnceValues(func() (string, error) {
-	if !underRace {
+	if !needtest.UnderRace {
 		return os.Executable()
 	}
 	var err error
@@ -195,9 +196,7 @@ func nested(n int, open, middle, end string) string {
 // TestEveryMistakeEndsSoon reads projects that ask for more than there is. Each ends with a diagnostic that says where
 // and what, within bounds of time and memory.
 func TestEveryMistakeEndsSoon(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	task := func(forEach string) string {
 		return "-- benchmarks.hcl --\ntask \"t\" {\n  for_each = " + forEach +
 			"\n  command  = \"echo ${each.key}\"\n}\n"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -49,9 +50,7 @@ func explain(t testing.TB, all []metrics.Rule, log string) metrics.Match {
 // Every signature has its rule, class and first stage, and keeps them behind the marks of loggers and container
 // runtimes, between warnings and the wrappers that follow a root cause.
 func TestSignatures(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	all := rules(t)
 	prefixes := []string{
 		"", "> ", "[rank0]: ", "(EngineCore_DP0 pid=187) ", "(APIServer pid=1) ",
@@ -92,9 +91,7 @@ func TestSignatures(t *testing.T) {
 
 // A terminal or a log formatter breaks a line at its width, at a space or within a word, and repeats its prefix.
 func TestBrokenLines(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	all := rules(t)
 	// Rules whose expression asks for short words, or for a whole line, are not looked for over two lines.
 	short := []string{"disk_full", "host_out_of_memory", "unknown_option", "address_in_use", "connection_refused",

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // blocks makes pairs whose ratios are given.
@@ -315,9 +317,7 @@ func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict
 // The promises of the verdict: how often it errs, and how much it sees. The rates are those of a fixed seed; the noise
 // is that of one ln ratio.
 func TestErrorRates(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	type rate struct{ least, most float64 }
 	never, always := rate{0, 0}, rate{1, 1}
 	for _, test := range []struct {

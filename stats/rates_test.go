@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/perf/benchmath"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // run is one run of a simulated machine.
@@ -303,9 +305,7 @@ func agree(t *testing.T, what string, count, trials int, figure string) {
 // The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other
 // random numbers give must agree with it, and the promises of the page must hold in it.
 func TestRates(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	if *trials > 0 {
 		write(t, *trials)
 	}
@@ -405,9 +405,7 @@ func watch(kind int, blind bool, trials int) []tally {
 // The second table says that covariates make no false verdicts where there is nothing to remove, and what they save
 // elsewhere.
 func TestRatesWithCovariates(t *testing.T) {
-	if underRace {
-		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
-	}
+	needtest.NoRace(t)
 	rows := rowsOf(t, covariates)
 	if len(rows) != len(watched) {
 		t.Fatalf("%d rows of %d", len(rows), len(watched))

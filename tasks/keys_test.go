@@ -15,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -88,6 +89,7 @@ func changed(before, after map[string]string, gone bool) []string {
 func reads(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
 func TestEveryAttributeIsOnItsSideOfTheKey(t *testing.T) {
+	needtest.NoRace(t)
 	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -56,6 +57,7 @@ wheel "ready" { prebuilt = ["file:///nowhere/app.whl", "file://%s/app.whl"] }
 // one before says must be what a plan that evaluates and looks at everything says. There are rests in between, since
 // what has been changed within the clock's grain is looked at in another way.
 func TestARecalledPlanIsTheWholePlan(t *testing.T) {
+	needtest.NoRace(t)
 	var stories []*told
 	for seed := range uint64(20) {
 		text := changing
@@ -79,6 +81,7 @@ func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 
 // TestARecalledPlanOfImagesIsTheWholePlan does the same with images, which lie in the engine and not in the store.
 func TestARecalledPlanOfImagesIsTheWholePlan(t *testing.T) {
+	needtest.NoRace(t)
 	var stories []*told
 	for seed := range uint64(3) {
 		s := picture(t, map[string]string{
@@ -111,6 +114,7 @@ task "beside" {
 // TestARecalledPlanOfACampaignIsTheWholePlan does the same with a campaign as they are: something failed, what comes of
 // that is blocked, and images have made room for others.
 func TestARecalledPlanOfACampaignIsTheWholePlan(t *testing.T) {
+	needtest.NoRace(t)
 	var stories []*told
 	for seed := range uint64(3) {
 		s := picture(t, map[string]string{"in/text": "one", "benchmarks.hcl": `

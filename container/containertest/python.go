@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/container"
@@ -15,10 +16,15 @@ import (
 // pythonPackages are the packages of the Python image beyond Debian's minimal base.
 const pythonPackages = "python3-minimal,python3-pip"
 
+// pythonMu is held while an image is made, so that tests that run together make one.
+var pythonMu sync.Mutex
+
 // Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap,
 // unless the engine has it already; it stays.
 func Python(t testing.TB, e *container.Engine) string {
 	t.Helper()
+	pythonMu.Lock()
+	defer pythonMu.Unlock()
 	label := imageLabel + "=python-" + strings.ReplaceAll(pythonPackages, ",", "-")
 	if id := labelled(t, e, label); id != "" {
 		return id

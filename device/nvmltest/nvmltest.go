@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -43,26 +44,46 @@ func World(t testing.TB, old bool) (library string, play func(text string)) {
 // Build makes the library in a directory and returns its path. With old, it lacks what drivers before 2020 lack. The
 // processes that load it find their scenario in the file that NVML_SCENARIO names.
 func Build(dir string, old bool) (library string, err error) {
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		return "", ErrNoCompiler
+	compiled := compiledNew
+	if old {
+		compiled = compiledOld
 	}
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
+	text, err := compiled()
 	if err != nil {
-		return "", fmt.Errorf("where NVML's header is: %w", err)
-	}
-	code := filepath.Join(dir, "nvml.c")
-	if err := os.WriteFile(code, source, 0o644); err != nil {
 		return "", err
 	}
 	library = filepath.Join(dir, "libnvidia-ml.so.1")
-	args := []string{"-shared", "-fPIC", "-O1", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1", "-I" +
-		strings.TrimSpace(string(module)) + "/pkg/nvml", "-o", library, code}
-	if old {
-		args = append(args, "-DOLD")
+	return library, os.WriteFile(library, text, 0o755)
+}
+
+// The libraries, compiled once for all tests of a package.
+var (
+	compiledNew = sync.OnceValues(func() ([]byte, error) { return compile() })
+	compiledOld = sync.OnceValues(func() ([]byte, error) { return compile("-DOLD") })
+)
+
+func compile(flags ...string) ([]byte, error) {
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		return nil, ErrNoCompiler
 	}
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
+	if err != nil {
+		return nil, fmt.Errorf("where NVML's header is: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "nvmltest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	code, library := filepath.Join(dir, "nvml.c"), filepath.Join(dir, "nvml.so")
+	if err := os.WriteFile(code, source, 0o644); err != nil {
+		return nil, err
+	}
+	args := append(flags, "-shared", "-fPIC", "-O1", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1",
+		"-I"+strings.TrimSpace(string(module))+"/pkg/nvml", "-o", library, code)
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
-	return library, nil
+	return os.ReadFile(library)
 }

@@ -17,6 +17,15 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
+// NoRace skips a test in which one goroutine computes for long while the race detector is on: it makes that ten times
+// slower and finds nothing there.
+func NoRace(t testing.TB) {
+	t.Helper()
+	if UnderRace {
+		t.Skip("one goroutine computes, ten times slower with the race detector; make faults runs this test without it")
+	}
+}
+
 // Chromium returns the path of a browser of that family.
 func Chromium(t testing.TB) string {
 	t.Helper()

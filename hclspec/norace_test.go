@@ -1,5 +1,0 @@
-//go:build !race
-
-package hclspec_test
-
-const underRace = false
