@@ -4,8 +4,10 @@
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
-# As packaging/dist compiles a release, so that no package is compiled twice.
-export GOFLAGS += -trimpath
+# As packaging/dist compiles a release, so that no package is compiled twice: without C where only a C library's own way to
+# look up hosts and users is at stake.
+PURE := netgo,osusergo
+export GOFLAGS += -trimpath -tags=$(PURE)
 
 build:
 	go build -o bin/benchgraph ./cmd/benchgraph
@@ -43,13 +45,13 @@ unit: build
 COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.NoRace/ { print name }' */*_test.go | paste -sd'|')
 SLOW = $(shell sed -n 's/^func \(TestFault[A-Za-z]*\).*/\1/p' $$(grep -l '^//go:build.*faults' cmd/benchgraph/*_test.go tasks/*_test.go) | paste -sd'|')
 faults:
-	go tool gotestsum --format pkgname -- -tags faults -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
+	go tool gotestsum --format pkgname -- -tags faults,$(PURE) -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
 		./cmd/benchgraph ./engine ./hclspec ./packs ./stats ./tasks
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
-	go vet -tags faults,gpu ./...
-	go tool staticcheck -tags faults,gpu ./...
+	go vet -tags faults,gpu,$(PURE) ./...
+	go tool staticcheck -tags faults,gpu,$(PURE) ./...
 	go mod tidy -diff
 
 # Each example runs twice; the second run must find nothing to do. The store is that of the rehearsal: what two projects make of
@@ -75,7 +77,7 @@ gpu:
 	mkdir -p bin/gpu
 	cp cmd/benchgraph/testdata/gpu/run bin/gpu/run
 	CGO_ENABLED=1 go build $(SMALL) -o bin/gpu/benchgraph ./cmd/benchgraph
-	CGO_ENABLED=1 go test -c -tags gpu $(SMALL) -o bin/gpu/gpu.test ./cmd/benchgraph
+	CGO_ENABLED=1 go test -c -tags gpu,$(PURE) $(SMALL) -o bin/gpu/gpu.test ./cmd/benchgraph
 	cc -O2 -Wall -Wextra -Werror -o bin/gpu/load cmd/benchgraph/testdata/gpu/load.c -ldl
 	objdump -T bin/gpu/benchgraph bin/gpu/gpu.test bin/gpu/load | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 >bin/gpu/NEEDS
 
