@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -36,12 +37,16 @@ func (p *LocalPool) suitable(want GPUs) []Device {
 func byKind(devices []Device) [][]Device {
 	var groups [][]Device
 	at := map[string]int{}
+	var last ClassGPU // its words take longer than all else here
+	i := -1
 	for _, d := range devices {
-		kind := KindOf(d)
-		i, seen := at[kind]
-		if !seen {
-			i, at[kind] = len(groups), len(groups)
-			groups = append(groups, nil)
+		if class := ClassOf(d); i < 0 || class != last {
+			last = class
+			seen := false
+			if i, seen = at[class.String()]; !seen {
+				i, at[class.String()] = len(groups), len(groups)
+				groups = append(groups, nil)
+			}
 		}
 		groups[i] = append(groups[i], d)
 	}
@@ -59,12 +64,22 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 			continue
 		}
 		chosen, why := p.takeOf(kind, want, h)
+		if why == nil && p.host != nil {
+			p.host.wishes.End(want)
+		}
 		if why == nil || why.Looking {
 			return chosen, why
 		}
 		if refused == nil || refused.Outside && !why.Outside || refused.Lost && !why.Lost {
 			refused = why
 		}
+	}
+	if p.host != nil && want.Count > 1 && refused != nil && refused.Taken > 0 && !refused.Outside {
+		var uuids []string
+		for _, d := range p.suitable(want) {
+			uuids = append(uuids, d.UUID)
+		}
+		p.host.wishes.Make(want, want.Count, uuids)
 	}
 	return nil, refused
 }
@@ -73,6 +88,16 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusal) {
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
+	if p.host != nil {
+		older := p.host.wishes.Older(want)
+		free = slices.DeleteFunc(free, func(d Device) bool {
+			w := older[d.UUID]
+			if w != nil {
+				refused[d.UUID] = &Refusal{WaitsFor: keptFor(w)}
+			}
+			return w != nil
+		})
+	}
 	for len(free) >= want.Count {
 		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
@@ -89,7 +114,37 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 		refused[not] = why
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 	}
+	free = slices.DeleteFunc(free, func(d Device) bool {
+		leased := p.leasedElsewhere(d)
+		if leased {
+			refused[d.UUID] = &Refusal{WaitsFor: elsewhereLeased}
+		}
+		return leased
+	})
 	return nil, p.refuse(want, some, len(free), refused)
+}
+
+// keptFor says for which process a device is kept.
+func keptFor(w *wish.Wish) string {
+	p := Process{PID: w.PID}
+	p.identify()
+	return fmt.Sprintf("kept for %s, which waits for %d devices since %s",
+		Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))
+}
+
+// elsewhereLeased is why a device that another process has locked is not granted.
+const elsewhereLeased = "leased by another benchgraph"
+
+// leasedElsewhere reports whether another process holds the lock of a device.
+func (p *LocalPool) leasedElsewhere(d Device) bool {
+	if p.host == nil {
+		return false
+	}
+	lock, err := p.host.gpu(d)
+	if err == nil {
+		lock.close()
+	}
+	return fs.Held(err)
 }
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
@@ -163,7 +218,7 @@ func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
 		lock, err := p.host.gpu(d)
 		if fs.Held(err) {
 			delete(p.looks, d.UUID) // it says nothing of how that will leave it
-			return &Refusal{WaitsFor: "leased by another benchgraph"}
+			return &Refusal{WaitsFor: elsewhereLeased}
 		}
 		if err != nil {
 			return &Refusal{WaitsFor: fmt.Sprintf("its lock: %v", err), Outside: true}

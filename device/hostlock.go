@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -20,6 +21,7 @@ type hostLock struct {
 	namedLock
 	gpus   string // directory of the devices' locks; empty: they lie beside path
 	leases int
+	wishes *wish.Board
 
 	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node
 	// meanwhile, and the running nodes come to their end. A pool that waits for the end of a quiet node holds the turn
@@ -45,7 +47,10 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	h := &hostLock{gpus: gpus}
+	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(filepath.Dir(path), filepath.Base(path)+".wish-")}
+	if gpus != "" {
+		h.wishes = wish.NewBoard(gpus, "wish-")
+	}
 	var err error
 	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err
@@ -199,7 +204,10 @@ func (h *hostLock) gpu(d Device) (*fileLock, error) {
 	}
 }
 
-func (h *hostLock) close() error { return errors.Join(h.file.close(), h.turn.file.close()) }
+func (h *hostLock) close() error {
+	h.wishes.Close()
+	return errors.Join(h.file.close(), h.turn.file.close())
+}
 
 // fileLock is a file that is there only to be locked.
 type fileLock struct {

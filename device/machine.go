@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/device/cgroup"
 )
 
 // Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
@@ -149,12 +152,14 @@ type machine struct {
 	root fs.FS
 }
 
+func (m machine) groups() cgroup.Groups { return cgroup.Groups{Root: m.root} }
+
 // cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the
 // quota of its control groups, of which a part of a core counts as one.
 func (m machine) cpus() int {
 	n := runtime.NumCPU()
-	if quota := m.cpuQuota(); quota > 0 {
-		n = min(n, quota)
+	if quota := m.groups().CPUs(); quota > 0 {
+		n = min(n, int(math.Ceil(quota)))
 	}
 	return n
 }
@@ -162,7 +167,7 @@ func (m machine) cpus() int {
 // memory returns the smaller of what is built in and what the control groups allow.
 func (m machine) memory() (int64, error) {
 	total, err := m.builtInMemory()
-	if limit := m.memoryLimit(); limit > 0 && (limit < total || total == 0) {
+	if limit := m.groups().Memory(); limit > 0 && (limit < total || total == 0) {
 		return limit, nil
 	}
 	return total, err

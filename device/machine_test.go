@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -74,7 +75,8 @@ func TestControlGroupsLimit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := files(test.files)
-			if cpus, memory := m.cpuQuota(), m.memoryLimit(); cpus != test.cpus || memory != test.memory {
+			cpus, memory := int(math.Ceil(m.groups().CPUs())), m.groups().Memory()
+			if cpus != test.cpus || memory != test.memory {
 				t.Errorf("%d cores and %d bytes, want %d and %d", cpus, memory, test.cpus, test.memory)
 			}
 		})
@@ -311,7 +313,7 @@ func FuzzControlGroups(f *testing.F) {
 			m := files(map[string]string{"proc/self/cgroup": member, "proc/self/mountinfo": mounts,
 				"sys/fs/cgroup/cpu.max":    limit,
 				"sys/fs/cgroup/memory.max": limit, "proc/meminfo": limit, "proc/cpuinfo": limit})
-			if m.cpuQuota() < 0 || m.memoryLimit() < 0 || m.cpuModel() == "" {
+			if m.groups().CPUs() < 0 || m.groups().Memory() < 0 || m.cpuModel() == "" {
 				t.Error("a limit below nothing")
 			}
 			_, _ = m.memory()

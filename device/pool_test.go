@@ -446,6 +446,13 @@ func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 const helperEnv = "DEVICE_TEST_HOST_LOCK"
 
 func TestMain(m *testing.M) {
+	if host := os.Getenv(userEnv); host != "" {
+		if err := useDevices(host, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if lock := os.Getenv(helperEnv); lock != "" {
 		if err := contend(lock, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

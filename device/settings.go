@@ -2,7 +2,6 @@ package device
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ func (m machine) settings(gpus []Device) Settings {
 	const cpu = "sys/devices/system/cpu/"
 	s := Settings{
 		SMT: onOff(m.line(cpu+"smt/active"), "1", "0"), NUMA: m.line("sys/devices/system/node/online"),
-		Microcode: m.line(cpu + "cpu0/microcode/version"), Quota: m.quota(),
+		Microcode: m.line(cpu + "cpu0/microcode/version"), Quota: m.groups().CPUs(),
 	}
 	// The first is of Intel's driver, the others of all drivers that can boost.
 	if s.Turbo = onOff(m.line(cpu+"intel_pstate/no_turbo"), "0", "1"); s.Turbo == nil {
@@ -36,11 +35,11 @@ func (m machine) settings(gpus []Device) Settings {
 	if s.Microcode == "" {
 		s.Microcode = m.microcode()
 	}
-	if khz := number(m.line(cpu + "cpu0/cpufreq/scaling_max_freq")); khz > 0 {
+	if khz, err := strconv.Atoi(m.line(cpu + "cpu0/cpufreq/scaling_max_freq")); err == nil && khz > 0 {
 		s.MaxClock = float64(khz) / 1000
 	}
 	// without a limit, version 1 tells a number beyond any memory
-	if limit := m.memoryLimit(); limit > 0 && limit < 1<<60 {
+	if limit := m.groups().Memory(); limit > 0 && limit < 1<<60 {
 		s.MemoryMax = limit
 	}
 	drivers, clocks := map[string]bool{}, map[string]bool{}
@@ -72,25 +71,6 @@ func (m machine) microcode() string {
 	}
 	value, _ := field(text, "microcode")
 	return value
-}
-
-// quota is how many cores' worth of time the control groups allow; 0: all.
-func (m machine) quota() float64 {
-	least := 0.0
-	consider := func(quota, period int64) {
-		if cores := float64(quota) / float64(period); quota > 0 && period > 0 && (least == 0 || cores < least) {
-			least = cores
-		}
-	}
-	for _, dir := range m.groups("") {
-		quota, period, _ := strings.Cut(m.line(path.Join(dir, "cpu.max")), " ")
-		consider(number(quota), number(period))
-	}
-	for _, dir := range m.groups("cpu") {
-		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))),
-			number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
-	}
-	return least
 }
 
 // Names are what is known of an instance beside what changes by itself, as its load and temperature do: values by the

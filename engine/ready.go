@@ -134,23 +134,29 @@ func (q *readyQueue) place(b *bucket) (int, bool) {
 	})
 }
 
-// remaining returns the priority of each node. It is the length in seconds of the longest path from the start of the
-// node to the end of the plan; a path with a node that needs more devices comes before all paths with fewer. Such a
-// node is hard to place among others, and starts at once at the beginning.
-func remaining(p *Plan) []float64 {
-	const wider = 1e9 // seconds: no path is as long
+// remaining returns the priority of each node: the length in seconds of the longest path from the start of the node to
+// the end of the plan. A path with a wide node is longer by the time in which all devices could run the narrower nodes:
+// a wide node is hard to place, and starts at once at the beginning; but a long chain of narrow nodes comes first.
+func remaining(p *Plan, devices int) []float64 {
 	seconds, width := make([]float64, len(p.Steps)), make([]int, len(p.Steps))
+	work := []float64{0} // device-seconds, by the number of devices of a node
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		for _, user := range p.Graph.users[i] {
 			seconds[i], width[i] = max(seconds[i], seconds[user]), max(width[i], width[user])
 		}
 		if s := &p.Steps[i]; s.Action == Run {
-			seconds[i] += max(s.Estimate.Seconds(), 1)
-			width[i] = max(width[i], s.Node.Resources.GPUs.Count)
+			alone, count := max(s.Estimate.Seconds(), 1), s.Node.Resources.GPUs.Count
+			seconds[i], width[i] = seconds[i]+alone, max(width[i], count)
+			work = append(work, make([]float64, max(0, count+1-len(work)))...)
+			work[count] += alone * float64(count)
 		}
 	}
+	narrower := 0.0
+	for wide, own := range work {
+		work[wide], narrower = narrower/float64(max(devices, 1)), narrower+own
+	}
 	for i, n := range width {
-		seconds[i] += wider * float64(max(n-1, 0))
+		seconds[i] += work[n]
 	}
 	return seconds
 }

@@ -37,8 +37,9 @@ func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 	if free.Covers(q) && !soon {
 		return nil
 	}
-	at := now
-	for _, a := range r.byEnd(now) {
+	at, running := now, slices.Clone(r.active)
+	slices.SortStableFunc(running, func(a, b *attempt) int { return a.expected(now).Compare(b.expected(now)) })
+	for _, a := range running {
 		if free.Covers(q) {
 			break
 		}
@@ -53,13 +54,6 @@ func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 		spare.GPUs = 0
 	}
 	return &reservation{at, spare}
-}
-
-// byEnd lists what runs, what is expected to end first before the others.
-func (r *run) byEnd(now time.Time) []*attempt {
-	list := slices.Clone(r.active)
-	slices.SortStableFunc(list, func(a, b *attempt) int { return a.expected(now).Compare(b.expected(now)) })
-	return list
 }
 
 // expected is when an attempt should end: any moment, when nobody knows how long it takes, or it is late.

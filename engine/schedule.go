@@ -78,7 +78,7 @@ func newRun(ctx context.Context, p *Plan, o ApplyOptions) *run {
 		signals: signals{
 			calls: make(chan func()), workers: make(chan func()), over: make(chan struct{}), interrupted: ctx.Done(),
 		},
-		remains:  remaining(p),
+		remains:  remaining(p, o.Pool.Free(device.Request{GPUs: device.GPUs{Count: 1}}).GPUs),
 		patience: patience{limit: o.DeviceWait},
 	}
 	r.decider.Store = o.Store

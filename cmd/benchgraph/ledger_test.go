@@ -20,7 +20,7 @@ benchmark "device" {
   for_each = { for i in range(%[2]d) : format("%%03d", i) => local.widths[i %% length(local.widths)] }
   gpus { count = each.value }
   command = <<-EOT
-    n=0
+    n=0 # ${each.key}
     for d in $(echo "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
       mkdir "%[1]s/$d" || { echo "device $d is taken"; exit 1; }
       n=$((n + 1))

@@ -37,6 +37,7 @@ type Scope struct {
 	tokens  int             // and about how many words and signs they have
 	chained bool            // a chain of names was too long
 
+	most    uint64      // memory that the evaluation may hold; 0: nobody watches
 	stopped atomic.Bool // the evaluation takes too much
 	mu      sync.Mutex
 	at      place // what is evaluated now
@@ -200,6 +201,7 @@ func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string
 	if diags.HasErrors() {
 		return cty.DynamicVal
 	}
+	s.weigh(v)
 	return v
 }
 

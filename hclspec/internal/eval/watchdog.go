@@ -2,13 +2,13 @@ package eval
 
 import (
 	"fmt"
-	"math"
 	"runtime"
-	"runtime/metrics"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/internal/usage"
 )
 
 // Bounds are what an evaluation may take.
@@ -29,7 +29,8 @@ const Stopped = "Too much to evaluate"
 // Watch again. Nothing that f changes may be read after a diagnostic.
 func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 	done := make(chan struct{})
-	memory, processor := held(), used()
+	processor := usage.Processor()
+	s.most = usage.Memory() + bounds.Memory
 	go func() {
 		defer close(done)
 		f()
@@ -39,18 +40,32 @@ func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 	for {
 		select {
 		case <-done:
+			s.most = 0
 			return nil
 		case <-looks.C:
 		}
-		if used()-processor > bounds.Processor {
+		if usage.Processor()-processor > bounds.Processor {
 			return s.stop(fmt.Sprintf("The evaluation takes more than %s of processor time.", bounds.Processor))
 		}
-		if held() <= memory+bounds.Memory {
+		if usage.Memory() <= s.most {
 			continue
 		}
 		runtime.GC() // garbage is no need
-		if held() > memory+bounds.Memory {
+		if usage.Memory() > s.most {
 			return s.stop(fmt.Sprintf("The evaluation takes more than %d MiB of memory.", bounds.Memory>>20))
+		}
+	}
+}
+
+// weigh has an evaluation that made a large text, and holds too much, wait for the watchdog: a text that is doubled
+// outgrows a machine between two looks.
+func (s *Scope) weigh(v cty.Value) {
+	const large = 1 << 20
+	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() &&
+		len(v.AsString()) > large {
+		for usage.Memory() > s.most {
+			s.checkpoint()
+			time.Sleep(tick)
 		}
 	}
 }
@@ -95,24 +110,4 @@ func (s *Scope) checkpoint() {
 	if s.stopped.Load() {
 		runtime.Goexit()
 	}
-}
-
-// held is the memory that heap and stacks take.
-func held() (bytes uint64) {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/stacks:bytes"}}
-	metrics.Read(samples)
-	for _, sample := range samples {
-		bytes += sample.Value.Uint64()
-	}
-	return bytes
-}
-
-// used is the processor time that this process has taken.
-func used() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return math.MinInt64 / 2 // the kernel always knows its own caller
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

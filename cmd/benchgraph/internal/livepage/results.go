@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/benchgraph/benchgraph/internal/usage"
 	"github.com/benchgraph/benchgraph/report"
 )
 
@@ -125,7 +124,7 @@ func (k *keeper) fresh(done <-chan struct{}) {
 
 // renew reads once, and says how long to rest after it.
 func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
-	begun, used := time.Now(), processorTime()
+	begun, used := time.Now(), usage.Processor()
 	results, err := k.read(ctx)
 	var page report.LivePage
 	if err == nil {
@@ -134,7 +133,7 @@ func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	if ctx.Err() != nil {
 		return 0
 	}
-	rest := max(leastRest, restFactor*(processorTime()-used))
+	rest := max(leastRest, restFactor*(usage.Processor()-used))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil && (k.last.problem == nil || k.last.problem.Error() != err.Error()) {
@@ -148,13 +147,4 @@ func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	close(k.changed)
 	k.changed = make(chan struct{})
 	return rest
-}
-
-// processorTime returns the CPU time of this process; 0 if the kernel does not tell.
-func processorTime() time.Duration {
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

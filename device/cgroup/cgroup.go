@@ -1,8 +1,10 @@
-package device
+// Package cgroup reads what the control groups of Linux allow this process.
+package cgroup
 
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -10,45 +12,55 @@ import (
 	"strings"
 )
 
-// cpuQuota returns how many cores the control groups allow, rounded up; 0: all.
-func (m machine) cpuQuota() int {
-	least := 0
+// Groups are the control groups of this process, as the files below Root say: those of /proc and /sys.
+type Groups struct{ Root fs.FS }
+
+// CPUs returns how many cores' worth of time the groups allow; 0: all.
+func (g Groups) CPUs() float64 {
+	least := 0.0
 	consider := func(quota, period int64) {
-		if quota <= 0 || period <= 0 {
-			return
-		}
-		if n := int((quota-1)/period + 1); least == 0 || n < least {
-			least = n
+		if cores := float64(quota) / float64(period); quota > 0 && period > 0 && (least == 0 || cores < least) {
+			least = cores
 		}
 	}
-	for _, dir := range m.groups("") {
-		quota, period, ok := strings.Cut(m.line(path.Join(dir, "cpu.max")), " ")
-		if ok { // "max" is no number and thus no limit
-			consider(number(quota), number(period))
-		}
+	for _, dir := range g.groups("") {
+		quota, period, _ := strings.Cut(g.line(path.Join(dir, "cpu.max")), " ")
+		consider(number(quota), number(period)) // "max" is no number and thus no limit
 	}
-	for _, dir := range m.groups("cpu") {
-		consider(number(m.line(path.Join(dir, "cpu.cfs_quota_us"))),
-			number(m.line(path.Join(dir, "cpu.cfs_period_us"))))
+	for _, dir := range g.groups("cpu") {
+		consider(number(g.line(path.Join(dir, "cpu.cfs_quota_us"))),
+			number(g.line(path.Join(dir, "cpu.cfs_period_us"))))
 	}
 	return least
 }
 
-// memoryLimit returns how many bytes the control groups allow; 0: all.
-func (m machine) memoryLimit() int64 {
+// Memory returns how many bytes the groups allow; 0: all. Without a limit, version 1 tells a number beyond any memory.
+func (g Groups) Memory() int64 {
 	least := int64(0)
 	consider := func(n int64) {
 		if n > 0 && (least == 0 || n < least) {
 			least = n
 		}
 	}
-	for _, dir := range m.groups("") {
-		consider(number(m.line(path.Join(dir, "memory.max"))))
+	for _, dir := range g.groups("") {
+		consider(number(g.line(path.Join(dir, "memory.max"))))
 	}
-	for _, dir := range m.groups("memory") {
-		consider(number(m.line(path.Join(dir, "memory.limit_in_bytes")))) // "no limit" is a number beyond any memory
+	for _, dir := range g.groups("memory") {
+		consider(number(g.line(path.Join(dir, "memory.limit_in_bytes"))))
 	}
 	return least
+}
+
+// line returns the first line of a file, or nothing.
+func (g Groups) line(name string) string {
+	f, err := g.Root.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // a number is shorter
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(first)
 }
 
 func number(text string) int64 {
@@ -61,12 +73,12 @@ func number(text string) int64 {
 
 // groups returns the directories of the control group that this process is in and of all groups above it that can be
 // seen, as a limit of each of them holds. controller is empty for version 2.
-func (m machine) groups(controller string) []string {
-	member, ok := m.membership(controller)
+func (g Groups) groups(controller string) []string {
+	member, ok := g.membership(controller)
 	if !ok {
 		return nil
 	}
-	root, mount, ok := m.groupMount(controller)
+	root, mount, ok := g.groupMount(controller)
 	if !ok {
 		return nil
 	}
@@ -89,8 +101,8 @@ func (m machine) groups(controller string) []string {
 }
 
 // membership returns the group of this process in the hierarchy of the controller.
-func (m machine) membership(controller string) (string, bool) {
-	text, err := fs.ReadFile(m.root, "proc/self/cgroup")
+func (g Groups) membership(controller string) (string, bool) {
+	text, err := fs.ReadFile(g.Root, "proc/self/cgroup")
 	if err != nil {
 		return "", false
 	}
@@ -104,8 +116,8 @@ func (m machine) membership(controller string) (string, bool) {
 }
 
 // groupMount returns where the hierarchy of the controller is mounted, and which of its directories is.
-func (m machine) groupMount(controller string) (root, mount string, ok bool) {
-	text, err := fs.ReadFile(m.root, "proc/self/mountinfo")
+func (g Groups) groupMount(controller string) (root, mount string, ok bool) {
+	text, err := fs.ReadFile(g.Root, "proc/self/mountinfo")
 	if err != nil {
 		return "", "", false
 	}

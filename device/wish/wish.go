@@ -1,0 +1,154 @@
+//go:build unix
+
+// Package wish lets the pools of several processes on a machine see for what each of them waits, so that none takes the
+// devices for which another has waited longer.
+package wish
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Wish is a request for several devices that leases of other processes keep from a pool. It is a file beside the locks
+// of the devices, and its pool holds a lock on it: the wish of a killed process ends with the process. The modification
+// time says when the pool asked last.
+type Wish struct {
+	PID     int       `json:"pid"`
+	Count   int       `json:"count"`
+	Since   time.Time `json:"since"`
+	Devices []string  `json:"devices"` // UUIDs of those that suit
+
+	request any // of the board's own wish
+	file    *os.File
+	path    string
+	asked   time.Time
+}
+
+const (
+	lapses = 10 * time.Second // after the last request of its pool, which has no slot for the node then
+	renews = time.Second
+	most   = 1000     // wishes that are read
+	length = 64 << 10 // of a wish
+)
+
+// Board is where a pool sees the wishes of others, and has one of its own at a time. It is not safe for concurrent use.
+type Board struct {
+	dir, prefix string
+	own         *Wish
+}
+
+// NewBoard returns the board of the wishes whose files are in a directory and whose names begin with prefix.
+func NewBoard(dir, prefix string) *Board { return &Board{dir: dir, prefix: prefix} }
+
+// Make makes a wish for count of some devices, or renews the one that stands. If a wish cannot be written, the request
+// has to find its devices free. Requests are compared.
+func (b *Board) Make(request any, count int, devices []string) {
+	now := time.Now()
+	if b.own != nil && now.Sub(b.own.asked) >= lapses {
+		b.Close()
+	}
+	if b.own != nil {
+		if b.own.request == request && now.Sub(b.own.asked) >= renews {
+			b.own.asked = now
+			_ = os.Chtimes(b.own.path, now, now)
+		}
+		return
+	}
+	w := &Wish{PID: os.Getpid(), Count: count, Since: now, Devices: devices, request: request, asked: now}
+	text, err := json.Marshal(w)
+	if err != nil {
+		return
+	}
+	if w.file, err = os.CreateTemp(b.dir, b.prefix); err != nil {
+		return
+	}
+	w.path, b.own = w.file.Name(), w
+	_, err = w.file.Write(text)
+	err = errors.Join(err, w.file.Chmod(0o644), os.Chtimes(w.path, now, now), fs.TryLock(w.file, fs.Exclusive))
+	if err != nil {
+		b.Close()
+	}
+}
+
+// End ends the wish of a request that was granted.
+func (b *Board) End(request any) {
+	if b.own != nil && b.own.request == request {
+		b.Close()
+	}
+}
+
+// Close ends the board's own wish.
+func (b *Board) Close() {
+	if b.own != nil {
+		_ = os.Remove(b.own.path)
+		_ = b.own.file.Close()
+		b.own = nil
+	}
+}
+
+// Older returns the wishes of others that come before a request, by the UUIDs of their devices. A request without a
+// wish is younger than every wish.
+func (b *Board) Older(request any) map[string]*Wish {
+	older := map[string]*Wish{}
+	f, err := os.Open(b.dir)
+	if err != nil {
+		return older // the locks of the devices report the error
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(most)
+	for _, name := range names {
+		path := filepath.Join(b.dir, name)
+		if !strings.HasPrefix(name, b.prefix) || b.own != nil && b.own.path == path {
+			continue
+		}
+		w := read(path)
+		if w == nil || b.own != nil && b.own.request == request && b.own.before(w) {
+			continue
+		}
+		for _, uuid := range w.Devices {
+			if first := older[uuid]; first == nil || w.before(first) {
+				older[uuid] = w
+			}
+		}
+	}
+	return older
+}
+
+func (w *Wish) before(other *Wish) bool {
+	return w.Since.Before(other.Since) || w.Since.Equal(other.Since) && w.path < other.path
+}
+
+// read returns the wish in a file; nil if the wish has ended or lapsed. Any user may have written the file.
+func read(path string) *Wish {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	lapsed := time.Since(info.ModTime()) >= lapses
+	if !fs.Held(fs.TryLock(f, fs.Shared)) { // its process has ended, or begins to write it
+		if lapsed {
+			_ = os.Remove(path)
+		}
+		return nil
+	}
+	w := &Wish{path: path}
+	text, err := io.ReadAll(io.LimitReader(f, length))
+	if lapsed || err != nil || json.Unmarshal(text, w) != nil || w.Count < 2 {
+		return nil
+	}
+	return w
+}
