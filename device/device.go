@@ -37,7 +37,11 @@ func Warnings(all []Device) (lines []string) {
 		}
 	}
 	for _, w := range slices.Sorted(maps.Keys(about)) {
-		lines = append(lines, "GPU "+strings.Join(about[w], ", ")+": "+w)
+		which := "device "
+		if len(about[w]) > 1 {
+			which = "devices "
+		}
+		lines = append(lines, which+strings.Join(about[w], ", ")+": "+w)
 	}
 	return lines
 }
