@@ -21,13 +21,15 @@ var seeds = flag.Int("seeds", 1, "traces of each row in TestReplayOfChains")
 // chained is one commit: three wheels, then seven blocks of which each waits for the one before it.
 type chained struct {
 	gpus   int
-	wheels [3]time.Duration
-	blocks [7]time.Duration
+	wheels [chainWheels]time.Duration
+	blocks [chainBlocks]time.Duration
 }
 
 const (
 	chainGPUs    = 8
 	chainCommits = 60
+	chainWheels  = 3
+	chainBlocks  = 7
 )
 
 // chains draws a trace: 1, 2, 4 or 8 devices for 60, 20, 10 and 10 % of commits, and lognormal durations (σ = 1)
@@ -135,7 +137,7 @@ func listSchedule(all []chained, slots int, known bool) (now time.Duration) {
 		} else {
 			measured[it.chain]++
 		}
-		if c := &all[it.chain]; built[it.chain] == len(c.wheels) && measured[it.chain] < len(c.blocks) {
+		if built[it.chain] == chainWheels && measured[it.chain] < chainBlocks {
 			ready = append(ready, block(it.chain))
 		}
 	}
