@@ -137,7 +137,7 @@ func (q *readyQueue) place(b *bucket) (int, bool) {
 // remaining returns the priority of each node: the length in seconds of the longest path from the start of the node to
 // the end of the plan. A path with a wide node is longer by the time in which all devices could run the narrower nodes:
 // a wide node is hard to place, and starts at once at the beginning; but a long chain of narrow nodes comes first.
-func remaining(p *Plan, devices int) []float64 {
+func remaining(p *Plan, pool device.Pool) []float64 {
 	seconds, width := make([]float64, len(p.Steps)), make([]int, len(p.Steps))
 	work := []float64{0} // device-seconds, by the number of devices of a node
 	for i := len(p.Steps) - 1; i >= 0; i-- {
@@ -151,9 +151,12 @@ func remaining(p *Plan, devices int) []float64 {
 			work[count] += alone * float64(count)
 		}
 	}
-	narrower := 0.0
+	narrower, devices := 0.0, 1
+	if len(work) > 2 { // else nobody is narrower; and the pool opens the driver
+		devices = max(1, pool.Free(device.Request{GPUs: device.GPUs{Count: 1}}).GPUs)
+	}
 	for wide, own := range work {
-		work[wide], narrower = narrower/float64(max(devices, 1)), narrower+own
+		work[wide], narrower = narrower/float64(devices), narrower+own
 	}
 	for i, n := range width {
 		seconds[i] += work[n]

@@ -69,16 +69,13 @@ type signals struct {
 func newRun(ctx context.Context, p *Plan, o ApplyOptions) *run {
 	r := &run{
 		ApplyOptions: o,
-		decider: decider{
-			PlanOptions: p.options, steps: slices.Clone(p.Steps), applying: true, ignoreEvicted: true,
-		},
-		plan: p,
-		jobs: make([]job, len(p.Steps)),
-		ctx:  ctx,
-		signals: signals{
-			calls: make(chan func()), workers: make(chan func()), over: make(chan struct{}), interrupted: ctx.Done(),
-		},
-		remains:  remaining(p, o.Pool.Free(device.Request{GPUs: device.GPUs{Count: 1}}).GPUs),
+		decider:      decider{PlanOptions: p.options, steps: slices.Clone(p.Steps), applying: true, ignoreEvicted: true},
+		plan:         p,
+		jobs:         make([]job, len(p.Steps)),
+		ctx:          ctx,
+		signals: signals{calls: make(chan func()), workers: make(chan func()), over: make(chan struct{}),
+			interrupted: ctx.Done()},
+		remains:  remaining(p, o.Pool),
 		patience: patience{limit: o.DeviceWait},
 	}
 	r.decider.Store = o.Store
