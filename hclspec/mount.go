@@ -96,7 +96,7 @@ func (m *Mount) identify(r reader) {
 				"identity must be a revision in one line, or what sha256sum writes: 64 digits, two spaces and a "+
 					"path in each line.")
 		} else if text == "" && r.Has("identity") {
-			if v, known := r.Value("identity"); known && !v.IsNull() {
+			if v, known := r.Value("identity"); known && !v.IsNull() && v.Type().IsPrimitiveType() {
 				r.Fail(r.At("identity"), "Invalid identity", "identity is empty.")
 			}
 		}
