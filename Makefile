@@ -35,18 +35,21 @@ measured:
 # found. Lint has vetted the code.
 TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/again
 
-# A program with the race detector ends a second late otherwise, each time. First processes of sandboxes run without the detector,
-# but for the tests of executor. The packages that take longest are first, so that none of them runs alone at the end.
+# A program with the race detector ends a second late otherwise, each time. First processes of sandboxes, but for the tests of
+# executor, and what is no apply in the stories run without the detector. The packages that take longest are first, so that none of
+# them runs alone at the end.
 unit: build
 	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(BENCHGRAPH) $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 60m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.
-COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.NoRace/ { print name }' */*_test.go | paste -sd'|')
-SLOW = $(shell sed -n 's/^func \(TestFault[A-Za-z]*\).*/\1/p' $$(grep -l '^//go:build.*faults' cmd/benchgraph/*_test.go tasks/*_test.go) | paste -sd'|')
+FAULTS = $(shell grep -rl --include='*_test.go' '^//go:build.*faults' .)
+ALONE = $(shell grep -rl --include='*_test.go' 'needtest.NoRace' .)
+SLOW = $(shell sed -n 's/^func \(Test[A-Za-z]*\).*/\1/p' $(FAULTS) | paste -sd'|')
+COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.NoRace/ { print name }' $(ALONE) | paste -sd'|')
 faults:
 	go tool gotestsum --format pkgname -- -tags faults,$(PURE) -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
-		./cmd/benchgraph ./engine ./hclspec ./packs ./stats ./tasks
+		$(patsubst %/,%,$(sort $(dir $(FAULTS) $(ALONE))))
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -39,7 +39,7 @@ task "leaves" { command = "setsid sleep `+length+` & (env -i setsid sh -c 'sleep
 `)
 			cmd := w.command("apply")
 			if user != nil {
-				program, err := os.Executable() // is benchgraph where it is called so
+				program, err := os.Executable() // under the name benchgraph, it is benchgraph
 				check(t, err)
 				text, err := os.ReadFile(program)
 				check(t, err, os.Mkdir(w.path("bin"), 0o755), os.WriteFile(w.path("bin", "benchgraph"), text, 0o755))

@@ -101,7 +101,7 @@ func scriptParams(dir string) testscript.Params {
 			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			// a program with the race detector ends a second late otherwise, each time
 			env.Setenv("GORACE", "atexit_sleep_ms=10")
-			env.Setenv("BENCHGRAPH_TEST_PROGRAM", os.Getenv("BENCHGRAPH_TEST_FIRST"))
+			env.Setenv("BENCHGRAPH_TEST_PROGRAM", named)
 			recompute, err := filepath.Abs(filepath.Join("..", "..", "docs", "recompute.py"))
 			env.Setenv("RECOMPUTE", recompute)
 			return errors.Join(err, os.MkdirAll(home, 0o755))

@@ -17,8 +17,8 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// NoRace skips a test in which one goroutine computes for long while the race detector is on: it makes that ten times
-// slower and finds nothing there.
+// NoRace skips a test under the race detector. It is for tests in which one goroutine computes for long: the detector
+// makes them ten times slower, and there is nothing for it to find.
 func NoRace(t testing.TB) {
 	t.Helper()
 	if UnderRace {
