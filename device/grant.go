@@ -59,7 +59,8 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 		return nil, nil
 	}
 	var refused *Refusal
-	for _, kind := range byKind(p.suitable(want)) {
+	suitable := p.suitable(want)
+	for _, kind := range byKind(suitable) {
 		if len(kind) < want.Count {
 			continue
 		}
@@ -76,7 +77,7 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 	}
 	if p.host != nil && want.Count > 1 && refused != nil && refused.Taken > 0 && !refused.Outside {
 		var uuids []string
-		for _, d := range p.suitable(want) {
+		for _, d := range suitable {
 			uuids = append(uuids, d.UUID)
 		}
 		p.host.wishes.Make(want, want.Count, uuids)
@@ -89,13 +90,17 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
 	if p.host != nil {
-		older := p.host.wishes.Older(want)
+		older, kept := p.host.wishes.Older(want), map[*wish.Wish]*Refusal{}
 		free = slices.DeleteFunc(free, func(d Device) bool {
 			w := older[d.UUID]
-			if w != nil {
-				refused[d.UUID] = &Refusal{WaitsFor: keptFor(w)}
+			if w == nil {
+				return false
 			}
-			return w != nil
+			if kept[w] == nil { // one wish is for several devices
+				kept[w] = &Refusal{WaitsFor: keptFor(w)}
+			}
+			refused[d.UUID] = kept[w]
+			return true
 		})
 	}
 	for len(free) >= want.Count {
@@ -115,7 +120,7 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
 	}
 	free = slices.DeleteFunc(free, func(d Device) bool {
-		leased := p.leasedElsewhere(d)
+		leased := p.host != nil && p.host.leasedElsewhere(d)
 		if leased {
 			refused[d.UUID] = &Refusal{WaitsFor: elsewhereLeased}
 		}
@@ -136,11 +141,8 @@ func keptFor(w *wish.Wish) string {
 const elsewhereLeased = "leased by another benchgraph"
 
 // leasedElsewhere reports whether another process holds the lock of a device.
-func (p *LocalPool) leasedElsewhere(d Device) bool {
-	if p.host == nil {
-		return false
-	}
-	lock, err := p.host.gpu(d)
+func (h *hostLock) leasedElsewhere(d Device) bool {
+	lock, err := h.gpu(d)
 	if err == nil {
 		lock.close()
 	}

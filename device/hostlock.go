@@ -47,10 +47,7 @@ func openHostLock(path, gpus string) (*hostLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(filepath.Dir(path), filepath.Base(path)+".wish-")}
-	if gpus != "" {
-		h.wishes = wish.NewBoard(gpus, "wish-")
-	}
+	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(gpuLock(path, gpus, Device{UUID: "wish-"}))}
 	var err error
 	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ type machine struct {
 	root fs.FS
 }
 
-func (m machine) groups() cgroup.Groups { return cgroup.Groups{Root: m.root} }
+func (m machine) groups() cgroup.Groups { return cgroup.Groups{Root: m.root, Line: m.line} }
 
 // cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the
 // quota of its control groups, of which a part of a core counts as one.

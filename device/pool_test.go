@@ -446,19 +446,16 @@ func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 const helperEnv = "DEVICE_TEST_HOST_LOCK"
 
 func TestMain(m *testing.M) {
-	if host := os.Getenv(userEnv); host != "" {
-		if err := useDevices(host, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for variable, run := range map[string]func(string, io.Reader, io.Writer) error{
+		helperEnv: contend, userEnv: useDevices,
+	} {
+		if lock := os.Getenv(variable); lock != "" {
+			if err := run(lock, os.Stdin, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
-	}
-	if lock := os.Getenv(helperEnv); lock != "" {
-		if err := contend(lock, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -498,8 +495,14 @@ type contender struct {
 
 func newContender(t *testing.T, lock string) *contender {
 	t.Helper()
+	return startContender(t, helperEnv+"="+lock)
+}
+
+// startContender starts this program as what the variable says.
+func startContender(t *testing.T, variable string) *contender {
+	t.Helper()
 	c := &contender{cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), helperEnv+"="+lock)
+	c.cmd.Env = append(os.Environ(), variable)
 	c.cmd.Stderr = os.Stderr
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -526,6 +529,12 @@ func (c *contender) tell(t testing.TB, line string) string {
 	if _, err := fmt.Fprintln(c.in, line); err != nil {
 		t.Fatal(err)
 	}
+	return c.says(t)
+}
+
+// says returns the next line of the process.
+func (c *contender) says(t testing.TB) string {
+	t.Helper()
 	answer, err := c.out.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
+// userEnv makes the test binary use devices instead of running tests.
 const userEnv = "DEVICE_TEST_USER"
 
 func devicesOf(n int) device.Request { return device.Request{GPUs: device.GPUs{Count: n}} }
@@ -73,51 +73,11 @@ func useMany(p *device.LocalPool, host string, out io.Writer) error {
 	return err
 }
 
-type deviceUser struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-func newDeviceUser(t *testing.T, host string) *deviceUser {
-	t.Helper()
-	u := &deviceUser{cmd: exec.Command(os.Args[0])}
-	u.cmd.Env, u.cmd.Stderr = append(os.Environ(), userEnv+"="+host), os.Stderr
-	in, err := u.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := u.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.in, u.out = in, bufio.NewReader(out)
-	if err := u.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(u.kill)
-	return u
-}
-
-func (u *deviceUser) kill() {
-	_ = u.cmd.Process.Kill()
-	_ = u.cmd.Wait()
-}
-
-func (u *deviceUser) says(t *testing.T) string {
-	t.Helper()
-	line, err := u.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(line)
-}
-
 // A request for all devices has its turn while another process leases single ones, one after the other.
 func TestAWideRequestIsServedBeforeYoungerOnesOfAnotherProcess(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	p := newPool(t, wishOptions(host, 4))
-	user := newDeviceUser(t, host)
+	user := startContender(t, userEnv+"="+host)
 	fmt.Fprintln(user.in, "many")
 	leased := func() int {
 		text, _ := os.ReadFile(host + ".leased")
@@ -148,7 +108,7 @@ func TestAWishEndsWithItsProcess(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	p := newPool(t, wishOptions(host, 4))
 	one, two := must(t, p, devicesOf(1)), must(t, p, devicesOf(1))
-	user := newDeviceUser(t, host)
+	user := startContender(t, userEnv+"="+host)
 	fmt.Fprintln(user.in, "4")
 	if says := user.says(t); !strings.Contains(says, "2 of them free") {
 		t.Errorf("it waits for %q", says)
@@ -159,7 +119,8 @@ func TestAWishEndsWithItsProcess(t *testing.T) {
 	mustNot(t, p, devicesOf(3), "0 of them free")
 	one.Release()
 	mustNot(t, p, devicesOf(3), kept) // the younger wish does not get what is free
-	user.kill()
+	_ = user.cmd.Process.Kill()
+	_ = user.cmd.Wait()
 	must(t, p, devicesOf(3)).Release()
 	must(t, p, devicesOf(1)).Release() // and its own is over
 	two.Release()

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
@@ -18,7 +17,7 @@ import (
 
 var seeds = flag.Int("seeds", 1, "traces of each row in TestReplayOfChains")
 
-// chained is one commit: three wheels, then seven blocks of which each waits for the one before it.
+// chained is one commit: three wheels, and then seven blocks one after the other.
 type chained struct {
 	gpus   int
 	wheels [chainWheels]time.Duration
@@ -145,45 +144,30 @@ func listSchedule(all []chained, slots int, known bool) (now time.Duration) {
 }
 
 // replayChains runs a trace in the time of a synctest bubble, through the real engine and the real pool.
-func replayChains(t *testing.T, all []chained, slots int, known bool) (makespan time.Duration) {
-	synctest.Test(t, func(t *testing.T) {
-		const cores = 16 // of a build: more than all measurements take together
-		w := newWorld(t)
-		w.store = newMemory(w)
-		gpus := device.These(device.FakeGPUs(chainGPUs, "NVIDIA H100", 80<<30))
-		pool, err := device.NewPool(device.Options{CPUs: slots*cores + chainGPUs, GPUs: gpus})
-		if err != nil {
-			t.Fatal(err)
+func replayChains(t *testing.T, all []chained, slots int, known bool) time.Duration {
+	const cores = 16 // of a build: more than all measurements take together
+	var nodes []node
+	add := func(at string, asks device.Request, d time.Duration, needs ...string) {
+		n := node{at: at, says: at, makes: at, asks: asks, needs: needs, do: takes(d)}
+		if known {
+			n.lasts = d
 		}
-		w.pool = pool
-		var nodes []node
-		add := func(at string, asks device.Request, d time.Duration, needs ...string) {
-			n := node{at: at, says: at, makes: at, asks: asks, needs: needs, do: takes(d)}
-			if known {
-				n.lasts = d
-			}
-			nodes = append(nodes, n)
+		nodes = append(nodes, n)
+	}
+	for i := range all {
+		c := &all[i]
+		var before []string
+		for j, d := range c.wheels {
+			before = append(before, fmt.Sprintf("wheel.%d/%d", i, j))
+			add(before[j], device.Request{CPUs: cores}, d)
 		}
-		for i := range all {
-			c := &all[i]
-			var before []string
-			for j, d := range c.wheels {
-				before = append(before, fmt.Sprintf("wheel.%d/%d", i, j))
-				add(before[j], device.Request{CPUs: cores}, d)
-			}
-			for j, d := range c.blocks {
-				at := fmt.Sprintf("trial.%d#%d", i, j)
-				add(at, device.Request{GPUs: device.GPUs{Count: c.gpus}}, d, before...)
-				before = []string{at}
-			}
+		for j, d := range c.blocks {
+			at := fmt.Sprintf("trial.%d#%d", i, j)
+			add(at, device.Request{GPUs: device.GPUs{Count: c.gpus}}, d, before...)
+			before = []string{at}
 		}
-		begin := time.Now()
-		if r := w.apply(nodes...); r.Done != len(nodes) {
-			t.Fatalf("%+v", r)
-		}
-		makespan = time.Since(begin)
-	})
-	return makespan
+	}
+	return makespanOf(t, nodes, slots*cores+chainGPUs, chainGPUs)
 }
 
 // A campaign of chained blocks on eight devices ends near a bound that no schedule can beat. The means of

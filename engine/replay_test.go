@@ -96,7 +96,20 @@ func fifo(jobs []job, cores, gpus int) (makespan time.Duration) {
 }
 
 // replay runs the jobs in the time of a synctest bubble, through the real engine and the real pool.
-func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) {
+func replay(t *testing.T, jobs []job, cores, gpus int) time.Duration {
+	var nodes []node
+	for _, j := range jobs {
+		nodes = append(nodes,
+			node{at: "wheel." + j.commit, says: "wheel " + j.commit, asks: device.Request{CPUs: buildCores},
+				do: takes(j.build), lasts: j.build},
+			node{at: "trial." + j.commit, says: "trial", needs: []string{"wheel." + j.commit},
+				asks: device.Request{GPUs: device.GPUs{Count: j.gpus}}, do: takes(j.run), lasts: j.run})
+	}
+	return makespanOf(t, nodes, cores, gpus)
+}
+
+// makespanOf applies nodes on a machine of so many cores and devices, and returns how long that takes.
+func makespanOf(t *testing.T, nodes []node, cores, gpus int) (makespan time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
@@ -106,14 +119,6 @@ func replay(t *testing.T, jobs []job, cores, gpus int) (makespan time.Duration) 
 			t.Fatal(err)
 		}
 		w.pool = pool
-		var nodes []node
-		for _, j := range jobs {
-			nodes = append(nodes,
-				node{at: "wheel." + j.commit, says: "wheel " + j.commit, asks: device.Request{CPUs: buildCores},
-					do: takes(j.build), lasts: j.build},
-				node{at: "trial." + j.commit, says: "trial", needs: []string{"wheel." + j.commit},
-					asks: device.Request{GPUs: device.GPUs{Count: j.gpus}}, do: takes(j.run), lasts: j.run})
-		}
 		begin := time.Now()
 		if r := w.apply(nodes...); r.Done != len(nodes) {
 			t.Fatalf("%+v", r)

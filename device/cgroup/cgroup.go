@@ -4,7 +4,6 @@ package cgroup
 import (
 	"bufio"
 	"bytes"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,7 +12,10 @@ import (
 )
 
 // Groups are the control groups of this process, as the files below Root say: those of /proc and /sys.
-type Groups struct{ Root fs.FS }
+type Groups struct {
+	Root fs.FS
+	Line func(name string) string // returns the first line of a file, or nothing
+}
 
 // CPUs returns how many cores' worth of time the groups allow; 0: all.
 func (g Groups) CPUs() float64 {
@@ -24,12 +26,12 @@ func (g Groups) CPUs() float64 {
 		}
 	}
 	for _, dir := range g.groups("") {
-		quota, period, _ := strings.Cut(g.line(path.Join(dir, "cpu.max")), " ")
+		quota, period, _ := strings.Cut(g.Line(path.Join(dir, "cpu.max")), " ")
 		consider(number(quota), number(period)) // "max" is no number and thus no limit
 	}
 	for _, dir := range g.groups("cpu") {
-		consider(number(g.line(path.Join(dir, "cpu.cfs_quota_us"))),
-			number(g.line(path.Join(dir, "cpu.cfs_period_us"))))
+		consider(number(g.Line(path.Join(dir, "cpu.cfs_quota_us"))),
+			number(g.Line(path.Join(dir, "cpu.cfs_period_us"))))
 	}
 	return least
 }
@@ -43,24 +45,12 @@ func (g Groups) Memory() int64 {
 		}
 	}
 	for _, dir := range g.groups("") {
-		consider(number(g.line(path.Join(dir, "memory.max"))))
+		consider(number(g.Line(path.Join(dir, "memory.max"))))
 	}
 	for _, dir := range g.groups("memory") {
-		consider(number(g.line(path.Join(dir, "memory.limit_in_bytes"))))
+		consider(number(g.Line(path.Join(dir, "memory.limit_in_bytes"))))
 	}
 	return least
-}
-
-// line returns the first line of a file, or nothing.
-func (g Groups) line(name string) string {
-	f, err := g.Root.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // a number is shorter
-	first, _, _ := strings.Cut(string(text), "\n")
-	return strings.TrimSpace(first)
 }
 
 func number(text string) int64 {

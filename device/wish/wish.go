@@ -46,8 +46,10 @@ type Board struct {
 	own         *Wish
 }
 
-// NewBoard returns the board of the wishes whose files are in a directory and whose names begin with prefix.
-func NewBoard(dir, prefix string) *Board { return &Board{dir: dir, prefix: prefix} }
+// NewBoard returns the board of the wishes in files whose paths begin with prefix.
+func NewBoard(prefix string) *Board {
+	return &Board{dir: filepath.Dir(prefix), prefix: filepath.Base(prefix)}
+}
 
 // Make makes a wish for count of some devices, or renews the one that stands. If a wish cannot be written, the request
 // has to find its devices free. Requests are compared.
