@@ -54,10 +54,10 @@ const (
 	parked
 
 	// waiting: the step could be ready but for a pause before its next attempt, another apply that makes its result, or
-	// the check of an input for another step. The end of that brings the step back.
+	// a check for another step. The end of that brings the step back.
 	waiting
 
-	// running: the step holds a lease, for an attempt or for the check of its inputs.
+	// running: the step holds a lease, for an attempt or for checks.
 	running
 
 	// storing: the attempt is over but for the disk, and takes no slot.

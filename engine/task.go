@@ -101,6 +101,7 @@ type Node struct {
 	Order     []*Node // must succeed first; no part of the key and no input
 	After     []*Node // must end first, in any way; how they ended is part of this node's key
 	Resources device.Request
+	Checks    []Check       // end before Resources are granted
 	Turn      int           // among ready nodes with the same Resources, those with a lower turn start first
 	Spans     []*Span       // the node runs while one of them is held; none: at any time
 	Estimate  time.Duration // declared duration, used until the node has run; 0: none

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/docker/go-units"
@@ -10,15 +13,22 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// checks is the gate to large inputs. A node that gets devices, or the host for itself, has its large inputs checked
-// before: hashing a model of 140 GB takes minutes, in which eight devices would be idle. The check takes a core, as
-// other work does. Steps with the same input wait for one check.
+// Check reads something that a task uses, and compares it with its digest. The task does so again, which is quick by
+// then, and reports a difference.
+type Check struct {
+	Name string // of what is checked; steps with a check of the same name wait for one
+	Run  func(context.Context)
+}
+
+// checks is the gate to what is read as a whole before it is used: large inputs, and what Node.Checks names. A node is
+// granted what it asks for when its checks have ended: hashing a model of 140 GB takes minutes, in which eight devices
+// would be idle. A check takes a core, as other work does.
 type checks struct {
 	*run
 	inputs  verifiedInputs
-	checked map[cache.Key]bool    // inputs that were checked
-	under   map[cache.Key][]*Step // inputs that are being checked, with the steps that wait for that
-	ctx     context.Context       // of the checks; ends when no step is to be started any more
+	checked map[string]bool    // by name: has ended
+	under   map[string][]*Step // by name: the steps that wait for a check that runs
+	ctx     context.Context    // of the checks; ends when no step is to be started any more
 	stop    context.CancelFunc
 }
 
@@ -26,83 +36,67 @@ type checks struct {
 const largeInput = 64 << 20
 
 func newChecks(r *run) *checks {
-	c := &checks{
-		run: r, inputs: verifiedInputs{store: r.Store}, checked: map[cache.Key]bool{}, under: map[cache.Key][]*Step{},
-	}
+	c := &checks{run: r, checked: map[string]bool{}, under: map[string][]*Step{}}
+	c.inputs.store = r.Store
 	c.ctx, c.stop = context.WithCancel(r.ctx)
 	return c
 }
 
-// admit has a step with large inputs ask for a core first, or wait for the check of one of them.
+// admit has a step with open checks ask for a core first, or wait for one of them.
 func (c *checks) admit(s *Step) (device.Request, state) {
-	large := c.unchecked(s)
-	switch {
-	case len(large) == 0:
-		return device.Request{}, ready
-	case c.waits(s, large):
-		return device.Request{}, waiting
+	open := c.open(s)
+	for _, k := range open {
+		if steps, busy := c.under[k.Name]; busy {
+			c.under[k.Name] = append(steps, s)
+			return device.Request{}, waiting
+		}
 	}
-	return device.Request{CPUs: 1}, ready
+	if len(open) > 0 {
+		return device.Request{CPUs: 1}, ready
+	}
+	return device.Request{}, ready
 }
 
-// unchecked returns the large inputs of a step that must be checked before it is granted all that its node needs.
-func (c *checks) unchecked(s *Step) (large []*cache.Meta) {
-	if q := s.Node.Resources; q.GPUs.Count == 0 && !q.Quiet {
-		return nil
-	}
+// open returns the checks that must end before a step is granted all that its node needs.
+func (c *checks) open(s *Step) []Check {
+	all := slices.Clone(s.Node.Checks)
 	for _, dep := range s.Node.Needs {
-		if m := c.step(dep).found.entry; m != nil && m.Bytes >= largeInput && !c.checked[m.Key] {
-			large = append(large, m)
+		if m := c.step(dep).found.entry; m != nil && m.Bytes >= largeInput {
+			name := fmt.Sprintf("%s (%s)", dep.Address, units.BytesSize(float64(m.Bytes)))
+			all = append(all, Check{name, func(ctx context.Context) { _, _ = c.inputs.get(ctx, m) }})
 		}
 	}
-	return large
+	return slices.DeleteFunc(all, func(k Check) bool { return c.checked[k.Name] })
 }
 
-// waits has a step wait for the check of one of these inputs. It reports false if none is being checked.
-func (c *checks) waits(s *Step, large []*cache.Meta) bool {
-	for _, m := range large {
-		if steps, busy := c.under[m.Key]; busy {
-			c.under[m.Key] = append(steps, s)
-			return true
-		}
-	}
-	return false
-}
-
-// pass checks the large inputs of a step that was granted a core for that. The attempt finds and reports a damaged one.
+// pass runs the checks of a step. The step may have been granted a core for them, or ask for no more than that.
 func (c *checks) pass(s *Step, lease *device.Lease) (leave func(), ok bool) {
-	if c.jobs[s.Node.id].asks == s.Node.Resources {
-		return nil, true
-	}
-	large := c.unchecked(s)
+	open := c.open(s)
+	begun := func(k Check) bool { _, busy := c.under[k.Name]; return busy }
 	switch {
-	case len(large) == 0: // another step's check came first
+	case len(open) > 0 && !slices.ContainsFunc(open, begun):
+		c.verify(s, open, lease)
+	case len(open) == 0 && c.jobs[s.Node.id].asks == s.Node.Resources:
+		return nil, true
+	default: // another step's check came first
 		lease.Release()
 		c.queue(s)
-	case c.waits(s, large):
-		lease.Release()
-		c.set(s, waiting)
-	default:
-		c.verify(s, large, lease)
 	}
 	return nil, false
 }
 
-// verify checks inputs beside the schedule.
-func (c *checks) verify(s *Step, large []*cache.Meta, lease *device.Lease) {
-	bytes, fresh := int64(0), false
-	for _, m := range large {
-		bytes += m.Bytes
-		c.under[m.Key] = nil
+// verify runs checks beside the schedule.
+func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
+	names := make([]string, len(open))
+	for i, k := range open {
+		names[i], c.under[k.Name] = k.Name, nil
 	}
-	for _, dep := range s.Node.Needs {
-		fresh = fresh || c.jobs[dep.id].tries > 0
-	}
+	fresh := slices.ContainsFunc(s.Node.Needs, func(dep *Node) bool { return c.jobs[dep.id].tries > 0 })
 	settled := c.jobs[s.Node.id].ready.Add(cache.StampGrain)
 	lease.Name(s.Node.Address)
-	size := units.BytesSize(float64(bytes))
 	c.emit(Event{
-		Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "the check of its inputs, " + size,
+		Type: Note, Address: s.Node.Address, Key: s.Key,
+		Reason: Waiting + "the check of " + strings.Join(names, ", "),
 	})
 	go func() {
 		if fresh { // the stamps of new files prove nothing yet: all bytes would be read once more later
@@ -111,21 +105,21 @@ func (c *checks) verify(s *Step, large []*cache.Meta, lease *device.Lease) {
 			case <-c.ctx.Done():
 			}
 		}
-		for _, m := range large {
-			_, _ = c.inputs.get(c.ctx, m)
+		for _, k := range open {
+			k.Run(c.ctx)
 		}
-		c.send(func() { c.end(s, large, lease) })
+		c.send(func() { c.end(s, open, lease) })
 	}()
 }
 
-// end queues the step and all that waited for the same inputs, before any of them is granted something.
-func (c *checks) end(s *Step, large []*cache.Meta, lease *device.Lease) {
+// end queues the step and all that waited for the same checks, before any of them is granted something.
+func (c *checks) end(s *Step, open []Check, lease *device.Lease) {
 	lease.Release()
 	steps := []*Step{s}
-	for _, m := range large {
-		c.checked[m.Key] = true
-		steps = append(steps, c.under[m.Key]...)
-		delete(c.under, m.Key)
+	for _, k := range open {
+		c.checked[k.Name] = true
+		steps = append(steps, c.under[k.Name]...)
+		delete(c.under, k.Name)
 	}
 	for _, s := range steps {
 		c.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "its turn"})

@@ -8,10 +8,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // diary is a store and a pool that note when bytes are checked, and devices are granted and given back.
@@ -75,27 +78,65 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 		t.Errorf("%q", d.notes)
 	}
 	told := slices.IndexFunc(w.events, func(e engine.Event) bool {
-		return e.Reason == engine.Waiting+"the check of its inputs, 65MiB"
+		return e.Reason == engine.Waiting+"the check of a.model (65MiB)"
 	})
 	if last := w.event(engine.Note, ""); told < 0 || last.Reason != engine.Waiting+"its turn" {
 		t.Errorf("told: %d, %q", told, last.Reason)
 	}
 
-	// A small input is not worth a place in the queue, and a node without devices checks its own.
+	// A small input is not worth a place in the queue: the node checks it.
 	d.notes = nil
 	small := []node{
 		{at: "a.file", says: "file"},
 		{at: "b.one", says: "one of file", needs: []string{"a.file"},
 			asks: device.Request{GPUs: device.GPUs{Count: 1}}},
-		{at: "a.model", says: "model", do: story[0].do},
-		{at: "c.plain", says: "plain", needs: []string{"a.model"}},
 	}
-	if r := w.apply(small...); r.Done != 3 || r.Cached != 1 {
+	if r := w.apply(small...); r.Done != 2 {
 		t.Errorf("%+v", r)
 	}
 	if i := slices.Index(d.notes, "granted"); i < 0 || !slices.Contains(d.notes[i:], "checked") {
 		t.Errorf("%q", d.notes)
 	}
+}
+
+// What lies outside of the store is checked once, too, and while nodes without it run. Neither devices nor cores are
+// held meanwhile. A node that asks for one core, as a check does, waits for the check as well.
+func TestChecksEndBeforeResourcesAreGranted(t *testing.T) {
+	needtest.NoRace(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.store, w.pool = newMemory(w), poolOfOneGPU(t)
+		begin := time.Now()
+		var checked, held int
+		check := engine.Check{Name: "mount.model", Run: func(context.Context) {
+			checked++
+			time.Sleep(time.Minute)
+		}}
+		story := []node{{at: "a.other", says: "other", asks: device.Request{CPUs: 3, GPUs: device.GPUs{Count: 1}},
+			do: func(context.Context, *engine.Env) error {
+				held += int(time.Since(begin).Seconds())
+				time.Sleep(30 * time.Second)
+				return nil
+			}}}
+		for at, asks := range map[string]device.Request{
+			"b.device": {GPUs: device.GPUs{Count: 1}}, "b.cores": {CPUs: 4}, "b.core": {CPUs: 1},
+			"b.quiet": {Quiet: true},
+		} {
+			story = append(story, node{at: at, says: at, asks: asks, checks: []engine.Check{check},
+				do: func(context.Context, *engine.Env) error {
+					if since := time.Since(begin); since < time.Minute {
+						t.Errorf("%s was started after %s", at, since)
+					}
+					return nil
+				}})
+		}
+		if r := w.apply(story...); r.Done != len(story) || checked != 1 || held > 0 {
+			t.Errorf("%+v, %d checks, the node without one began after %d s", r, checked, held)
+		}
+		if took := time.Since(begin); took > 65*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
 }
 
 // Nobody waits for a check when nothing more is to be started.

@@ -29,6 +29,7 @@ type node struct {
 	asks               device.Request
 	lasts              time.Duration // declared; 0: not known
 	spans              []*engine.Span
+	checks             []engine.Check
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
 	// what is gone of its results outside the store; nil: nothing
 	gone func() string
@@ -168,7 +169,7 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
 		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks,
-			Estimate: n.lasts, Spans: n.spans, Reads: n.reads}
+			Estimate: n.lasts, Spans: n.spans, Checks: n.checks, Reads: n.reads}
 		all[n.at] = made
 		list = append(list, made)
 	}

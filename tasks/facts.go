@@ -18,14 +18,13 @@ import (
 // services are what tasks use while they run. They are the same for all graphs of a process.
 type services struct {
 	Config
-	asker     *download.Asker        // asks hosts for what a plan must know
-	shells    shell.Config           // by which nodes run commands
-	room      *room.Room             // space for images on the disk of the container engine
-	maker     *image.Maker           // of images
-	lacks     map[bool]func() string // why there is no container engine, or (true) none that gives devices
-	canaries  canaries               // of blocks that count
-	mirrors   mirrors
-	verifying sync.Mutex // held while the files of a mount are verified
+	asker    *download.Asker        // asks hosts for what a plan must know
+	shells   shell.Config           // by which nodes run commands
+	room     *room.Room             // space for images on the disk of the container engine
+	maker    *image.Maker           // of images
+	lacks    map[bool]func() string // why there is no container engine, or (true) none that gives devices
+	canaries canaries               // of blocks that count
+	mirrors  mirrors
 }
 
 // mirrors are the open mirrors of repos, by name.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +20,8 @@ import (
 func (p *facts) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
 	var all []*hclspec.Mount
 	for _, a := range addresses {
-		for i := range p.Spec.Mounts {
-			if p.Spec.Mounts[i].Address == a {
-				all = append(all, &p.Spec.Mounts[i])
-			}
-		}
+		i := slices.IndexFunc(p.Spec.Mounts, func(m hclspec.Mount) bool { return m.Address == a })
+		all = append(all, &p.Spec.Mounts[i])
 	}
 	return all
 }
@@ -93,10 +91,16 @@ func reaches(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// needMounts lets a node wait for its mounts.
+// needMounts lets a node wait for its mounts, and for the check of what they hold.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
 	for _, m := range b.mountsAt(addresses) {
 		alsoLacks(n, func() string { return b.lacksMount(m, image != hclspec.Address{}) })
+		name := m.Address.String()
+		if len(m.Digests) > 0 && !slices.ContainsFunc(n.Checks, func(k engine.Check) bool { return k.Name == name }) {
+			n.Checks = append(n.Checks, engine.Check{
+				Name: name, Run: func(ctx context.Context) { _ = b.verifyMount(ctx, m) },
+			})
+		}
 	}
 }
 
@@ -120,11 +124,8 @@ func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 	return all, nil
 }
 
-// verifyMount compares the files of a mount with the digests that are declared. One node at a time does: they would
-// read the same.
+// verifyMount compares the files of a mount with the digests that are declared.
 func (p *facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
-	p.verifying.Lock()
-	defer p.verifying.Unlock()
 	source := p.mountSource(m)
 	paths := make([]string, len(m.Digests))
 	for i, f := range m.Digests {

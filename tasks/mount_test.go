@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -146,6 +148,33 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 	declare("a-volume", `"r4"`)
 	if r := s.apply().Result; r.Blocked == 0 || len(s.ran()) > 0 {
 		t.Errorf("a volume on the host: %+v, ran %v", r, s.ran())
+	}
+}
+
+// The files of a mount are read once, and before what needs them is granted devices: a model of 140 GB takes minutes.
+func TestMountsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
+	t.Parallel()
+	s := tell(t, nil)
+	s.gpus = []device.Device{{UUID: "GPU-0", Name: "Big", Memory: 1 << 30}}
+	s.write("models/small/weights", "12345")
+	s.write("models.sha256", fmt.Sprintf("%x  small/weights\n", sha256.Sum256([]byte("12345"))))
+	s.write("benchmarks.hcl", unguarded+strings.Replace(fmt.Sprintf(weights, "./models", `file("models.sha256")`),
+		"  server {", "  gpus { count = 1 }\n  server {", 1))
+	applied := s.apply()
+	if r := applied.Result; r.Failed+r.Blocked > 0 {
+		t.Fatalf("%+v, %+v", r, s.failures())
+	}
+	var told []string
+	for _, e := range s.events {
+		switch {
+		case e.Type == engine.LeaseGranted:
+			told = append(told, "granted")
+		case e.Reason == engine.Waiting+"the check of mount.models":
+			told = append(told, "checked")
+		}
+	}
+	if want := []string{"checked", "granted"}; !slices.Equal(told, want) {
+		t.Errorf("%q, not %q", told, want)
 	}
 }
 
