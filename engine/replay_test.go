@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -21,6 +22,14 @@ type job struct {
 	gpus   int
 	build  time.Duration
 	run    time.Duration
+
+	// for the replay of GPU-hours
+	measured bool // the recorded run ended with figures
+	model    string
+	weights  int64 // bytes; 0: they are made up
+	compiles bool  // the engine compiles the model when it starts
+	warmup   time.Duration
+	measure  time.Duration // of one pass of the command
 }
 
 const (
@@ -44,18 +53,23 @@ func campaignJobs(t *testing.T) []job {
 	var jobs []job
 	var known []float64
 	for _, row := range rows[1:] {
-		gpus, err := strconv.Atoi(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		seconds := 0.0
-		if row[2] != "" {
-			if seconds, err = strconv.ParseFloat(row[2], 64); err != nil {
-				t.Fatal(err)
+		number := func(column int) (value float64) {
+			if row[column] != "" {
+				if value, err = strconv.ParseFloat(row[column], 64); err != nil {
+					t.Fatal(err)
+				}
 			}
-			known = append(known, seconds)
+			return value
 		}
-		jobs = append(jobs, job{row[0], gpus, buildTime, time.Duration(seconds * float64(time.Second))})
+		seconds := func(column int) time.Duration { return time.Duration(number(column) * float64(time.Second)) }
+		if row[2] != "" {
+			known = append(known, number(2))
+		}
+		jobs = append(jobs, job{
+			commit: row[0], gpus: int(number(1)), build: buildTime, run: seconds(2), measured: row[3] == "yes",
+			model: row[4], weights: int64(number(5) * 1e9), compiles: row[6] == "yes", warmup: seconds(7),
+			measure: seconds(8),
+		})
 	}
 	slices.Sort(known)
 	for i := range jobs {
@@ -110,8 +124,14 @@ func replay(t *testing.T, jobs []job, cores, gpus int) time.Duration {
 
 // makespanOf applies nodes on a machine of so many cores and devices, and returns how long that takes.
 func makespanOf(t *testing.T, nodes []node, cores, gpus int) (makespan time.Duration) {
+	return applyOn(t, nodes, cores, gpus, nil)
+}
+
+// applyOn is makespanOf with a function that is told of each event.
+func applyOn(t *testing.T, nodes []node, cores, gpus int, tell func(engine.Event)) (makespan time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
+		w.applies.Emit = tell
 		w.store = newMemory(w)
 		pool, err := device.NewPool(device.Options{CPUs: cores,
 			GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA H100", 80<<30))})
