@@ -1,0 +1,140 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/head"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+const (
+	// answerTime bounds a command. With its controller away, a command gives up after 9 s.
+	answerTime = time.Minute
+	// mostOutput bounds what a command says; a job takes 100 bytes of the queue.
+	mostOutput = 64 << 20
+	mostWords  = 1000
+)
+
+// failure is the error of a command that did not do its work.
+type failure struct {
+	command string
+	words   string // on its standard error, in one line
+	err     error
+}
+
+func (f *failure) Error() string {
+	if f.words == "" {
+		return fmt.Sprintf("%s: %v", f.command, f.err)
+	}
+	return f.command + ": " + f.words
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// call is one command to be run.
+type call struct {
+	name    string
+	args    []string
+	stdin   string
+	environ []string // what it reads, each ended with a zero byte, from its file 3; nil: no such file
+}
+
+// run runs one of Slurm's commands and returns its standard output. Ctrl-C of a terminal does not reach the command.
+func (c *Cluster) run(ctx context.Context, a call) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.programs[a.name], a.args...)
+	cmd.Env = environ(c.o.Environ)
+	cmd.Dir = "/"
+	cmd.Stdin = strings.NewReader(a.stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	out, words := head.Buffer{Most: mostOutput}, head.Buffer{Most: 8 << 10}
+	cmd.Stdout, cmd.Stderr = &out, &words
+	if a.environ != nil {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return "", &failure{command: a.name, err: err}
+		}
+		defer r.Close() // before which the writer has nobody to wait for
+		cmd.ExtraFiles = []*os.File{r}
+		go func() {
+			defer w.Close()
+			w.WriteString(strings.Join(append(slices.Clone(a.environ), ""), "\x00"))
+		}()
+	}
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err == nil && len(out.Bytes()) == mostOutput {
+		err = fmt.Errorf("more than %d bytes", mostOutput)
+	}
+	if err != nil {
+		return "", &failure{a.name, clean(a.name, string(words.Bytes())), err}
+	}
+	return string(out.Bytes()), nil
+}
+
+// environ leaves out the variables that change what Slurm's commands do or say, such as those of a job in which
+// benchgraph itself runs.
+func environ(all []string) []string {
+	kept := []string{"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_CLUSTERS", "SBATCH_ACCOUNT",
+		"SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION"}
+	env := slices.DeleteFunc(slices.Clone(all), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		family, _, _ := strings.Cut(name, "_")
+		switch family {
+		case "SLURM", "SBATCH", "SQUEUE", "SCANCEL", "SCONTROL", "SACCT", "LC", "LANG", "LANGUAGE":
+			return !slices.Contains(kept, name)
+		}
+		return false
+	})
+	return append(env, "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
+}
+
+// clean makes one line of the words of a command, without the marks that it puts before each.
+func clean(name, words string) string {
+	var lines []string
+	for line := range strings.Lines(words) {
+		line = strings.TrimPrefix(printable.Line(line), name+": ")
+		line = strings.TrimPrefix(strings.TrimPrefix(line, "error: "), "fatal: ")
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return short(strings.Join(lines, "; "), mostWords)
+}
+
+// short is a text of at most so many bytes, with a mark where it was longer.
+func short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// told says once that the cluster does not answer, until it answered.
+func (c *Cluster) told(err error) {
+	c.mu.Lock()
+	first := !c.silent
+	c.silent = true
+	c.mu.Unlock()
+	if first {
+		c.o.Told(fmt.Sprintf("slurm: the cluster does not answer, which is tried again and again: %v", err))
+	}
+}
+
+func (c *Cluster) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent = false
+}

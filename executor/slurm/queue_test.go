@@ -1,0 +1,97 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+)
+
+func TestQueueLines(t *testing.T) {
+	for line, want := range map[string]entry{
+		"7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1": {id: "7", key: "a:1",
+			status: Status{"RUNNING", "", "n1", time.Unix(1795641800, 0), time.Unix(1795641802, 0)}},
+		"8|PENDING|launch failed requeued held||1795641800|1827177803|mine|benchgraph a": {id: "8",
+			status: Status{"PENDING", "launch failed requeued held", "", time.Unix(1795641800, 0), time.Time{}}},
+		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|benchgraph a b": {id: "9",
+			status: Status{State: "COMPLETING", Node: "n[1-2]"}},
+	} {
+		if got := parseQueue("CLUSTER: other\n" + line + "\n"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	none := "0|RUNNING|||||\n-1|RUNNING|||||\n1||||||\n1|RUNNING|\nx\n\n99999999999|RUNNING|||||"
+	if got := parseQueue(none); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestJobLine(t *testing.T) {
+	e, ok := parseJob("JobId=6 JobName=x UserId=root(0) JobState=FAILED Reason=NonZeroExitCode Dependency=(null) " +
+		"Requeue=0 Restarts=2 ExitCode=3:9 SubmitTime=1795641800 StartTime=Unknown NodeList=n1 Comment=a " +
+		"JobState=RUNNING ExitCode=0:0")
+	want := entry{id: "6", status: Status{"FAILED", "NonZeroExitCode", "n1", time.Unix(1795641800, 0), time.Time{}},
+		code: 3, signal: 9, restarts: 2}
+	if !ok || e != want {
+		t.Errorf("%+v", e)
+	}
+	e, ok = parseAccount("5|FAILED|1:0|n1||\n6|PENDING|0:0|None assigned|1|Unknown\n"+
+		"6|CANCELLED by 0|0:15|n1|1|2\n", "6")
+	if !ok || e.status.State != "CANCELLED" || e.signal != 15 || e.status.Node != "n1" {
+		t.Errorf("%+v, %v", e, ok)
+	}
+}
+
+// A person may hold a job and let it go again; nobody lets go one that Slurm held.
+func TestWhatComesByItself(t *testing.T) {
+	for status, want := range map[Status]stuck{
+		{State: "PENDING", Reason: "launch failed requeued held"}:     forever,
+		{State: "PENDING", Reason: "launch_failed_requeued_held"}:     forever,
+		{State: "PENDING", Reason: "DependencyNeverSatisfied"}:        forever,
+		{State: "PENDING", Reason: "QOSMaxGRESPerJob"}:                forever,
+		{State: "PENDING", Reason: "AssocMaxWallDurationPerJobLimit"}: forever,
+		{State: "REQUEUE_HOLD"}:                                       forever,
+		{State: "PENDING", Reason: "JobHeldAdmin"}:                    requeued,
+		{State: "PENDING", Reason: "PartitionDown"}:                   moves,
+		{State: "PENDING", Reason: "Resources"}:                       moves,
+		{State: "PENDING", Reason: "QOSGrpGRES"}:                      moves,
+		{State: "PENDING", Reason: "QOSMaxJobsPerUserLimit"}:          moves,
+		{State: "PENDING"}: moves,
+		{State: "RUNNING", Reason: "PartitionNodeLimit"}: moves,
+	} {
+		if got := status.stuck(); got != want {
+			t.Errorf("%+v: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// Whatever Slurm says, jobs have numbers and states that can be shown, and keys that can be looked for.
+func FuzzQueue(f *testing.F) {
+	f.Add("7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1\n8|PENDING|x y||1|N/A|(null)\n")
+	f.Add("CLUSTER: other\n1|A|b|c|d|e|benchgraph k\x00|\n1|\x1b[2J|||99999999999999||benchgraph ")
+	f.Add("JobId=6 JobName=x JobState=FAILED Reason=None ExitCode=3:9 Restarts=1 NodeList=n1 SubmitTime=1 Comment=k\n")
+	f.Add("6|CANCELLED by 0|0:15|n1|1|2\n6||||||\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var all []entry
+		fuzzing.Frugal(t, len(text), func() {
+			all = parseQueue(text)
+			if e, ok := parseJob(text); ok {
+				all = append(all, e)
+			}
+			if e, ok := parseAccount(text, "6"); ok {
+				all = append(all, e)
+			}
+		})
+		for _, e := range all {
+			if !number(string(e.id)) || e.status.State == "" || e.key != "" && !isKey(e.key) {
+				t.Fatalf("%+v", e)
+			}
+			for _, s := range []string{string(e.status.State), e.status.Reason, e.status.Node} {
+				if len(s) > mostField+len("…") || strings.ContainsAny(s, "\x00\n\x1b") {
+					t.Fatalf("%q", s)
+				}
+			}
+		}
+	})
+}

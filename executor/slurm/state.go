@@ -1,0 +1,52 @@
+package slurm
+
+import "strings"
+
+const (
+	pending   State = "PENDING"
+	completed State = "COMPLETED"
+)
+
+// ended says that a job is over for good. One that is COMPLETING is not: its processes may still write.
+func (s State) ended() bool {
+	switch s {
+	case completed, "BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
+		"REVOKED", "TIMEOUT":
+		return true
+	}
+	return false
+}
+
+// stuck says that a job waits for something that does not come by itself: a person would have to act.
+type stuck int
+
+const (
+	moves    stuck = iota
+	requeued       // it does not come if the job was requeued; else a person holds the job for a while
+	forever
+)
+
+// stuck reads a status. Slurm writes the same reason with spaces, underscores and none of them.
+func (s Status) stuck() stuck {
+	switch s.State {
+	case "SPECIAL_EXIT", "REQUEUE_HOLD", "RESV_DEL_HOLD":
+		return forever
+	case pending:
+	default:
+		return moves
+	}
+	reason := strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(s.Reason))
+	switch reason {
+	case "launchfailedrequeuedheld", "jobrequeuedinheldstate", "requeuedheld", "dependencyneversatisfied",
+		"badconstraints", "invalidaccount", "invalidqos", "partitionnodelimit", "partitiontimelimit",
+		"accountnotallowed", "qosnotallowed", "reservationdeleted", "maxmemperlimit":
+		return forever
+	case "jobheldadmin", "jobhelduser":
+		return requeued
+	}
+	// such as QOSMaxGRESPerJob and AssocMaxWallDurationPerJobLimit: this job alone asks for too much
+	if strings.Contains(reason, "perjob") && !strings.Contains(reason, "grp") {
+		return forever
+	}
+	return moves
+}

@@ -1,0 +1,283 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// turn is the place of those who submit jobs of one key at the same time: one after another.
+type turn struct {
+	users int
+	free  chan struct{} // holds one, which who takes it puts back
+}
+
+// take waits for the turn of a key. The function that it returns ends the turn.
+func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
+	c.mu.Lock()
+	t := c.keys[key]
+	if t == nil {
+		t = &turn{free: make(chan struct{}, 1)}
+		t.free <- struct{}{}
+		c.keys[key] = t
+	}
+	t.users++
+	c.mu.Unlock()
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(c.keys, key)
+		}
+	}
+	select {
+	case <-t.free:
+		return func() { t.free <- struct{}{}; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// lastWord is how long an sbatch that runs when ctx ends may still take to say which job it made.
+const lastWord = 15 * time.Second
+
+// Submit submits a job, unless one of the same key is queued, running or completing: then found is true. Where sbatch
+// fails in a way that leaves open whether there is a job, the queue is looked at for the key before sbatch runs again,
+// until ctx ends. Where two submit the same key at once from different machines, the job with the lower number stays. A
+// job that Slurm does not take is a Refused, an end of ctx in a moment of doubt an Unanswered.
+func (c *Cluster) Submit(ctx context.Context, j Job) (id ID, found bool, err error) {
+	args, script, err := j.words()
+	if err != nil {
+		return "", false, err
+	}
+	end, err := c.take(ctx, j.Key)
+	if err != nil {
+		return "", false, err
+	}
+	defer end()
+	s := submission{c: c, job: j, call: call{name: "sbatch", args: args, stdin: script,
+		environ: append([]string{}, j.Environ...)}}
+	for try := 0; ; try++ {
+		id, found, done, err := s.try(ctx)
+		if done || err != nil {
+			return id, found, err
+		}
+		sleep(ctx, c.pause(try))
+		if ctx.Err() != nil {
+			return "", false, s.unanswered(context.Cause(ctx))
+		}
+	}
+}
+
+// pause is the time before the next try: a second, then twice as much each time, up to half a minute.
+func (c *Cluster) pause(try int) time.Duration {
+	first := time.Second
+	if c.o.Every > 0 {
+		first = c.o.Every
+	}
+	return min(first<<min(try, 5), 30*time.Second)
+}
+
+type submission struct {
+	c       *Cluster
+	job     Job
+	call    call
+	known   map[ID]bool // jobs of the key that had ended before; nil: the queue was not read
+	doubted time.Time   // when sbatch last left open whether there is a job; zero: it did not
+	told    bool
+}
+
+func (s *submission) unanswered(err error) error {
+	if s.doubted.IsZero() {
+		return err
+	}
+	return &Unanswered{s.job.Key, err}
+}
+
+// try looks for the job and submits it where it is not there. done is false where it has to be tried again.
+func (s *submission) try(ctx context.Context) (id ID, found, done bool, err error) {
+	l, err := s.c.look(ctx)
+	if ctx.Err() != nil {
+		return "", false, false, s.unanswered(context.Cause(ctx))
+	}
+	if err != nil {
+		return "", false, false, nil
+	}
+	if s.known == nil {
+		s.known = map[ID]bool{}
+		for id, e := range l.jobs {
+			if e.key == s.job.Key && e.status.State.ended() {
+				s.known[id] = true
+			}
+		}
+	}
+	if id, ok := l.find(s.job.Key, s.known); ok {
+		return id, s.doubted.IsZero(), true, nil
+	}
+	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
+		return "", false, false, nil // the controller may still have it before it
+	}
+	id, err = s.sbatch(ctx)
+	if err != nil {
+		done, err = s.judge(ctx, err)
+		return "", false, done, err
+	}
+	id, found = s.twin(ctx, id)
+	return id, found, true, nil
+}
+
+// sbatch runs to its end even if ctx ends before, as nothing but its answer says which job there is.
+func (s *submission) sbatch(ctx context.Context) (ID, error) {
+	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(lastWord, func() { stop(context.Cause(ctx)) })
+	})()
+	out, err := s.c.run(run, s.call)
+	if err != nil {
+		return "", err
+	}
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // what follows is the name of a cluster
+	if !number(id) {
+		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
+			strconv.Quote(short(id, mostField)) + " is no number of one"}
+	}
+	return ID(id), nil
+}
+
+// passing are words of errors after which the same job may be taken, in lower case. After all of them but the last,
+// there may be a job.
+var passing = []string{"unable to contact", "timed out", "zero bytes", "connection refused", "connection reset",
+	"connection failure", "connect failure", "temporarily un", "standby mode", "not connected", "authentication error",
+	"munge", "receive failure", "send failure", "broken pipe", "unexpected message", "unreachable", "no route to host",
+	"configuration source", full}
+
+// full is how limits of the number of jobs begin. They pass as other jobs end.
+const full = "maxsubmitjob"
+
+// judge says whether a failure of sbatch passes. One that does not is an error.
+func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		return false, err
+	}
+	var exit *exec.ExitError
+	words, passes := strings.ToLower(f.words), !errors.As(err, &exit) || !exit.Exited() // or it could not start
+	for _, p := range passing {
+		passes = passes || strings.Contains(words, p)
+	}
+	if !passes {
+		if _, err := s.c.look(ctx); err == nil {
+			return false, &Refused{s.job.Name, f.words}
+		}
+	}
+	if !strings.Contains(words, full) {
+		s.doubted = time.Now()
+	}
+	if !s.told {
+		s.told = true
+		s.c.told(err)
+	}
+	return false, nil
+}
+
+// twin looks for another job of the same key, which another process submitted at the same time. The lower number stays:
+// both processes see that.
+func (s *submission) twin(ctx context.Context, own ID) (id ID, found bool) {
+	l, err := s.c.look(ctx)
+	if err != nil {
+		return own, false
+	}
+	first, ok := l.find(s.job.Key, s.known)
+	if !ok || first == own || l.jobs[own].key == "" {
+		return own, false
+	}
+	a, _ := strconv.ParseUint(string(first), 10, 32)
+	if b, _ := strconv.ParseUint(string(own), 10, 32); a > b {
+		return own, false // own has ended, or is not listed yet
+	}
+	if _, err := s.c.cancel(ctx, own); err != nil {
+		return own, false
+	}
+	return first, true
+}
+
+// words are the arguments of sbatch and what it reads.
+func (j Job) words() (args []string, script string, err error) {
+	if err := j.check(); err != nil {
+		return nil, "", err
+	}
+	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export-file=3",
+		"--comment=" + mark + j.Key, "--job-name=" + j.label(), "--chdir=" + j.Dir,
+		"--output=" + strings.ReplaceAll(j.Output, "%", "%%")}
+	add := func(option, value string) {
+		if value != "" {
+			args = append(args, "--"+option+"="+value)
+		}
+	}
+	amount := func(option string, n int64, unit string) {
+		if n > 0 {
+			args = append(args, "--"+option+"="+strconv.FormatInt(n, 10)+unit)
+		}
+	}
+	add("partition", j.Partition)
+	add("account", j.Account)
+	add("qos", j.QOS)
+	add("constraint", j.Constraint)
+	add("gres", j.Gres)
+	add("signal", j.Signal)
+	amount("gpus", int64(j.GPUs), "")
+	amount("cpus-per-task", int64(j.CPUs), "")
+	amount("mem", (j.Memory+1<<20-1)>>20, "M")
+	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
+	// the command ends what sbatch reads options from
+	return args, "#!/bin/sh\n:\n" + j.Script + "\n", nil
+}
+
+// label is the name with nothing in it that could be taken for a field of scontrol.
+func (j Job) label() string {
+	name := strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '=' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(j.Name, "_"))
+	if name == "" {
+		return j.Key
+	}
+	return short(name, mostField)
+}
+
+func (j Job) check() error {
+	if !isKey(j.Key) {
+		return fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", j.Name, j.Key,
+			mostField)
+	}
+	for what, path := range map[string]string{"directory": j.Dir, "output": j.Output} {
+		if !filepath.IsAbs(path) || strings.Contains(path, `\`) {
+			return fmt.Errorf("job %s: %s %q is to be an absolute path without \\, which Slurm takes for more than a "+
+				"character", j.Name, what, path)
+		}
+	}
+	if strings.ContainsRune(j.Script, 0) {
+		return fmt.Errorf("job %s: its script has a zero byte; pass such data in a file", j.Name)
+	}
+	for _, text := range []string{j.Dir, j.Output, j.Partition, j.Account, j.QOS, j.Constraint, j.Gres, j.Signal} {
+		if strings.ContainsAny(text, "\x00\n") {
+			return fmt.Errorf("job %s: %q has more than one line, which Slurm's options cannot have", j.Name, text)
+		}
+	}
+	for _, v := range j.Environ {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(v, 0) {
+			return fmt.Errorf("job %s: variable %q is to be NAME=value, without a zero byte", j.Name,
+				short(name, mostField))
+		}
+	}
+	return nil
+}

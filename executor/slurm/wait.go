@@ -1,0 +1,227 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Wait follows a job until it no longer runs. told is called when its state, reason or node is another one, and may be
+// nil. All waits share one reading of the queue. A job that waits for something that never comes is cancelled. The end
+// of ctx ends the wait and leaves the job.
+func (c *Cluster) Wait(ctx context.Context, id ID, told func(Status)) (End, error) {
+	if !number(string(id)) {
+		return End{}, fmt.Errorf("job %q: Slurm numbers its jobs; give the ID that Submit returned", string(id))
+	}
+	f := &follower{c: c, id: id, told: told, held: true}
+	return f.follow(ctx)
+}
+
+// Cancel ends a job, and returns when it no longer runs: none of its processes can write any more, where Slurm reaches
+// its node. The end of ctx ends the wait with an error.
+func (c *Cluster) Cancel(ctx context.Context, id ID) error {
+	if !number(string(id)) {
+		return fmt.Errorf("job %q: Slurm numbers its jobs; give the ID that Submit returned", string(id))
+	}
+	_, err := c.cancel(ctx, id)
+	return err
+}
+
+// again is the time after which a job that still runs is cancelled once more.
+const again = 30 * time.Second
+
+func (c *Cluster) cancel(ctx context.Context, id ID) (End, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		wait := c.pause(0)
+		for ctx.Err() == nil {
+			// scancel takes a number that Slurm does not know for cancelled: the queue says what became of the job
+			if _, err := c.run(ctx, call{name: "scancel", args: []string{string(id)}}); err == nil {
+				wait = again
+			}
+			sleep(ctx, wait)
+		}
+	}()
+	f := &follower{c: c, id: id}
+	end, err := f.follow(ctx)
+	if err != nil && f.status.State != "" {
+		err = fmt.Errorf("job %s: is still %s: %w", id, f.status.State, err)
+	}
+	return end, err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// follower is one wait for the end of a job.
+type follower struct {
+	c    *Cluster
+	id   ID
+	told func(Status)
+	held bool // it cancels a job that is stuck
+
+	status Status
+	since  time.Time // of the first look that lacks the job; zero: it is there
+	asked  time.Time // when scontrol was asked about a job that is absent
+	stuck  time.Time // since when it has been stuck, for the same reason; zero: it is not
+}
+
+func (f *follower) follow(ctx context.Context) (End, error) {
+	w := f.c.join()
+	defer f.c.leave(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return End{}, context.Cause(ctx)
+		case l := <-w.looks:
+			if end, ok, err := f.judge(ctx, l); ok || err != nil {
+				return end, err
+			}
+		}
+	}
+}
+
+// judge says whether the job has ended.
+func (f *follower) judge(ctx context.Context, l *look) (End, bool, error) {
+	if l.err != nil {
+		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted
+		return End{}, false, nil
+	}
+	e, ok := l.jobs[f.id]
+	if !ok {
+		return f.absent(ctx)
+	}
+	f.since = time.Time{}
+	f.tell(e.status)
+	if e.status.State.ended() {
+		return f.ended(ctx, e)
+	}
+	return f.stay(ctx)
+}
+
+func (f *follower) tell(s Status) {
+	if f.stuck.IsZero() || s.Reason != f.status.Reason || s.State != f.status.State {
+		f.stuck = time.Now()
+	}
+	before := f.status
+	f.status = s
+	if f.told != nil && (before.State != s.State || before.Reason != s.Reason || before.Node != s.Node) {
+		f.told(s)
+	}
+}
+
+// ended asks how a job ended. Where nobody knows any more, the queue's word counts; where nobody answers, the next look
+// comes to it again.
+func (f *follower) ended(ctx context.Context, e entry) (End, bool, error) {
+	if e.status.State == completed {
+		return End{Status: e.status}, true, nil
+	}
+	detail, known, err := f.c.detail(ctx, f.id)
+	switch {
+	case err != nil:
+		return End{}, false, nil
+	case !known:
+		detail, known = f.c.account(ctx, f.id)
+	}
+	if known && detail.status.State.ended() {
+		e.code, e.signal = detail.code, detail.signal
+	}
+	return End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+}
+
+// absent judges a job that a look lacks. The controller is asked for it in another way, and then the accounts.
+func (f *follower) absent(ctx context.Context) (End, bool, error) {
+	now := time.Now()
+	if f.since.IsZero() {
+		f.since = now
+	}
+	if f.asked.IsZero() || now.Sub(f.asked) >= f.c.o.Grace {
+		f.asked = now
+		switch e, known, err := f.c.detail(ctx, f.id); {
+		case err != nil:
+			f.since, f.asked = time.Time{}, time.Time{}
+			return End{}, false, nil
+		case known && e.status.State.ended():
+			f.tell(e.status)
+			return End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+		case known:
+			f.since = time.Time{}
+			f.tell(e.status)
+			return End{}, false, nil
+		}
+	}
+	if now.Sub(f.since) < f.c.o.Grace {
+		return End{}, false, nil
+	}
+	if e, known := f.c.account(ctx, f.id); known && e.status.State.ended() {
+		f.tell(e.status)
+		return End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+	}
+	return End{Status: f.status, Lost: true}, true, nil
+}
+
+// stay judges a job that has not ended: one that has been stuck for a while is cancelled.
+func (f *follower) stay(ctx context.Context) (End, bool, error) {
+	kind := f.status.stuck()
+	if kind == moves {
+		f.stuck = time.Time{}
+	}
+	if kind == moves || !f.held || time.Since(f.stuck) < f.c.o.Grace {
+		return End{}, false, nil
+	}
+	if kind == requeued {
+		if e, known, err := f.c.detail(ctx, f.id); err != nil || !known || e.restarts == 0 {
+			return End{}, false, nil
+		}
+	}
+	held := f.status
+	end, err := f.c.cancel(ctx, f.id)
+	if err != nil {
+		return End{}, false, err
+	}
+	end.Held = held.Reason
+	if held.Reason == "" {
+		end.Held = string(held.State)
+	}
+	return end, true, nil
+}
+
+// detail asks the controller for one job. known is false where the controller answers that there is none.
+func (c *Cluster) detail(ctx context.Context, id ID) (e entry, known bool, err error) {
+	c.details <- struct{}{}
+	defer func() { <-c.details }()
+	out, err := c.run(ctx, call{name: "scontrol", args: []string{"--oneliner", "show", "job", string(id)}})
+	var f *failure
+	if errors.As(err, &f) && strings.Contains(f.words, "Invalid job id") {
+		return entry{}, false, nil
+	}
+	if err != nil {
+		return entry{}, false, err
+	}
+	if e, ok := parseJob(out); ok && e.id == id {
+		return e, true, nil
+	}
+	return entry{}, false, nil
+}
+
+// account asks the accounts for one job, where the cluster keeps any.
+func (c *Cluster) account(ctx context.Context, id ID) (e entry, known bool) {
+	if c.programs["sacct"] == "" {
+		return entry{}, false
+	}
+	c.details <- struct{}{}
+	defer func() { <-c.details }()
+	out, err := c.run(ctx, call{name: "sacct", args: []string{"--noheader", "--allocations", "--parsable2",
+		"--jobs=" + string(id), "--format=" + accountFormat}})
+	if err != nil {
+		return entry{}, false
+	}
+	return parseAccount(out, id)
+}
