@@ -9,8 +9,8 @@ import (
 
 // look is one reading of the queue.
 type look struct {
-	done chan struct{} // closed when the rest is there
-	jobs map[ID]entry
+	done chan struct{}    // closed when the rest is there
+	jobs map[string]entry // by number
 	err  error
 }
 
@@ -53,9 +53,9 @@ func (c *Cluster) carryOut() {
 			c.told(err)
 		} else {
 			c.answered()
-			l.jobs = map[ID]entry{}
+			l.jobs = map[string]entry{}
 			for _, e := range parseQueue(out) {
-				l.jobs[e.id] = e
+				l.jobs[e.number] = e
 			}
 		}
 		close(l.done)
@@ -63,17 +63,21 @@ func (c *Cluster) carryOut() {
 }
 
 // find is the first job of a key that is queued or running, or that ended and is not one of those that are known.
-func (l *look) find(key string, known map[ID]bool) (first ID, found bool) {
-	least := uint64(0)
-	for id, e := range l.jobs {
-		if e.key != key || e.status.State.ended() && (known == nil || known[id]) {
+func (l *look) find(key string, known map[string]bool) (first string, found bool) {
+	for number, e := range l.jobs {
+		if e.key != key || e.status.State.ended() && (known == nil || known[number]) {
 			continue
 		}
-		if n, _ := strconv.ParseUint(string(id), 10, 32); !found || n < least {
-			first, found, least = id, true, n
+		if !found || value(number) < value(first) {
+			first, found = number, true
 		}
 	}
 	return first, found
+}
+
+func value(number string) uint64 {
+	n, _ := strconv.ParseUint(number, 10, 32)
+	return n
 }
 
 // waiter is one who is handed each look of the shared poll.

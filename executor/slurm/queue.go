@@ -20,7 +20,7 @@ const (
 
 // entry is one job, as Slurm lists it.
 type entry struct {
-	id       ID
+	number   string
 	key      string // empty: it is not ours
 	status   Status
 	code     int // of its script; from scontrol and sacct alone, as the next two
@@ -33,10 +33,10 @@ func parseQueue(text string) []entry {
 	var all []entry
 	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "|", queueFields)
-		if len(fields) != queueFields || !number(fields[0]) {
+		if len(fields) != queueFields || !isNumber(fields[0]) {
 			continue
 		}
-		e := entry{id: ID(fields[0]), status: Status{State: State(field(fields[1])), Reason: field(fields[2]),
+		e := entry{number: fields[0], status: Status{State: State(field(fields[1])), Reason: field(fields[2]),
 			Node: field(fields[3]), Submitted: moment(fields[4]), Started: moment(fields[5])}}
 		if e.status.State == "" {
 			continue
@@ -64,10 +64,10 @@ func parseJob(text string) (entry, bool) {
 			values[name] = value
 		}
 	}
-	if !number(values["JobId"]) || field(values["JobState"]) == "" {
+	if !isNumber(values["JobId"]) || field(values["JobState"]) == "" {
 		return entry{}, false
 	}
-	e := entry{id: ID(values["JobId"]), status: Status{State: State(field(values["JobState"])),
+	e := entry{number: values["JobId"], status: Status{State: State(field(values["JobState"])),
 		Reason: field(values["Reason"]), Node: field(values["NodeList"]), Submitted: moment(values["SubmitTime"]),
 		Started: moment(values["StartTime"])}}
 	e.code, e.signal = exit(values["ExitCode"])
@@ -84,14 +84,14 @@ const (
 )
 
 // parseAccount reads the answer of sacct about one job: its last line counts, as a job that was requeued has several.
-func parseAccount(text string, id ID) (e entry, ok bool) {
+func parseAccount(text, number string) (e entry, ok bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-		if len(fields) != accountFields || ID(fields[0]) != id {
+		if len(fields) != accountFields || fields[0] != number {
 			continue
 		}
 		state, _, _ := strings.Cut(fields[1], " ") // CANCELLED by 1000
-		e = entry{id: id, status: Status{State: State(field(state)), Node: field(fields[3]),
+		e = entry{number: number, status: Status{State: State(field(state)), Node: field(fields[3]),
 			Submitted: moment(fields[4]), Started: moment(fields[5])}}
 		e.code, e.signal = exit(fields[2])
 		ok = e.status.State != ""
@@ -99,8 +99,8 @@ func parseAccount(text string, id ID) (e entry, ok bool) {
 	return e, ok
 }
 
-// number says that a text is the number of a job.
-func number(text string) bool {
+// isNumber says that a text is the number of a job.
+func isNumber(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return err == nil && n > 0
 }

@@ -10,11 +10,11 @@ import (
 
 func TestQueueLines(t *testing.T) {
 	for line, want := range map[string]entry{
-		"7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1": {id: "7", key: "a:1",
+		"7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1": {number: "7", key: "a:1",
 			status: Status{"RUNNING", "", "n1", time.Unix(1795641800, 0), time.Unix(1795641802, 0)}},
-		"8|PENDING|launch failed requeued held||1795641800|1827177803|mine|benchgraph a": {id: "8",
+		"8|PENDING|launch failed requeued held||1795641800|1827177803|mine|benchgraph a": {number: "8",
 			status: Status{"PENDING", "launch failed requeued held", "", time.Unix(1795641800, 0), time.Time{}}},
-		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|benchgraph a b": {id: "9",
+		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|benchgraph a b": {number: "9",
 			status: Status{State: "COMPLETING", Node: "n[1-2]"}},
 	} {
 		if got := parseQueue("CLUSTER: other\n" + line + "\n"); len(got) != 1 || got[0] != want {
@@ -31,7 +31,7 @@ func TestJobLine(t *testing.T) {
 	e, ok := parseJob("JobId=6 JobName=x UserId=root(0) JobState=FAILED Reason=NonZeroExitCode Dependency=(null) " +
 		"Requeue=0 Restarts=2 ExitCode=3:9 SubmitTime=1795641800 StartTime=Unknown NodeList=n1 Comment=a " +
 		"JobState=RUNNING ExitCode=0:0")
-	want := entry{id: "6", status: Status{"FAILED", "NonZeroExitCode", "n1", time.Unix(1795641800, 0), time.Time{}},
+	want := entry{number: "6", status: Status{"FAILED", "NonZeroExitCode", "n1", time.Unix(1795641800, 0), time.Time{}},
 		code: 3, signal: 9, restarts: 2}
 	if !ok || e != want {
 		t.Errorf("%+v", e)
@@ -84,7 +84,7 @@ func FuzzQueue(f *testing.F) {
 			}
 		})
 		for _, e := range all {
-			if !number(string(e.id)) || e.status.State == "" || e.key != "" && !isKey(e.key) {
+			if !isNumber(e.number) || e.status.State == "" || e.key != "" && !isKey(e.key) {
 				t.Fatalf("%+v", e)
 			}
 			for _, s := range []string{string(e.status.State), e.status.Reason, e.status.Node} {

@@ -100,8 +100,36 @@ type Job struct {
 	Environ    []string      // NAME=value; the job has these and what Slurm sets, and nothing else
 }
 
-// ID is the number that Slurm has for a job.
+// ID is the number that Slurm has for a job, with the key of the job: a controller that was killed gives the numbers of
+// jobs that it has forgotten to others.
 type ID string
+
+// newID is the ID of a job; empty without a number.
+func newID(number, key string) ID {
+	if number == "" {
+		return ""
+	}
+	return ID(number + "/" + key)
+}
+
+// Number is the part by which Slurm's commands know the job.
+func (id ID) Number() string {
+	number, _, _ := strings.Cut(string(id), "/")
+	return number
+}
+
+func (id ID) key() string {
+	_, key, _ := strings.Cut(string(id), "/")
+	return key
+}
+
+// check says what is wrong with an ID.
+func (id ID) check() error {
+	if !isNumber(id.Number()) || !isKey(id.key()) {
+		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
+	}
+	return nil
+}
 
 // State is the state of a job, by Slurm's name for it: PENDING, RUNNING, COMPLETING, …
 type State string
@@ -116,7 +144,8 @@ type Status struct {
 }
 
 // End is how a job ended. After NODE_FAIL, or where the job is lost, its processes may live on a node that the
-// controller cannot reach.
+// controller cannot reach. A controller that was killed may forget a job, which is lost then, and may run one from its
+// beginning that had run: whether a script has an effect twice is for the script to see to.
 type End struct {
 	Status
 	Code, Signal int    // of the script; 0 where Slurm does not say
@@ -155,6 +184,6 @@ func (c *Cluster) Find(ctx context.Context, key string) (id ID, found bool, err 
 	if err != nil {
 		return "", false, err
 	}
-	id, found = l.find(key, nil)
-	return id, found, nil
+	number, found := l.find(key, nil)
+	return newID(number, key), found, nil
 }

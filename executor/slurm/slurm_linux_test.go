@@ -181,7 +181,7 @@ env -0 >environ`)
 			}
 		}
 	}
-	shown := s.Command("scontrol", "-o", "show", "job", string(id))
+	shown := s.Command("scontrol", "-o", "show", "job", id.Number())
 	for _, part := range []string{"TimeLimit=00:02:00", "CPUs/Task=3", "mem=101M"} {
 		if !strings.Contains(shown, part) {
 			t.Errorf("no %s: %s", part, shown)
@@ -252,7 +252,7 @@ func TestCancel(t *testing.T) {
 	if err := s.client.Cancel(t.Context(), running); err != nil {
 		t.Errorf("one that has ended: %v", err)
 	}
-	if err := s.client.Cancel(t.Context(), "4711"); err != nil {
+	if err := s.client.Cancel(t.Context(), "4711/never"); err != nil {
 		t.Errorf("one that never was: %v", err)
 	}
 }

@@ -88,8 +88,8 @@ type submission struct {
 	c       *Cluster
 	job     Job
 	call    call
-	known   map[ID]bool // jobs of the key that had ended before; nil: the queue was not read
-	doubted time.Time   // when sbatch last left open whether there is a job; zero: it did not
+	known   map[string]bool // jobs of the key that had ended before; nil: the queue was not read
+	doubted time.Time       // when sbatch last left open whether there is a job; zero: it did not
 	told    bool
 }
 
@@ -110,15 +110,15 @@ func (s *submission) try(ctx context.Context) (id ID, found, done bool, err erro
 		return "", false, false, nil
 	}
 	if s.known == nil {
-		s.known = map[ID]bool{}
-		for id, e := range l.jobs {
+		s.known = map[string]bool{}
+		for number, e := range l.jobs {
 			if e.key == s.job.Key && e.status.State.ended() {
-				s.known[id] = true
+				s.known[number] = true
 			}
 		}
 	}
-	if id, ok := l.find(s.job.Key, s.known); ok {
-		return id, s.doubted.IsZero(), true, nil
+	if number, ok := l.find(s.job.Key, s.known); ok {
+		return newID(number, s.job.Key), s.doubted.IsZero(), true, nil
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
 		return "", false, false, nil // the controller may still have it before it
@@ -143,12 +143,12 @@ func (s *submission) sbatch(ctx context.Context) (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // what follows is the name of a cluster
-	if !number(id) {
+	number, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
+	if !isNumber(number) {
 		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
-			strconv.Quote(short(id, mostField)) + " is no number of one"}
+			strconv.Quote(short(number, mostField)) + " is no number of one"}
 	}
-	return ID(id), nil
+	return newID(number, s.job.Key), nil
 }
 
 // passing are words of errors after which the same job may be taken, in lower case. After all of them but the last,
@@ -195,17 +195,13 @@ func (s *submission) twin(ctx context.Context, own ID) (id ID, found bool) {
 		return own, false
 	}
 	first, ok := l.find(s.job.Key, s.known)
-	if !ok || first == own || l.jobs[own].key == "" {
+	if !ok || value(first) >= value(own.Number()) || l.jobs[own.Number()].key != s.job.Key {
 		return own, false
-	}
-	a, _ := strconv.ParseUint(string(first), 10, 32)
-	if b, _ := strconv.ParseUint(string(own), 10, 32); a > b {
-		return own, false // own has ended, or is not listed yet
 	}
 	if _, err := s.c.cancel(ctx, own); err != nil {
 		return own, false
 	}
-	return first, true
+	return newID(first, s.job.Key), true
 }
 
 // words are the arguments of sbatch and what it reads.

@@ -12,8 +12,8 @@ import (
 // nil. All waits share one reading of the queue. A job that waits for something that never comes is cancelled. The end
 // of ctx ends the wait and leaves the job.
 func (c *Cluster) Wait(ctx context.Context, id ID, told func(Status)) (End, error) {
-	if !number(string(id)) {
-		return End{}, fmt.Errorf("job %q: Slurm numbers its jobs; give the ID that Submit returned", string(id))
+	if err := id.check(); err != nil {
+		return End{}, err
 	}
 	f := &follower{c: c, id: id, told: told, held: true}
 	return f.follow(ctx)
@@ -22,8 +22,8 @@ func (c *Cluster) Wait(ctx context.Context, id ID, told func(Status)) (End, erro
 // Cancel ends a job, and returns when it no longer runs: none of its processes can write any more, where Slurm reaches
 // its node. The end of ctx ends the wait with an error.
 func (c *Cluster) Cancel(ctx context.Context, id ID) error {
-	if !number(string(id)) {
-		return fmt.Errorf("job %q: Slurm numbers its jobs; give the ID that Submit returned", string(id))
+	if err := id.check(); err != nil {
+		return err
 	}
 	_, err := c.cancel(ctx, id)
 	return err
@@ -33,22 +33,10 @@ func (c *Cluster) Cancel(ctx context.Context, id ID) error {
 const again = 30 * time.Second
 
 func (c *Cluster) cancel(ctx context.Context, id ID) (End, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		wait := c.pause(0)
-		for ctx.Err() == nil {
-			// scancel takes a number that Slurm does not know for cancelled: the queue says what became of the job
-			if _, err := c.run(ctx, call{name: "scancel", args: []string{string(id)}}); err == nil {
-				wait = again
-			}
-			sleep(ctx, wait)
-		}
-	}()
-	f := &follower{c: c, id: id}
+	f := &follower{c: c, id: id, cancels: true}
 	end, err := f.follow(ctx)
 	if err != nil && f.status.State != "" {
-		err = fmt.Errorf("job %s: is still %s: %w", id, f.status.State, err)
+		err = fmt.Errorf("job %s: is still %s: %w", id.Number(), f.status.State, err)
 	}
 	return end, err
 }
@@ -62,15 +50,17 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // follower is one wait for the end of a job.
 type follower struct {
-	c    *Cluster
-	id   ID
-	told func(Status)
-	held bool // it cancels a job that is stuck
+	c       *Cluster
+	id      ID
+	told    func(Status)
+	held    bool // it cancels a job that is stuck
+	cancels bool // it cancels the job in any case
 
 	status Status
 	since  time.Time // of the first look that lacks the job; zero: it is there
 	asked  time.Time // when scontrol was asked about a job that is absent
 	stuck  time.Time // since when it has been stuck, for the same reason; zero: it is not
+	sent   time.Time // when scancel last said that it did its work
 }
 
 func (f *follower) follow(ctx context.Context) (End, error) {
@@ -94,8 +84,8 @@ func (f *follower) judge(ctx context.Context, l *look) (End, bool, error) {
 		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted
 		return End{}, false, nil
 	}
-	e, ok := l.jobs[f.id]
-	if !ok {
+	e, ok := l.jobs[f.id.Number()]
+	if !ok || e.key != f.id.key() {
 		return f.absent(ctx)
 	}
 	f.since = time.Time{}
@@ -123,12 +113,12 @@ func (f *follower) ended(ctx context.Context, e entry) (End, bool, error) {
 	if e.status.State == completed {
 		return End{Status: e.status}, true, nil
 	}
-	detail, known, err := f.c.detail(ctx, f.id)
+	detail, known, err := f.detail(ctx)
 	switch {
 	case err != nil:
 		return End{}, false, nil
 	case !known:
-		detail, known = f.c.account(ctx, f.id)
+		detail, known = f.account(ctx)
 	}
 	if known && detail.status.State.ended() {
 		e.code, e.signal = detail.code, detail.signal
@@ -144,7 +134,7 @@ func (f *follower) absent(ctx context.Context) (End, bool, error) {
 	}
 	if f.asked.IsZero() || now.Sub(f.asked) >= f.c.o.Grace {
 		f.asked = now
-		switch e, known, err := f.c.detail(ctx, f.id); {
+		switch e, known, err := f.detail(ctx); {
 		case err != nil:
 			f.since, f.asked = time.Time{}, time.Time{}
 			return End{}, false, nil
@@ -160,7 +150,7 @@ func (f *follower) absent(ctx context.Context) (End, bool, error) {
 	if now.Sub(f.since) < f.c.o.Grace {
 		return End{}, false, nil
 	}
-	if e, known := f.c.account(ctx, f.id); known && e.status.State.ended() {
+	if e, known := f.account(ctx); known && e.status.State.ended() {
 		f.tell(e.status)
 		return End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
 	}
@@ -169,6 +159,12 @@ func (f *follower) absent(ctx context.Context) (End, bool, error) {
 
 // stay judges a job that has not ended: one that has been stuck for a while is cancelled.
 func (f *follower) stay(ctx context.Context) (End, bool, error) {
+	if f.cancels && f.status.State != "COMPLETING" && (f.sent.IsZero() || time.Since(f.sent) >= again) {
+		// whether it failed or not, the next look says what became of the job
+		if _, err := f.c.run(ctx, call{name: "scancel", args: []string{f.id.Number()}}); err == nil {
+			f.sent = time.Now()
+		}
+	}
 	kind := f.status.stuck()
 	if kind == moves {
 		f.stuck = time.Time{}
@@ -177,7 +173,7 @@ func (f *follower) stay(ctx context.Context) (End, bool, error) {
 		return End{}, false, nil
 	}
 	if kind == requeued {
-		if e, known, err := f.c.detail(ctx, f.id); err != nil || !known || e.restarts == 0 {
+		if e, known, err := f.detail(ctx); err != nil || !known || e.restarts == 0 {
 			return End{}, false, nil
 		}
 	}
@@ -193,35 +189,41 @@ func (f *follower) stay(ctx context.Context) (End, bool, error) {
 	return end, true, nil
 }
 
-// detail asks the controller for one job. known is false where the controller answers that there is none.
-func (c *Cluster) detail(ctx context.Context, id ID) (e entry, known bool, err error) {
-	c.details <- struct{}{}
-	defer func() { <-c.details }()
-	out, err := c.run(ctx, call{name: "scontrol", args: []string{"--oneliner", "show", "job", string(id)}})
-	var f *failure
-	if errors.As(err, &f) && strings.Contains(f.words, "Invalid job id") {
+// detail asks the controller for the job. known is false where the controller answers that there is none.
+func (f *follower) detail(ctx context.Context) (e entry, known bool, err error) {
+	f.c.details <- struct{}{}
+	defer func() { <-f.c.details }()
+	out, err := f.c.run(ctx, call{name: "scontrol", args: []string{"--oneliner", "show", "job", f.id.Number()}})
+	var no *failure
+	if errors.As(err, &no) && strings.Contains(no.words, "Invalid job id") {
 		return entry{}, false, nil
 	}
 	if err != nil {
 		return entry{}, false, err
 	}
-	if e, ok := parseJob(out); ok && e.id == id {
+	ours := strings.Contains(strings.ReplaceAll(out, "\n", " ")+" ", " Comment="+mark+f.id.key()+" ")
+	if e, ok := parseJob(out); ok && e.number == f.id.Number() && ours {
 		return e, true, nil
 	}
 	return entry{}, false, nil
 }
 
-// account asks the accounts for one job, where the cluster keeps any.
-func (c *Cluster) account(ctx context.Context, id ID) (e entry, known bool) {
-	if c.programs["sacct"] == "" {
+// account asks the accounts for the job, where the cluster keeps any. They need not keep comments: a later job of the
+// same number is told by the time of its submission.
+func (f *follower) account(ctx context.Context) (e entry, known bool) {
+	if f.c.programs["sacct"] == "" {
 		return entry{}, false
 	}
-	c.details <- struct{}{}
-	defer func() { <-c.details }()
-	out, err := c.run(ctx, call{name: "sacct", args: []string{"--noheader", "--allocations", "--parsable2",
-		"--jobs=" + string(id), "--format=" + accountFormat}})
+	f.c.details <- struct{}{}
+	defer func() { <-f.c.details }()
+	out, err := f.c.run(ctx, call{name: "sacct", args: []string{"--noheader", "--allocations", "--parsable2",
+		"--jobs=" + f.id.Number(), "--format=" + accountFormat}})
 	if err != nil {
 		return entry{}, false
 	}
-	return parseAccount(out, id)
+	e, known = parseAccount(out, f.id.Number())
+	if known && !f.status.Submitted.IsZero() && !e.status.Submitted.IsZero() {
+		known = e.status.Submitted.Sub(f.status.Submitted).Abs() <= time.Second
+	}
+	return e, known
 }
