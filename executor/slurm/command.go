@@ -1,8 +1,8 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -73,7 +73,7 @@ func (c *Cluster) run(ctx context.Context, a call) (string, error) {
 	}
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		err = errors.Join(context.Cause(ctx), err)
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), cmp.Or(err, ctx.Err()))
 	}
 	if err == nil && len(out.Bytes()) == mostOutput {
 		err = fmt.Errorf("more than %d bytes", mostOutput)
@@ -122,19 +122,26 @@ func short(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// told says once that the cluster does not answer, until it answered.
-func (c *Cluster) told(err error) {
+// trouble is what the user is told once, until it is over.
+type trouble string
+
+const (
+	silent trouble = "the cluster does not answer; benchgraph asks again and again"
+	full   trouble = "the cluster takes no more jobs for now; benchgraph submits them when others have ended"
+)
+
+func (c *Cluster) told(what trouble, err error) {
 	c.mu.Lock()
-	first := !c.silent
-	c.silent = true
+	first := !c.troubles[what]
+	c.troubles[what] = true
 	c.mu.Unlock()
 	if first {
-		c.o.Told(fmt.Sprintf("slurm: the cluster does not answer, which is tried again and again: %v", err))
+		c.o.Told(fmt.Sprintf("slurm: %s (%v)", what, err))
 	}
 }
 
-func (c *Cluster) answered() {
+func (c *Cluster) over(what trouble) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.silent = false
+	delete(c.troubles, what)
 }

@@ -141,14 +141,17 @@ func (s *site) wrap(t *testing.T, name, script string) *slurm.Cluster {
 	return s.open(t, environ)
 }
 
-// The job is there, but the answer of sbatch is lost: with an error, and with none that could be read.
+// The job is there, but the answer of sbatch is lost: with an error, and with none that could be read. It may be there
+// only a while later.
 func TestFaultAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{})
 	for name, script := range map[string]string{
 		"error":   "$REAL \"$@\"; echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1",
 		"nothing": "$REAL \"$@\" >/dev/null",
-		"killed":  "$REAL \"$@\" >/dev/null; kill -KILL $$",
+		"late": `cat >late.sh; (sleep 1; $REAL "$@" <late.sh) >/dev/null 2>&1 &
+			echo 'sbatch: error: Unable to contact slurm controller (connect failure)' >&2; exit 1`,
+		"killed": "$REAL \"$@\" >/dev/null; kill -KILL $$",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,9 +50,9 @@ func (c *Cluster) carryOut() {
 			"--states=all", "--user=" + strconv.Itoa(os.Geteuid()), "--format=" + queueFormat}})
 		if err != nil {
 			l.err = err
-			c.told(err)
+			c.told(silent, err)
 		} else {
-			c.answered()
+			c.over(silent)
 			l.jobs = map[string]entry{}
 			for _, e := range parseQueue(out) {
 				l.jobs[e.number] = e

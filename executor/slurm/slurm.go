@@ -25,7 +25,7 @@ type Options struct {
 	// how long a job must be absent from a queue that can be read before it counts as ended, and how long a state that
 	// does not end by itself must last; 0: 20 s
 	Grace time.Duration
-	// called when the cluster stops answering, and then not until it has answered; may be nil
+	// called when the cluster stops answering or taking jobs, and then not until that is over; may be nil
 	Told func(message string)
 }
 
@@ -35,14 +35,14 @@ type Cluster struct {
 	programs map[string]string // path by name
 	details  chan struct{}     // holds a place for each question about one job
 
-	mu      sync.Mutex
-	silent  bool             // it was told that the cluster does not answer
-	next    *look            // that nobody has begun; nil: none is wanted
-	looking bool             // a goroutine carries looks out
-	waiting map[*waiter]bool // that each poll is handed to
-	polling bool             // a goroutine polls for them
-	wake    chan struct{}    // has room for one: the set of waiters changed
-	keys    map[string]*turn // of jobs that are being submitted
+	mu       sync.Mutex
+	troubles map[trouble]bool // that were told and are not over
+	next     *look            // that nobody has begun; nil: none is wanted
+	looking  bool             // a goroutine carries looks out
+	waiting  map[*waiter]bool // that each poll is handed to
+	polling  bool             // a goroutine polls for them
+	wake     chan struct{}    // has room for one: the set of waiters changed
+	keys     map[string]*turn // of jobs that are being submitted
 }
 
 // Open finds Slurm's commands.
@@ -53,7 +53,8 @@ func Open(o Options) (*Cluster, error) {
 	if o.Told == nil {
 		o.Told = func(string) {}
 	}
-	c := &Cluster{o: o, programs: map[string]string{}, details: make(chan struct{}, 4), waiting: map[*waiter]bool{},
+	c := &Cluster{o: o, programs: map[string]string{}, details: make(chan struct{}, 4),
+		troubles: map[trouble]bool{}, waiting: map[*waiter]bool{},
 		wake: make(chan struct{}, 1), keys: map[string]*turn{}}
 	path := ""
 	for _, v := range o.Environ {

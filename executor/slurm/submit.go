@@ -148,6 +148,7 @@ func (s *submission) sbatch(ctx context.Context) (ID, error) {
 		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
 			strconv.Quote(short(number, mostField)) + " is no number of one"}
 	}
+	s.c.over(full)
 	return newID(number, s.job.Key), nil
 }
 
@@ -156,10 +157,10 @@ func (s *submission) sbatch(ctx context.Context) (ID, error) {
 var passing = []string{"unable to contact", "timed out", "zero bytes", "connection refused", "connection reset",
 	"connection failure", "connect failure", "temporarily un", "standby mode", "not connected", "authentication error",
 	"munge", "receive failure", "send failure", "broken pipe", "unexpected message", "unreachable", "no route to host",
-	"configuration source", full}
+	"configuration source", submitLimit}
 
-// full is how limits of the number of jobs begin. They pass as other jobs end.
-const full = "maxsubmitjob"
+// submitLimit is in the names of limits of the number of jobs. They pass as other jobs end.
+const submitLimit = "maxsubmitjob"
 
 // judge says whether a failure of sbatch passes. One that does not is an error.
 func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) {
@@ -177,12 +178,14 @@ func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) 
 			return false, &Refused{s.job.Name, f.words}
 		}
 	}
-	if !strings.Contains(words, full) {
-		s.doubted = time.Now()
+	if strings.Contains(words, submitLimit) {
+		s.c.told(full, err)
+		return false, nil
 	}
+	s.doubted = time.Now()
 	if !s.told {
 		s.told = true
-		s.c.told(err)
+		s.c.told(silent, err)
 	}
 	return false, nil
 }

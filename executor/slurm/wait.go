@@ -20,7 +20,8 @@ func (c *Cluster) Wait(ctx context.Context, id ID, told func(Status)) (End, erro
 }
 
 // Cancel ends a job, and returns when it no longer runs: none of its processes can write any more, where Slurm reaches
-// its node. The end of ctx ends the wait with an error.
+// its node and follows processes by cgroup. One that does not want to end takes the cluster's KillWait (30 s). The end
+// of ctx ends the wait with an error, and what was sent to Slurm by then goes on.
 func (c *Cluster) Cancel(ctx context.Context, id ID) error {
 	if err := id.check(); err != nil {
 		return err

@@ -2,11 +2,35 @@ package slurmtest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
+
+// What a test program that was killed has left goes with the next one.
+func TestSweep(t *testing.T) {
+	Start(t, Nodes{})
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	name := "bg" + digits(gone.Process.Pid, 5) + "zzn1"
+	own := "bg" + digits(os.Getpid(), 5) + "zzn1"
+	for _, name := range []string{name, own} {
+		if err := ip("netns", "add", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep()
+	if _, err := os.Stat("/run/netns/" + name); err == nil {
+		t.Error("the namespace of a process that has ended is there")
+	}
+	if err := ip("netns", "del", own); err != nil {
+		t.Error(err)
+	}
+}
 
 // A job gets its devices and the variables of its node.
 func TestCluster(t *testing.T) {
