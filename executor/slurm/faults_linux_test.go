@@ -188,7 +188,7 @@ func TestFaultDoubt(t *testing.T) {
 	}
 }
 
-// A job that the controller has forgotten is lost, and one that an empty answer lacks is not.
+// A job that the controller has forgotten is lost, unless the accounts have it. One that an empty answer lacks is not.
 func TestFaultJobIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Config: []string{"MinJobAge=2"}})
@@ -198,6 +198,13 @@ func TestFaultJobIsForgotten(t *testing.T) {
 	}
 	if end := s.wait(t, id); !end.Lost || end.State != "" {
 		t.Errorf("%+v", end)
+	}
+	accounts := s.wrap(t, "sacct", `for a; do
+	case $a in --jobs=*) printf '%s|RUNNING|0:0|n1|1|2\n%s|FAILED|3:0|n1|1|2\n' ${a#--jobs=} ${a#--jobs=} ;; esac
+done`)
+	end, err := accounts.Wait(t.Context(), id, nil)
+	if err != nil || end.Lost || end.State != "FAILED" || end.Code != 3 || end.Node != "n1" {
+		t.Errorf("%+v, %v", end, err)
 	}
 	id = s.submit(t, s.job("b", until))
 	s.appears(t, "up")
