@@ -29,7 +29,7 @@ type applyFlags struct {
 	failFast    bool
 	parallelism int
 	maxGPUHours float64
-	deadline    deadline
+	deadline    cli.Deadline
 	deviceWait  time.Duration
 	approve     bool
 	failOn      gate
@@ -247,7 +247,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer o.deadline.arm(cancel)()
+	defer arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, shown}
 	ao.Emit = watchers.Event
@@ -330,52 +330,14 @@ func (b *budget) Event(e engine.Event) {
 // Close does nothing.
 func (b *budget) Close() {}
 
-// deadline is a flag: when an apply is to stop. The zero deadline never comes.
-type deadline struct{ at time.Time }
-
-func (d *deadline) String() string {
-	if d.at.IsZero() {
-		return ""
-	}
-	return d.at.Format(time.RFC3339)
-}
-
-// Set takes a time of the day, a time or a duration from now.
-func (d *deadline) Set(text string) error {
-	now := time.Now()
-	if after, err := time.ParseDuration(text); err == nil {
-		if after <= 0 {
-			return errors.New("a duration is positive")
-		}
-		d.at = now.Add(after)
-		return nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		if !at.After(now) {
-			return errors.New("that time has passed")
-		}
-		d.at = at
-		return nil
-	}
-	at, err := time.Parse("15:04", text)
-	if err != nil {
-		return errors.New("write a time of the day (18:30), a time (2026-01-02T18:30:00Z) or a duration (2h30m)")
-	}
-	d.at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, now.Location())
-	if !d.at.After(now) {
-		d.at = d.at.AddDate(0, 0, 1)
-	}
-	return nil
-}
-
-// arm sees to it that the apply stops then.
-func (d *deadline) arm(stop context.CancelCauseFunc) (disarm func() bool) {
-	if d.at.IsZero() {
+// arm sees to it that the apply stops at the deadline.
+func arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
+	if d.Time.IsZero() {
 		return func() bool { return true }
 	}
-	return time.AfterFunc(time.Until(d.at), func() {
+	return time.AfterFunc(time.Until(d.Time), func() {
 		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept",
-			d.at.Format(time.DateTime))})
+			d.Time.Format(time.DateTime))})
 	}).Stop
 }
 

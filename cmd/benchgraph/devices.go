@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -38,6 +39,24 @@ func (a *app) driverOptions() device.DriverOptions {
 	}
 	o.Mask.Slurm = cmp.Or(a.env["SLURM_STEP_GPUS"], a.env["SLURM_JOB_GPUS"])
 	return o
+}
+
+// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have
+// their own: a file that one user made could keep all others from working.
+func (a *app) hostLock() string {
+	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
+		return own
+	}
+	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
+}
+
+// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host
+// lock of one's own.
+func (a *app) sharedLocks() string {
+	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
+		return ""
+	}
+	return "/tmp/benchgraph-devices"
 }
 
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {

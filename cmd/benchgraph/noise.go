@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/noise"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -91,41 +91,15 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 	return own, nil
 }
 
-// noiseDoc is what a baseline against itself says of one metric, as JSON.
-type noiseDoc struct {
-	Benchmark string          `json:"benchmark"`
-	Candidate string          `json:"candidate"` // the baseline
-	Metric    string          `json:"metric"`
-	Blocks    int             `json:"blocks"`
-	Effect    *float64        `json:"effect"` // of the baseline against itself, relative; null: not known
-	Low       *float64        `json:"low"`
-	High      *float64        `json:"high"`
-	P         *float64        `json:"p"`
-	Deviation *float64        `json:"deviation"` // between blocks, relative
-	Margin    float64         `json:"margin"`    // below which no verdict calls a difference one
-	Sees      *float64        `json:"sees"`      // smallest effect that so many blocks show
-	Table     []noiseRow      `json:"table"`
-	Reason    string          `json:"reason,omitempty"` // why nothing is known
-	Caveats   []stats.Caveat  `json:"caveats"`
-	Outcome   stats.Outcome   `json:"outcome"`
-	Attempts  *stats.Attempts `json:"attempts"`
-}
-
-// noiseRow is how small an effect a number of blocks shows.
-type noiseRow struct {
-	Blocks int     `json:"blocks"`
-	Sees   float64 `json:"sees"`
-}
-
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *tasks.Applied) error {
 	rows, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
-	var docs []noiseDoc
+	var docs []noise.Document
 	for _, row := range rows {
 		if row.Primary && row.Benchmark != "" { // candidates that it is not about have no benchmark here
-			docs = append(docs, noiseOf(&row))
+			docs = append(docs, noise.Of(&row))
 		}
 	}
 	if o.json {
@@ -134,7 +108,7 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *tasks.A
 		}
 	} else {
 		for _, d := range docs {
-			s.noiseText(d)
+			d.Write(s.stdout, s.style(s.stdout))
 		}
 	}
 	if n := applied.Result.Failed; n > 0 {
@@ -150,81 +124,4 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *tasks.A
 		return hindrance(blocked)
 	}
 	return refusal(slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Benchmark == "" }))
-}
-
-// noiseOf is what a row of a baseline against itself says.
-func noiseOf(row *stats.Comparison) noiseDoc {
-	d := noiseDoc{Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise), Candidate: row.Against,
-		Metric: row.Metric, Blocks: row.Blocks, Margin: row.Tie,
-		Table: []noiseRow{}, Caveats: []stats.Caveat{}, Outcome: row.Outcome, Attempts: row.Attempts}
-	for _, c := range row.Caveats {
-		if c.Kind != stats.CaveatIdentical { // that is what was asked for
-			d.Caveats = append(d.Caveats, c)
-		}
-	}
-	deviation := row.Deviation()
-	if row.Blocks < 2 || row.NoRatio {
-		d.Reason = row.Reason
-		return d
-	}
-	d.Effect, d.Low, d.High, d.P = &row.Effect, &row.Low, &row.High, &row.P
-	if deviation == 0 {
-		d.Reason = "both sides have the same number in every block: a number that never changes is no measurement"
-		return d
-	}
-	sees := stats.Sees(deviation, row.Blocks, row.Confidence)
-	d.Deviation, d.Sees = &deviation, &sees
-	blocks := []int{4, 6, 7, 9, 11, 12, 15, 20, 30, row.Blocks}
-	slices.Sort(blocks)
-	for _, n := range slices.Compact(blocks) {
-		d.Table = append(d.Table, noiseRow{n, stats.Sees(deviation, n, row.Confidence)})
-	}
-	return d
-}
-
-func (s *session) noiseText(d noiseDoc) {
-	style := s.style(s.stdout)
-	fmt.Fprintf(s.stdout, "%s: %s against itself, %s, %s\n", style.Bold("benchmark."+view.Clean(d.Benchmark)),
-		view.Clean(d.Candidate), view.Clean(d.Metric), view.Count(d.Blocks, "block"))
-	if d.Effect != nil {
-		fmt.Fprintf(s.stdout, "  difference %+.2f %% [%+.2f %%, %+.2f %%], p = %.3g\n", 100**d.Effect, 100**d.Low,
-			100**d.High, *d.P)
-		if *d.Low > 0 || *d.High < 0 {
-			fmt.Fprintln(s.stdout,
-				"  One in twenty intervals leaves out 0 by chance. If the next one does, too, the machine or the "+
-					"benchmark favours a place or a name.")
-		}
-	}
-	for _, c := range d.Caveats {
-		fmt.Fprintf(s.stdout, "  %s\n", view.Clean(c.Text))
-	}
-	if d.Sees == nil {
-		fmt.Fprintf(s.stdout, "  nothing is known: %s\n", view.Clean(d.Reason))
-		return
-	}
-	table := [][]string{{"blocks", "sees"}}
-	for _, row := range d.Table {
-		table = append(table, []string{view.Number(row.Blocks), "≥ " + percentOf(row.Sees)})
-	}
-	view.Table(s.stdout, "  ", table)
-	fmt.Fprintf(s.stdout,
-		"  In four of five cases, judged once at 95 %% confidence, by the noise of these blocks (%s from block to "+
-			"block).\n", percentOf(*d.Deviation))
-	if *d.Sees < d.Margin {
-		fmt.Fprintf(s.stdout, "  A verdict wants at least the margin, %s.\n", percentOf(d.Margin))
-	}
-	fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("benchmark.%s: this machine sees ≥ %s with %s",
-		view.Clean(d.Benchmark), percentOf(*d.Sees), view.Count(d.Blocks, "block"))))
-}
-
-// percentOf is a share for people, with two digits that count.
-func percentOf(share float64) string {
-	percent := 100 * share
-	switch {
-	case percent >= 10:
-		return fmt.Sprintf("%.0f %%", percent)
-	case percent >= 1:
-		return fmt.Sprintf("%.1f %%", percent)
-	}
-	return fmt.Sprintf("%.2g %%", percent)
 }

@@ -303,7 +303,7 @@ func (o *opened) hold() error {
 	if err != nil {
 		return err
 	}
-	rows, err := rowDifferences(has, o.judged[reportFile])
+	rows, err := bundle.RowDifferences(reportFile, has, o.judged[reportFile])
 	if err != nil {
 		return err
 	}
@@ -318,72 +318,10 @@ func (o *opened) hold() error {
 		}
 		if !bytes.Equal(has, o.judged[name]) {
 			o.reasons = append(o.reasons, fmt.Sprintf("%s differs in line %d from what is judged now", name,
-				firstDifference(has, o.judged[name])))
+				bundle.FirstDifference(has, o.judged[name])))
 		}
 	}
 	return nil
-}
-
-func firstDifference(a, b []byte) int {
-	line := 1
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			break
-		}
-		if a[i] == '\n' {
-			line++
-		}
-	}
-	return line
-}
-
-// rowDifferences are the rows in which two reports differ, one a line.
-func rowDifferences(has, judged []byte) ([]string, error) {
-	type document struct {
-		Comparisons []json.RawMessage `json:"comparisons"`
-	}
-	var one, other document
-	if err := json.Unmarshal(has, &one); err != nil {
-		return nil, fmt.Errorf("%s: %w", reportFile, err)
-	}
-	if err := json.Unmarshal(judged, &other); err != nil {
-		return nil, err
-	}
-	var reasons []string
-	for i := range max(len(one.Comparisons), len(other.Comparisons)) {
-		said, is := rowAt(one.Comparisons, i), rowAt(other.Comparisons, i)
-		if said != is {
-			reasons = append(reasons, fmt.Sprintf("row %d of the report is %s, and judged again it is %s", i+1, said,
-				is))
-		}
-	}
-	return reasons, nil
-}
-
-// rowAt is a row of a report in a line.
-func rowAt(rows []json.RawMessage, i int) string {
-	if i >= len(rows) {
-		return "not there"
-	}
-	var row struct {
-		Compare, Benchmark, Candidate, Metric, Outcome string
-		Effect, Low, High, P                           *float64
-		Blocks                                         int
-	}
-	if err := json.Unmarshal(rows[i], &row); err != nil {
-		return "no row"
-	}
-	text := fmt.Sprintf("%s %s %s: %s", row.Compare, row.Candidate, row.Metric, row.Outcome)
-	if row.Effect != nil {
-		text += fmt.Sprintf(", effect %.9g", *row.Effect)
-	}
-	if row.Low != nil && row.High != nil {
-		text += fmt.Sprintf(" [%.9g, %.9g]", *row.Low, *row.High)
-	}
-	if row.P != nil {
-		text += fmt.Sprintf(", p %.9g", *row.P)
-	}
-	return fmt.Sprintf("%s, %s", text, view.Count(row.Blocks, "block"))
 }
 
 func dirExists(path string) bool {

@@ -350,15 +350,6 @@ func (s *session) devices() []device.Device {
 	return all
 }
 
-// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have
-// their own: a file that one user made could keep all others from working.
-func (a *app) hostLock() string {
-	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
-		return own
-	}
-	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
-}
-
 // ownImageDisk is how much of the container engine's disk images may take, in bytes; 0: as much as there is.
 func (s *session) ownImageDisk() (int64, error) {
 	const name = "BENCHGRAPH_IMAGE_DISK"
@@ -371,15 +362,6 @@ func (s *session) ownImageDisk() (int64, error) {
 		return 0, &cli.UsageError{Message: fmt.Sprintf("%s=%q is no size", name, text), Remedy: "write it like 60GiB"}
 	}
 	return bytes, nil
-}
-
-// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host
-// lock of one's own.
-func (a *app) sharedLocks() string {
-	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
-		return ""
-	}
-	return "/tmp/benchgraph-devices"
 }
 
 // config is what the project works with.
