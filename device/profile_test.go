@@ -17,7 +17,8 @@ func TestParseProfile(t *testing.T) {
 	t.Parallel()
 	p, err := ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1], "devices": [` + h100 +
 		`],
-		"machine": {"os": "linux", "arch": "amd64", "cpu": "Xeon", "cores": 96, "memory_bytes": 1099511627776, "new": true}}`))
+		"machine": {"os": "linux", "arch": "amd64", "cpu": "Xeon", "cores": 96,
+			"memory_bytes": 1099511627776, "new": true}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/benchgraph/benchgraph/device/xid"
 )
 
 // Quarantine is a device on which nothing is granted any more, and why.
@@ -119,7 +121,7 @@ func (d *Driver) judge(of Device, r Reading, err error) {
 		d.lose(of, err.Error())
 	}
 	for _, code := range r.Xids {
-		if text, blamed := xid(code); blamed {
+		if text, blamed := xid.Explain(code); blamed {
 			d.lose(of, text)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/xid"
 )
 
 // A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
@@ -374,7 +376,7 @@ func (s *Summary) take(r Reading, err error) {
 		s.problem("uncorrected memory errors")
 	}
 	for _, code := range r.Xids {
-		if text, blamed := xid(code); blamed {
+		if text, blamed := xid.Explain(code); blamed {
 			s.problem(text)
 		} else if !slices.Contains(s.Flags, text) {
 			s.Flags = append(s.Flags, text)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/peek"
 )
 
 // decider decides whether nodes are up to date. It is the only place where that is decided: a plan asks it for every
@@ -249,10 +250,10 @@ const (
 // take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
 // entry if it is whole and current, and notes what it found otherwise.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
-	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return peek(ctx, d.Store, key) }
+	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return peek.Get(ctx, d.Store, key) }
 	if reason == sameContent {
 		key = d.contentKey(s.Node)
-		ask = func(key cache.Key) (cache.Entry, error) { return peekContent(ctx, d.Store, key) }
+		ask = func(key cache.Key) (cache.Entry, error) { return peek.Find(ctx, d.Store, key) }
 	}
 	entry, err := ask(key)
 	if err == nil {
@@ -338,4 +339,12 @@ func (d *decider) remember(s *Step) bool {
 func (d *decider) succeeded(s *Step) bool {
 	last, ok := d.Journal.Last(s.Node.Address, s.Key)
 	return ok && last.Failure == nil
+}
+
+// from adds to the reason of a step whose result is not here where it is.
+func from(reason string, e *cache.Entry) string {
+	if e.Dir == "" {
+		return reason + " (in the shared store)"
+	}
+	return reason
 }

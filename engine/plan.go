@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/peek"
 	"github.com/benchgraph/benchgraph/device"
 )
 
@@ -278,7 +279,7 @@ func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 		if last.Key == s.Key {
 			return "its result is no longer in the store"
 		}
-		if old, err := peek(ctx, p.Store, last.Key); err == nil && old.Dir != "" {
+		if old, err := peek.Get(ctx, p.Store, last.Key); err == nil && old.Dir != "" {
 			return cache.Explain(old.Text, s.Text)
 		}
 	}

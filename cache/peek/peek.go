@@ -1,4 +1,5 @@
-package engine
+// Package peek looks results up, and leaves those of a shared store where they are.
+package peek
 
 import (
 	"context"
@@ -13,26 +14,18 @@ type peeker interface {
 	PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error)
 }
 
-// peek looks a key up in a store, and brings nothing here.
-func peek(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
+// Get looks a key up in a store, and brings nothing here.
+func Get(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
 	if p, ok := store.(peeker); ok {
 		return p.Peek(ctx, key)
 	}
 	return store.Get(ctx, key, false)
 }
 
-// peekContent is peek by content key.
-func peekContent(ctx context.Context, store cache.Store, content cache.Key) (cache.Entry, error) {
+// Find is Get by content key.
+func Find(ctx context.Context, store cache.Store, content cache.Key) (cache.Entry, error) {
 	if p, ok := store.(peeker); ok {
 		return p.PeekContent(ctx, content)
 	}
 	return store.Find(ctx, content)
-}
-
-// from adds to the reason of a step whose result is not here where it is.
-func from(reason string, e *cache.Entry) string {
-	if e.Dir == "" {
-		return reason + " (in the shared store)"
-	}
-	return reason
 }

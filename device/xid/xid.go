@@ -1,4 +1,5 @@
-package device
+// Package xid tells the critical errors of NVIDIA devices apart by their numbers.
+package xid
 
 import "fmt"
 
@@ -35,8 +36,8 @@ var grave = map[uint64]string{
 	154: "to be reset",
 }
 
-// xid says what a critical error is, and whether the device is to blame.
-func xid(code uint64) (text string, blamed bool) {
+// Explain names a critical error, and says whether the device is to blame.
+func Explain(code uint64) (text string, blamed bool) {
 	what, ok := harmless[code]
 	if !ok {
 		what = grave[code]
