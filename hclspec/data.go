@@ -2,10 +2,20 @@ package hclspec
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
+
+// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label
+// is the bare name.
+func (d Data) Label() string {
+	if d.Tree && d.Ref.Kind != "source" {
+		return d.Name + "/"
+	}
+	return d.Name
+}
 
 // laid is one element of a data attribute, and the place of the attribute.
 type laid struct {
@@ -27,23 +37,10 @@ func (l *loader) checkData() {
 		if d.Tree {
 			continue
 		}
-		if files := fixedNames(outputs[d.Ref]); len(files) > 1 {
+		if files := project.FixedNames(outputs[d.Ref]); len(files) > 1 {
 			l.scope.Diags.Error(d.of.Key, d.at, "Not one file",
 				fmt.Sprintf("%s has several files, such as %s and %s. Write the name with a slash at its end to get "+
 					"the directory: { %q = … }.", d.Ref, files[0], files[1], d.Name+"/"))
 		}
 	}
-}
-
-// fixedNames are the patterns that match exactly one name, without duplicates.
-func fixedNames(patterns []string) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, p := range patterns {
-		if p = strings.TrimPrefix(p, "./"); !strings.ContainsAny(p, `*?[{\!`) && !seen[p] {
-			seen[p] = true
-			names = append(names, p)
-		}
-	}
-	return names
 }

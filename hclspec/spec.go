@@ -329,15 +329,6 @@ type Data struct {
 	Tree bool // the name was written with a slash at its end: a directory
 }
 
-// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label
-// is the bare name.
-func (d Data) Label() string {
-	if d.Tree && d.Ref.Kind != "source" {
-		return d.Name + "/"
-	}
-	return d.Name
-}
-
 // GPUs says which devices a benchmark needs.
 type GPUs struct {
 	Count  int

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -120,4 +121,17 @@ func alternatives(p string) []string {
 		}
 	}
 	return append(parts, p[start:])
+}
+
+// FixedNames are the patterns that match exactly one name, without duplicates.
+func FixedNames(patterns []string) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, p := range patterns {
+		if p = strings.TrimPrefix(p, "./"); !strings.ContainsAny(p, `*?[{\!`) && !seen[p] {
+			seen[p] = true
+			names = append(names, p)
+		}
+	}
+	return names
 }
