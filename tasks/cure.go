@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/output"
 )
 
 // cure is a fix that may be learnt from the failures of a node.
@@ -180,7 +181,7 @@ func (p *Project) recognize(n *engine.Node, f *cache.Failure, attempt, member st
 	i := slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Match.MatchString(evidence) })
 	if log, err := os.Open(filepath.Join(p.StateDir, "logs", filepath.Base(attempt)+".log")); i < 0 && err == nil {
 		defer log.Close()
-		if m, ok, err := metrics.Classify(rules, "", newOutputs(log, member)); ok && err == nil {
+		if m, ok, err := metrics.Classify(rules, "", output.NewReader(log, member)); ok && err == nil {
 			evidence = m.Evidence
 			i = slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Name == m.Rule.Name })
 		}

@@ -1,4 +1,4 @@
-package tasks
+package output
 
 import (
 	"io"
@@ -21,7 +21,7 @@ func TestOutputsOfALog(t *testing.T) {
 	} {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(log),
 			"bytes": iotest.OneByteReader(strings.NewReader(log))} {
-			got, err := io.ReadAll(newOutputs(r, member))
+			got, err := io.ReadAll(NewReader(r, member))
 			if err != nil || string(got) != want {
 				t.Errorf("%s %q: %d bytes, %v; want %d", name, member, len(got), err, len(want))
 			}
