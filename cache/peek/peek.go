@@ -8,7 +8,8 @@ import (
 )
 
 // peeker is a store that knows of results which it would have to bring here first. Such an entry has no Dir, and its
-// Meta neither Text nor Files. A plan asks no more; Get brings the result when a task needs it.
+// Meta neither Text nor Files. A plan asks no more; the Get of the store brings the result
+// when a task needs it.
 type peeker interface {
 	Peek(ctx context.Context, key cache.Key) (cache.Entry, error)
 	PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error)
