@@ -165,7 +165,8 @@ func TestWhyThereIsNoEngine(t *testing.T) {
 		"ssh://me@there":    {"not reached by ssh", "ssh -nNL"},
 		"nonsense":          {"nonsense", "DOCKER_HOST"},
 	} {
-		w := world{Docker: newDocker(container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": host}}))}
+		options := container.Options{Environ: map[string]string{"DOCKER_HOST": host}}
+		w := world{Docker: newDocker(container.Open(options))}
 		_, err := w.Start(t.Context(), w.shell("exit 0"))
 		if _, ok := errors.AsType[*container.Unavailable](err); !ok {
 			t.Errorf("%s: %v (%T)", host, err, err)

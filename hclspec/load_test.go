@@ -133,9 +133,10 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 	}
 
 	utils := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address { return f.Address }, "fix.fa_utils")
+	const from = `${source.vllm["22d33bac/human"]}/vllm/vllm_flash_attn/fa_utils.py`
 	// the commit is skipped
 	if len(utils.Cases) != 6 || utils.Cases["22d33bac/human"].When || utils.Cases["015069b0/human"].When ||
-		utils.Cases["22d33bac/human"].Files[0].From.String() != `${source.vllm["22d33bac/human"]}/vllm/vllm_flash_attn/fa_utils.py` {
+		utils.Cases["22d33bac/human"].Files[0].From.String() != from {
 		t.Errorf("fix: got %+v", utils)
 	}
 	if learnt := find(t, spec.Fixes, func(f hclspec.Fix) hclspec.Address {
@@ -363,12 +364,14 @@ compare "c" {
 `)
 	inJSON := load(t, "-- benchmarks.hcl.json --\n"+`{
   "//": "a comment",
-  "variable": {"tie": {"type": "number", "default": 0.02, "validation": {"condition": "${var.tie > 0}", "error_message": "tie must be positive"}}},
+  "variable": {"tie": {"type": "number", "default": 0.02,
+    "validation": {"condition": "${var.tie > 0}", "error_message": "tie must be positive"}}},
   "locals": {"env": {"A": "1"}},
   "repo": {"r": {"path": "."}},
   "commit": {"c1": {"params": {"mode": "serving"}}},
   "variant": [{"base": {"baseline": true}}, {"human": {"rev": "${each.commit.rev}"}}],
-  "wheel": {"w": {"for_each": "${candidates}", "source": "${each.source}", "build": {"command": ["make", "DEST=$OUT"], "env": "${local.env}"}}},
+  "wheel": {"w": {"for_each": "${candidates}", "source": "${each.source}",
+    "build": {"command": ["make", "DEST=$OUT"], "env": "${local.env}"}}},
   "image": {"i": {"for_each": "${candidates}", "from": "example/${each.key}", "install": ["${wheel.w[each.key]}"]}},
   "benchmark": {"b": {
     "for_each": "${{ for k, c in candidates : k => c if c.commit.params.mode == \"serving\" && c.commit.params.hardware != \"rocm\" }}",
@@ -528,7 +531,8 @@ task "all" {
 `)
 	task := find(t, spec.Tasks, func(t hclspec.Task) hclspec.Address { return t.Address }, `task.t["y\"z"]`)
 	if got,
-		want := task.Command.Argv[1].String()+" "+task.Command.Argv[2].String()+" "+task.Command.Argv[3].String()+" "+task.Env["W"].String(),
+		want := task.Command.Argv[1].String()+" "+task.Command.Argv[2].String()+" "+task.Command.Argv[3].String()+
+		" "+task.Env["W"].String(),
 		`${wheel.w["y\"z"]} ${fetch.a}/x ${task.u}/y ${wheel.w["x"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -112,8 +112,8 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		expression := rapid.StringMatching(`(\(\?i\))?[abC]{0,5}(\((aBab|bcbc|B+)\|[ab]?(cccc|\.)\))?[*+?]?[abc]{0,5}`).Draw(t,
-			"expression")
+		expression := rapid.StringMatching(
+			`(\(\?i\))?[abC]{0,5}(\((aBab|bcbc|B+)\|[ab]?(cccc|\.)\))?[*+?]?[abc]{0,5}`).Draw(t, "expression")
 		if _, err := syntax.Parse(expression, syntax.Perl); err != nil {
 			t.Skip()
 		}

@@ -83,7 +83,8 @@ func FuzzStated(f *testing.F) {
 	for _, input := range inputs {
 		f.Add(beginning(f, input))
 	}
-	f.Add([]byte("Namespace(model='m', request_rate=inf)\nrequests: 1e999\n{\"model\": [[\"a; b\"]], \"completed\": NaN}"))
+	f.Add([]byte("Namespace(model='m', request_rate=inf)\nrequests: 1e999\n" +
+		"{\"model\": [[\"a; b\"]], \"completed\": NaN}"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzing.Frugal(t, len(b), func() {
 			s, err := ReadStated(bytes.NewReader(b))

@@ -213,7 +213,8 @@ task "use" {
 	if r := applied.Result; r.Done != 3 || r.Failed != 1 || r.Failures[0].Failure.Rule != "download_mismatch" {
 		t.Errorf("%+v", r)
 	}
-	if pin := s.lock.Fetches[server.URL+"/c.txt"]; pin.SHA256 != "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e" {
+	const digest = "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"
+	if pin := s.lock.Fetches[server.URL+"/c.txt"]; pin.SHA256 != digest {
 		t.Errorf("the lock pins %+v", s.lock.Fetches)
 	}
 	if s.apply(); slices.Contains(s.ran(), "fetch.open") {

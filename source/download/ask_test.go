@@ -349,7 +349,8 @@ func TestWatchTellsWhatIsWaitedFor(t *testing.T) {
 
 // FuzzAnswers reads files of answers that somebody else wrote.
 func FuzzAnswers(f *testing.F) {
-	f.Add([]byte(`{"format":1,"answers":{"ab":{"at":"2026-11-22T10:00:00Z","status":404,"size":0}},"dead":{"h":{"at":"2026-11-22T10:00:00Z","why":"x"}}}`))
+	f.Add([]byte(`{"format":1,"answers":{"ab":{"at":"2026-11-22T10:00:00Z","status":404,"size":0}},` +
+		`"dead":{"h":{"at":"2026-11-22T10:00:00Z","why":"x"}}}`))
 	now := time.Date(2026, 11, 22, 10, 1, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b book
