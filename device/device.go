@@ -63,7 +63,8 @@ type Request struct {
 	Disk   int64 // bytes of room where nodes work; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
-	Quiet  bool // nothing else of benchgraph's runs on the host meanwhile
+	Quiet  bool   // nothing else of benchgraph's runs on the host meanwhile
+	Queue  string // name of the cluster that runs the node; "": this machine does
 }
 
 // NoCore is what a node asks for that only waits for others, such as a download. A pool grants a few of them at a time,
@@ -93,6 +94,9 @@ type Lease struct {
 	yield   func()            // likewise
 	name    func(node string) // nil likewise
 }
+
+// Granted returns a lease of something that a pool outside of this package counts.
+func Granted(release func()) *Lease { return &Lease{release: release} }
 
 // Name notes the node of the lease, for messages about the holder of a device.
 func (l *Lease) Name(node string) {

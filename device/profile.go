@@ -26,6 +26,9 @@ type Host struct {
 	CPU    string `json:"cpu"`  // model
 	Cores  int    `json:"cores"`
 	Memory int64  `json:"memory_bytes"` // 0: not known
+
+	Sandbox  string `json:"sandbox,omitempty"`        // how commands are confined, as keys say it; "": not known
+	Enforces bool   `json:"enforces_cores,omitempty"` // commands in a sandbox keep to their cores
 }
 
 // ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.

@@ -164,7 +164,7 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	if err := r.supply(env, s.Node, a); err != nil {
 		return err
 	}
-	if err := r.protect(s.Node.Task, env); err != nil {
+	if err := r.protect(s.Node, env); err != nil {
 		return err
 	}
 	if r.ctx.Err() != nil {
@@ -195,7 +195,7 @@ func (r *run) makeWay(s *Step) error {
 }
 
 // protect runs a task. A panic fails that task alone: other attempts may have been running for hours.
-func (r *run) protect(t Task, env *Env) (err error) {
+func (r *run) protect(n *Node, env *Env) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(env.Log, "\npanic: %v\n\n%s", p, debug.Stack())
@@ -205,7 +205,10 @@ func (r *run) protect(t Task, env *Env) (err error) {
 			}}
 		}
 	}()
-	return t.Run(r.ctx, env)
+	if n.Remote != nil {
+		return n.Remote(r.ctx, env)
+	}
+	return n.Task.Run(r.ctx, env)
 }
 
 // relay returns the function by which a task reports events.

@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
@@ -12,15 +13,16 @@ func executorSchema() *eval.Schema {
 }
 
 func decodeExecutor(r reader, b Block) {
-	r.Scope.Diags.Warn(r.Instance, b.Range, "Executor not used",
-		"This version of benchgraph runs every node on this machine, and starts nothing on "+b.Address.Name+".")
+	x := Executor{Block: b, Attributes: map[string]hcl.Range{}}
 	settings := map[string]cty.Value{}
 	for name := range r.Block.Attrs {
 		if v := r.Evaluate(name); v.IsWhollyKnown() {
 			settings[name] = v
+			x.Attributes[name] = r.At(name)
 		}
 	}
-	r.l.spec.Executors = append(r.l.spec.Executors, Executor{Block: b, Settings: toJSON(cty.ObjectVal(settings))})
+	x.Settings = toJSON(cty.ObjectVal(settings))
+	r.l.spec.Executors = append(r.l.spec.Executors, x)
 }
 
 // decodeCost reads what an hour of a device costs.

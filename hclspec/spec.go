@@ -468,8 +468,9 @@ type Machine struct {
 	Document     []byte // the content of that file
 }
 
-// Executor says where nodes run when the machine is outgrown.
+// Executor says where nodes run when the machine is outgrown. Its name is TYPE or TYPE-NAME.
 type Executor struct {
 	Block
-	Settings json.RawMessage
+	Settings   json.RawMessage
+	Attributes map[string]hcl.Range // where each of the settings is
 }

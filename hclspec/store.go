@@ -18,6 +18,14 @@ type Store struct {
 	Trust    []string // public ed25519 keys: only entries that one of them signed are taken; empty: all are
 }
 
+// Dir is the directory of a store in a file system; none if it is on a server.
+func (s *Store) Dir() []string {
+	if u, err := url.Parse(s.URL); err == nil && u.Scheme == "file" {
+		return []string{u.Path}
+	}
+	return nil
+}
+
 func storeSchema() *eval.Schema {
 	return &eval.Schema{Kind: "store", Free: []string{"url", "endpoint", "region", "read_only", "trust"}}
 }

@@ -87,7 +87,7 @@ func (a *accountant) group(g *group, ends map[string]engine.End) error {
 	for _, m := range g.members {
 		a.spend(g, waitsOf(m, nil))
 		gap, out := g.absent[m.name]
-		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.outcome != stats.Skipped {
+		if c, known := a.causes[m.bench.Address.String()]; out && known && gap.Outcome != stats.Skipped {
 			a.add(findings.Failure{Address: c.address, Commit: g.commit, Candidate: m.candidate,
 				Failure: *c.attempt.Failure, Attempt: c.attempt.ID, Took: c.attempt.Duration})
 		}

@@ -54,7 +54,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 				p.next.dropped[address] = gap
 				if c, failed := p.causeBehind(plan, g, m); failed {
 					p.next.causes[address] = c
-					if lacks && gap.outcome == stats.Infra && !m.baseline {
+					if lacks && gap.Outcome == stats.Infra && !m.baseline {
 						wait = func() { p.wait(g, m, c) }
 					}
 				}
@@ -73,7 +73,7 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 func (p *Project) findIssues(plan *engine.Plan, g *group) (found bool) {
 	for _, m := range g.members {
 		address := m.bench.Address.String()
-		if _, known := p.next.issues[address]; known || p.excluded[m.candidate].outcome != "" {
+		if _, known := p.next.issues[address]; known || p.excluded[m.candidate].Outcome != "" {
 			continue
 		}
 		for _, probe := range p.probes[m.candidate] {

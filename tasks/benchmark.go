@@ -170,7 +170,7 @@ func (b *builder) addGroup(g *group) {
 	}
 	for _, m := range g.members {
 		if gap, out := g.absent[m.name]; out && m.baseline && !apart {
-			nobody(absence{stats.NoBaseline, "the baseline is missing: " + gap.why})
+			nobody(absence{stats.NoBaseline, "the baseline is missing: " + gap.Why})
 		}
 	}
 	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m member) bool { return !m.baseline }) {
@@ -206,7 +206,7 @@ func (b *builder) withdraw(g *group) {
 		g.absent[m.name] = gap
 		for _, other := range g.members {
 			if _, absent := g.absent[other.name]; m.baseline && !absent {
-				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.why}
+				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.Why}
 			}
 		}
 	}

@@ -37,17 +37,17 @@ type link struct {
 
 // absence is why a candidate takes no part in a measurement, and what it counts as.
 type absence struct {
-	outcome stats.Outcome
-	why     string
+	Outcome stats.Outcome
+	Why     string
 }
 
 // exclude is what the absence means for a node.
 func (a absence) exclude() engine.Exclude {
 	action := engine.Blocked
-	if a.outcome == stats.Skipped || a.outcome == stats.NoPatch || a.outcome == stats.Tie {
+	if a.Outcome == stats.Skipped || a.Outcome == stats.NoPatch || a.Outcome == stats.Tie {
 		action = engine.Skip
 	}
-	return engine.Exclude{Action: action, Reason: a.why, Never: a.outcome == stats.Infeasible}
+	return engine.Exclude{Action: action, Reason: a.Why, Never: a.Outcome == stats.Infeasible}
 }
 
 // Graph makes the graph of the facts with a choice. The same facts and choice make the same graph; neither is changed.

@@ -69,7 +69,7 @@ func (p *drawing) told(g *group) *findings.Group {
 	for i, m := range g.members {
 		gap := g.absent[m.name]
 		t.Members[i] = findings.Member{
-			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.outcome, Why: gap.why,
+			Name: m.name, Baseline: m.baseline, Bench: m.bench, Absent: gap.Outcome, Why: gap.Why,
 			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
 		}
 		if c := p.candidates[m.candidate]; c != nil {
@@ -162,7 +162,7 @@ func (p *drawing) uncovered(c *hclspec.Compare, groups []*group) []stats.Compari
 		row := stats.Comparison{Compare: c.Address.Instance(), Commit: cand.Commit, Candidate: cand.Key, Primary: true,
 			Outcome: stats.NotRun, Reason: "no benchmark of " + c.Address.String() + " measures it"}
 		if gap, out := p.excluded[cand.Key]; out {
-			row.Outcome, row.Reason = gap.outcome, gap.why
+			row.Outcome, row.Reason = gap.Outcome, gap.Why
 		}
 		rows = append(rows, row)
 	}

@@ -46,8 +46,8 @@ func (t *compareTask) Describe(d *cache.Description) {
 		}
 		for _, m := range g.members {
 			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline),
-				strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].outcome),
-				g.absent[m.name].why)
+				strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].Outcome),
+				g.absent[m.name].Why)
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
 			describeTries(d, t.p.triesAt(g, m))

@@ -105,7 +105,7 @@ func (p *drawing) declared(m member) []stats.Field {
 	add("samples", strconv.Itoa(b.Design.Samples))
 	if b.Image == (hclspec.Address{}) {
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
-		if !p.sandboxed(b.Sandbox, b.Image) {
+		if !p.sandboxed(b.Sandbox, b.Image, true) {
 			add("network", strconv.FormatBool(b.Network))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 // Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of
@@ -14,6 +15,9 @@ type Elsewhere struct {
 	Name string // for people
 	*device.Profile
 	Pool device.Pool // of that machine; it only says what fits
+	Here bool        // this process runs on a machine like that one, and makes everything
+	// how the machine with the project confines what it makes; "": that is this machine
+	Builder executor.Confinement
 }
 
 // planningPool is the pool that a plan asks what fits.
@@ -33,13 +37,17 @@ func (p *services) platform() (system, arch string) {
 }
 
 // settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks
-// is asked again when nodes are chosen that are made here.
+// is asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
 func (b *builder) settleElsewhere() {
-	if b.Elsewhere == nil {
+	if b.Elsewhere == nil || b.Elsewhere.Here {
 		return
 	}
 	b.lacking = map[string]func() string{}
 	for _, n := range b.list {
+		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && b.apart(n) != "" {
+			x.Take(n, b.choice.encode)
+			continue
+		}
 		if n.Lacks != nil {
 			b.lacking[n.Address] = n.Lacks
 			n.Lacks = nil
@@ -60,7 +68,7 @@ func (p *facts) machinesOfFile() []Elsewhere {
 		}
 		name := p.Spec.Machines[i].Address.Name
 		if pool, err := profile.Pool("machine " + name); err == nil {
-			p.machines = append(p.machines, Elsewhere{name, profile, pool})
+			p.machines = append(p.machines, Elsewhere{Name: name, Profile: profile, Pool: pool})
 		}
 	}
 	return p.machines
@@ -158,7 +166,8 @@ func (p *drawing) Waits(plan *engine.Plan) map[string]string {
 	return waits
 }
 
-func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
+// apart says why this machine can never run a node of a plan for another one; "" if it can.
+func (p *drawing) apart(n *engine.Node) string {
 	if err := p.Pool.Fits(n.Resources); err != nil {
 		return err.Error()
 	}
@@ -167,6 +176,13 @@ func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
 		return "it is measured on a machine of another class than this one"
 	case "fill":
 		return "it compiles for a machine of another class than this one"
+	}
+	return ""
+}
+
+func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
+	if why := p.apart(n); why != "" && n.Remote == nil {
+		return why
 	}
 	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
 		for _, dep := range list {

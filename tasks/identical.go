@@ -136,7 +136,7 @@ func (g *group) nothingToMeasure() string {
 		case m.baseline:
 		case !out:
 			return ""
-		case gap.outcome == stats.Tie:
+		case gap.Outcome == stats.Tie:
 			same = append(same, m.candidate)
 		}
 	}

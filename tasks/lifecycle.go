@@ -90,7 +90,7 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
 		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true,
 		Network: b.Network, Env: b.Env, Secrets: b.Secrets, Mounts: mounts,
-		Hidden: l.t.p.hides(b.Sandbox, b.Image),
+		Hidden: l.t.p.hides(b.Sandbox, b.Image, true),
 	}, l.m.cures, l.m.built)
 }
 

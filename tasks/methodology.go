@@ -21,7 +21,7 @@ func (p *drawing) methodology(m member) stats.Methodology {
 	spec := m.bench.Metrics
 	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
 	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) &&
-		!p.sandboxed(m.bench.Sandbox, m.bench.Image) {
+		!p.sandboxed(m.bench.Sandbox, m.bench.Image, true) {
 		add("sandbox", "none: this machine makes none")
 	}
 	for _, c := range spec.Custom {
@@ -82,7 +82,7 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
 	}
-	switch p.confinement(b.Sandbox, b.Image) {
+	switch p.confinement(b.Sandbox, b.Image, true) {
 	case executor.Namespaces:
 		add("sandbox", "namespaces of its own")
 		add("network", strconv.FormatBool(b.Network))

@@ -189,7 +189,7 @@ func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 // note keeps the reason that says most.
 func note(gaps map[string]absence, key string, gap absence) {
 	order := []stats.Outcome{stats.Skipped, stats.BuildFailed, stats.Infeasible, stats.NotRun}
-	if was, known := gaps[key]; !known || slices.Index(order, gap.outcome) < slices.Index(order, was.outcome) {
+	if was, known := gaps[key]; !known || slices.Index(order, gap.Outcome) < slices.Index(order, was.Outcome) {
 		gaps[key] = gap
 	}
 }

@@ -29,13 +29,13 @@ type probeTask struct {
 func (t *probeTask) Describe(d *cache.Description) {
 	t.refs.DescribeCommand(d, "probe", t.spec.Probe)
 	t.refs.DescribeImage(d, t.image, false)
-	t.p.describeSandbox(d, t.spec.Sandbox, t.image)
+	t.p.describeSandbox(d, t.spec.Sandbox, t.image, false)
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	sh, err := t.p.enter(env, t.refs, t.image, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
-		Hidden: t.p.hides(t.spec.Sandbox, t.image),
+		Hidden: t.p.hides(t.spec.Sandbox, t.image, false),
 		InOut:  true, // which is empty: the tree would be taken for what is installed
 	}, nil, nil)
 	if err != nil {

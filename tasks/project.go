@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks/memo"
 )
@@ -37,8 +38,9 @@ type Store interface {
 
 // Config is what a project works with. All of it comes from main; nothing else is read from the environment.
 type Config struct {
-	StateDir   string // absolute; holds mirrors and logs
-	StoreDir   string // absolute; of the store: nothing of it is mounted
+	StateDir   string   // absolute; holds mirrors and logs
+	StoreDir   string   // absolute; of the store: nothing of it is mounted
+	Hidden     []string // absolute: what else commands in a sandbox must not see
 	Store      Store
 	Journal    *cache.Journal
 	Stat       *cache.StatCache
@@ -50,13 +52,14 @@ type Config struct {
 	// bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	ImageDisk  int64
 	Pool       device.Pool
-	Elsewhere  *Elsewhere     // the machine that is planned for; nil: this one
-	GPUs       *device.Driver // by which samples are watched; nil: they are not
-	Clocks     *device.Clocks // of its devices; nil: they are not locked
-	HTTP       *http.Client   // for downloads
-	Sandbox    string         // for blocks that say nothing, before what the file says; empty: that
-	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
-	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	Elsewhere  *Elsewhere       // the machine that is planned for; nil: this one
+	Remote     *remote.Executor // runs nodes on machines like that one; nil: they wait
+	GPUs       *device.Driver   // by which samples are watched; nil: they are not
+	Clocks     *device.Clocks   // of its devices; nil: they are not locked
+	HTTP       *http.Client     // for downloads
+	Sandbox    string           // for blocks that say nothing, before what the file says; empty: that
+	Environ    []string         // PATH, HOME and LANG for commands, as NAME=value
+	GitEnviron []string         // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
 	Load       Loader
 	History    *history.Cache // what Load asks of the histories of repos; nil: nothing

@@ -17,45 +17,58 @@ func (p *facts) sandbox(own string) string {
 	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
 }
 
-// confinement returns how the commands of a block are confined on this machine, given the word of the block and its
-// image. Only namespaces are what required asks for.
-func (p *facts) confinement(own string, image hclspec.Address) executor.Confinement {
+// confinement returns how the commands of a block are confined, given the word of the block and its image: of one that
+// is measured, on the machine that is planned for. Only namespaces are what required asks for.
+func (p *facts) confinement(own string, image hclspec.Address, measured bool) executor.Confinement {
 	switch word := p.sandbox(own); {
 	case image != (hclspec.Address{}) || word == "none":
 		return executor.Unconfined
 	case word == "required":
 		return executor.Namespaces
 	}
+	switch e := p.Elsewhere; {
+	case e != nil && measured && e.Host.Sandbox != "":
+		return executor.Confinement(e.Host.Sandbox)
+	case e != nil && !measured && e.Builder != "":
+		return e.Builder
+	}
 	return executor.SandboxOf()
 }
 
-// sandboxed says whether the commands of a block run in a sandbox on this machine.
-func (p *facts) sandboxed(own string, image hclspec.Address) bool {
-	return p.confinement(own, image) != executor.Unconfined
+// sandboxed says whether the commands of a block run in a sandbox.
+func (p *facts) sandboxed(own string, image hclspec.Address, measured bool) bool {
+	return p.confinement(own, image, measured) != executor.Unconfined
 }
 
-// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where this
+// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where the
 // machine enforces that.
 func (p *facts) keepsCores(own string, image hclspec.Address) bool {
-	if !p.sandboxed(own, image) {
+	if !p.sandboxed(own, image, true) {
 		return false
+	}
+	if e := p.Elsewhere; e != nil && e.Host.Sandbox != "" {
+		return e.Host.Enforces
 	}
 	e, err := executor.Enforced()
 	return err == nil && e.CPUs
 }
 
 // hides are the directories that commands in a sandbox must not see; nil: there is no sandbox.
-func (p *facts) hides(own string, image hclspec.Address) []string {
-	if !p.sandboxed(own, image) {
+func (p *facts) hides(own string, image hclspec.Address, measured bool) []string {
+	if !p.sandboxed(own, image, measured) {
 		return nil
 	}
-	return []string{p.Spec.Dir, p.StateDir, p.StoreDir}
+	dirs := append([]string{p.Spec.Dir, p.StateDir, p.StoreDir}, p.Hidden...)
+	if p.Spec.Store == nil {
+		return dirs
+	}
+	return append(dirs, p.Spec.Store.Dir()...)
 }
 
 // describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before
 // there were sandboxes.
-func (p *facts) describeSandbox(d *cache.Description, own string, image hclspec.Address) {
-	if c := p.confinement(own, image); c != executor.Unconfined {
+func (p *facts) describeSandbox(d *cache.Description, own string, image hclspec.Address, measured bool) {
+	if c := p.confinement(own, image, measured); c != executor.Unconfined {
 		d.Add("sandbox", string(c))
 	}
 }

@@ -49,7 +49,7 @@ func (p *Project) still(m *memo.Memo, plan *engine.Plan) *memo.Still {
 // droppedForGood says that no member was dropped for what this machine lacks.
 func (p *drawing) droppedForGood() bool {
 	for _, gap := range p.dropped {
-		if gap.outcome == stats.Infeasible || gap.outcome == stats.NotRun {
+		if gap.Outcome == stats.Infeasible || gap.Outcome == stats.NotRun {
 			return false
 		}
 	}

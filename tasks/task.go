@@ -61,7 +61,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 	t.refs.DescribeData(d, t.spec.Data)
 	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
 	t.p.describeMounts(d, t.spec.Mounts)
-	t.p.describeSandbox(d, t.spec.Sandbox, t.spec.Image)
+	t.p.describeSandbox(d, t.spec.Sandbox, t.spec.Image, false)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.spec.Outputs...)
 }
@@ -78,7 +78,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
 		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network,
 		Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
-		Hidden: t.p.hides(t.spec.Sandbox, t.spec.Image),
+		Hidden: t.p.hides(t.spec.Sandbox, t.spec.Image, false),
 	}, t.cures, t.built)
 	if err != nil {
 		return err

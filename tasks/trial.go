@@ -109,7 +109,7 @@ func (t *trialTask) describeRun(d *cache.Description, m member) {
 	d.Add("network", strconv.FormatBool(b.Network))
 	t.p.describeMounts(d, b.Mounts)
 	t.describeCaches(d, m)
-	t.p.describeSandbox(d, b.Sandbox, b.Image)
+	t.p.describeSandbox(d, b.Sandbox, b.Image, true)
 	if t.p.keepsCores(b.Sandbox, b.Image) {
 		d.Add("cores", "enforced")
 	}

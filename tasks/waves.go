@@ -215,7 +215,7 @@ func (p *drawing) sum(a *Applied, run string) {
 // were then measured without it, so that no block stands as failed.
 func (p *drawing) gaveUp(s *engine.Step) bool {
 	gap, out := p.dropped[s.Node.Address]
-	return out && gap.outcome == stats.Infra
+	return out && gap.Outcome == stats.Infra
 }
 
 // gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out.
@@ -275,8 +275,12 @@ func (p *services) engineOptions(o ApplyOptions, told map[string]bool) engine.Ap
 			o.Emit(e)
 		}
 	}
+	pool := p.Pool
+	if p.Remote != nil {
+		pool = p.Remote.Pool(pool)
+	}
 	return engine.ApplyOptions{
-		Store: p.Store, Journal: p.Journal, Pool: p.Pool, Room: p.room, Scratch: p.Store.Scratch,
+		Store: p.Store, Journal: p.Journal, Pool: pool, Room: p.room, Scratch: p.Store.Scratch,
 		LogDir: filepath.Join(p.StateDir, "logs"), RunID: o.RunID,
 		Parallelism: o.Parallelism, FailFast: o.FailFast, DeviceWait: o.DeviceWait, Emit: emit,
 	}

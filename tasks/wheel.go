@@ -58,7 +58,7 @@ func (t *buildTask) Describe(d *cache.Description) {
 	t.refs.DescribeEnv(d, t.build.Env)
 	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
 	t.p.describeMounts(d, t.build.Mounts)
-	t.p.describeSandbox(d, t.build.Sandbox, t.build.Image)
+	t.p.describeSandbox(d, t.build.Sandbox, t.build.Image, false)
 	fix.Describe(d, t.refs, t.fixes)
 	d.Add("outputs", t.outputs...)
 }
@@ -74,7 +74,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
 		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network,
 		Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
-		Hidden: t.p.hides(t.build.Sandbox, t.build.Image),
+		Hidden: t.p.hides(t.build.Sandbox, t.build.Image, false),
 	}, t.cures, t.built)
 	if err != nil {
 		return err

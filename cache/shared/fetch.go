@@ -62,6 +62,22 @@ func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
 	return done
 }
 
+// Ask looks for an entry in the shared store itself, of which the index may not know yet, and brings the entry here. An
+// error wraps cache.ErrMiss if there is none.
+func (s *Store) Ask(ctx context.Context, key cache.Key) (cache.Entry, error) {
+	if e, err := s.Disk.Get(ctx, key, false); err == nil {
+		return e, nil
+	}
+	s.remote.mu.Lock()
+	delete(s.remote.refused, key)
+	s.remote.mu.Unlock()
+	e, err := s.remote.fetch(ctx, key)
+	if errors.Is(err, iofs.ErrNotExist) {
+		err = fmt.Errorf("entry %s: %w", key.Short(), cache.ErrMiss)
+	}
+	return e, err
+}
+
 // missing is why an entry is not here; nil: it is.
 func (s *Store) missing(ctx context.Context, key cache.Key) error {
 	_, err := s.Disk.Get(ctx, key, false)

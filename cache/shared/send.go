@@ -159,6 +159,16 @@ func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
 	return err
 }
 
+// Send puts an entry of this machine into the shared store, unless it is there, and returns when it is.
+func (s *Store) Send(ctx context.Context, e cache.Entry) error {
+	r := s.remote
+	r.wait() // the entry may be under way
+	if rec, err := r.head(ctx, e.Key); err == nil && r.accepts(&rec) {
+		return nil
+	}
+	return r.send(ctx, e)
+}
+
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
 	rec := record{e.Meta, sign(r.Key, &e.Meta)}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -210,6 +211,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := s.checkPlatform(); err != nil {
 		return err
 	}
+	if err := s.checkJobs(ctx, p); err != nil {
+		return err
+	}
 	whole := p
 	options.Here = true
 	if s.outgrown(p) {
@@ -249,7 +253,10 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	defer cancel(nil)
 	defer arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
-	watchers := view.Watchers{runs, &budget{limit: o.maxGPUHours, stop: cancel}, shown}
+	watchers := view.Watchers{runs, &gpuhours.Meter{Limit: o.maxGPUHours, Stop: func(used float64) {
+		cancel(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+
+			"finished is kept", o.maxGPUHours, used)})
+	}}, shown}
 	ao.Emit = watchers.Event
 	if p.Counts()[engine.Run] > 0 {
 		liveLong()
@@ -295,40 +302,6 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 	})
 	return live, finished
 }
-
-// budget counts GPU hours and stops the apply when they are used up.
-type budget struct {
-	limit   float64
-	used    float64
-	stop    context.CancelCauseFunc
-	devices map[string]int // by address, of what runs
-}
-
-// Event takes in leases and ends.
-func (b *budget) Event(e engine.Event) {
-	if b.limit == 0 {
-		return
-	}
-	if b.devices == nil {
-		b.devices = map[string]int{}
-	}
-	switch e.Type {
-	case engine.LeaseGranted:
-		if uuids, ok := e.Data["devices"].([]string); ok {
-			b.devices[e.Address] = len(uuids)
-		}
-	case engine.NodeDone, engine.NodeFailed:
-		b.used += e.Duration.Hours() * float64(b.devices[e.Address])
-		delete(b.devices, e.Address)
-	}
-	if b.used > b.limit {
-		b.stop(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+
-			"finished is kept", b.limit, b.used)})
-	}
-}
-
-// Close does nothing.
-func (b *budget) Close() {}
 
 // arm sees to it that the apply stops at the deadline.
 func arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {

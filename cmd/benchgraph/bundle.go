@@ -382,21 +382,7 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 
 // secrets are all that the file declares, as far as this environment has them.
 func (b *bundling) secrets() (all workdir.Secrets) {
-	spec := b.project.Spec
-	var names []string
-	for i := range spec.Benchmarks {
-		names = append(names, spec.Benchmarks[i].Secrets...)
-	}
-	for i := range spec.Tasks {
-		names = append(names, spec.Tasks[i].Secrets...)
-	}
-	for i := range spec.Wheels {
-		if build := spec.Wheels[i].Build; build != nil {
-			names = append(names, build.Secrets...)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range secretNames(b.project.Spec) {
 		if value, ok := b.env[name]; ok {
 			all = append(all, workdir.Secret{Name: name, Value: value})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 type devicesFlags struct {
@@ -123,8 +124,17 @@ func (a *app) inspect(driver *device.Driver) []deviceDoc {
 	return list
 }
 
+// thisHost describes this machine as keys of nodes know it.
+func thisHost() (device.Host, error) {
+	h, err := device.ThisHost()
+	h.Sandbox = string(executor.SandboxOf())
+	enforced, none := executor.Enforced()
+	h.Enforces = none == nil && enforced.CPUs
+	return h, err
+}
+
 func (a *app) writeDevices(driver *device.Driver, _ bool) error {
-	host, err := device.ThisHost()
+	host, err := thisHost()
 	if err != nil {
 		a.note("Warning: %v", err)
 	}

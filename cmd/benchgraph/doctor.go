@@ -11,7 +11,6 @@ import (
 	neturl "net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 )
 
 type doctorFlags struct {
@@ -85,6 +85,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c.limits()
 	c.containers(ctx)
 	c.gpus(ctx)
+	c.executors()
 	c.secrets()
 	c.disk()
 	c.clock()
@@ -241,8 +242,9 @@ func (c *checkup) gpus(ctx context.Context) {
 		return
 	}
 	defer pool.Close()
+	usable, _ := remote.Read(c.spec, func(string) bool { return true })
 	for _, b := range c.spec.Benchmarks {
-		if g := b.GPUs; g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
+		if g := b.GPUs; len(usable) == 0 && g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
 			Memory: g.Memory}}) != nil {
 			wanted = append(wanted, b.Address.String())
 		}
@@ -263,20 +265,7 @@ func (c *checkup) gpus(ctx context.Context) {
 }
 
 func (c *checkup) secrets() {
-	var names []string
-	for _, b := range c.spec.Benchmarks {
-		names = append(names, b.Secrets...)
-	}
-	for _, t := range c.spec.Tasks {
-		names = append(names, t.Secrets...)
-	}
-	for _, w := range c.spec.Wheels {
-		if w.Build != nil {
-			names = append(names, w.Build.Secrets...)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range secretNames(c.spec) {
 		if c.env[name] == "" {
 			c.lacks("secret "+name, true, "export "+name+" before apply.", "is not set in the environment")
 		} else {

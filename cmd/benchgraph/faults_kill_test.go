@@ -315,7 +315,7 @@ type event struct {
 }
 
 // events are the whole lines of apply -json; half a line at the end was cut off by a kill.
-func events(t *testing.T, out string) []event {
+func events(t testing.TB, out string) []event {
 	t.Helper()
 	var all []event
 	for line := range strings.Lines(out) {

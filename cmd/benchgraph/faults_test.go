@@ -25,18 +25,18 @@ const patience = 2 * time.Minute
 
 // world is a project in a directory of its own, with its state.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	env      []string
 	patience time.Duration // with each command line
 }
 
-func newWorld(t *testing.T, benchmarks string) *world {
+func newWorld(t testing.TB, benchmarks string) *world {
 	t.Helper()
 	return newWorldIn(t, t.TempDir(), benchmarks)
 }
 
-func newWorldIn(t *testing.T, dir, benchmarks string) *world {
+func newWorldIn(t testing.TB, dir, benchmarks string) *world {
 	t.Helper()
 	w := &world{t: t, dir: dir, patience: patience}
 	w.env = []string{
@@ -117,7 +117,7 @@ func (w *world) must(code int, args ...string) outcome {
 	return o
 }
 
-func (o outcome) exits(t *testing.T, code int) {
+func (o outcome) exits(t testing.TB, code int) {
 	t.Helper()
 	if o.code != code {
 		t.Fatalf("exit code %d, want %d\n%s\n%s", o.code, code, o.stdout, o.stderr)
@@ -125,7 +125,7 @@ func (o outcome) exits(t *testing.T, code int) {
 }
 
 // says makes sure that one of the streams holds all of the texts.
-func (o outcome) says(t *testing.T, texts ...string) {
+func (o outcome) says(t testing.TB, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(o.stdout+o.stderr, text) {
@@ -134,7 +134,7 @@ func (o outcome) says(t *testing.T, texts ...string) {
 	}
 }
 
-func (o outcome) saysNot(t *testing.T, text string) {
+func (o outcome) saysNot(t testing.TB, text string) {
 	t.Helper()
 	if strings.Contains(o.stdout+o.stderr, text) {
 		t.Errorf("it says %q:\n%s\n%s", text, o.stdout, o.stderr)
@@ -181,7 +181,7 @@ func (w *world) verify() {
 }
 
 // until waits for something that is to come.
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -248,7 +248,7 @@ func stored(t *testing.T) *world {
 	return w
 }
 
-func check(t *testing.T, errs ...error) {
+func check(t testing.TB, errs ...error) {
 	t.Helper()
 	for _, err := range errs {
 		if err != nil {

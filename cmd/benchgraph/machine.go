@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,15 +17,17 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
 const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE."
 
-// checkMachines reads the descriptions of the machines that the file declares, by name. Each that cannot be read is a
-// diagnostic.
-func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnostics) {
+// checkMachines reads the descriptions of the machines that the file declares, by name, and the executors that reach
+// some. Each that cannot be read is a diagnostic.
+func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []remote.Settings, hcl.Diagnostics) {
 	profiles := map[string]*device.Profile{}
 	var diags hcl.Diagnostics
 	for i := range spec.Machines {
@@ -38,13 +41,14 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, hcl.Diagnost
 		}
 		profiles[m.Address.Name] = profile
 	}
-	return profiles, diags
+	usable, more := remote.Read(spec, func(name string) bool { return profiles[name] != nil })
+	return profiles, usable, append(diags, more...)
 }
 
-// elsewhere returns the machine that -machine names: a machine block, or a file with a description. It returns nil for
-// this machine.
-func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile) (*tasks.Elsewhere,
-	error) {
+// elsewhere returns the machine that is planned for, by the name of a machine block or the path of a description. It
+// returns nil for this machine, unless an executor reaches others like it.
+func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile, o access,
+	reached bool) (*tasks.Elsewhere, error) {
 	if named == "" {
 		return nil, nil
 	}
@@ -71,7 +75,11 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 		s.note("Warning: %s does not say everything. These are taken from this machine: %s. %s", view.Clean(named),
 			strings.Join(profile.Lacks, " and "), machineRemedy)
 	}
-	if host, _, err := device.Inventory(nil); err == nil && profile.Is(host, s.gpus.Devices()) {
+	if o.job != nil {
+		return s.likeHere(name, profile, executor.Confinement(o.job.Confines))
+	}
+	host, _, err := device.Inventory(nil)
+	if err == nil && !reached && profile.Is(host, s.gpus.Devices()) {
 		return nil, nil
 	}
 	pool, err := profile.Pool("machine " + name)
@@ -80,6 +88,26 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 	}
 	s.pools = append(s.pools, pool)
 	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: pool}, nil
+}
+
+// likeHere returns the described machine for a worker on a machine like that one, of whose devices it may have some.
+func (s *session) likeHere(name string, profile *device.Profile, builder executor.Confinement) (*tasks.Elsewhere,
+	error) {
+	host, err := thisHost()
+	if err != nil {
+		s.note("Warning: %v", err)
+	}
+	kinds, described := device.Kinds(s.gpus.Devices()), device.Kinds(profile.Devices)
+	more := slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(described, kind) })
+	confined := profile.Host.Sandbox == "" ||
+		profile.Host.Sandbox == host.Sandbox && profile.Host.Enforces == host.Enforces
+	if more || !confined || profile.Host.Class().String() != host.Class().String() {
+		return nil, hint("Describe the nodes of the cluster anew, by a job with the options of the executor block; or "+
+			"keep the jobs on nodes of one kind, with constraint in that block.",
+			"this machine is no %s: it has %s; %s; sandbox %s, and that is %s; sandbox %s", name,
+			cmp.Or(strings.Join(kinds, ", "), "no device"), host.Class(), host.Sandbox, profile, profile.Host.Sandbox)
+	}
+	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: s.pool, Here: true, Builder: builder}, nil
 }
 
 // maxMachine is the size in bytes above which a file describes no machine.
@@ -133,6 +161,10 @@ func (s *session) planned(p *engine.Plan) {
 		return
 	}
 	waits := len(s.project.Waits(p))
+	if x, n := s.project.Remote, remote.Jobs(p); n > 0 {
+		s.note("%s of these nodes run as jobs of executor %s, at most %d at once; the others here.", view.Number(n),
+			x.Name, x.MaxJobs)
+	}
 	if here := p.Counts()[engine.Run] - waits; here > 0 && waits > 0 {
 		s.note("Of these nodes, %s can be made here: benchgraph apply -machine=%s. The others wait for machine %s.",
 			view.Number(here), view.Clean(s.machine), view.Clean(m.Name))

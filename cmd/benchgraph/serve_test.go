@@ -53,7 +53,7 @@ compare "all" { of = [benchmark.speed] }
 
 // site is a benchgraph serve of a world.
 type site struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	base string
 	err  *bytes.Buffer

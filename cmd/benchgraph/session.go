@@ -30,6 +30,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -131,6 +132,7 @@ type access struct {
 	stat *cache.StatCache
 	// for blocks that do not say; empty: what the file says
 	sandbox string
+	job     *remote.Request // that this process runs, on a machine like the one that is planned for; nil: none
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.
@@ -186,8 +188,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
-	profiles, mistakes := checkMachines(spec)
-	if mistakes.HasErrors() {
+	profiles, usable, mistakes := checkMachines(spec)
+	if diags = append(diags, mistakes...); mistakes.HasErrors() {
 		return &diagError{mistakes, files}
 	}
 	if s.store == nil {
@@ -203,7 +205,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 			return &diagError{diags, s.files}
 		}
 	}
-	elsewhere, err := s.elsewhere(o.machine, spec, profiles)
+	x := s.chooseExecutor(usable)
+	elsewhere, err := s.elsewhere(s.machine, spec, profiles, o, x != nil)
 	if err != nil {
 		return err
 	}
@@ -216,7 +219,10 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		load = derived(load, o.derive)
 	}
 	config := s.config(ctx, o, load)
-	config.Elsewhere = elsewhere
+	config.Elsewhere, config.Remote = elsewhere, s.newExecutor(x, spec, o)
+	if o.job != nil {
+		config.Hidden = []string{o.job.State, filepath.Dir(s.state)} // with the requests of other jobs
+	}
 	project, diags := tasks.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}

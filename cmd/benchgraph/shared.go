@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/cache/shared/sshkey"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 )
@@ -53,14 +54,14 @@ func (s *session) share(o access) error {
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	}
 	for _, text := range spec.Trust {
-		key, err := shared.ParsePublicKey(text)
+		key, err := sshkey.ParsePublic(text)
 		if err != nil {
 			return fmt.Errorf("shared store %s: trust: %w", spec.URL, err)
 		}
 		options.Trust = append(options.Trust, key)
 	}
 	if path := s.env[signingKey]; path != "" && !spec.ReadOnly {
-		if options.Key, err = shared.ReadPrivateKey(path); err != nil {
+		if options.Key, err = sshkey.ReadPrivate(path); err != nil {
 			return hint("Name the file of a private key that ssh-keygen -t ed25519 wrote, or unset "+signingKey+".",
 				"%s=%s: %w", signingKey, path, err)
 		}

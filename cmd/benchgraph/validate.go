@@ -44,7 +44,7 @@ func (a *app) runValidate(asJSON bool) error {
 	o.Strict = true
 	spec, files, diags := hclspec.Load(o)
 	if spec != nil {
-		_, more := checkMachines(spec)
+		_, _, more := checkMachines(spec)
 		diags = append(diags, more...)
 	}
 	var mistakes error

@@ -20,7 +20,7 @@ const module = "github.com/benchgraph/benchgraph/"
 var storeys = map[string]int{
 	"cmd/benchgraph": 7,
 	"tasks":          6, "report": 6,
-	"image":    5,
+	"image": 5, "remote": 5,
 	"findings": 4, "shell": 4, "source": 4, "wheel": 4,
 	"executor":  3,
 	"container": 2, "engine": 2,

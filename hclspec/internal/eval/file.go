@@ -92,17 +92,19 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 		byKind[s.Kind] = s
 		top.Blocks = append(top.Blocks, s.header())
 	}
+	if body, ok := f.Syntax.Body.(*hclsyntax.Body); ok {
+		for _, b := range body.Blocks {
+			if s := byKind[b.Type]; s == nil {
+				f.lost = append(f.lost, b.Labels...)
+			} else if s.Label && s.Open && len(b.Labels) == 2 { // a type and a name
+				b.Labels, b.LabelRanges = []string{strings.Join(b.Labels, "-")}, b.LabelRanges[:1]
+			}
+		}
+	}
 	content, diags := f.Syntax.Body.Content(top)
 	(&Schema{Blocks: schemas}).suggest(diags)
 	if f.Broken() {
 		diags = f.intact(diags)
-	}
-	if body, ok := f.Syntax.Body.(*hclsyntax.Body); ok {
-		for _, b := range body.Blocks {
-			if byKind[b.Type] == nil {
-				f.lost = append(f.lost, b.Labels...)
-			}
-		}
 	}
 	var blocks []*Block
 	for _, raw := range content.Blocks {

@@ -252,29 +252,29 @@ func Sum(p *engine.Plan, f Forecast) string {
 
 // planNode is a node in the JSON of a plan.
 type planNode struct {
-	Address   string    `json:"address"`
-	Kind      string    `json:"kind"`
-	Action    string    `json:"action"`
-	Reason    string    `json:"reason"`
-	Key       string    `json:"key"`
-	Needs     []string  `json:"needs"`
-	Resources Resources `json:"resources"`
-	Estimate  float64   `json:"estimate_s"` // 0: unknown
-	Never     bool      `json:"never,omitempty"`
-	Place     string    `json:"place,omitempty"`
-
-	Origin *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
-	Waits  string         `json:"waits,omitempty"`  // why this machine cannot run the node, in a plan for another one
+	Address   string         `json:"address"`
+	Kind      string         `json:"kind"`
+	Action    string         `json:"action"`
+	Reason    string         `json:"reason"`
+	Key       string         `json:"key"`
+	Needs     []string       `json:"needs"`
+	Resources Resources      `json:"resources"`
+	Estimate  float64        `json:"estimate_s"` // 0: unknown
+	Never     bool           `json:"never,omitempty"`
+	Place     string         `json:"place,omitempty"`
+	Origin    *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
+	Waits     string         `json:"waits,omitempty"`  // why this machine cannot run the node, in a plan for another one
 }
 
 // Resources is what a node needs while it runs.
 type Resources struct {
-	CPUs   int   `json:"cpus"`
-	Memory int64 `json:"memory_bytes,omitempty"`
-	Disk   int64 `json:"disk_bytes,omitempty"`
-	Ports  int   `json:"ports,omitempty"`
-	Quiet  bool  `json:"quiet,omitempty"`
-	GPUs   *GPUs `json:"gpus,omitempty"`
+	CPUs     int    `json:"cpus"`
+	Memory   int64  `json:"memory_bytes,omitempty"`
+	Disk     int64  `json:"disk_bytes,omitempty"`
+	Ports    int    `json:"ports,omitempty"`
+	Quiet    bool   `json:"quiet,omitempty"`
+	GPUs     *GPUs  `json:"gpus,omitempty"`
+	Executor string `json:"executor,omitempty"` // whose job the node is; "": the node runs here
 }
 
 // GPUs is what a node needs of GPUs.
@@ -287,7 +287,7 @@ type GPUs struct {
 // ResourcesOf are the resources of a node.
 func ResourcesOf(n *engine.Node) Resources {
 	q := n.Resources
-	r := Resources{CPUs: q.Takes(), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet}
+	r := Resources{CPUs: q.Takes(), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet, Executor: q.Queue}
 	if q.GPUs.Count > 0 {
 		r.GPUs = &GPUs{Count: q.GPUs.Count, Memory: q.GPUs.Memory}
 		if q.GPUs.Model != nil {

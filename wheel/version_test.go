@@ -1,4 +1,4 @@
-package tasks
+package wheel
 
 import "testing"
 
@@ -17,7 +17,7 @@ func TestVersionOfADescription(t *testing.T) {
 		"":                            "",
 		"v99999999999999999999-1-gab": "",
 	} {
-		if got := versionOf(said); got != want {
+		if got := Version(said); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 	}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
+)
+
+// chooseExecutor returns the executor for the machine that is planned for; nil if there is none. Where the command line
+// names no machine, the only executor of the file counts.
+func (s *session) chooseExecutor(usable []remote.Settings) *remote.Settings {
+	for i := range usable {
+		if x := &usable[i]; s.machine == x.Machine || s.machine == "" && len(usable) == 1 {
+			s.machine = x.Machine
+			return x
+		}
+	}
+	return nil
+}
+
+// newExecutor returns what runs nodes as jobs.
+func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) *remote.Executor {
+	if x == nil || o.job != nil || o.offline { // a worker needs the shared store
+		return nil
+	}
+	if o.try != nil || o.derive != nil {
+		s.note("Warning: a worker knows what the file says, and nothing else: executor %s gets no jobs of this command, and "+
+			"what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
+		return nil
+	}
+	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
+	self, _ := os.Executable() // Linux always knows it
+	x.Program = cmp.Or(x.Program, self)
+	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Vars: s.vars, Allow: o.allow,
+		Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
+	for _, name := range s.varFiles {
+		if whole, err := filepath.Abs(name); err == nil {
+			p.VarFiles = append(p.VarFiles, whole)
+		}
+	}
+	secrets := secretNames(spec)
+	for _, name := range slices.Sorted(maps.Keys(s.env)) {
+		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
+			p.Environ = append(p.Environ, name+"="+s.env[name])
+		}
+	}
+	var environ []string
+	for _, name := range []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER", signingKey} {
+		if value, ok := s.env[name]; ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p,
+		Environ: environ, Open: func() (remote.Scheduler, error) {
+			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
+				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
+		}})
+}
+
+// secretNames are the names of the secrets that blocks of a file declare, sorted.
+func secretNames(spec *hclspec.Spec) (names []string) {
+	for i := range spec.Benchmarks {
+		names = append(names, spec.Benchmarks[i].Secrets...)
+	}
+	for i := range spec.Tasks {
+		names = append(names, spec.Tasks[i].Secrets...)
+	}
+	for i := range spec.Wheels {
+		if build := spec.Wheels[i].Build; build != nil {
+			names = append(names, build.Secrets...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// checkJobs returns why the jobs of a plan cannot be submitted.
+func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
+	x := s.project.Remote
+	if remote.Jobs(p) == 0 {
+		return nil
+	}
+	if _, err := x.Open(); err != nil {
+		return hint("Apply on a machine that can submit jobs.", "executor %s: %w", x.Name, err)
+	}
+	if !s.store.Puts() {
+		return hint("Remove read_only from the store; where it has trust, name a private key with "+signingKey+".",
+			"executor %s: a job could not put its result into the shared store", x.Name)
+	}
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		if st.Action != engine.Run || st.Node.Remote == nil {
+			continue
+		}
+		if _, err := s.store.Peek(ctx, st.Key); err == nil {
+			return hint("Remove the entry from the shared store with cache gc -shared, or change the block.",
+				"%s has a result, and a job cannot replace it: entries of the shared store are not changed",
+				st.Node.Address)
+		}
+	}
+	return nil
+}
+
+// executors looks whether jobs can be submitted from here.
+func (c *checkup) executors() {
+	usable, _ := remote.Read(c.spec, func(string) bool { return true })
+	for _, x := range usable {
+		if _, err := slurm.Open(slurm.Options{Environ: c.gitEnviron()}); err != nil {
+			c.lacks("executor "+x.Name, true, "", "%v", err)
+		} else {
+			c.ok("executor "+x.Name, "Slurm's commands are there; machine %s", x.Machine)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
+)
+
+// clustered is a project whose benchmarks run on a real Slurm cluster of two nodes with four played devices each. The
+// machine of the project has no device.
+type clustered struct {
+	*world
+	*slurmtest.Cluster
+	hold string // while there is a file of this name, what is measured does not end
+}
+
+// clusterFile is the root file of such a project.
+const clusterFile = `
+benchgraph {
+  sandbox = "none"
+  store { url = "file://SHARED" }
+}
+machine "h200" { devices = "machines/h200.json" }
+executor "slurm" "gpu" {
+  machine  = "h200"
+  program  = "PROGRAM"
+  cpus     = 1
+  max_jobs = 4
+}
+commit "c" {}
+`
+
+func newClustered(t testing.TB, file string) *clustered {
+	t.Helper()
+	c := &clustered{world: newWorld(t, ""), Cluster: slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4})}
+	library, err := nvmltest.Build(t.TempDir(), false)
+	check(t, err)
+	shared, program := t.TempDir(), ""
+	program, err = exec.LookPath("benchgraph")
+	check(t, err)
+	for _, node := range []string{"n1", "n2"} {
+		var scenario strings.Builder
+		scenario.WriteString("system driver=550.54.15 cuda=12040\n")
+		for i := range 4 {
+			fmt.Fprintf(&scenario, "gpu uuid=GPU-%s-%d name=NVIDIA_H200 mib=143771 pci=00000000:%02d:00.0 temp=31 "+
+				"util=0\n", node, i, i)
+		}
+		played := filepath.Join(shared, node)
+		check(t, os.WriteFile(played, []byte(scenario.String()), 0o644))
+		c.Profile(node, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+played, "BENCHGRAPH_HOST_LOCK="+played+".lock",
+			"BENCHGRAPH_CACHE_DIR="+played+".store")
+	}
+	c.world.env = append(c.world.env, c.Environ()...)
+	c.world.env = append(c.world.env, "PATH="+os.Getenv("PATH"))
+	check(t, os.MkdirAll(c.path("machines"), 0o755))
+	c.hold = filepath.Join(shared, "hold")
+	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
+		"HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
+	// The description of a node comes from a job there, as the documentation says.
+	describe := c.Command("srun", "--gpus=4", program, "devices", "-json")
+	c.write("machines/h200.json", describe)
+	return c
+}
+
+const measuredFile = clusterFile + `
+variant "base" { baseline = true }
+variant "fast" {}
+task "built" {
+  for_each = candidates
+  command  = "echo ${each.key} > $OUT/made"
+  artefact = true
+}
+benchmark "speed" {
+  for_each = candidates
+  data     = { "in" = task.built[each.key] }
+  command  = <<-EOT
+    sample $(case $(cat in) in *fast) echo 200;; *) echo 100;; esac) 0.01
+    echo devices $CUDA_VISIBLE_DEVICES
+    HOLD
+  EOT
+  gpus { count = 2 }
+  metrics {
+    metric "rate" {
+      match  = "work done: ([0-9.]+)"
+      better = "higher"
+    }
+  }
+  design { samples = 4 }
+}
+compare "speed" { of = [benchmark.speed] }
+`
+
+// jobs returns the states of the jobs that the cluster has had, by number.
+func (c *clustered) jobs() []string {
+	c.t.Helper()
+	var states []string
+	for line := range strings.Lines(c.Command("squeue", "-h", "-a", "-t", "all", "-S", "i", "-o", "%T %j")) {
+		if state, name, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(name, "benchgraph_") {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+// jobIs waits until the last job is in a state.
+func (c *clustered) jobIs(state string) {
+	c.t.Helper()
+	until(c.t, "a job is "+state, func() bool {
+		all := c.jobs()
+		return len(all) > 0 && all[len(all)-1] == state
+	})
+}
+
+// What the machine of the project cannot measure is measured on the nodes of a cluster.
+func TestACampaignOnSlurm(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	o := c.must(0, "plan")
+	o.says(t, "Planned for machine h200", "4 of these nodes run as jobs of executor gpu, at most 4 at once")
+	o = c.must(0, "apply")
+	o.says(t, "job 2 is submitted", "win", "Apply: 9 done")
+	if n := len(c.jobs()); n != 4 {
+		t.Errorf("%d jobs for four blocks", n)
+	}
+	c.must(0, "plan").says(t, "Plan: 0 to run")
+	c.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
+	c.must(0, "logs", `trial.speed["c#2"]`).says(t, "job ", "block 2: base")
+	var trial struct {
+		Record struct {
+			Class struct {
+				GPUs []struct{ Name string } `json:"gpus"`
+			} `json:"hardware_class"`
+		} `json:"record"`
+	}
+	c.json(&trial, "show", "-json", `trial.speed["c#2"]`)
+	if gpus := trial.Record.Class.GPUs; len(gpus) != 1 || gpus[0].Name != "NVIDIA H200" {
+		t.Errorf("a block was measured on %v", gpus)
+	}
+	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "a job cannot replace it")
+	left, err := os.ReadDir(c.path(".benchgraph", "jobs"))
+	if check(t, err); len(left) > 0 {
+		t.Errorf("%s is left of a job", left[0].Name())
+	}
+	// Another project directory has what the first one shared.
+	other := newWorld(t, "")
+	other.env = c.world.env
+	for _, name := range []string{"benchmarks.hcl", "machines/h200.json"} {
+		text, err := os.ReadFile(c.path(name))
+		check(t, err)
+		other.write(name, string(text))
+	}
+	other.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
+}
+
+// An apply that was killed leaves its job, and the next one waits for that job.
+func TestAJobIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	cmd := c.command("apply")
+	check(t, cmd.Start())
+	c.jobIs("RUNNING")
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	time.AfterFunc(2*time.Second, func() { _ = os.Remove(c.hold) })
+	c.must(0, "apply").says(t, "job 2 was submitted before", "win")
+	if all := c.jobs(); len(all) != 4 {
+		t.Errorf("jobs %v for four blocks", all)
+	}
+}
+
+// An apply that is interrupted cancels its jobs.
+func TestAnInterruptCancelsJobs(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	cmd := c.command("apply")
+	check(t, cmd.Start())
+	c.jobIs("RUNNING")
+	check(t, cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	if all := c.jobs(); len(all) != 1 || all[0] != "CANCELLED" {
+		t.Errorf("jobs %v", all)
+	}
+	check(t, os.Remove(c.hold))
+	c.must(0, "apply").says(t, "win")
+}
+
+// A node that fails loses its job, and another job measures the block.
+func TestANodeFails(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	cmd := c.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- c.finish(cmd) }()
+	c.jobIs("RUNNING")
+	node := strings.TrimSpace(c.Command("squeue", "-h", "-o", "%N"))
+	c.Kill(node)
+	check(t, os.Remove(c.hold))
+	c.Fail(node)
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "ended as NODE_FAIL on "+node, "attempt 2", "win")
+}
+
+// A candidate that fails on a node is the candidate's failure, and is not tried again.
+func TestACandidateFailsOnANode(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "sample $(",
+		"! grep -q fast in || { echo no such kernel; exit 3; }; sample $(", 1))
+	c.must(3, "apply").says(t, "= 1 failed", "no such kernel")
+	before := len(c.jobs())
+	c.must(3, "apply")
+	if now := len(c.jobs()); now != before {
+		t.Errorf("%d more jobs for a known failure", now-before)
+	}
+}
+
+// A node of another class than the file describes measures nothing.
+func TestANodeOfAnotherClass(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	text, err := os.ReadFile(c.path("machines", "h200.json"))
+	check(t, err)
+	c.write("machines/h200.json", strings.ReplaceAll(string(text), "NVIDIA H200", "NVIDIA H100"))
+	c.must(3, "apply").says(t, "this machine is no h200", "Describe the nodes of the cluster anew")
+	if n := len(c.jobs()); n != 1 {
+		t.Errorf("%d jobs were submitted", n)
+	}
+}
+
+// What a block needs of a repository is checked out on the node. Neither the project, nor the requests of jobs, nor the
+// store are there for what runs in the sandbox; a secret is, and no file of Slurm has it.
+func TestASandboxOnANode(t *testing.T) {
+	t.Parallel()
+	if err := executor.CheckSandbox(); err != nil {
+		t.Skip(err)
+	}
+	work := t.TempDir()
+	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, "", `commit "c" {}`, "",
+		"max_jobs = 4", `work_dir = "`+work+`"`).Replace(clusterFile)+`
+repo "app" { path = "app" }
+commit "main" { repo = repo.app }
+variant "base" { baseline = true }
+variant "same" {}
+benchmark "speed" {
+  for_each = candidates
+  client   = "main"
+  secrets  = ["TOKEN"]
+  command  = <<-EOT
+    cat client
+    test "$TOKEN" = hidden-from-the-queue
+    for hidden in HIDDEN; do ! ls $hidden || { echo "$hidden is there" >&2; exit 1; }; done
+    echo "work done: 1$(date +%N) items/s"
+  EOT
+  metrics {
+    metric "rate" {
+      match  = "work done: ([0-9.]+)"
+      better = "higher"
+    }
+  }
+  design { samples = 2 }
+}
+compare "speed" { of = [benchmark.speed] }
+`)
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", c.path("machines")+" "+work+"/* "+filepath.Dir(c.hold)+"/store/*"))
+	c.write("app/client", "the client\n")
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", c.path("app")}, args...)...)
+		cmd.Env = c.world.env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	git("add", ".")
+	git("commit", "-qm", "first")
+	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue")
+	c.must(0, "apply")
+	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")
+	c.must(0, "plan").says(t, "Plan: 0 to run")
+}
+
+// BenchmarkNodeOnSlurm measures one block on a cluster beside a job that does nothing: submitted, and looked for in the
+// queue every 20 ms until it has ended.
+func BenchmarkNodeOnSlurm(b *testing.B) {
+	n := max(b.N, 4)
+	fewer := strings.NewReplacer("max_jobs = 4", "max_jobs = 1", "samples = 4", fmt.Sprint("samples = ", n))
+	c := newClustered(b, fewer.Replace(measuredFile))
+	c.patience = time.Hour
+	per := func(begun time.Time) float64 { return float64(time.Since(begun).Milliseconds()) / float64(n) }
+	begun := time.Now()
+	c.must(0, "apply")
+	b.ReportMetric(per(begun), "ms/node")
+	begun = time.Now()
+	for range n {
+		id := strings.TrimSpace(c.Command("sbatch", "--parsable", "--output=/dev/null", "--gpus=2", "--wrap=true"))
+		for c.Command("squeue", "-h", "-t", "PENDING,RUNNING,COMPLETING", "-j", id) != "" {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	b.ReportMetric(per(begun), "ms/job")
+	b.ReportMetric(0, "ns/op")
+}

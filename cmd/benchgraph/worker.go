@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+func (a *app) worker() cli.Command {
+	return cli.Command{
+		Name: "worker", Args: "DIR", Min: 1, Max: 1,
+		Summary: "run the node of a job on a machine of a cluster; jobs of an executor call it",
+		Long: "DIR is the directory of the job, in which apply has put the request. The result goes into the shared " +
+			"store.",
+		Run: func(ctx context.Context, args []string) error { return a.runWorker(ctx, args[0]) },
+	}
+}
+
+func (a *app) runWorker(ctx context.Context, dir string) error {
+	dir, err := filepath.Abs(a.below(dir))
+	var request *remote.Request
+	if err == nil {
+		request, err = remote.ReadRequest(dir)
+	}
+	if err != nil {
+		return hint("apply writes that directory, and starts the worker as a job.", "job %s: %w", view.Clean(dir), err)
+	}
+	failure := a.work(ctx, dir, request)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
+	}
+	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Failure: failure})
+	if failure != nil {
+		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
+	}
+	return err
+}
+
+// work runs the node of a request, and returns why there is no result; nil if there is one.
+func (a *app) work(ctx context.Context, dir string, r *remote.Request) *cache.Failure {
+	err := a.enter(dir, r)
+	var failed *engine.Failure
+	if err == nil {
+		failed, err = a.workIn(ctx, r)
+	}
+	if failed != nil {
+		return &failed.Failure
+	}
+	if err == nil {
+		return nil
+	}
+	f := &cache.Failure{Class: cache.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
+	if hinted, ok := errors.AsType[*hintError](err); ok {
+		f.Remedy = hinted.remedy
+	}
+	return f
+}
+
+// enter makes this process work in the project of the request, with a state of its own in the directory of the job and
+// a store of this machine.
+func (a *app) enter(dir string, r *remote.Request) error {
+	if r.Version != version {
+		return hint("Install the same version on all machines, or name it by program in the executor block.",
+			"the job is from benchgraph %s, and this is %s", r.Version, version)
+	}
+	if err := remote.Link(r.State, dir); err != nil {
+		return err
+	}
+	a.chdir, a.file = r.Dir, r.File
+	a.vars, a.varFiles = r.Vars, r.VarFiles
+	for _, v := range r.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		a.env[name] = value
+	}
+	a.env["BENCHGRAPH_STATE_DIR"] = dir
+	if a.env["BENCHGRAPH_CACHE_DIR"] == "" {
+		own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
+		if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		a.env["BENCHGRAPH_CACHE_DIR"] = own
+	}
+	return nil
+}
+
+// workIn runs the node of a request in the project that was entered.
+func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, error) {
+	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	p, err := s.part(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var logs []string
+	lines := view.NewLines(s.stderr, s.style(s.stderr), false)
+	emit := func(e engine.Event) {
+		if e.Type == engine.NodeStart && e.Address == r.Address {
+			logs = append(logs, e.Log)
+		}
+		lines.Event(e)
+	}
+	applied, err := s.project.ApplyPart(ctx, p, tasks.ApplyOptions{RunID: r.Run, Emit: emit})
+	lines.Close()
+	for _, log := range logs {
+		err = errors.Join(err, s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range applied.Failures {
+		if f.Address == r.Address || len(applied.Failures) == 1 {
+			return &engine.Failure{Failure: f.Failure}, nil
+		}
+	}
+	if sent := s.store.Flush(ctx); sent.Unsent > 0 {
+		return nil, fmt.Errorf("the result could not be put into the shared store: %w", sent.Err)
+	}
+	if _, err := s.store.Get(ctx, r.Key, false); err != nil {
+		return nil, fmt.Errorf("%s was not run: %w", r.Address, err)
+	}
+	return nil, nil
+}
+
+// part plans the node of the request. The shared store is asked for each result that would be made anew: its index may
+// not know of them yet.
+func (s *session) part(ctx context.Context, r *remote.Request) (*engine.Plan, error) {
+	asked := map[cache.Key]bool{r.Key: true}
+	for {
+		p, err := s.project.Part(ctx, r.Choice, r.Address)
+		if err != nil {
+			return nil, err
+		}
+		st, ok := p.Step(r.Address)
+		switch {
+		case !ok || st.Key != r.Key:
+			return nil, hint("Apply again. If the project was not changed, the nodes of the cluster are not alike: "+
+				"keep the jobs on one kind of nodes with constraint in the executor block.",
+				"%s has another key here than the job was submitted with", r.Address)
+		case st.Action == engine.Blocked || st.Action == engine.Skip:
+			return nil, fmt.Errorf("%s cannot run here: %s", r.Address, st.Reason)
+		}
+		found := false
+		for i := range p.Steps {
+			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && isShared(st.Node.Address) {
+				asked[st.Key] = true
+				_, err := s.store.Ask(ctx, st.Key)
+				found = found || err == nil
+			}
+		}
+		if !found {
+			return p, nil
+		}
+	}
+}

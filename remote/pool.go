@@ -1,0 +1,57 @@
+package remote
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// Pool is the pool of this machine with places for the jobs of an executor.
+type Pool struct {
+	device.Pool
+	name string
+	max  int
+
+	mu   sync.Mutex
+	jobs int
+}
+
+// Pool returns the pool of this machine with the places of the executor.
+func (x *Executor) Pool(of device.Pool) *Pool { return &Pool{Pool: of, name: x.Name, max: x.MaxJobs} }
+
+// Fits reports why a request can never be granted. Whether the cluster can grant what a job asks for, its scheduler
+// says.
+func (p *Pool) Fits(q device.Request) error {
+	if q.Queue != "" {
+		return nil
+	}
+	return p.Pool.Fits(q)
+}
+
+// TryAcquire grants a place among the jobs, or what the pool of this machine grants.
+func (p *Pool) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
+	if q.Queue == "" {
+		return p.Pool.TryAcquire(q)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.jobs >= p.max {
+		return nil, &device.Refusal{WaitsFor: fmt.Sprintf("one of the %d jobs of executor %s to end", p.max, p.name)}
+	}
+	p.jobs++
+	return device.Granted(sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.jobs--
+	})), nil
+}
+
+// Free returns the amounts that are free. Jobs take nothing of this machine, so that nothing is kept back for them.
+func (p *Pool) Free(q device.Request) device.Amounts {
+	if q.Queue != "" {
+		const plenty = 1 << 30
+		return device.Amounts{CPUs: plenty, Memory: plenty << 30, Disk: plenty << 30, GPUs: plenty}
+	}
+	return p.Pool.Free(q)
+}

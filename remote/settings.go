@@ -1,0 +1,184 @@
+package remote
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// Settings are the attributes of an executor block for Slurm.
+type Settings struct {
+	Name       string        // of the block
+	Machine    string        // name of the machine block that describes the nodes of its jobs
+	Partition  string        // of the jobs; "": the cluster's default, as for the next three
+	Account    string        //
+	QOS        string        //
+	Constraint string        // features of the nodes
+	Gres       string        // generic resources beside the GPUs
+	Setup      string        // lines of sh that a job runs before the worker
+	WorkDir    string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
+	Program    string        // absolute path of benchgraph on the nodes; "": as here
+	CPUs       int           // of each job; 0: as many as the node of the graph asks for
+	Memory     int64         // of each job in bytes; 0: likewise
+	Time       time.Duration // limit of each job; 0: the partition's
+	MaxJobs    int           // that are queued or running at once
+}
+
+// standardJobs is the number of jobs at once where the file says nothing.
+const standardJobs = 16
+
+// Read reads the executor blocks of a file, and returns those that can run nodes. described reports whether a machine
+// block describes a machine.
+func Read(spec *hclspec.Spec, described func(machine string) bool) (usable []Settings, diags hcl.Diagnostics) {
+	for i := range spec.Executors {
+		x := &spec.Executors[i]
+		unused := func(why string) {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: &x.Range,
+				Summary: "Executor not used", Detail: why})
+		}
+		kind, name, _ := strings.Cut(x.Address.Name, "-")
+		if kind != "slurm" {
+			unused("This version of benchgraph runs nodes here and on Slurm, and starts nothing on " + kind + ".")
+			continue
+		}
+		s, mistakes := parse(cmp.Or(name, kind), x)
+		if s.Machine != "" && !described(s.Machine) {
+			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("There is no machine block %q. "+
+				"Write one that describes a node of the cluster.", s.Machine)})
+		}
+		if s.Machine != "" && spec.Store == nil {
+			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
+				`Write store { url = "…" } into the benchgraph block.`})
+		}
+		for _, m := range mistakes {
+			at := x.Range
+			if r, ok := x.Attributes[m.attribute]; ok {
+				at = r
+			}
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &at, Summary: "Invalid executor",
+				Detail: m.text})
+		}
+		switch {
+		case len(mistakes) > 0:
+		case s.Machine == "":
+			unused("It names no machine, so that nobody knows what its nodes have. Describe one of them by a job, " +
+				"srun --gpus=8 benchgraph devices -json >FILE; declare the file in a machine block; " +
+				`and name the block: machine = "NAME".`)
+		default:
+			usable = append(usable, s)
+		}
+	}
+	return usable, diags
+}
+
+// mistake is an attribute that an executor block cannot have, or not so.
+type mistake struct {
+	attribute string // "": the block as a whole
+	text      string
+}
+
+// attributes are the attributes of the block and how each is read.
+func (s *Settings) attributes() map[string]func(json.RawMessage) string {
+	text := func(to *string) func(json.RawMessage) string {
+		return func(raw json.RawMessage) string {
+			if json.Unmarshal(raw, to) != nil || strings.ContainsAny(*to, "\x00\r") {
+				return "a text is expected"
+			}
+			return ""
+		}
+	}
+	word := func(to *string) func(json.RawMessage) string {
+		return func(raw json.RawMessage) string {
+			if why := text(to)(raw); why != "" {
+				return why
+			}
+			if *to == "" || strings.HasPrefix(*to, "-") || strings.ContainsAny(*to, " \t\n") {
+				return "a text without spaces is expected, as sbatch takes it"
+			}
+			return ""
+		}
+	}
+	absolute := func(to *string) func(json.RawMessage) string {
+		return func(raw json.RawMessage) string {
+			if text(to)(raw) != "" || !path.IsAbs(*to) || path.Clean(*to) == "/" {
+				return "an absolute path is expected, which the nodes see under the same name"
+			}
+			return ""
+		}
+	}
+	number := func(to *int) func(json.RawMessage) string {
+		return func(raw json.RawMessage) string {
+			if json.Unmarshal(raw, to) != nil || *to < 1 || *to > 1<<20 {
+				return "a whole number of at least 1 is expected"
+			}
+			return ""
+		}
+	}
+	return map[string]func(json.RawMessage) string{
+		"machine": word(&s.Machine), "partition": word(&s.Partition), "account": word(&s.Account), "qos": word(&s.QOS),
+		"constraint": word(&s.Constraint), "gres": word(&s.Gres), "setup": text(&s.Setup),
+		"work_dir": absolute(&s.WorkDir), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
+		"max_jobs": number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
+	}
+}
+
+func (s *Settings) readMemory(raw json.RawMessage) string {
+	var size string
+	bytes := int64(0)
+	err := json.Unmarshal(raw, &size)
+	if err == nil {
+		bytes, err = units.RAMInBytes(size)
+	}
+	if s.Memory = bytes; err != nil || bytes < 1<<20 {
+		return `a size of at least 1 MiB is expected, such as "200GiB"`
+	}
+	return ""
+}
+
+func (s *Settings) readTime(raw json.RawMessage) string {
+	var text string
+	err := json.Unmarshal(raw, &text)
+	if err == nil {
+		s.Time, err = time.ParseDuration(text)
+	}
+	if err != nil || s.Time < time.Minute {
+		return `a duration of at least a minute is expected, such as "4h"`
+	}
+	return ""
+}
+
+// parse reads the attributes of an executor block.
+func parse(name string, x *hclspec.Executor) (Settings, []mistake) {
+	s := Settings{Name: name, MaxJobs: standardJobs}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(x.Settings, &given); err != nil {
+		return s, []mistake{{"", err.Error()}}
+	}
+	known := s.attributes()
+	var mistakes []mistake
+	for _, name := range slices.SortedFunc(maps.Keys(given), func(a, b string) int {
+		return cmp.Compare(x.Attributes[a].Start.Byte, x.Attributes[b].Start.Byte)
+	}) {
+		read, ok := known[name]
+		switch {
+		case !ok:
+			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for Slurm has no %q. It has %s.", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))})
+		case string(given[name]) != "null":
+			if why := read(given[name]); why != "" {
+				mistakes = append(mistakes, mistake{name, fmt.Sprintf("%s: %s.", name, why)})
+			}
+		}
+	}
+	return s, mistakes
+}
