@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
 // apart are the programs of this process that belong to no command, by process number, which is also that of their
@@ -37,7 +39,7 @@ func StartApart(path string, argv []string, files []*os.File) (done func() error
 	started, ended := make(chan error, 1), make(chan struct{})
 	// By the children of a thread it is told what is left of a command that the thread started, and by those of the
 	// main one what it adopted. So this is a child of another one, as long as it lives.
-	onThread(func() {
+	thread.Go(func() {
 		defer close(ended)
 		apart.Lock() // who looks at the children of this process meanwhile waits until it can tell this one
 		err := cmd.Start()

@@ -19,9 +19,6 @@ type adoption struct{}
 
 func adoptOrphans() adoption { return adoption{} }
 
-// onThread runs f in a goroutine.
-func onThread(f func()) { go f() }
-
 // awaitExit returns when p has ended.
 func awaitExit(p *os.Process) {
 	for kqueueWait(p.Pid) == unix.EINTR {

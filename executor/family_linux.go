@@ -2,13 +2,14 @@ package executor
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 )
 
 const maxRSSUnit = 1024 // ru_maxrss is in KiB
@@ -43,22 +44,6 @@ func adoptOrphans() adoption {
 		}
 	}
 	return a
-}
-
-// onThread runs f in a goroutine that has a thread of its own, which is not the main one: the main thread is the parent
-// of all orphans that this process adopts, and of nothing else.
-func onThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if unix.Gettid() != os.Getpid() {
-			f()
-			return
-		}
-		done := make(chan struct{})
-		onThread(func() { defer close(done); f() })
-		<-done // until then this thread is taken, so that the other is another
-	}()
 }
 
 // awaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
@@ -181,7 +166,7 @@ func (f *family) strays(all []proc) []proc {
 	}
 	var others []proc
 	for _, p := range adopted {
-		if started[p.pid] && !isApart(p.session) {
+		if started[p.pid] && !isApart(p.session) && !namespace.Runs(p.pid) {
 			others = append(others, p)
 		}
 	}

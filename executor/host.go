@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
 const (
@@ -33,7 +35,7 @@ type HostOptions struct {
 	Owner string // names what the processes belong to, such as the path of the state directory; Reap finds them by it
 }
 
-// Host is the Executor that runs programs on this machine, as the current user.
+// Host is the Executor that runs programs on this machine, as the current user. Close it after use.
 //
 // Each program gets a session, and thus a process group, of its own and has no terminal. Its descendants are known by
 // that session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, by becoming children of this
@@ -46,6 +48,7 @@ type HostOptions struct {
 type Host struct {
 	mark    mark
 	orphans adoption
+	starter starter
 }
 
 // NewHost returns a Host.
@@ -65,7 +68,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		}
 	}
 	if cmd.Sandbox != nil && SandboxOf() != Landlock {
-		return startSandboxed(ctx, cmd)
+		return h.startSandboxed(ctx, cmd)
 	}
 	path, err := resolve(cmd)
 	if err != nil {
@@ -85,16 +88,17 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	}
 	p.prepare(cmd)
 	join := func(pid int) (*family, error) { return newFamily(pid, id, h.orphans) }
-	if p.bound, err = bind(cmd, &p.template); err != nil {
+	if p.bound, err = bind(cmd); err != nil {
 		return nil, err
 	}
+	p.bound.enter(&p.template)
 	launch := func() error { return p.exec(join) }
 	if cmd.Sandbox != nil {
 		if launch, err = behindFence(p, cmd, launch); err != nil {
 			return nil, errors.Join(err, p.bound.release(nil))
 		}
 	}
-	if err := p.start(cmd.Stdin, launch, p.await); err != nil {
+	if err := p.start(cmd.Stdin, func() error { return p.onThread(launch) }); err != nil {
 		return nil, errors.Join(unstarted(cmd, path, err), p.bound.release(nil))
 	}
 	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
@@ -151,24 +155,31 @@ func sameWriter(a, b io.Writer) bool {
 	return a == b
 }
 
-// start starts the program by launch, and then a goroutine in which await sees its end.
-func (p *process) start(stdin io.Reader, launch func() error, await func()) error {
+// onThread starts the program by launch, and sees its end. The kernel kills the program when the thread that started it
+// ends, so that thread is kept as long as it runs.
+func (p *process) onThread(launch func() error) error {
+	started := make(chan error, 1)
+	thread.Go(func() {
+		p.begun = time.Now()
+		err := launch()
+		started <- err
+		if err == nil {
+			awaitExit(p.cmd.Process)
+			p.ended = time.Now()
+			close(p.done)
+		}
+	})
+	return <-started
+}
+
+// start starts the program by launch.
+func (p *process) start(stdin io.Reader, launch func() error) error {
 	theirs, err := p.openStdin(stdin)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	started := make(chan error, 1)
-	// The kernel kills the program when the thread that started it ends, so that thread is kept as long as it runs.
-	onThread(func() {
-		p.begun = time.Now()
-		err := launch()
-		started <- err
-		if err == nil {
-			await()
-		}
-	})
-	if err := <-started; err != nil {
+	if err := launch(); err != nil {
 		p.stdin.Close()
 		return err
 	}
@@ -225,13 +236,6 @@ func (p *process) exec(join func(pid int) (*family, error)) error {
 	return err
 }
 
-// await returns when the program has ended.
-func (p *process) await() {
-	awaitExit(p.cmd.Process)
-	p.ended = time.Now()
-	close(p.done)
-}
-
 // supervise ends all that is left when the program has ended or is to be stopped.
 func (p *process) supervise() {
 	defer close(p.gone)
@@ -251,13 +255,13 @@ func (p *process) supervise() {
 		return
 	}
 	<-p.done
+	_ = p.cmd.Wait() // the status tells how it ended; errors of writing are in the sinks
 	p.collect()
 	p.report()
 }
 
-// collect takes in the rest of the output when all has ended.
+// collect ends the input and the output when all has ended.
 func (p *process) collect() {
-	_ = p.cmd.Wait() // the status tells how it ended; errors of writing are in the sinks
 	if p.stdin != nil {
 		p.stdin.Close()
 	}

@@ -26,6 +26,7 @@ const (
 	siblingEnv = "EXECUTOR_TEST_SIBLING"
 	dockerEnv  = "EXECUTOR_TEST_DOCKER"
 	apartEnv   = "EXECUTOR_TEST_APART"
+	spareEnv   = "EXECUTOR_TEST_SPARE"
 )
 
 func TestMain(m *testing.M) {
@@ -44,6 +45,9 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(apartEnv); dir != "" {
 		beApart(dir)
+	}
+	if what := os.Getenv(spareEnv); what != "" {
+		haveSpare(what)
 	}
 	os.Exit(m.Run())
 }

@@ -52,8 +52,8 @@ const delegate = "start benchgraph with systemd-run --user --scope -p Delegate=y
 // bound is the control group of a command; nil: it has none.
 type bound struct{ group *cgroup.Group }
 
-// bind makes the control group of a command, in which a Cmd starts. On a machine that enforces no limits there is none.
-func bind(cmd Command, c *exec.Cmd) (*bound, error) {
+// bind makes the control group of a command. On a machine that enforces no limits there is none.
+func bind(cmd Command) (*bound, error) {
 	if cmd.Limits == nil {
 		return nil, nil
 	}
@@ -67,8 +67,22 @@ func bind(cmd Command, c *exec.Cmd) (*bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, g.FD()
 	return &bound{g}, nil
+}
+
+// fd returns a descriptor of the group, to start the program in; negative: there is none.
+func (b *bound) fd() int {
+	if b == nil {
+		return -1
+	}
+	return b.group.FD()
+}
+
+// enter makes a Cmd start in the group.
+func (b *bound) enter(c *exec.Cmd) {
+	if b != nil {
+		c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, b.fd()
+	}
 }
 
 // release ends what is left in the group, and notes whether memory was what ended the command.

@@ -61,6 +61,11 @@ sys.exit(ctypes.CDLL(None).ptrace(16, 1, 0, 0) != 0)'
 
 func TestACandidateThatWantsToWinDoesNot(t *testing.T) {
 	needSandbox(t)
+	attack(t, executor.NewHost(executor.HostOptions{}))
+}
+
+// attack runs a candidate that wants to win.
+func attack(t *testing.T, h *executor.Host) {
 	victim := exec.Command("sleep", "1000")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
@@ -94,7 +99,7 @@ func TestACandidateThatWantsToWinDoesNot(t *testing.T) {
 	}
 	defer leak.Close()
 	before := scheduling(t, victim.Process.Pid)
-	out := inSandbox(t, executor.Sandbox{}, attacks, fmt.Sprint("VICTIM=", victim.Process.Pid), "SHM="+shm,
+	out := inSandboxOf(t, h, executor.Sandbox{}, attacks, fmt.Sprint("VICTIM=", victim.Process.Pid), "SHM="+shm,
 		"SOCKET="+name,
 		fmt.Sprint("PORT=", port.Addr().(*net.TCPAddr).Port))
 	if out != "over\n" {
@@ -158,7 +163,7 @@ func TestSandboxesOfAnOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "-test.run",
-		"^(TestASandbox(Shows|Gives|Ends)|TestACandidate|TestServerAndClientOfASandbox)", "-test.v")
+		"^(TestASandbox(Shows|Gives|Ends)|TestACandidate|TestASpare|TestServerAndClientOfASandbox)", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

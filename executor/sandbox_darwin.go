@@ -16,7 +16,12 @@ func CheckSandbox() error {
 	}
 }
 
-func startSandboxed(context.Context, Command) (Process, error) { return nil, CheckSandbox() }
+type starter struct{}
+
+func (*Host) startSandboxed(context.Context, Command) (Process, error) { return nil, CheckSandbox() }
+
+// Close does nothing on this system.
+func (*Host) Close() error { return nil }
 
 // SandboxOf returns how commands with a Sandbox are confined.
 func SandboxOf() Confinement { return Unconfined }

@@ -18,10 +18,22 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 )
 
-// sandboxed is a program in namespaces of its own. Its cmd is the first process in there, or waits for that.
+// starter starts the first processes of sandboxes.
+type starter = namespace.Starter
+
+// Close ends what a Host, if it is not nil, has ready for its next command with a Sandbox, and waits until nothing is
+// left of the others. It has no commands any more.
+func (h *Host) Close() error {
+	if h == nil {
+		return nil
+	}
+	return h.starter.Close(killTime)
+}
+
+// sandboxed is a program in namespaces of its own.
 type sandboxed struct {
 	process
-	control *namespace.Control
+	first   *namespace.Process
 	network bool          // it is that of this machine
 	dead    chan struct{} // closed: nothing is left in the namespaces
 	end     *first.Ended
@@ -29,7 +41,7 @@ type sandboxed struct {
 }
 
 // startSandboxed starts a command that has a Sandbox.
-func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
+func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 	if err := checkWords(cmd); err != nil {
 		return nil, err
 	}
@@ -41,7 +53,7 @@ func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 		return nil, err
 	}
 	s := &sandboxed{network: cmd.Sandbox.Network, dead: make(chan struct{})}
-	s.name, s.template.WaitDelay = cmd.Argv[0], drainTime
+	s.name = cmd.Argv[0]
 	s.prepare(cmd)
 	spec.Grace = s.grace
 	var beside *namespace.Network
@@ -51,10 +63,11 @@ func startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 		}
 		defer beside.Close()
 	}
-	if err := s.start(cmd.Stdin, func() error { return s.launch(cmd, spec, beside) }, s.follow); err != nil {
+	if err := s.start(cmd.Stdin, func() error { return s.launch(&h.starter, cmd, spec, beside) }); err != nil {
 		return nil, errors.Join(err, s.bound.release(nil))
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.halt(context.Cause(ctx)) })
+	go s.follow(&h.starter)
 	go s.supervise()
 	return s, nil
 }
@@ -65,32 +78,25 @@ func networkOf(p Process) (*namespace.Network, error) {
 		return nil, &Unsupported{What: "the network of a program that has none of its own",
 			Remedy: "run both in a sandbox"}
 	}
-	n, err := namespace.NetworkOf(s.cmd.Process.Pid)
+	n, err := s.first.Network()
 	if err != nil {
 		return nil, fmt.Errorf("%s: its network: %w", s.name, err)
 	}
 	return n, nil
 }
 
-// launch starts the first process, which starts the program.
-func (s *sandboxed) launch(cmd Command, spec first.Spec, beside *namespace.Network) error {
-	try := s.template
-	s.cmd = &try
-	pending, err := namespace.Prepare(s.cmd, spec, beside)
-	if err != nil {
-		return err
-	}
-	if s.bound, err = bind(cmd, s.cmd); err != nil {
-		pending.Drop()
+// launch has a first process start the program.
+func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *namespace.Network) (err error) {
+	if s.bound, err = bind(cmd); err != nil {
 		return err
 	}
 	s.begun = time.Now()
-	if err := s.cmd.Start(); err != nil {
-		pending.Drop()
+	if s.first, err = h.Start(s.network, beside); err != nil {
 		return refused("make namespaces", err)
 	}
-	s.control = pending.Started()
-	m, err := s.control.Next()
+	streams := namespace.Streams{Out: s.template.Stdout, Err: s.template.Stderr}
+	streams.In, _ = s.template.Stdin.(*os.File)
+	m, err := s.first.Begin(spec, streams, s.bound.fd())
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: the first process of the sandbox has ended: %w", s.name, err)
@@ -101,9 +107,9 @@ func (s *sandboxed) launch(cmd Command, spec first.Spec, beside *namespace.Netwo
 	case m.Started:
 		return nil
 	}
-	s.control.Close()
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it was killed
+	s.first.Close()
+	s.first.Kill()
+	<-s.first.Gone()
 	return err
 }
 
@@ -129,21 +135,9 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 }
 
 // follow sees the end of the program, and then that of all that is in the namespaces.
-func (s *sandboxed) follow() {
-	for {
-		m, err := s.control.Next()
-		if err != nil {
-			break
-		}
-		if m.Ended != nil && s.end == nil {
-			s.end = m.Ended
-			close(s.done)
-		}
-		if m.Gone != nil {
-			s.rest = m.Gone
-		}
-	}
-	awaitExit(s.cmd.Process)
+func (s *sandboxed) follow(h *starter) {
+	_, _ = groups() // none could be made where a spare is
+	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.done) })
 	s.ended = time.Now()
 	if s.end == nil {
 		close(s.done)
@@ -160,7 +154,7 @@ func (s *sandboxed) supervise() {
 	case <-s.stop:
 		s.err = s.bringDown()
 	}
-	s.control.Close()
+	s.first.Close()
 	if err := s.bound.release(&s.status); s.err == nil {
 		s.err = err
 	}
@@ -168,25 +162,26 @@ func (s *sandboxed) supervise() {
 		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
 		return
 	}
+	s.first.Drain(drainTime)
 	s.collect()
 	s.report()
 }
 
 // bringDown has the first process end everything, which it does not outlive.
 func (s *sandboxed) bringDown() error {
-	if s.control.Stop() == nil {
+	if s.first.Stop() == nil {
 		select {
 		case <-s.dead:
 			return nil
 		case <-time.After(s.grace + 2*time.Second):
 		}
 	}
-	_ = s.cmd.Process.Kill() // it may have ended
+	s.first.Kill()
 	select {
 	case <-s.dead:
 		return nil
 	case <-time.After(killTime):
-		return fmt.Errorf("%s: its sandbox cannot be ended: process %d", s.name, s.cmd.Process.Pid)
+		return fmt.Errorf("%s: its sandbox cannot be ended: process %d", s.name, s.first.Pid())
 	}
 }
 
@@ -206,7 +201,7 @@ func (s *sandboxed) report() {
 }
 
 // Dial connects to a port of the program's loopback.
-func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.control.Dial(port) }
+func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.first.Dial(port) }
 
 // specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
@@ -282,18 +277,23 @@ func lastOf(env []string) []string {
 
 // holdsSystem says whether commands need what is in a directory.
 func holdsSystem(dir string) bool {
+	return slices.ContainsFunc(system(), func(path string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// system returns where the directories of the system really are.
+var system = sync.OnceValue(func() []string {
+	var all []string
 	for _, path := range []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/etc", "/proc", "/sys",
 		"/dev"} {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		if rel, err := filepath.Rel(dir, real); err == nil && filepath.IsLocal(rel) {
-			return true
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			all = append(all, real)
 		}
 	}
-	return false
-}
+	return all
+})
 
 // giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it.
 // A user without one has /tmp.
@@ -315,17 +315,12 @@ func giveHome(s *first.Spec, o *Sandbox) {
 func CheckSandbox() error { return checkSandbox() }
 
 var checkSandbox = sync.OnceValue(func() error {
+	spec := first.Spec{Trial: true, Loopback: true, Empty: private, Binds: []first.Bind{{To: "/tmp", Writable: true}}}
 	var s sandboxed
-	tried := make(chan error, 1)
-	onThread(func() {
-		spec := first.Spec{Trial: true, Loopback: true, Empty: private,
-			Binds: []first.Bind{{To: "/tmp", Writable: true}}}
-		tried <- s.launch(Command{}, spec, nil)
-	})
-	err := <-tried
+	err := s.launch(&starter{}, Command{}, spec, nil)
 	if err == nil {
-		s.control.Close()
-		_ = s.cmd.Wait() // it has nothing to do
+		s.first.Close()
+		<-s.first.Gone() // it has nothing to do
 	}
 	return err
 })

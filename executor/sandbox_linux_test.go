@@ -40,13 +40,18 @@ func TestSandboxPassesTheSuite(t *testing.T) {
 // inSandbox runs a script, and returns what it printed.
 func inSandbox(t *testing.T, o executor.Sandbox, script string, env ...string) string {
 	t.Helper()
+	return inSandboxOf(t, executor.NewHost(executor.HostOptions{}), o, script, env...)
+}
+
+func inSandboxOf(t *testing.T, h *executor.Host, o executor.Sandbox, script string, env ...string) string {
+	t.Helper()
 	needSandbox(t)
 	cmd := executortest.Shell(t, script)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Sandbox = &o
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	s, err := executor.Run(t.Context(), executor.NewHost(executor.HostOptions{}), cmd)
+	s, err := executor.Run(t.Context(), h, cmd)
 	if err != nil || !s.OK() {
 		t.Fatalf("%+v, %v\n%s", s, err, &out)
 	}

@@ -469,7 +469,7 @@ func (s *session) close() {
 }
 
 func (s *session) closers() []io.Closer {
-	var list []io.Closer
+	list := []io.Closer{s.host} // which may be nil
 	if s.journal != nil {
 		list = append(list, s.journal)
 	}

@@ -1,5 +1,5 @@
-// Package first is the first process of a sandbox: it sets up the namespaces that it finds itself in, runs one program
-// there, and ends all that this leaves.
+// Package first is the first process of a sandbox: it waits for its Spec, sets up the namespaces that it finds itself
+// in, runs one program there, and ends all that this leaves.
 //
 // It is this very program, started again. What it is is found out before most other packages are set up, so every
 // program that imports this package can be one. The package therefore imports little: no net, no os/exec, no
@@ -54,12 +54,13 @@ type Message struct {
 	Started bool     `json:",omitempty"` // the program runs
 	Failed  *Failure `json:",omitempty"` // it does not, and nothing else comes
 	Ended   *Ended   `json:",omitempty"` // the program has ended
-	Gone    *Gone    `json:",omitempty"` // nothing is left, and nothing else comes
+	Gone    *Gone    `json:",omitempty"` // the first process ends, and nothing else comes
 	Dialled *Dialled `json:",omitempty"` // the answer to Dial; the connection comes with it
 
 	// To the first process.
-	Stop bool `json:",omitempty"` // end it all
-	Dial int  `json:",omitempty"` // connect to this port of the loopback
+	Begin bool `json:",omitempty"` // the Spec comes with it, the program's streams, and perhaps its control group
+	Stop  bool `json:",omitempty"` // end it all
+	Dial  int  `json:",omitempty"` // connect to this port of the loopback
 }
 
 // Failure says which step of the set-up the kernel refused.
@@ -77,6 +78,7 @@ type Ended struct {
 
 // Gone is what all in the namespaces used, and what the program left.
 type Gone struct {
+	Alone        bool // nothing is there any more but the first process; else what is there ends with that
 	Left         int
 	User, System time.Duration
 	MaxRSS       int64 // KiB

@@ -1,8 +1,6 @@
 package first
 
 import (
-	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"runtime"
@@ -13,12 +11,6 @@ import (
 	"unsafe"
 
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
-)
-
-// The files that the first process is given.
-const (
-	controlFD = 3 // Messages
-	specFD    = 4 // the Spec, as JSON
 )
 
 // The first process of a sandbox must be there in a millisecond or two, and the other packages of this program take
@@ -41,7 +33,8 @@ func init() {
 // process is the first process at work.
 type process struct {
 	spec    Spec
-	program int // its number
+	files   []int // the program's streams, and the control group that it starts in, if it has one
+	program int   // its number
 	begun   time.Time
 	stop    chan struct{} // closed: all is to be ended
 	over    chan struct{} // closed: the program has ended
@@ -59,8 +52,12 @@ func first() int {
 	if err := linux.CloseRange(controlFD, math.MaxUint32, linux.CLOSE_RANGE_CLOEXEC); err != nil {
 		return p.fail("close files", err)
 	}
-	if err := p.read(specFD); err != nil {
+	warm()
+	switch begun, err := p.receive(); {
+	case err != nil:
 		return p.fail("read what is to be done", err)
+	case !begun:
+		return 0
 	}
 	if step, err := p.spec.setUp(); err != nil {
 		return p.fail(step, err)
@@ -117,46 +114,6 @@ func spareThreads() {
 	close(done)
 }
 
-func (p *process) read(fd uintptr) error {
-	f := os.NewFile(fd, "spec")
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	text := make([]byte, info.Size())
-	if _, err := f.ReadAt(text, 0); err != nil {
-		return err
-	}
-	return json.Unmarshal(text, &p.spec)
-}
-
-// fail says why there will be no program.
-func (p *process) fail(step string, err error) int {
-	send(Message{Failed: failure(step, err)})
-	return 1
-}
-
-func failure(step string, err error) *Failure {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		errno = syscall.EIO
-	}
-	return &Failure{Step: step, Errno: int(errno)}
-}
-
-// send tells who started this process. If that is gone, so is this process in a moment.
-func send(m Message, files ...int) int {
-	text, err := json.Marshal(m)
-	if err == nil {
-		err = syscall.Sendmsg(controlFD, text, syscall.UnixRights(files...), nil, syscall.MSG_NOSIGNAL)
-	}
-	if err != nil {
-		return 1
-	}
-	return 0
-}
-
 // giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this
 // process.
 func giveUp() (step string, err error) {
@@ -189,10 +146,18 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
+	attr := &syscall.ProcAttr{Dir: p.spec.Dir, Env: p.spec.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
+	for _, fd := range p.files[:3] {
+		attr.Files = append(attr.Files, uintptr(fd))
+	}
+	if len(p.files) > 3 {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, p.files[3]
+	}
 	p.begun = time.Now()
-	p.program, err = syscall.ForkExec(path, p.spec.Argv, &syscall.ProcAttr{
-		Dir: p.spec.Dir, Env: p.spec.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	p.program, err = syscall.ForkExec(path, p.spec.Argv, attr)
+	for _, fd := range p.files {
+		syscall.Close(fd) // so that the output ends with the program
+	}
 	return err
 }
 
@@ -225,54 +190,16 @@ func (s *Spec) program() (string, error) {
 	return "", found
 }
 
-// listen does what who started this process says, and ends everything when that is gone.
-func (p *process) listen() {
-	var once sync.Once
-	text := make([]byte, 1024)
-	for {
-		n, err := syscall.Read(controlFD, text)
-		if err == syscall.EINTR {
-			continue
-		}
-		var m Message
-		if err != nil || n == 0 || json.Unmarshal(text[:n], &m) != nil {
-			os.Exit(1)
-		}
-		if m.Stop {
-			once.Do(func() { close(p.stop) })
-		}
-		if m.Dial > 0 {
-			go dial(m.Dial)
-		}
-	}
-}
-
-// dial connects to a port of the loopback, and hands the connection over.
-func dial(port int) {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err == nil {
-		defer syscall.Close(fd)
-		err = syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
-	}
-	var errno syscall.Errno
-	switch {
-	case err == nil:
-		send(Message{Dialled: &Dialled{Port: port}}, fd)
-	case errors.As(err, &errno):
-		send(Message{Dialled: &Dialled{Port: port, Errno: int(errno)}})
-	}
-}
-
 // reap takes the status of all that ends in here, as all orphans become children of this process, until nothing is
 // left.
 func (p *process) reap() {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WALL, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			p.leave()
+			p.leave(err == syscall.ECHILD)
 		case pid == p.program:
 			e := Ended{Code: status.ExitStatus(), Wall: time.Since(p.begun)}
 			if status.Signaled() {
@@ -280,17 +207,19 @@ func (p *process) reap() {
 			}
 			send(Message{Ended: &e})
 			close(p.over)
+			p.program = -1 // its number can be another's now
 		}
 	}
 }
 
-// leave says what was used and left, and ends this process, and with it whatever may still be there.
-func (p *process) leave() {
+// leave says what was used and left, and ends this process, and with it whatever may still be there. Who hears that
+// there is nothing need not wait for the rest: the kernel takes milliseconds to remove the namespaces.
+func (p *process) leave(alone bool) {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage) // what is not known is 0
 	p.mu.Lock()
-	g := Gone{Left: len(p.left), User: time.Duration(usage.Utime.Nano()), System: time.Duration(usage.Stime.Nano()),
-		MaxRSS: usage.Maxrss}
+	g := Gone{Alone: alone, Left: len(p.left), User: time.Duration(usage.Utime.Nano()),
+		System: time.Duration(usage.Stime.Nano()), MaxRSS: usage.Maxrss}
 	os.Exit(send(Message{Gone: &g}))
 }
 
@@ -306,7 +235,7 @@ func (p *process) finish() {
 	}
 	p.signal(syscall.SIGTERM, p.spec.Grace)
 	p.signal(syscall.SIGKILL, time.Second)
-	p.leave() // which nothing outlives
+	p.leave(false) // which nothing outlives
 }
 
 // signal sends a signal to each process once, however late it appears, until the limit has passed. Should nothing be

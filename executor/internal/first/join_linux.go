@@ -10,8 +10,8 @@ import (
 
 // The further files that a process that joins is given.
 const (
-	userFD    = 5 // the user namespace of the sandbox whose network it joins
-	networkFD = 6
+	userFD    = 4 // the user namespace of the sandbox whose network it joins
+	networkFD = 5
 )
 
 // Ambient are the privileges that the first process needs to set up its namespaces. They mean nothing outside of them.

@@ -5,33 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
-	"os/exec"
-	"sync"
+	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/executor/internal/first"
+	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
 // Network is that of a sandbox, for others to join.
 type Network struct{ user, net *os.File }
-
-// NetworkOf is the network that a first process is in. Close it after use.
-func NetworkOf(pid int) (*Network, error) {
-	n := &Network{}
-	var err, err2 error
-	n.user, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
-	n.net, err2 = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
-	if err := errors.Join(err, err2); err != nil {
-		n.Close()
-		return nil, err
-	}
-	return n, nil
-}
 
 // Close forgets a network.
 func (n *Network) Close() {
@@ -39,178 +26,180 @@ func (n *Network) Close() {
 	n.net.Close()
 }
 
-// Prepare makes cmd, whose streams are set, the first process of a sandbox with a network of its own (Spec.Loopback),
-// that of another one (not nil), or that of this process. After it was started, or could not be, exactly one of the
-// methods of what is returned is to be called.
-func Prepare(cmd *exec.Cmd, s first.Spec, beside *Network) (*Pending, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	p := &Pending{}
-	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	p.spec = os.NewFile(uintptr(fd), "spec")
-	if _, err := p.spec.Write(text); err != nil {
-		p.Drop()
-		return nil, err
-	}
+// Process is a first process. It waits until Begin says what is to be done.
+type Process struct {
+	*Control
+	kind   kind
+	os     *os.Process
+	gone   chan struct{} // closed: it has ended, and all that was in its namespaces
+	output []*output
+}
+
+// kind is the kind of network that a first process has.
+type kind int
+
+const (
+	own    kind = iota // a new one, with nothing but a loopback
+	host               // that of this process
+	joined             // that of another sandbox
+)
+
+// start starts a first process; beside is the network that it joins.
+func start(kind kind, beside *Network) (*Process, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		p.Drop()
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	ours := os.NewFile(uintptr(pair[0]), "control")
+	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
 	defer ours.Close()
-	p.theirs = os.NewFile(uintptr(pair[1]), "control")
-	conn, err := net.FileConn(ours)
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		p.Drop()
 		return nil, err
 	}
-	p.conn = conn.(*net.UnixConn)
-	cmd.Path, cmd.Args, cmd.Env, cmd.Dir = first.Program(), []string{first.Name}, []string{first.Environment}, "/"
-	cmd.ExtraFiles = []*os.File{p.theirs, p.spec}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
-	if beside != nil {
-		cmd.Args[0] = first.JoinName
-		cmd.ExtraFiles = append(cmd.ExtraFiles, beside.user, beside.net)
-		return p, nil
+	defer null.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
 	}
-	a := cmd.SysProcAttr
+	name, attr := first.Name, &os.ProcAttr{
+		Dir: "/", Env: []string{first.Environment}, Files: []*os.File{null, null, null, theirs},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL},
+	}
+	if kind == joined {
+		name, attr.Files = first.JoinName, append(attr.Files, beside.user, beside.net)
+	} else {
+		separate(attr.Sys, kind)
+	}
+	p := &Process{Control: &Control{conn: conn.(*net.UnixConn), answers: make(chan answer, 1)}, kind: kind,
+		gone: make(chan struct{})}
+	started := make(chan error, 1)
+	// The kernel kills the process when the thread that started it ends, so that thread is kept as long as it runs.
+	thread.Go(func() {
+		defer close(p.gone)
+		var err error
+		p.os, err = os.StartProcess(first.Program(), []string{name}, attr)
+		started <- err
+		if err == nil {
+			_, _ = p.os.Wait() // its messages have told all
+		}
+	})
+	if err := <-started; err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// separate has a process start in namespaces of its own.
+func separate(a *syscall.SysProcAttr, kind kind) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	if s.Loopback {
+	if kind == own {
 		a.Cloneflags |= unix.CLONE_NEWNET
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	a.AmbientCaps = first.Ambient
-	return p, nil
 }
 
-// Pending is a sandbox whose first process is about to be started.
-type Pending struct {
-	spec, theirs *os.File
-	conn         *net.UnixConn
+// Streams are those of a program. What is nil is empty, or thrown away. Out and Err may be the same.
+type Streams struct {
+	In       *os.File
+	Out, Err io.Writer
 }
 
-// Drop gives it up.
-func (p *Pending) Drop() {
-	for _, f := range []*os.File{p.spec, p.theirs} {
-		if f != nil {
-			f.Close()
-		}
+// Begin tells the first process what is to be done, with which streams, and in which control group (its descriptor;
+// negative: that of this process). It returns the first message: whether the program runs. It is called once.
+func (p *Process) Begin(s first.Spec, streams Streams, group int) (first.Message, error) {
+	if err := p.hand(s, streams, group); err != nil {
+		return first.Message{}, err
 	}
-	if p.conn != nil {
-		p.conn.Close()
+	return p.Next()
+}
+
+// hand hands all that a program needs to the first process.
+func (p *Process) hand(s first.Spec, streams Streams, group int) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
 	}
-}
-
-// Started returns how its first process is spoken with.
-func (p *Pending) Started() *Control {
-	p.spec.Close()
-	p.theirs.Close()
-	return &Control{conn: p.conn, answers: make(chan answer, 1)}
-}
-
-// Control is how a first process is spoken with.
-type Control struct {
-	conn    *net.UnixConn
-	dialing sync.Mutex
-	answers chan answer
-}
-
-type answer struct {
-	dialled first.Dialled
-	file    *os.File
-}
-
-func (a answer) close() {
-	if a.file != nil {
-		a.file.Close()
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("memfd_create", err)
 	}
-}
-
-// Next is the next message but for answers to Dial. An error means that nothing more comes.
-func (c *Control) Next() (first.Message, error) {
-	text, rights := make([]byte, 1<<10), make([]byte, unix.CmsgSpace(4))
-	for {
-		n, nr, _, _, err := c.conn.ReadMsgUnix(text, rights)
-		if err != nil {
-			return first.Message{}, err
-		}
-		var m first.Message
-		if err := json.Unmarshal(text[:n], &m); err != nil {
-			return m, err
-		}
-		if m.Dialled == nil {
-			return m, nil
-		}
-		a := answer{*m.Dialled, received(rights[:nr])}
-		select {
-		case c.answers <- a:
+	spec := os.NewFile(uintptr(fd), "spec")
+	defer spec.Close()
+	if _, err := spec.Write(text); err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	files := []*os.File{spec, null, null, null}
+	if streams.In != nil {
+		files[1] = streams.In
+	}
+	for i, w := range []io.Writer{streams.Out, streams.Err} {
+		switch {
+		case w == nil:
+		case i == 1 && w == streams.Out:
+			files[3] = files[2]
 		default:
-			a.close() // nobody waits for it any more
+			o, theirs, err := newOutput(w)
+			if err != nil {
+				return err
+			}
+			defer theirs.Close()
+			p.output, files[2+i] = append(p.output, o), theirs
 		}
 	}
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	if group >= 0 {
+		fds = append(fds, group)
+	}
+	return p.send(first.Message{Begin: true}, fds...)
 }
 
-// received is the file that came with a message; nil: none.
-func received(rights []byte) *os.File {
-	all, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(all) == 0 {
-		return nil
+// Gone is closed when the process has ended, and so everything in its namespaces.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+func (p *Process) ended() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
 	}
-	fds, err := unix.ParseUnixRights(&all[0])
-	if err != nil || len(fds) == 0 {
-		return nil
-	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "connection")
 }
 
-// Stop has all in the sandbox ended, politely first.
-func (c *Control) Stop() error { return c.send(first.Message{Stop: true}) }
+// Kill ends it, and with it everything in its namespaces.
+func (p *Process) Kill() { _ = p.os.Kill() } // it may have ended
 
-func (c *Control) send(m first.Message) error {
-	text, err := json.Marshal(m)
-	if err == nil {
-		_, err = c.conn.Write(text)
-	}
-	return err
-}
+// Pid is its number.
+func (p *Process) Pid() int { return p.os.Pid }
 
-// dialPatience bounds the wait for a connection on a loopback, which comes at once or never.
-const dialPatience = 2 * time.Second
-
-// Dial connects to a port on the loopback of the sandbox. Somebody must be calling Next meanwhile.
-func (c *Control) Dial(port int) (net.Conn, error) {
-	c.dialing.Lock()
-	defer c.dialing.Unlock()
-	if err := c.send(first.Message{Dial: port}); err != nil {
+// Network is the network that it is in. Close it after use.
+func (p *Process) Network() (*Network, error) {
+	n := &Network{}
+	var err, err2 error
+	n.user, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", p.os.Pid))
+	n.net, err2 = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.os.Pid))
+	// As long as it was not waited for, the number is its own.
+	if err := errors.Join(err, err2, p.os.Signal(syscall.Signal(0))); err != nil {
+		n.Close()
 		return nil, err
 	}
-	late := time.After(dialPatience)
-	for {
-		select {
-		case a := <-c.answers:
-			if a.dialled.Port != port { // of one that was given up
-				a.close()
-				continue
-			}
-			if a.file == nil {
-				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect",
-					syscall.Errno(a.dialled.Errno))}
-			}
-			defer a.close()
-			return net.FileConn(a.file)
-		case <-late:
-			return nil, os.ErrDeadlineExceeded
-		}
-	}
+	return n, nil
 }
 
-// Close ends the talk, and with it all that is still in the sandbox.
-func (c *Control) Close() { c.conn.Close() }
+// Runs says whether a process is a first one, or waits for one.
+func Runs(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	name, _, _ := strings.Cut(string(text), "\x00")
+	return err == nil && (name == first.Name || name == first.JoinName)
+}

@@ -1,0 +1,128 @@
+package first
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// controlFD is the one file that the first process is given at its start: Messages. All else comes with one of them.
+const controlFD = 3
+
+// warm reads and writes once what this process will read and write. The first time takes longest, and a spare has the
+// time.
+func warm() {
+	var s Spec
+	if text, err := json.Marshal(Spec{Argv: []string{""}, Binds: []Bind{{}}, Fence: &Fence{}}); err == nil {
+		_ = json.Unmarshal(text, &s) // it is made for this
+	}
+	_, _ = json.Marshal(Message{Ended: &Ended{}, Gone: &Gone{}})
+	_ = json.Unmarshal([]byte(`{"Begin":true}`), &Message{})
+}
+
+// receive waits for what is to be done. False says that nothing is: the other end of the socket is closed.
+func (p *process) receive() (bool, error) {
+	const most = 5 // files
+	text, rights := make([]byte, 1024), make([]byte, syscall.CmsgSpace(most*4))
+	n, nr, _, _, err := syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
+	for err == syscall.EINTR {
+		n, nr, _, _, err = syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil || n == 0 {
+		return false, err
+	}
+	var m Message
+	if err := json.Unmarshal(text[:n], &m); err != nil {
+		return false, err
+	}
+	all, err := syscall.ParseSocketControlMessage(rights[:nr])
+	if err != nil || len(all) != 1 || !m.Begin {
+		return false, syscall.EPROTO
+	}
+	fds, err := syscall.ParseUnixRights(&all[0])
+	if err != nil || len(fds) < 4 {
+		return false, syscall.EPROTO
+	}
+	p.files = fds[1:]
+	return true, p.read(uintptr(fds[0]))
+}
+
+func (p *process) read(fd uintptr) error {
+	f := os.NewFile(fd, "spec")
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	text := make([]byte, info.Size())
+	if _, err := f.ReadAt(text, 0); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &p.spec)
+}
+
+// fail says why there will be no program.
+func (p *process) fail(step string, err error) int {
+	send(Message{Failed: failure(step, err)})
+	return 1
+}
+
+func failure(step string, err error) *Failure {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		errno = syscall.EIO
+	}
+	return &Failure{Step: step, Errno: int(errno)}
+}
+
+// send tells who started this process. If that is gone, so is this process in a moment.
+func send(m Message, files ...int) int {
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = syscall.Sendmsg(controlFD, text, syscall.UnixRights(files...), nil, syscall.MSG_NOSIGNAL)
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// listen does what who started this process says, and ends everything when that is gone.
+func (p *process) listen() {
+	var once sync.Once
+	text := make([]byte, 1024)
+	for {
+		n, err := syscall.Read(controlFD, text)
+		if err == syscall.EINTR {
+			continue
+		}
+		var m Message
+		if err != nil || n == 0 || json.Unmarshal(text[:n], &m) != nil {
+			os.Exit(1)
+		}
+		if m.Stop {
+			once.Do(func() { close(p.stop) })
+		}
+		if m.Dial > 0 {
+			go dial(m.Dial)
+		}
+	}
+}
+
+// dial connects to a port of the loopback, and hands the connection over.
+func dial(port int) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer syscall.Close(fd)
+		err = syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	}
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		send(Message{Dialled: &Dialled{Port: port}}, fd)
+	case errors.As(err, &errno):
+		send(Message{Dialled: &Dialled{Port: port, Errno: int(errno)}})
+	}
+}
