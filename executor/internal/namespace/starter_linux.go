@@ -2,7 +2,10 @@ package namespace
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,10 +82,28 @@ func (n *spare) fits() bool {
 	if n.first == nil || n.first.ended() {
 		return false
 	}
-	// The kernel tells a change of the list since it was opened, and once. Another namespace need not see that change.
+	// The kernel tells once that the list has changed since it was opened. The namespace may have changed likewise.
 	watched := []unix.PollFd{{Fd: int32(n.mounts), Events: unix.POLLPRI}}
-	changed, err := unix.Poll(watched, 0)
-	return err == nil && changed == 0
+	if changed, err := unix.Poll(watched, 0); err == nil && changed == 0 {
+		return true
+	}
+	ours, err := mountsOf("self")
+	theirs, err2 := mountsOf(strconv.Itoa(n.first.Pid()))
+	return err == nil && err2 == nil && slices.Equal(ours, theirs)
+}
+
+// mountsOf lists what a process sees mounted: what, where, and with which flags.
+func mountsOf(pid string) ([]string, error) {
+	text, err := os.ReadFile("/proc/" + pid + "/mountinfo")
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		mount, kind, _ := strings.Cut(line, " - ")
+		if fields := strings.Fields(mount); len(fields) > 5 {
+			all = append(all, strings.Join(fields[2:6], " ")+" "+kind) // numbers are of a namespace
+		}
+	}
+	slices.Sort(all)
+	return all, err
 }
 
 // drop ends a spare that was removed.
