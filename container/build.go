@@ -3,15 +3,12 @@ package container
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,10 +21,10 @@ import (
 
 // BuildSpec is the input of a build.
 type BuildSpec struct {
-	Dir        string            // of the context
-	Files      []ContextFile     // of the context, as Context lists them
-	Dockerfile string            // path below Dir
-	Args       map[string]string // for ARG
+	Dir        string                   // of the context
+	Files      []dockerfile.ContextFile // of the context, as dockerfile.Context lists them
+	Dockerfile string                   // path below Dir
+	Args       map[string]string        // for ARG
 	Labels     map[string]string
 	Target     string // the stage that is wanted; empty: the last
 	Platform   string // "linux/arm64"; empty: the engine's
@@ -53,9 +50,9 @@ func (e *StepError) Error() string {
 
 // Build builds an image with BuildKit, which Docker has had since 2018; other engines build in their own way. Its base
 // images are those of Pins and no others. The builder's cache belongs to the engine, which bounds it. Errors are
-// *StepError, *ContextChanged, errors of the engine, or the cause of ctx.
+// *StepError, *dockerfile.ContextChanged, errors of the engine, or the cause of ctx.
 func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
-	text, err := s.dockerfile()
+	text, err := dockerfile.Read(s.Dir, s.Dockerfile, s.Files)
 	if err != nil {
 		return Image{}, err
 	}
@@ -95,27 +92,6 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	return e.Image(ctx, b.id)
 }
 
-// dockerfile reads the Dockerfile, which must be what the list of files says.
-func (s *BuildSpec) dockerfile() ([]byte, error) {
-	root, err := os.OpenRoot(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	text, err := readIn(root, s.Dockerfile, dockerfile.MaxSize)
-	if err != nil {
-		return nil, err
-	}
-	name := filepath.ToSlash(filepath.Clean(s.Dockerfile))
-	sum := sha256.Sum256(text)
-	if !slices.ContainsFunc(s.Files, func(f ContextFile) bool {
-		return f.Path == name && (f.SHA256 == "" || f.SHA256 == hex.EncodeToString(sum[:]))
-	}) {
-		return nil, &ContextChanged{name}
-	}
-	return text, nil
-}
-
 // building follows a build.
 type building struct {
 	log    io.Writer
@@ -127,12 +103,12 @@ type building struct {
 }
 
 // run has the engine build once. The tar is written while it is sent.
-func (b *building) run(ctx context.Context, a *api, s BuildSpec, dockerfile []byte) error {
+func (b *building) run(ctx context.Context, a *api, s BuildSpec, text []byte) error {
 	name := filepath.ToSlash(filepath.Clean(s.Dockerfile))
 	out, in := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
-		err := send(in, s.Dir, s.Files, name, dockerfile)
+		err := dockerfile.Send(in, s.Dir, s.Files, name, text)
 		in.CloseWithError(cmp.Or(err, io.EOF))
 		sent <- err
 	}()

@@ -50,7 +50,7 @@ func project(t *testing.T, files map[string]string) string {
 func build(ctx context.Context, t *testing.T, e *container.Engine, dir string,
 	change func(*container.BuildSpec)) (container.Image, string, error) {
 	t.Helper()
-	files, err := container.Context(dir, "Dockerfile")
+	files, err := dockerfile.Context(dir, "Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,11 +199,11 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	dir := project(t, map[string]string{"Dockerfile": "FROM busybox\nCOPY a /\n", "a": "1"})
 	_, _, err := build(t.Context(), t, e, dir, func(s *container.BuildSpec) {
-		s.Files[slices.IndexFunc(s.Files, func(f container.ContextFile) bool {
+		s.Files[slices.IndexFunc(s.Files, func(f dockerfile.ContextFile) bool {
 			return f.Path == "a"
 		})].SHA256 = strings.Repeat("0", 64)
 	})
-	if changed, ok := errors.AsType[*container.ContextChanged](err); !ok || changed.Path != "a" {
+	if changed, ok := errors.AsType[*dockerfile.ContextChanged](err); !ok || changed.Path != "a" {
 		t.Error(err)
 	}
 }
@@ -266,13 +266,13 @@ func TestContext(t *testing.T) {
 		"a":             "x", "b": "x", "sub/a": "x", "sub/x.o": "x", "build/drop": "x", "build/keep": "x",
 		"out": "-> /etc/passwd",
 	})
-	for dockerfile, want := range map[string][]string{
+	for file, want := range map[string][]string{
 		"Dockerfile": {".dockerignore", "Dockerfile", "b", "build/keep", "docker", "docker/Other",
 			"docker/Other.dockerignore", "out", "sub", "sub/a"},
 		"docker/Other": {".dockerignore", "Dockerfile", "b", "build", "build/drop", "build/keep", "docker",
 			"docker/Other", "docker/Other.dockerignore", "out", "sub", "sub/a", "sub/x.o"},
 	} {
-		files, err := container.Context(dir, dockerfile)
+		files, err := dockerfile.Context(dir, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,12 +284,12 @@ func TestContext(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: %s", dockerfile, d)
+			t.Errorf("%s: %s", file, d)
 		}
 	}
-	for _, dockerfile := range []string{"missing", "../Dockerfile", "/etc/passwd"} {
-		if files, err := container.Context(dir, dockerfile); err == nil {
-			t.Errorf("%s: %v", dockerfile, files)
+	for _, file := range []string{"missing", "../Dockerfile", "/etc/passwd"} {
+		if files, err := dockerfile.Context(dir, file); err == nil {
+			t.Errorf("%s: %v", file, files)
 		}
 	}
 }

@@ -33,11 +33,20 @@ func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, false, filters.Arg("reference", broughtMark))
 }
 
-// unmarked removes the mark, and the names that benchgraph gave, from the names of an image.
-func unmarked(img Image) Image {
-	mark, kept := markOf(img.ID), keptName(img.ID)
-	img.Brought = slices.Contains(img.Tags, mark)
-	img.Tags = slices.DeleteFunc(img.Tags, func(tag string) bool { return tag == mark || tag == kept })
+// called gives an image its names: neither benchgraph's own, nor the "<none>" of older engines, nor the digests that
+// containerd's store lists among the tags, too.
+func (img Image) called(tags, digests []string) Image {
+	ours := []string{markOf(img.ID), keptName(img.ID)}
+	img.Brought = slices.Contains(tags, ours[0])
+	img.Tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+		return slices.Contains(ours, tag) || strings.HasPrefix(tag, "<none>") || strings.Contains(tag, "@")
+	})
+	img.Digests = slices.DeleteFunc(slices.Clone(digests), func(digest string) bool {
+		repository, _, _ := strings.Cut(digest, "@")
+		return repository == "<none>" || slices.ContainsFunc(ours, func(name string) bool {
+			return strings.HasPrefix(name, repository+":")
+		})
+	})
 	return img
 }
 
@@ -61,10 +70,11 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 		return err
 	}
 	if img.Brought {
-		// Without the mark, the image has only the name under which it was pulled, and is removed as a whole or not at
-		// all.
-		if err := remove(markOf(img.ID)); err != nil && !errdefs.IsNotFound(err) {
-			return err
+		// Without them, the image has only the name under which it was pulled, and is removed as a whole or not at all.
+		for _, name := range []string{markOf(img.ID), keptName(img.ID)} {
+			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
+				return err
+			}
 		}
 	}
 	gone := false
@@ -103,10 +113,11 @@ func inUse(id string, err error) error {
 // Layer is the part that an image adds to its base.
 type Layer struct {
 	ID   string // equal for images that share it
-	Size int64  // bytes, unpacked
+	Size int64  // bytes; an estimate where the engine keeps packed layers, too
 }
 
-// LayersOf returns the layers of an image that take room. Those of several images are counted once by their IDs.
+// LayersOf returns the layers of an image that take room, Image.Size in all. Those of several images are counted once
+// by their IDs.
 func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error) {
 	if len(img.Layers) == 0 { // it was listed
 		if img, err = e.Image(ctx, img.ID); err != nil {
@@ -120,7 +131,17 @@ func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error)
 	if err != nil {
 		return nil, err
 	}
-	return layers(img.Layers, history), nil
+	all := layers(img.Layers, history)
+	sum := int64(0)
+	for _, l := range all {
+		sum += l.Size
+	}
+	for i := range all {
+		if sum != img.Size { // the history knows unpacked layers only
+			all[i].Size = int64(float64(all[i].Size) / float64(sum) * float64(img.Size))
+		}
+	}
+	return all, nil
 }
 
 // emptyLayer is the digest of a layer without files, which adds nothing.

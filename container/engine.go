@@ -9,13 +9,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 )
@@ -69,9 +72,43 @@ func Open(o Options) *Engine {
 		if dir := o.Environ["DOCKER_CERT_PATH"]; dir != "" {
 			options = append(options, client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem"))
 		}
-		return client.NewClientWithOpts(options...)
+		a, err := client.NewClientWithOpts(options...)
+		if t, ok := plain.Transport.(*http.Transport); ok && t.DialContext != nil { // which the host has set
+			t.DialContext = listening(t.DialContext)
+		}
+		return a, err
 	})
 	return e
+}
+
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// listening makes connections on which an answer that came before all was sent is heard: it says why nobody reads on.
+func listening(d dial) dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := d(ctx, network, address)
+		if whole, ok := c.(halves); ok {
+			c = listener{whole}
+		}
+		return c, err
+	}
+}
+
+// halves is a connection whose directions are closed one by one.
+type halves interface {
+	net.Conn
+	CloseWrite() error
+}
+
+type listener struct{ halves }
+
+// Write lets the answer arrive before the client gives up the request because of an error.
+func (l listener) Write(b []byte) (int, error) {
+	n, err := l.halves.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return n, err
 }
 
 // Host returns where the engine is, such as "unix:///var/run/docker.sock".
@@ -127,6 +164,16 @@ func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, prob
 			cancel(err)
 		}
 	}
+}
+
+// inspectImage asks for an image. The size that containerd's store tells is that of what is packed; with its manifests,
+// it tells that of what it has unpacked, too.
+func inspectImage(ctx context.Context, a *api, ref string) (image.InspectResponse, error) {
+	r, err := a.ImageInspect(ctx, ref)
+	if err == nil && r.Descriptor != nil {
+		return a.ImageInspect(ctx, ref, client.ImageInspectWithManifests(true))
+	}
+	return r, err
 }
 
 // Ping reports whether the engine answers. The error is *Unavailable if it does not.

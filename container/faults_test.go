@@ -114,7 +114,9 @@ func status(code int, name string, headers ...string) func(http.ResponseWriter, 
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"errors":[{"code":%q,"message":"as the test wants it"}]}`, name)
+		// containerd's store passes on the message alone
+		fmt.Fprintf(w, `{"errors":[{"code":%q,"message":"%s, as the test wants it"}]}`, name,
+			strings.ToLower(strings.ReplaceAll(name, "_", " ")))
 	}
 }
 

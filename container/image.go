@@ -24,7 +24,7 @@ type Image struct {
 	Tags    []string // "REPOSITORY:TAG"; the mark of what benchgraph brought is none
 	Brought bool     // benchgraph brought it from a registry
 	Labels  map[string]string
-	Size    int64 // bytes of all layers, unpacked
+	Size    int64 // bytes on the engine's disk: layers unpacked and, in containerd's store, packed
 	Created time.Time
 
 	// Images leaves these empty.
@@ -75,9 +75,8 @@ func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair
 	}
 	images := make([]Image, 0, len(list))
 	for _, s := range list {
-		img := Image{ID: s.ID, Digests: named(s.RepoDigests), Tags: named(s.RepoTags), Labels: s.Labels, Size: s.Size}
-		img.Created = time.Unix(s.Created, 0)
-		images = append(images, unmarked(img))
+		img := Image{ID: s.ID, Labels: s.Labels, Size: s.Size, Created: time.Unix(s.Created, 0)}
+		images = append(images, img.called(s.RepoTags, s.RepoDigests))
 	}
 	return images, nil
 }
@@ -85,7 +84,7 @@ func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair
 // Image looks at an image, by its ID or by a reference. An image that the engine does not have is *NoImage.
 func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	r, err := call(ctx, e, "look at image "+ref, func(ctx context.Context, a *api) (image.InspectResponse, error) {
-		return a.ImageInspect(ctx, ref)
+		return inspectImage(ctx, a, ref)
 	})
 	switch {
 	case errdefs.IsNotFound(err):
@@ -93,9 +92,12 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	case err != nil:
 		return Image{}, err
 	}
-	out := Image{
-		ID: r.ID, Digests: named(r.RepoDigests), Tags: named(r.RepoTags), Size: r.Size,
-		Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture,
+	out := Image{ID: r.ID, Size: r.Size, Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture}
+	for i, m := range r.Manifests {
+		if i == 0 {
+			out.Size = 0
+		}
+		out.Size += m.Size.Total
 	}
 	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // an image need not say
 	if c := r.Config; c != nil {
@@ -103,12 +105,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 			c.Entrypoint, c.Cmd
 		out.Volumes, out.Shell, out.Health = slices.Sorted(maps.Keys(c.Volumes)), c.Shell, c.Healthcheck
 	}
-	return unmarked(out), nil
-}
-
-// named leaves out what older engines list for images without a name.
-func named(refs []string) []string {
-	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return strings.HasPrefix(ref, "<none>") })
+	return out.called(r.RepoTags, r.RepoDigests), nil
 }
 
 // Pin is which image a reference names now.

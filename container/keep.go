@@ -19,13 +19,14 @@ func (e *Engine) tag(ctx context.Context, id, name string) error {
 	return e.do(ctx, "name image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, name) })
 }
 
-// nameOf returns a name of an image for the builder: the name in its registry, or else keptName.
+// nameOf returns a name of an image for the builder: the name in its registry, or else keptName. With containerd's
+// store, whose IDs are digests of manifests, the builder would ask the registry first.
 func (e *Engine) nameOf(ctx context.Context, id string) (string, error) {
 	img, err := e.Image(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if len(img.Digests) > 0 {
+	if len(img.Digests) > 0 && !strings.HasSuffix(img.Digests[0], "@"+img.ID) {
 		return slices.Min(img.Digests), nil
 	}
 	return keptName(img.ID), e.keep(ctx, img.ID)

@@ -276,7 +276,7 @@ func refusal(ref reference.Named, l login.Login, err error) error {
 	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch",
 		"does not match"):
 		out.Reason = Damaged
-	case has("toomanyrequests", "429", "rate limit"):
+	case has("toomanyrequests", "too many requests", "429", "rate limit"):
 		out.Reason = Throttled
 	case has("unauthorized", "denied", "no basic auth credentials", "authentication required"):
 		out.Reason = Denied

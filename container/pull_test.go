@@ -217,7 +217,7 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 		}, container.Damaged, "something else"},
 		"another layer": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"GET", "/blobs/" + p.layers[1]}, f.other)
-		}, container.Damaged, "verification failed"},
+		}, container.Damaged, "something else"},
 		"never a manifest": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"/manifests/"}, status(500, "UNKNOWN"))
 		}, container.Failing, "500 Internal Server Error"},

@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -117,9 +116,8 @@ type pushing struct {
 }
 
 func (w *pushing) hear(m message) {
-	var done struct{ Digest string }
-	if len(m.Aux) > 0 && json.Unmarshal(m.Aux, &done) == nil && done.Digest != "" {
-		w.digest = done.Digest
+	if _, said, ok := strings.Cut(m.Status, ": digest: "); ok {
+		w.digest, _, _ = strings.Cut(said, " ")
 	}
 	if m.ID == "" {
 		return

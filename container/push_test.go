@@ -37,7 +37,8 @@ func TestPush(t *testing.T) {
 	if d, err := there.Digest(); err != nil || d.String() != digest {
 		t.Error(d, err, digest)
 	}
-	if id, err := there.ConfigName(); err != nil || id.String() != ours.ID {
+	// containerd's store knows images by their manifests, others by their configurations
+	if id, err := there.ConfigName(); err != nil || id.String() != ours.ID && digest != ours.ID {
 		t.Error(id, err)
 	}
 	if last := told[len(told)-1]; last.Phase != "sending" || last.Bytes != last.Total || last.Total < 100_000 {

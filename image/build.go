@@ -23,7 +23,7 @@ import (
 type Context struct {
 	Bases []string // names of the images that the Dockerfile mentions
 	dir   string   // absolute
-	files []container.ContextFile
+	files []dockerfile.ContextFile
 }
 
 // ReadContext reads the input of a build; dir is the project's directory. The files own, which benchgraph writes into
@@ -31,7 +31,7 @@ type Context struct {
 func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context,
 	error) {
 	b := Context{dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
-	all, err := container.Context(b.dir, filepath.FromSlash(s.Dockerfile))
+	all, err := dockerfile.Context(b.dir, filepath.FromSlash(s.Dockerfile))
 	if err != nil {
 		return b, err
 	}
@@ -123,7 +123,7 @@ func (m *making) build(ctx context.Context) error {
 		if failed, ok := errors.AsType[*container.StepError](err); ok {
 			return container.Image{}, m.sh.Failure("build", out, failed.Error())
 		}
-		if changed, ok := errors.AsType[*container.ContextChanged](err); ok {
+		if changed, ok := errors.AsType[*dockerfile.ContextChanged](err); ok {
 			return container.Image{}, workdir.InputChanged(changed.Path)
 		}
 		return img, err

@@ -1,4 +1,4 @@
-package container
+package dockerfile
 
 import (
 	"archive/tar"
@@ -87,6 +87,27 @@ func ignoring(root *os.Root, dockerfile string) (*patternmatcher.PatternMatcher,
 		return m, nil
 	}
 	return patternmatcher.New(nil)
+}
+
+// Read reads the Dockerfile of a context, which must be as the list of files says.
+func Read(dir, dockerfile string, files []ContextFile) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	text, err := readIn(root, dockerfile, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(filepath.Clean(dockerfile))
+	sum := sha256.Sum256(text)
+	if !slices.ContainsFunc(files, func(f ContextFile) bool {
+		return f.Path == name && (f.SHA256 == "" || f.SHA256 == hex.EncodeToString(sum[:]))
+	}) {
+		return nil, &ContextChanged{name}
+	}
+	return text, nil
 }
 
 // readIn reads a regular file that is not larger than limit.
@@ -192,9 +213,9 @@ type ContextChanged struct{ Path string }
 
 func (e *ContextChanged) Error() string { return e.Path + " was changed after it was looked at" }
 
-// send writes a context as a tar that depends on nothing but names, contents and who may execute: the same files give
+// Send writes a context as a tar that depends on nothing but names, contents and who may execute: the same files give
 // the same bytes. instead is what replaces the content of the Dockerfile.
-func send(out io.Writer, dir string, files []ContextFile, dockerfile string, instead []byte) error {
+func Send(out io.Writer, dir string, files []ContextFile, dockerfile string, instead []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
