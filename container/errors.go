@@ -126,12 +126,18 @@ func says(text, words string) bool { return containsAny(text, strings.Split(word
 // noSpace is how engines say that their disk is full.
 const noSpace = "no space left on device|disk quota exceeded"
 
+// noGPUs is how engines say that they have no NVIDIA devices for containers: by NVIDIA's runtime, or by the Container
+// Device Interface.
+const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection failed|CDI devices nvidia.com/gpu|` +
+	"GPU vendor from CDI|AMD CDI spec"
+
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
-	{"capabilities: [[gpu]]", cache.Infra,
-		"install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure)"},
+	{noGPUs, cache.Infra,
+		"install the NVIDIA Container Toolkit, and make the devices known to the engine (nvidia-ctk runtime " +
+			"configure, or nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml)"},
 	{"nvidia-container-cli", cache.Infra,
 		"see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
 	{"address pool", cache.Infra,

@@ -56,6 +56,8 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 			"make room where the engine keeps its images"},
 		{500, `could not select device driver \"\" with capabilities: [[gpu]]`, cache.Infra,
 			"nvidia-ctk runtime configure"},
+		{500, "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1", cache.Infra,
+			"nvidia-ctk cdi generate --device-name-strategy=uuid"},
 		{500, "failed to create shim task: nvidia-container-cli: initialization error", cache.Infra,
 			"whether nvidia-smi works"},
 		{400, "could not find an available, non-overlapping IPv4 address pool among the defaults", cache.Infra,

@@ -35,8 +35,9 @@ type Docker struct {
 	engine *container.Engine
 	host   Executor
 	owner  string
-	info   atomic.Pointer[container.Info] // nil: not told yet
-	ids    sync.Map                       // of its containers
+	info   atomic.Pointer[container.Info]      // nil: not told yet
+	gpus   atomic.Pointer[container.GPUDriver] // nil: not known yet
+	ids    sync.Map                            // of its containers
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
@@ -54,6 +55,24 @@ func (d *Docker) about(ctx context.Context) (container.Info, error) {
 		d.info.Store(&info)
 	}
 	return info, err
+}
+
+// gpuDriver is how the engine is asked for devices.
+func (d *Docker) gpuDriver(ctx context.Context) (container.GPUDriver, error) {
+	if known := d.gpus.Load(); known != nil {
+		return *known, nil
+	}
+	driver, err := d.engine.GPUDriver(ctx, d.Labels())
+	if err == nil {
+		d.gpus.Store(&driver)
+	}
+	return driver, err
+}
+
+// CheckGPUs returns why no container of the engine can have an NVIDIA device. Only a sure no is an error.
+func CheckGPUs(ctx context.Context, e *container.Engine) error {
+	_, err := NewDocker(e, nil).gpuDriver(ctx)
+	return err
 }
 
 // Start starts cmd. An engine that does not answer is *container.Unavailable.
@@ -190,7 +209,11 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		h.ExtraHosts = []string{hostname + ":127.0.0.1"}
 	}
 	if len(c.GPUs) > 0 {
-		h.DeviceRequests = []api.DeviceRequest{{DeviceIDs: c.GPUs, Capabilities: [][]string{{"gpu"}}}}
+		driver, err := d.gpuDriver(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.DeviceRequests = driver.Request(c.GPUs...)
 	}
 	return h, nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	api "github.com/docker/docker/api/types/container"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
@@ -256,13 +257,15 @@ func (s *slow) Write(b []byte) (int, error) {
 }
 
 // On an engine that maps users, a command that writes to directories of the host runs without that, since what it
-// writes would belong to another user; an image is made with users mapped.
+// writes would belong to another user; an image is made with users mapped. An engine with NVIDIA's runtime is asked for
+// devices by that.
 func TestAnEngineThatMapsUsers(t *testing.T) {
 	made := make(chan api.HostConfig, 1)
 	played := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/info"):
-			fmt.Fprint(w, `{"MemTotal": 1000, "SecurityOptions": ["name=seccomp,profile=default", "name=userns"]}`)
+			fmt.Fprint(w, `{"MemTotal": 1000, "SecurityOptions": ["name=seccomp,profile=default", "name=userns"],
+				"Runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}`)
 		case strings.HasSuffix(r.URL.Path, "/containers/create"):
 			var asked struct{ HostConfig api.HostConfig }
 			_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -279,13 +282,17 @@ func TestAnEngineThatMapsUsers(t *testing.T) {
 		want api.UsernsMode
 	}{{me(), false, "host"}, {"", false, ""}, {"0:0", true, ""}} {
 		_, err := docker.Start(t.Context(), executor.Command{
-			Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: "x", User: tt.user, Keep: tt.keep},
+			Argv: []string{"true"}, Dir: "/",
+			Container: &executor.Container{Image: "x", User: tt.user, Keep: tt.keep, GPUs: []string{"GPU-1"}},
 		})
 		if err == nil {
 			t.Fatal("it runs")
 		}
 		if got := <-made; got.UsernsMode != tt.want || got.ReadonlyRootfs == tt.keep {
 			t.Errorf("%+v: %q, read-only %v", tt, got.UsernsMode, got.ReadonlyRootfs)
+		} else if d := cmp.Diff([]api.DeviceRequest{{DeviceIDs: []string{"GPU-1"}, Capabilities: [][]string{{"gpu"}}}},
+			got.DeviceRequests); d != "" {
+			t.Error(d)
 		}
 	}
 }

@@ -109,10 +109,11 @@ func (c *checkup) containers(ctx context.Context) {
 			wanted++
 		}
 	}
-	if wanted > 0 && executor.CheckGPUs(ctx, c.engine(c.place)) != nil {
-		c.lacks("container gpu", true,
-			"Install the NVIDIA Container Toolkit and make it known to the engine (nvidia-ctk runtime configure).",
-			"the engine can give no devices to containers, and %d benchmarks in images need some", wanted)
+	if wanted > 0 {
+		if err := executor.CheckGPUs(ctx, c.engine(c.place)); err != nil {
+			c.lacks("container gpu", true, "See docs/gpu.md.",
+				"the engine can give no devices to containers, and %d benchmarks in images need some: %v", wanted, err)
+		}
 	}
 	if !info.Seccomp {
 		c.lacks("container seccomp", needed,
