@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container/dockerfile"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/build"
 )
 
@@ -74,6 +75,10 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	if text, err = d.Pinned(names); err != nil {
 		return Image{}, err
 	}
+	if open, err := e.opensBuilds(ctx); err != nil || open && !s.Network {
+		return Image{}, cmp.Or(err, fmt.Errorf("%s: Podman lets the commands of a build reach the network, which they "+
+			"may not here (network = true lets them; Docker keeps them from it)", s.Dockerfile))
+	}
 	b := &building{log: s.Log, names: map[string]string{}}
 	if b.log == nil {
 		b.log = io.Discard
@@ -90,6 +95,14 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 		return Image{}, brokeOff("build image", io.ErrUnexpectedEOF)
 	}
 	return e.Image(ctx, b.id)
+}
+
+// opensBuilds says whether the engine is Podman, whose builder heeds no network mode.
+func (e *Engine) opensBuilds(ctx context.Context) (bool, error) {
+	v, err := call(ctx, e, "ask the container engine who it is",
+		func(ctx context.Context, a *api) (types.Version, error) { return a.ServerVersion(ctx) })
+	podman := func(c types.ComponentVersion) bool { return c.Name == "Podman Engine" }
+	return slices.ContainsFunc(v.Components, podman), err
 }
 
 // building follows a build.
@@ -148,8 +161,8 @@ func (b *building) hear(m message) {
 		}
 	default:
 		if m.Stream != "" {
-			if step, ok := strings.CutPrefix(m.Stream, "Step "); ok {
-				b.step = strings.TrimSpace(step)
+			if step := stepLine().FindStringSubmatch(m.Stream); step != nil {
+				b.step = strings.TrimSpace(step[1])
 			}
 			b.print(m.Stream)
 		} else {
@@ -163,7 +176,11 @@ func (b *building) hear(m message) {
 
 func (b *building) print(text string) { _, _ = io.WriteString(b.log, text) } // what cannot be logged stops no build
 
-var exitCode = lazyregexp.New(`(?:exit code|non-zero code): (\d+)`)
+var (
+	exitCode = lazyregexp.New(`(?:exit code:|non-zero code:|exit status) (\d+)`)
+	// how a builder that is not BuildKit begins a step: Docker's, then Podman's
+	stepLine = lazyregexp.New(`^(?:Step|(?:\[\d+/\d+\] )?STEP) (\d+/\d+ ?: .*)`)
+)
 
 // failure says which step an engine's error is about.
 func (b *building) failure(said *EngineError) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sys/unix"
@@ -34,20 +35,31 @@ func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 }
 
 // called gives an image its names: neither benchgraph's own, nor the "<none>" of older engines, nor the digests that
-// containerd's store lists among the tags, too.
+// containerd's store lists among the tags, too. Podman writes docker.io out.
 func (img Image) called(tags, digests []string) Image {
+	tags, digests = familiar(tags), familiar(digests)
 	ours := []string{markOf(img.ID), keptName(img.ID)}
 	img.Brought = slices.Contains(tags, ours[0])
-	img.Tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+	img.Tags = slices.DeleteFunc(tags, func(tag string) bool {
 		return slices.Contains(ours, tag) || strings.HasPrefix(tag, "<none>") || strings.Contains(tag, "@")
 	})
-	img.Digests = slices.DeleteFunc(slices.Clone(digests), func(digest string) bool {
+	img.Digests = slices.DeleteFunc(digests, func(digest string) bool {
 		repository, _, _ := strings.Cut(digest, "@")
 		return repository == "<none>" || slices.ContainsFunc(ours, func(name string) bool {
 			return strings.HasPrefix(name, repository+":")
 		})
 	})
 	return img
+}
+
+func familiar(names []string) (out []string) {
+	for _, name := range names {
+		if parsed, err := reference.ParseNormalizedNamed(name); err == nil {
+			name = reference.FamiliarString(parsed)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // RemoveImage removes an image that benchgraph made or pulled, and none of its bases. The error is *InUse if something

@@ -63,7 +63,8 @@ func Open(o Options) *Engine {
 	e.connect = sync.OnceValues(func() (*api, error) {
 		// Each request uses a connection of its own: a connection that was left open to a stopping engine still
 		// answers.
-		plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: client.CheckRedirect}
+		transport := &http.Transport{DisableKeepAlives: true}
+		plain := &http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}
 		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()),
 			client.WithAPIVersionNegotiation()}
 		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
@@ -73,8 +74,8 @@ func Open(o Options) *Engine {
 			options = append(options, client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem"))
 		}
 		a, err := client.NewClientWithOpts(options...)
-		if t, ok := plain.Transport.(*http.Transport); ok && t.DialContext != nil { // which the host has set
-			t.DialContext = listening(t.DialContext)
+		if transport.DialContext != nil { // which the host has set
+			transport.DialContext = listening(transport.DialContext)
 		}
 		return a, err
 	})

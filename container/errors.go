@@ -61,7 +61,9 @@ func Class(err error) cache.Class {
 }
 
 // IsNotFound says whether the engine does not have what was asked for.
-func IsNotFound(err error) bool { return errdefs.IsNotFound(err) }
+func IsNotFound(err error) bool {
+	return errdefs.IsNotFound(err) || err != nil && strings.HasSuffix(err.Error(), "no such container") // Podman
+}
 
 // IsGone says whether the engine went away before it had answered.
 func IsGone(err error) bool {
@@ -120,8 +122,10 @@ type meaning struct {
 	remedy string
 }
 
-// says says whether a text has one of some words, with | between them.
-func says(text, words string) bool { return containsAny(text, strings.Split(words, "|")...) }
+// says says whether a text has one of some words, with | between them, in letters of either case.
+func says(text, words string) bool {
+	return containsAny(strings.ToLower(text), strings.Split(strings.ToLower(words), "|")...)
+}
 
 // noSpace is how engines say that their disk is full.
 const noSpace = "no space left on device|disk quota exceeded"

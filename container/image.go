@@ -49,7 +49,7 @@ func (*NoImage) NotFound() {}
 // IsNoImage says whether the engine does not have an image that was asked for, or in which something was to run.
 func IsNoImage(err error) bool {
 	_, ok := errors.AsType[*NoImage](err)
-	return ok || IsNotFound(err) && strings.Contains(err.Error(), "No such image")
+	return ok || IsNotFound(err) && says(err.Error(), "No such image")
 }
 
 // InUse says that the engine keeps an image because something needs it.

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/containerd/errdefs"
@@ -15,10 +16,14 @@ func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[stri
 	return err
 }
 
-// RemoveNetwork removes a network. One that is not there is left alone.
+// RemoveNetwork removes a network, also from the container of its name, which has ended. One that is not there is left
+// alone.
 func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return e.do(ctx, "remove network", func(ctx context.Context, a *api) error {
 		err := a.NetworkRemove(ctx, name)
+		if err != nil && says(err.Error(), "network is being used") { // Podman
+			err = cmp.Or(a.NetworkDisconnect(ctx, name, name, true), a.NetworkRemove(ctx, name))
+		}
 		if errdefs.IsNotFound(err) {
 			return nil
 		}

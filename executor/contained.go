@@ -121,7 +121,11 @@ func (c *contained) connect() error {
 	}()
 	var err error
 	c.await, err = c.docker.engine.Await(c.ctx, c.name)
-	return cmp.Or(<-attached, err)
+	if err = cmp.Or(<-attached, err); err == nil || container.IsGone(err) {
+		return err
+	}
+	// Podman makes what the container runs in before it attaches, and tells why it cannot to those who start it.
+	return cmp.Or(c.explain(c.docker.engine.Start(c.ctx, c.name)), err)
 }
 
 // network returns what the container is connected to. One of its own is made.
@@ -230,10 +234,10 @@ func (c *contained) failure() error {
 		return nil
 	}
 	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
-	switch c.status.Code {
-	case 127:
+	switch m[1] + m[2] { // catatonit has one status for all
+	case "No such file or directory":
 		e.Remedy, e.Err = "install it in the image, or add its directory to PATH", fs.ErrNotExist
-	case 126:
+	case "Permission denied":
 		e.Remedy, e.Err = "make it executable (chmod +x)", fs.ErrPermission
 	}
 	return e

@@ -37,3 +37,25 @@ func TestAContainerIsTriedForGPUs(t *testing.T) {
 		})
 	}
 }
+
+// A container has those devices of CDI that it was started with, and no others. The engines of
+// container/containertest/engines/run have two that are played by /dev/null.
+func TestAContainerHasItsDevicesByCDI(t *testing.T) {
+	if os.Getenv("BENCHGRAPH_TEST_CDI") == "" {
+		t.Skip("the engine has no devices that are played: see container/containertest/engines/run")
+	}
+	w := newWorld(t)
+	if err := executor.CheckGPUs(t.Context(), w.engine); err != nil {
+		t.Fatal(err)
+	}
+	cmd := w.shell("ls /dev/nvidia*; echo gone >/dev/nvidia1")
+	cmd.Container.GPUs = []string{"GPU-played-1"}
+	if s, out := w.run(t, cmd); !s.OK() || out != "/dev/nvidia1\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+	cmd.Container.GPUs = []string{"GPU-played-2"}
+	if _, err := executor.Run(t.Context(), w, cmd); err == nil ||
+		!strings.Contains(err.Error(), "nvidia-ctk cdi generate") {
+		t.Errorf("a device that the specification does not name: %v", err)
+	}
+}

@@ -138,15 +138,15 @@ func innermost(pid int) (int, error) {
 	return 0, fmt.Errorf("process %d: its number in the container is not known", pid)
 }
 
-// execFailure is what an engine writes instead of the output of a program that cannot be started.
-var execFailure = lazyregexp.New(`^OCI runtime exec failed: (.+)\r?\n$`)
+// execFailure is what an engine writes instead of the output of a program that cannot be started: Docker, then Podman.
+var execFailure = lazyregexp.New(`^OCI runtime exec failed: (.+)\r?\n$|^Error: (.+): OCI (?:runtime|permission)`)
 
 func (w *within) failure() error {
 	m := execFailure().FindStringSubmatch(string(w.output.start.Bytes()))
 	if m == nil || w.status.Code != 126 && w.status.Code != 127 {
 		return nil
 	}
-	e := &StartError{Program: w.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1]}
+	e := &StartError{Program: w.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
 	if w.status.Code == 127 || strings.Contains(m[1], "not found") || strings.Contains(m[1], "no such file") {
 		e.Err = fs.ErrNotExist
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// TestContainers runs the stories below testdata/containers, with the engine of this machine. BENCHGRAPH_VAR_box is an
+// TestContainers runs the stories below testdata/containers, with the engine at DOCKER_HOST. BENCHGRAPH_VAR_box is an
 // image with busybox; BENCHGRAPH_VAR_word, which is to be in the names of images, says which of them are to be removed
 // in the end.
 func TestContainers(t *testing.T) {
@@ -25,6 +25,7 @@ func TestContainers(t *testing.T) {
 	params.Setup = func(env *testscript.Env) error {
 		word := "w" + strings.ReplaceAll(filepath.Base(env.WorkDir), "-", "") +
 			strconv.FormatInt(time.Now().UnixNano(), 36)
+		env.Setenv("DOCKER_HOST", engine.Host())
 		env.Setenv("BENCHGRAPH_VAR_box", box)
 		env.Setenv("BENCHGRAPH_VAR_word", word)
 		env.Defer(func() { removeImages(t, engine, word) })

@@ -43,6 +43,16 @@ func Engine(t testing.TB) *container.Engine {
 	return e
 }
 
+// IsPodman says whether an engine is Podman, whose interface is not in all that of Docker.
+func IsPodman(t testing.TB, e *container.Engine) bool {
+	t.Helper()
+	var version struct{ Components []struct{ Name string } }
+	if err := dial(e.Host()).get("/version", &version); err != nil {
+		t.Fatal(err)
+	}
+	return len(version.Components) > 0 && version.Components[0].Name == "Podman Engine"
+}
+
 // mustLeaveNothing removes what a test left in e and fails it for that.
 func mustLeaveNothing(t testing.TB, e *container.Engine) {
 	t.Helper()

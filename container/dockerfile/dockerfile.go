@@ -1,4 +1,5 @@
-// Package dockerfile reads which images a Dockerfile is built on, names them anew, and lists what a builder gets with it.
+// Package dockerfile reads which images a Dockerfile is built on, names them anew, and lists what a builder gets with
+// it.
 package dockerfile
 
 import (
