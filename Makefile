@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test checked measured unit faults lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
+.PHONY: build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -50,6 +50,11 @@ COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.
 faults:
 	go tool gotestsum --format pkgname -- -tags faults,$(PURE) -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
 		$(patsubst %/,%,$(sort $(dir $(FAULTS) $(ALONE))))
+
+# The tests that need a container engine, with others than this machine's: each comes from Debian, or from its Go module, and runs
+# apart. Takes root and half an hour for each.
+test-engines:
+	for engine in docker docker-classic moby podman; do ./container/containertest/engines/run $$engine || exit 1; done
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

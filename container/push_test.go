@@ -43,7 +43,8 @@ func TestPush(t *testing.T) {
 	}
 	if len(told) == 0 {
 		t.Log("the engine tells no progress, as Podman")
-	} else if last := told[len(told)-1]; last.Phase != "sending" || last.Bytes != last.Total || last.Total < 100_000 {
+	} else if last := told[len(told)-1]; // a fast push may tell no bytes
+	last.Phase != "sending" || last.Bytes != last.Total || last.Total > 0 && last.Total < 100_000 {
 		t.Errorf("%+v", last)
 	}
 

@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -19,13 +20,16 @@ func (e *Engine) Reap(ctx context.Context, abandoned func(labels map[string]stri
 	if err != nil {
 		return 0, err
 	}
-	count := 0
+	containers = slices.DeleteFunc(containers, func(c container.Summary) bool { return !abandoned(c.Labels) })
+	count := len(containers)
 	var errs []error
-	for _, c := range containers {
-		if abandoned(c.Labels) {
-			count++
-			errs = append(errs, e.Remove(ctx, c.ID))
-		}
+	for range 2 { // Podman removes those that share the network of another one first
+		errs = nil
+		containers = slices.DeleteFunc(containers, func(c container.Summary) bool {
+			err := e.Remove(ctx, c.ID)
+			errs = append(errs, err)
+			return err == nil
+		})
 	}
 	networks, err := call(ctx, e, "list networks", func(ctx context.Context, a *api) ([]network.Summary, error) {
 		return a.NetworkList(ctx, network.ListOptions{Filters: ours})
