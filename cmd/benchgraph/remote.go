@@ -55,14 +55,8 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	var environ []string
-	for _, name := range []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER", signingKey} {
-		if value, ok := s.env[name]; ok {
-			environ = append(environ, name+"="+value)
-		}
-	}
 	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p,
-		Environ: environ, Open: func() (remote.Scheduler, error) {
+		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
 			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
 		}})

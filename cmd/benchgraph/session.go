@@ -423,10 +423,10 @@ func derived(load tasks.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error
 	}
 }
 
-// environ is what commands see of the environment, beside what the file declares.
-func (s *session) environ() []string {
+// environ is what commands see of the environment, beside what the file declares, and more.
+func (s *session) environ(more ...string) []string {
 	var list []string
-	for _, name := range []string{"HOME", "LANG", "PATH"} {
+	for _, name := range append(more, "HOME", "LANG", "PATH") {
 		if value, ok := s.env[name]; ok {
 			list = append(list, name+"="+value)
 		}
