@@ -150,6 +150,9 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if check(t, err); len(left) > 0 {
 		t.Errorf("%s is left of a job", left[0].Name())
 	}
+	// A node that has a result in its own store shares it again.
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.must(0, "apply").says(t, "Apply: 9 done")
 	// Another project directory has what the first one shared.
 	other := newWorld(t, "")
 	other.env = c.world.env

@@ -125,12 +125,14 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, e
 			return &engine.Failure{Failure: f.Failure}, nil
 		}
 	}
-	if sent := s.store.Flush(ctx); sent.Unsent > 0 {
-		return nil, fmt.Errorf("the result could not be put into the shared store: %w", sent.Err)
-	}
-	if _, err := s.store.Get(ctx, r.Key, false); err != nil {
+	e, err := s.store.Get(ctx, r.Key, true)
+	if err != nil {
 		return nil, fmt.Errorf("%s was not run: %w", r.Address, err)
 	}
+	if err := s.store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
+		return nil, fmt.Errorf("the result could not be put into the shared store: %w", err)
+	}
+	s.store.Flush(ctx) // tells others of it; apply knows its name
 	return nil, nil
 }
 
