@@ -1,29 +1,22 @@
 package hclspec
 
 import (
-	"encoding/base64"
 	"net/url"
 	"path"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // Store is a store that machines share.
 type Store struct {
 	URL      string   // s3://BUCKET/PREFIX, or file:///DIRECTORY
+	Dir      string   // the directory; empty: it is on a server
 	Endpoint string   // of s3: the server's http or https URL; empty: Amazon's
 	Region   string   // of s3; empty: as the environment or the server says
 	ReadOnly bool     // nothing is put there
 	Trust    []string // public ed25519 keys: only entries that one of them signed are taken; empty: all are
-}
-
-// Dir is the directory of a store in a file system; none if it is on a server.
-func (s *Store) Dir() []string {
-	if u, err := url.Parse(s.URL); err == nil && u.Scheme == "file" {
-		return []string{u.Path}
-	}
-	return nil
 }
 
 func storeSchema() *eval.Schema {
@@ -37,6 +30,9 @@ func (r reader) store() *Store {
 	}
 	r.Need("url", "the place that machines share, s3://BUCKET/PREFIX or file:///DIRECTORY")
 	u, ok := r.location("url", s.URL)
+	if ok && u.Scheme == "file" {
+		s.Dir = u.Path
+	}
 	switch {
 	case !ok:
 	case u.Scheme != "s3" && u.Scheme != "file":
@@ -57,7 +53,7 @@ func (r reader) store() *Store {
 			"Write it like https://minio.example.org:9000, without a path.", s.Endpoint)
 	}
 	for i, key := range s.Trust {
-		if !isPublicKey(key) {
+		if _, err := sshkey.ParsePublic(key); err != nil {
 			r.Fail(r.AtItem("trust", i), "Invalid key", "%q is no public ed25519 key. "+
 				"Write the line that ssh-keygen -t ed25519 wrote into the file that ends in .pub.", key)
 		}
@@ -87,16 +83,4 @@ func (r reader) location(name, text string) (*url.URL, bool) {
 		return nil, false
 	}
 	return u, true
-}
-
-// isPublicKey reports whether a line is a public ed25519 key as ssh-keygen writes it.
-func isPublicKey(line string) bool {
-	const kind = "ssh-ed25519"
-	fields := strings.Fields(line)
-	if len(fields) < 2 || fields[0] != kind {
-		return false
-	}
-	blob, err := base64.StdEncoding.DecodeString(fields[1])
-	const before = "\x00\x00\x00\x0b" + kind + "\x00\x00\x00\x20"
-	return err == nil && len(blob) == len(before)+32 && strings.HasPrefix(string(blob), before)
 }

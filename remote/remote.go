@@ -7,7 +7,10 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,24 +67,29 @@ func NewExecutor(o Options) *Executor {
 // the node's graph.
 func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) {
 	asks := n.Resources
-	n.Resources.Queue, n.Resources.Quiet = x.Name, false
-	n.Lacks, n.Checks = nil, nil // those are of this machine
+	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
+	n.Lacks, n.Checks = nil, nil                         // those are of this machine
 	n.Remote = func(ctx context.Context, env *engine.Env) error {
 		c, err := choice()
 		if err != nil {
 			return err
 		}
-		j := &job{Executor: x, env: env, address: n.Address, dir: filepath.Join(x.WorkDir, env.Key.String()[:24])}
-		j.cpus, j.memory, j.gpus = x.CPUs, x.Memory, asks.GPUs.Count
-		if j.cpus == 0 {
-			j.cpus = asks.Takes()
-		}
-		if j.memory == 0 {
-			j.memory = asks.Memory
+		// Two checkouts of a project have jobs of their own: neither ends those of the other.
+		owner := sha256.Sum256([]byte(x.Project.State))
+		j := &job{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count}
+		j.key = env.Key.String() + ":" + hex.EncodeToString(owner[:4])
+		j.dir = filepath.Join(x.WorkDir, hex.EncodeToString(owner[:4])+"-"+env.Key.String()[:24])
+		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
+		if j.memory == 0 && asks.Memory > 0 {
+			j.memory = asks.Memory + asks.Memory/8 + workerMemory
 		}
 		return j.run(ctx, c)
 	}
 }
+
+// workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit should
+// fail by that, and not by the limit of the job.
+const workerMemory = 1 << 30
 
 // Jobs is the number of nodes of a plan that run as jobs.
 func Jobs(p *engine.Plan) (n int) {
@@ -98,14 +106,17 @@ type job struct {
 	*Executor
 	env        *engine.Env
 	address    string
+	key        string // by which the job is found again
 	dir        string // of its files
 	cpus, gpus int
 	memory     int64
+	quiet      bool // no other job may run on the node
 }
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *job) run(ctx context.Context, choice json.RawMessage) error {
-	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply did not live to take it
+	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
+		j.clean()
 		return workdir.CopyTree(j.env.Out, e.Dir)
 	}
 	scheduler, err := j.Open()
@@ -133,7 +144,7 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 			running = true
 			j.tell("job %s runs on %s", id.Number(), s.Node)
 			j.lease(id)
-		} else if s.State == "PENDING" && s.Reason != "" && s.Reason != "None" {
+		} else if s.State == "PENDING" && s.Reason != "" {
 			j.tell("job %s is queued: %s", id.Number(), s.Reason)
 		}
 	})
@@ -181,7 +192,15 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 			return fmt.Errorf("input %s: %w", in.Address, err)
 		}
 	}
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+	// The request holds secrets.
+	err := os.MkdirAll(j.dir, 0o700)
+	if err == nil {
+		err = cache.CheckOwner(j.dir)
+	}
+	if err == nil {
+		err = os.Chmod(j.dir, 0o700)
+	}
+	if err != nil {
 		return err
 	}
 	return writeJSON(filepath.Join(j.dir, requestFile), Request{j.Project, j.env.Run, j.address, j.env.Key, choice})
@@ -189,7 +208,7 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 
 func (j *job) describe() slurm.Job {
 	return slurm.Job{
-		Key: j.env.Key.String(), Name: "benchgraph " + printable.Line(j.address),
+		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + quote(j.Program) + " worker " + quote(j.dir) + "\n",
 		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
 		Partition: j.Partition, Account: j.Account, QOS: j.QOS, Constraint: j.Constraint, Gres: j.Gres,
@@ -202,11 +221,16 @@ func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\'
 
 // refused returns the failure of a job that could not be submitted.
 func (j *job) refused(ctx context.Context, err error) error {
+	if unanswered, ok := errors.AsType[*slurm.Unanswered](err); ok {
+		j.tell("%v", unanswered)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var no *slurm.Refused
-	if !errors.As(err, &no) {
+	no, ok := errors.AsType[*slurm.Refused](err)
+	if ok {
+		j.clean()
+	} else {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
 	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
@@ -236,7 +260,7 @@ func (j *job) cancel(ctx context.Context, scheduler Scheduler, id slurm.ID, why 
 // conclude takes the result of a job that is no longer running, or tells why there is none.
 func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 	j.copyOutput()
-	e, err := j.Store.Ask(ctx, j.env.Key)
+	e, o, err := j.look(ctx, id, end)
 	switch {
 	case err == nil:
 		if err := workdir.CopyTree(j.env.Out, e.Dir); err != nil {
@@ -248,10 +272,34 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Number(), err)
 	}
 	defer j.clean()
-	if o, ok := j.outcome(id); ok && o.Failure != nil {
+	// At the job's limit of memory, the kernel may end what is not to blame.
+	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
 		return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
+}
+
+// latency is how long a network file system may take to show what another machine has written.
+const latency = 20 * time.Second
+
+// look looks for the result and the outcome of a job: for a while, if the job ended by itself.
+func (j *job) look(ctx context.Context, id slurm.ID, end slurm.End) (e cache.Entry, o Outcome, err error) {
+	for begun := time.Now(); ; {
+		_, _ = os.ReadDir(j.dir) // has the file system look again
+		var told bool
+		e, err = j.Store.Ask(ctx, j.env.Key)
+		o, told = j.outcome(id)
+		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
+		if err == nil || !errors.Is(err, cache.ErrMiss) || told && o.Failure != nil || !itself ||
+			time.Since(begun) > latency {
+			return e, o, err
+		}
+		select {
+		case <-ctx.Done():
+			return e, o, context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // lost returns the failure of a job that left neither a result nor an outcome.

@@ -25,6 +25,7 @@ type Project struct {
 	Dir      string   `json:"dir"`        // absolute
 	File     string   `json:"file,omitempty"`
 	State    string   `json:"state"` // directory with the mirrors
+	Store    string   `json:"store"` // directory
 	Vars     []string `json:"vars,omitempty"`
 	VarFiles []string `json:"var_files,omitempty"`
 	Environ  []string `json:"environ,omitempty"` // variables of the file's variables, as NAME=value
@@ -34,7 +35,7 @@ type Project struct {
 	Confines string   `json:"confines"`          // how the machine with the project confines what it makes
 }
 
-// Request is one node that a worker is to run. The file has mode 0600, since variables may be secret.
+// Request is one node that a worker is to run. Its directory is open to the user alone, since variables may be secret.
 type Request struct {
 	Project
 	Run     string          `json:"run"` // ID of the apply that submitted the job

@@ -60,6 +60,10 @@ func Read(spec *hclspec.Spec, described func(machine string) bool) (usable []Set
 			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
 				`Write store { url = "…" } into the benchgraph block.`})
 		}
+		if same := slices.IndexFunc(usable, func(u Settings) bool { return u.Machine == s.Machine }); same >= 0 {
+			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine %q already.",
+				usable[same].Name, s.Machine)})
+		}
 		for _, m := range mistakes {
 			at := x.Range
 			if r, ok := x.Attributes[m.attribute]; ok {

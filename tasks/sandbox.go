@@ -59,10 +59,10 @@ func (p *facts) hides(own string, image hclspec.Address, measured bool) []string
 		return nil
 	}
 	dirs := append([]string{p.Spec.Dir, p.StateDir, p.StoreDir}, p.Hidden...)
-	if p.Spec.Store == nil {
-		return dirs
+	if s := p.Spec.Store; s != nil && s.Dir != "" {
+		dirs = append(dirs, s.Dir)
 	}
-	return append(dirs, p.Spec.Store.Dir()...)
+	return dirs
 }
 
 // describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before

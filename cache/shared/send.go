@@ -119,6 +119,11 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 		r.there(e, rec)
 		return nil
 	}
+	return r.upload(ctx, e)
+}
+
+// upload puts an entry into the store, whatever the index says.
+func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	p, err := pack(e, sign(r.Key, &e.Meta))
 	if err != nil {
 		return err
@@ -161,12 +166,10 @@ func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
 
 // Send puts an entry of this machine into the shared store, unless it is there, and returns when it is.
 func (s *Store) Send(ctx context.Context, e cache.Entry) error {
-	r := s.remote
-	r.wait() // the entry may be under way
-	if rec, err := r.head(ctx, e.Key); err == nil && r.accepts(&rec) {
+	if rec, err := s.remote.head(ctx, e.Key); err == nil && s.remote.accepts(&rec) {
 		return nil
 	}
-	return r.send(ctx, e)
+	return s.remote.upload(ctx, e)
 }
 
 // put notes that an entry was put.

@@ -382,7 +382,7 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 
 // secrets are all that the file declares, as far as this environment has them.
 func (b *bundling) secrets() (all workdir.Secrets) {
-	for _, name := range secretNames(b.project.Spec) {
+	for _, name := range b.project.Spec.Secrets() {
 		if value, ok := b.env[name]; ok {
 			all = append(all, workdir.Secret{Name: name, Value: value})
 		}

@@ -265,7 +265,7 @@ func (c *checkup) gpus(ctx context.Context) {
 }
 
 func (c *checkup) secrets() {
-	for _, name := range secretNames(c.spec) {
+	for _, name := range c.spec.Secrets() {
 		if c.env[name] == "" {
 			c.lacks("secret "+name, true, "export "+name+" before apply.", "is not set in the environment")
 		} else {

@@ -26,6 +26,9 @@ func (s *session) chooseExecutor(usable []remote.Settings) *remote.Settings {
 			return x
 		}
 	}
+	if s.machine == "" && len(usable) > 1 {
+		s.note("Warning: the file has %d executors: -machine names the machine of one. This plan uses none.", len(usable))
+	}
 	return nil
 }
 
@@ -42,14 +45,14 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
-	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Vars: s.vars, Allow: o.allow,
+	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store, Vars: s.vars, Allow: o.allow,
 		Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
 	for _, name := range s.varFiles {
 		if whole, err := filepath.Abs(name); err == nil {
 			p.VarFiles = append(p.VarFiles, whole)
 		}
 	}
-	secrets := secretNames(spec)
+	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
 			p.Environ = append(p.Environ, name+"="+s.env[name])
@@ -60,23 +63,6 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
 		}})
-}
-
-// secretNames are the names of the secrets that blocks of a file declare, sorted.
-func secretNames(spec *hclspec.Spec) (names []string) {
-	for i := range spec.Benchmarks {
-		names = append(names, spec.Benchmarks[i].Secrets...)
-	}
-	for i := range spec.Tasks {
-		names = append(names, spec.Tasks[i].Secrets...)
-	}
-	for i := range spec.Wheels {
-		if build := spec.Wheels[i].Build; build != nil {
-			names = append(names, build.Secrets...)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // checkJobs returns why the jobs of a plan cannot be submitted.

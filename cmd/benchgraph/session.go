@@ -221,7 +221,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	config := s.config(ctx, o, load)
 	config.Elsewhere, config.Remote = elsewhere, s.newExecutor(x, spec, o)
 	if o.job != nil {
-		config.Hidden = []string{o.job.State, filepath.Dir(s.state)} // with the requests of other jobs
+		config.Hidden = []string{o.job.State, o.job.Store, filepath.Dir(s.state)} // with the requests of other jobs
 	}
 	project, diags := tasks.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {

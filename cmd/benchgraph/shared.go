@@ -12,9 +12,9 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
-	"github.com/benchgraph/benchgraph/cache/shared/sshkey"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // signingKey is the environment variable that names the file of the key by which entries of the shared store are

@@ -115,15 +115,18 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, e
 	applied, err := s.project.ApplyPart(ctx, p, tasks.ApplyOptions{RunID: r.Run, Emit: emit})
 	lines.Close()
 	for _, log := range logs {
-		err = errors.Join(err, s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false))
+		if err := s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false); err != nil {
+			s.note("Warning: %v", err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range applied.Failures {
-		if f.Address == r.Address || len(applied.Failures) == 1 {
+		if f.Address == r.Address {
 			return &engine.Failure{Failure: f.Failure}, nil
 		}
+		return nil, fmt.Errorf("%s, which it needs, was made anew and failed: %s", f.Address, f.Failure.Text())
 	}
 	e, err := s.store.Get(ctx, r.Key, true)
 	if err != nil {
@@ -147,7 +150,9 @@ func (s *session) part(ctx context.Context, r *remote.Request) (*engine.Plan, er
 		}
 		st, ok := p.Step(r.Address)
 		switch {
-		case !ok || st.Key != r.Key:
+		case !ok:
+			return nil, hint("Apply again.", "%s is not in the graph any more", r.Address)
+		case st.Key != r.Key:
 			return nil, hint("Apply again. If the project was not changed, the nodes of the cluster are not alike: "+
 				"keep the jobs on one kind of nodes with constraint in the executor block.",
 				"%s has another key here than the job was submitted with", r.Address)
@@ -159,6 +164,9 @@ func (s *session) part(ctx context.Context, r *remote.Request) (*engine.Plan, er
 			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && isShared(st.Node.Address) {
 				asked[st.Key] = true
 				_, err := s.store.Ask(ctx, st.Key)
+				if err != nil && !errors.Is(err, cache.ErrMiss) {
+					return nil, fmt.Errorf("shared store: %s: %w", st.Node.Address, err)
+				}
 				found = found || err == nil
 			}
 		}

@@ -97,6 +97,7 @@ type Job struct {
 	GPUs, CPUs int           // 0: not asked for
 	Memory     int64         // bytes; 0: not asked for
 	Time       time.Duration // limit, in whole minutes for Slurm; 0: the partition's
+	Exclusive  bool          // no other job may run on the node meanwhile
 	Signal     string        // that is sent before the limit, such as B:USR1@60; empty: none but those at its end
 	Environ    []string      // NAME=value; the job has these and what Slurm sets, and nothing else
 }

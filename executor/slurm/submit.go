@@ -234,6 +234,9 @@ func (j Job) words() (args []string, script string, err error) {
 	amount("gpus", int64(j.GPUs), "")
 	amount("cpus-per-task", int64(j.CPUs), "")
 	amount("mem", (j.Memory+1<<20-1)>>20, "M")
+	if j.Exclusive {
+		args = append(args, "--exclusive")
+	}
 	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
 	// the command ends what sbatch reads options from
 	return args, "#!/bin/sh\n:\n" + j.Script + "\n", nil
