@@ -122,11 +122,10 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, e
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range applied.Failures {
-		if f.Address == r.Address {
-			return &engine.Failure{Failure: f.Failure}, nil
-		}
-		return nil, fmt.Errorf("%s, which it needs, was made anew and failed: %s", f.Address, f.Failure.Text())
+	if failures := applied.Failures; len(failures) > 0 && failures[0].Address == r.Address {
+		return &engine.Failure{Failure: failures[0].Failure}, nil
+	} else if len(failures) > 0 {
+		return nil, fmt.Errorf("input %s was made anew and failed: %s", failures[0].Address, failures[0].Failure.Text())
 	}
 	e, err := s.store.Get(ctx, r.Key, true)
 	if err != nil {
