@@ -84,7 +84,7 @@ func Open(o Options) *Engine {
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// listening makes connections on which an answer that came before all was sent is heard: it says why nobody reads on.
+// listening lets the client read the answer of an engine that closed the connection before all was sent.
 func listening(d dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d(ctx, network, address)

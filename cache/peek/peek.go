@@ -7,9 +7,9 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// peeker is a store that knows of results which it would have to bring here first. Such an entry has no Dir, and its
-// Meta neither Text nor Files. A plan asks no more; the Get of the store brings the result
-// when a task needs it.
+// peeker is a store with another store behind it. Peek returns the Meta of a result that only the other store has,
+// without Text and Files, in an entry without a Dir. That is enough for a plan. Get of the store brings the result when
+// a task needs it.
 type peeker interface {
 	Peek(ctx context.Context, key cache.Key) (cache.Entry, error)
 	PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error)

@@ -132,7 +132,7 @@ type access struct {
 	stat *cache.StatCache
 	// for blocks that do not say; empty: what the file says
 	sandbox string
-	job     *remote.Request // that this process runs, on a machine like the one that is planned for; nil: none
+	job     *remote.Request // the request that this process serves as a worker; nil: it is no worker
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.

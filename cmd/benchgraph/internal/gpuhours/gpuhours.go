@@ -21,7 +21,7 @@ type lease struct {
 	since   time.Time
 }
 
-// Event takes in leases and ends. A job on a cluster has its devices from its start there, and none while it is queued.
+// Event counts from the lease of a node to its end. A job in the queue of a cluster has no lease yet.
 func (m *Meter) Event(e engine.Event) {
 	if m.Limit == 0 {
 		return
