@@ -18,9 +18,9 @@ var errIrregular = errors.New("it is no regular file")
 // errForeign is wrapped by the error for a file that somebody else may have written.
 var errForeign = errors.New("it cannot be trusted")
 
-// openRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make
+// OpenRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make
 // it.
-func openRegular(path string) (*os.File, fs.FileInfo, error) {
+func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
 		return nil, nil, fmt.Errorf("%s: %w", path, errIrregular)
@@ -67,7 +67,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 
 // OpenOwn opens, to be read, a regular file that nobody else can have written.
 func OpenOwn(path string) (*os.File, fs.FileInfo, error) {
-	f, info, err := openRegular(path)
+	f, info, err := OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -105,7 +105,7 @@ func (d *Disk) load(key Key) (Entry, error) {
 
 // readMeta reads the meta file in the directory of an entry. Its time is that of the entry's last use.
 func readMeta(dir string) (m Meta, used time.Time, err error) {
-	f, info, err := openRegular(filepath.Join(dir, metaFile))
+	f, info, err := OpenRegular(filepath.Join(dir, metaFile))
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
 		return m, used, damage("it is no directory")

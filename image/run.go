@@ -254,13 +254,10 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 func exports(vars map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(vars[name]))
+		fmt.Fprintf(&b, "export %s=%s\n", name, shell.Quote(vars[name]))
 	}
 	return b.String()
 }
-
-// quoted makes one word of a shell of a text.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // digest returns the digest of a referenced result for the description of a step.
 func (m *making) digest(a hclspec.Address) string {

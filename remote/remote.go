@@ -18,7 +18,6 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -209,15 +209,12 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 func (j *job) describe() slurm.Job {
 	return slurm.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
-		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + quote(j.Program) + " worker " + quote(j.dir) + "\n",
+		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + shell.Quote(j.Program) + " worker " + shell.Quote(j.dir) + "\n",
 		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
 		Partition: j.Partition, Account: j.Account, QOS: j.QOS, Constraint: j.Constraint, Gres: j.Gres,
 		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: j.Time, Environ: j.Environ,
 	}
 }
-
-// quote returns a word of sh that stands for the text.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // refused returns the failure of a job that could not be submitted.
 func (j *job) refused(ctx context.Context, err error) error {
@@ -228,16 +225,18 @@ func (j *job) refused(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	no, ok := errors.AsType[*slurm.Refused](err)
-	if ok {
-		j.clean()
-	} else {
+	if !ok {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
-	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
+	j.clean()
+	return &engine.Failure{Err: err, Retry: once(), Failure: cache.Failure{
 		Class: cache.Infra, Rule: "job_refused", Stage: "submit", Message: "Slurm refuses the job: " + no.Error(),
 		Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
 }
+
+// once is the Retry of a failure for which no other job is submitted.
+func once() *engine.Retry { return &engine.Retry{Attempts: 1} }
 
 // cancelWithin bounds how long an interrupted apply waits for the end of a job.
 const cancelWithin = time.Minute
@@ -274,7 +273,7 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 	defer j.clean()
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
-		return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: *o.Failure} // the worker has tried again
+		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
 }
@@ -313,22 +312,22 @@ func (j *job) lost(id slurm.ID, end slurm.End) error {
 	switch {
 	case end.Held != "":
 		f.Message = fmt.Sprintf("job %s can never run: %s", id.Number(), end.Held)
-		f.Retry = &engine.Retry{Attempts: 1}
+		f.Retry = once()
 		f.Remedy = "have the reason removed, or change the executor block " + j.Name
 	case end.Lost || end.State == "":
 		f.Message = fmt.Sprintf("job %s is gone, and left no result", id.Number())
 	case end.State == "TIMEOUT":
-		f.Rule, f.Retry = "job_timeout", &engine.Retry{Attempts: 1}
+		f.Rule, f.Retry = "job_timeout", once()
 		f.Message = fmt.Sprintf("job %s reached its time limit%s", id.Number(), where)
 		f.Remedy = "raise time in the executor block " + j.Name
 	case end.State == "OUT_OF_MEMORY":
-		f.Rule, f.Retry = "job_memory", &engine.Retry{Attempts: 1}
+		f.Rule, f.Retry = "job_memory", once()
 		f.Message = fmt.Sprintf("job %s needed more memory than it was given%s", id.Number(), where)
 		f.Remedy = "raise memory in the executor block " + j.Name
 	default:
 		f.Message = fmt.Sprintf("job %s ended as %s%s without a result", id.Number(), end.State, where)
 		if end.State == "FAILED" || end.State == "COMPLETED" { // another job would end in the same way
-			f.Retry = &engine.Retry{Attempts: 1}
+			f.Retry = once()
 		}
 	}
 	f.Evidence = j.lastLine()
@@ -340,7 +339,7 @@ const maxOutput = 256 << 20
 
 // copyOutput adds the output of the job to the log of the attempt. The output of a job that never ran is not there.
 func (j *job) copyOutput() {
-	f, err := os.Open(filepath.Join(j.dir, outputFile))
+	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return
 	}
@@ -355,18 +354,12 @@ func (j *job) copyOutput() {
 
 // lastLine returns the last line of the job's output; "" if there is none.
 func (j *job) lastLine() string {
-	const most = 4096
-	f, err := os.Open(filepath.Join(j.dir, outputFile))
+	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd) // else it is read from its beginning
-	}
-	text, _ := io.ReadAll(io.LimitReader(f, most)) // as much as there is
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return printable.Line(lines[len(lines)-1])
+	return shell.LastLine(f)
 }
 
 // clean removes the files of the job.

@@ -80,13 +80,13 @@ func writeJSON(path string, v any) error {
 
 // readJSON reads a file that a program on another machine wrote.
 func readJSON(path string, v any) error {
-	f, err := os.Open(path)
+	f, info, err := cache.OpenRegular(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxRequest {
-		return errors.Join(err, fmt.Errorf("%s is no file that benchgraph wrote", path))
+	if info.Size() > maxRequest {
+		return fmt.Errorf("%s is no file that benchgraph wrote", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxRequest))
 	if err != nil {

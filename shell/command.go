@@ -294,14 +294,19 @@ func (s *Shell) classify(stage string, o *Output, rules []metrics.Rule) (metrics
 	return metrics.Classify(rules, stage, f)
 }
 
-// LastLine is what a failure that nothing explains said last. Logs may be huge: only their end is read.
+// LastLine is what a failure that nothing explains said last.
 func (o *Output) LastLine() string {
-	const window = 64 << 10
 	f, err := o.open()
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
+	return LastLine(f)
+}
+
+// LastLine is the last line of a log that says anything. Logs may be huge: only their end is read.
+func LastLine(f *os.File) string {
+	const window = 64 << 10
 	info, err := f.Stat()
 	if err != nil {
 		return ""
@@ -309,3 +314,6 @@ func (o *Output) LastLine() string {
 	size := min(window, info.Size())
 	return metrics.LastLine(io.NewSectionReader(f, info.Size()-size, size))
 }
+
+// Quote makes one word of sh of a text, whatever is in it.
+func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

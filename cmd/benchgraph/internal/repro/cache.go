@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // fill writes the run that fills the caches of a benchmark's candidate. Its result has a directory for each of them.
@@ -26,7 +27,7 @@ func (s *script) fill(at hclspec.Address) error {
 	s.comment("%s: what the caches hold now", at)
 	name := s.dir()
 	for _, c := range s.caches(b) {
-		s.line(`mkdir -p "$%s/"%s; cp -pR %s/. "$%[1]s/"%[2]s`, name, quote(c.Address.Name), place(c))
+		s.line(`mkdir -p "$%s/"%s; cp -pR %s/. "$%[1]s/"%[2]s`, name, shell.Quote(c.Address.Name), place(c))
 	}
 	s.places[at] = name
 	return nil
@@ -41,9 +42,9 @@ func (s *script) caches(b *hclspec.Benchmark) []hclspec.Cache {
 // place is the directory of a cache below $caches, as one word.
 func place(c hclspec.Cache) string {
 	if rest, home := strings.CutPrefix(c.Path, "~/"); home {
-		return `"$caches/home/"` + quote(rest)
+		return `"$caches/home/"` + shell.Quote(rest)
 	}
-	return `"$caches/"` + quote(c.Address.Name)
+	return `"$caches/"` + shell.Quote(c.Address.Name)
 }
 
 // layCaches writes how a start gets caches of its own: copies of what a fill left, or empty ones where there is none.
@@ -55,7 +56,7 @@ func (s *script) layCaches(caches []hclspec.Cache, filled string) {
 	for _, c := range caches {
 		s.line("mkdir -p %s", place(c))
 		if filled != "" {
-			s.line(`cp -pR "$%s/"%s/. %s; chmod -R u+w %[3]s`, filled, quote(c.Address.Name), place(c))
+			s.line(`cp -pR "$%s/"%s/. %s; chmod -R u+w %[3]s`, filled, shell.Quote(c.Address.Name), place(c))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // inside is the container that a command is written for: paths in it are fixed, and what the command refers to is
@@ -69,14 +70,14 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 		env += " --env " + name + "=" + s.variable(name)
 	}
 	for _, name := range sortedKeys(r.env) {
-		env += " --env " + quote(name+"=") + s.words(r.env[name])
+		env += " --env " + shell.Quote(name+"=") + s.words(r.env[name])
 	}
 	for _, name := range r.secrets {
 		s.line(`export %s="${%s:?is a secret: export it first}"`, name, name)
 		env += " --env " + name
 	}
 	for _, m := range r.mounts {
-		env += " --env " + m.Variable + "=" + quote(m.Target)
+		env += " --env " + m.Variable + "=" + shell.Quote(m.Target)
 	}
 	words := []string{"sh", "-euc", s.literal(c.Shell)}
 	if c.Argv != nil {
@@ -113,7 +114,7 @@ func (s *script) contain(r *running, c hclspec.Command, suffix string) {
 	}
 	for _, c := range r.caches {
 		if !strings.HasPrefix(c.Path, "~/") {
-			line += " -v " + place(c) + quote(":"+c.Path)
+			line += " -v " + place(c) + shell.Quote(":"+c.Path)
 		}
 	}
 	s.line(`home=%s`, home)
@@ -130,9 +131,9 @@ func (s *script) startInside(r *running, spec *hclspec.Server) {
 	case spec.HTTP != "":
 		ready = `docker exec "$server" sh -c 'curl -fsS -o /dev/null "$0" || wget -q -O /dev/null "$0" || python3 ` +
 			`-c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])" "$0"' "http://127.0.0.1:$PORT"` +
-			quote(spec.HTTP)
+			shell.Quote(spec.HTTP)
 	case spec.Log != "":
-		ready = `grep -Eq -e ` + quote(spec.Log) + ` "$server_log"`
+		ready = `grep -Eq -e ` + shell.Quote(spec.Log) + ` "$server_log"`
 	}
 	s.line(`server_pid=$!; until %s 2>/dev/null; do kill -0 "$server_pid" || { echo "the server died" >&2; exit 1; `+
 		`}; sleep 0.2; done`, ready)

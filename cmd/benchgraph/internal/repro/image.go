@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // pip installs into the image's own Python, whose packages an image may change.
@@ -33,7 +34,7 @@ func (s *script) image(v *hclspec.Image) error {
 	s.line(`commit() { docker start -a "$c" >&2; id=$(docker commit "$c"); docker rm "$c" >/dev/null; }`)
 	if len(v.Install) > 0 {
 		s.line(`c=$(docker create --network none --entrypoint sh "$id" -euc %s)`,
-			quote(pip+`--no-index --no-deps --force-reinstall $(find /benchgraph-install -name "*.whl")`))
+			shell.Quote(pip+`--no-index --no-deps --force-reinstall $(find /benchgraph-install -name "*.whl")`))
 		for _, w := range v.Install {
 			s.line(`docker cp "$%s/." "$c:/benchgraph-install"`, s.places[w])
 		}
@@ -64,15 +65,15 @@ func (s *script) imageBase(v *hclspec.Image) error {
 	switch {
 	case v.Build != nil:
 		s.comment("%s, from a Dockerfile of the project", v.Address)
-		line := fmt.Sprintf("id=$(docker build -q -f %s", quote(filepath.Join(s.Spec.Dir, v.Build.Context,
+		line := fmt.Sprintf("id=$(docker build -q -f %s", shell.Quote(filepath.Join(s.Spec.Dir, v.Build.Context,
 			v.Build.Dockerfile)))
 		for _, arg := range sortedKeys(v.Build.Args) {
-			line += " --build-arg " + quote(arg+"="+v.Build.Args[arg])
+			line += " --build-arg " + shell.Quote(arg+"="+v.Build.Args[arg])
 		}
 		if v.Build.Target != "" {
-			line += " --target " + quote(v.Build.Target)
+			line += " --target " + shell.Quote(v.Build.Target)
 		}
-		s.line("%s %s)", line, quote(filepath.Join(s.Spec.Dir, v.Build.Context)))
+		s.line("%s %s)", line, shell.Quote(filepath.Join(s.Spec.Dir, v.Build.Context)))
 	case v.Base.Kind == "image":
 		if err := s.enter(v.Base); err != nil {
 			return err
@@ -86,15 +87,15 @@ func (s *script) imageBase(v *hclspec.Image) error {
 		s.comment("%s", v.Address)
 		s.line(`id=$(docker import "$(find "$%s" -type f)")`, s.places[v.Base])
 	default:
-		ref, refs := v.From, quote(v.From)
+		ref, refs := v.From, shell.Quote(v.From)
 		if pinned := s.Lock.Images[v.From]; pinned.Digest != "" {
 			ref = image.Base{Name: v.From, Digest: pinned.Digest}.Ref()
-			refs = quote(ref) + " " + quote(pinned.Digest) // an image that no registry has is pinned by its ID
+			refs = shell.Quote(ref) + " " + shell.Quote(pinned.Digest) // an image that no registry has is pinned by its ID
 		}
 		s.comment("%s", v.Address)
 		s.line(`inspect() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null; }`)
 		s.line(`id=; for ref in %s; do id=$(inspect "$ref") && break || :; done`, refs)
-		s.line(`[ -n "$id" ] || { docker pull -q %s >&2; id=$(inspect %s); }`, quote(ref), quote(ref))
+		s.line(`[ -n "$id" ] || { docker pull -q %s >&2; id=$(inspect %s); }`, shell.Quote(ref), shell.Quote(ref))
 	}
 	return nil
 }
@@ -132,7 +133,7 @@ func (s *script) fixImage(f hclspec.FixCase) {
 	if len(f.Pip) > 0 {
 		words := make([]string, len(f.Pip))
 		for i, p := range f.Pip {
-			words[i] = quote(p)
+			words[i] = shell.Quote(p)
 		}
 		commands = append(commands, pip+"-- "+strings.Join(words, " "))
 	}
@@ -141,19 +142,19 @@ func (s *script) fixImage(f hclspec.FixCase) {
 	}
 	env := ` --env "SITE=$site"`
 	for _, name := range sortedKeys(f.Env) {
-		env += " --env " + quote(name+"=") + s.words(f.Env[name])
+		env += " --env " + shell.Quote(name+"=") + s.words(f.Env[name])
 	}
-	s.line(`c=$(docker create%s --entrypoint sh "$id" -euc %s)`, env, quote(strings.Join(append(commands, ":"), "\n")))
+	s.line(`c=$(docker create%s --entrypoint sh "$id" -euc %s)`, env, shell.Quote(strings.Join(append(commands, ":"), "\n")))
 	s.inside = nil
 	for i, file := range f.Files {
-		to := `"$(printf %s ` + quote(file.To.Expand(func(hclspec.Address) string {
+		to := `"$(printf %s ` + shell.Quote(file.To.Expand(func(hclspec.Address) string {
 			return ""
 		})) + ` | sed "s|\$SITE|$site|g")"`
 		from := fmt.Sprintf(`"$work/fix-file-%d"`, i)
 		if file.From != nil {
 			s.line(`cp %s %s`, s.words(file.From), from)
 		} else {
-			s.line(`printf %%s %s >%s`, quote(file.Content), from)
+			s.line(`printf %%s %s >%s`, shell.Quote(file.Content), from)
 		}
 		s.line(`docker cp %s "$c:"%s`, from, to)
 	}

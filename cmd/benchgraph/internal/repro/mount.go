@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // mounts are the mounts with these addresses.
@@ -23,22 +24,22 @@ func (s *script) mounts(addresses []hclspec.Address) []hclspec.Mount {
 func (s *script) source(m hclspec.Mount) string {
 	switch {
 	case m.Source == "~" || strings.HasPrefix(m.Source, "~/"):
-		return `"$HOME"` + quote(strings.TrimPrefix(m.Source, "~"))
+		return `"$HOME"` + shell.Quote(strings.TrimPrefix(m.Source, "~"))
 	case strings.HasPrefix(m.Source, "/"):
-		return quote(m.Source)
+		return shell.Quote(m.Source)
 	}
-	return quote(s.Spec.Dir + "/" + m.Source)
+	return shell.Quote(s.Spec.Dir + "/" + m.Source)
 }
 
 // bind is the argument of docker's --mount.
 func (s *script) bind(m hclspec.Mount) string {
 	kind, source := "type=bind,source=", s.source(m)
 	if m.Volume {
-		kind, source = "type=volume,source=", quote(m.Source)
+		kind, source = "type=volume,source=", shell.Quote(m.Source)
 	}
 	access := ",readonly"
 	if m.Writable {
 		access = ""
 	}
-	return kind + source + quote(",target="+m.Target+access)
+	return kind + source + shell.Quote(",target="+m.Target+access)
 }

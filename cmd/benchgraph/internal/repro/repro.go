@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // Project is what scripts are written from.
@@ -71,8 +72,8 @@ func (s *script) comment(format string, args ...any) {
 	s.line("\n# %s", text)
 }
 
-// quote makes one word of a text, whatever is in it.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// literal is a text as one word in which no variable is expanded, except the paths of what it refers to.
+func (s *script) literal(t hclspec.Text) string { return s.word(t, shell.Quote) }
 
 // dir makes an empty directory and returns the variable that holds its path.
 func (s *script) dir() string {
@@ -109,11 +110,11 @@ func (s *script) need(at hclspec.Address) error {
 	s.makers[at] = maker
 	fmt.Fprintf(&s.defs, "\n%s() {\n[ -z \"${%s-}\" ] || return 0\n", maker, name)
 	if ok {
-		fmt.Fprintf(&s.defs, "if [ -z \"${FROM_SCRATCH-}\" ] && [ -d %s ]; then %s=%s; return 0; fi\n", quote(stored),
-			name, quote(stored))
+		fmt.Fprintf(&s.defs, "if [ -z \"${FROM_SCRATCH-}\" ] && [ -d %s ]; then %s=%s; return 0; fi\n", shell.Quote(stored),
+			name, shell.Quote(stored))
 	}
 	if err != nil {
-		fmt.Fprintf(&s.defs, "echo %s >&2\nexit 1\n}\n", quote(err.Error()))
+		fmt.Fprintf(&s.defs, "echo %s >&2\nexit 1\n}\n", shell.Quote(err.Error()))
 	} else {
 		fmt.Fprintf(&s.defs, "%s%s=$%s\n}\n", body, name, s.places[at])
 	}
@@ -195,7 +196,7 @@ func (s *script) clone(r *hclspec.Repo) {
 	}
 	s.comment("%s", r.Address)
 	name := s.dir()
-	s.line(`git clone -q --no-checkout %s "$%s"`, quote(location), name)
+	s.line(`git clone -q --no-checkout %s "$%s"`, shell.Quote(location), name)
 	s.line(`echo '* -text !eol -ident -filter !working-tree-encoding -whitespace' >"$%s/.git/info/attributes"`, name)
 	s.places[r.Address] = name
 }
@@ -209,7 +210,7 @@ func (s *script) checkout(v *hclspec.Source) error {
 	name := s.dir()
 	s.line(`(cd "$%s" && export GIT_INDEX_FILE="$work/index" && git read-tree %s && git checkout-index -a `+
 		`--prefix="$%s/")`,
-		s.places[v.Repo], quote(v.Rev), name)
+		s.places[v.Repo], shell.Quote(v.Rev), name)
 	if v.Patch != "" {
 		patch, err := os.ReadFile(s.Spec.Path(v.Patch))
 		if err != nil {
@@ -229,9 +230,9 @@ func (s *script) download(v *hclspec.Fetch) {
 	if base := filepath.Base(v.URL); base != "." && base != "/" && !strings.ContainsAny(base, "?#&") {
 		file = base
 	}
-	s.line(`curl -fL -o "$%s/"%s %s`, name, quote(file), quote(v.URL))
+	s.line(`curl -fL -o "$%s/"%s %s`, name, shell.Quote(file), shell.Quote(v.URL))
 	if v.SHA256 != "" {
-		s.line(`printf '%%s  %%s\n' %s "$%s/"%s | sha256sum -c -`, quote(v.SHA256), name, quote(file))
+		s.line(`printf '%%s  %%s\n' %s "$%s/"%s | sha256sum -c -`, shell.Quote(v.SHA256), name, shell.Quote(file))
 	}
 	s.places[v.Address] = name
 }
@@ -242,7 +243,7 @@ func (s *script) wheel(v *hclspec.Wheel) error {
 	if served := s.Lock.Wheels[v.Address.Name][v.Address.Key]; !patched && slices.Contains(v.Prebuilt, served) {
 		s.comment("%s, which is prebuilt", v.Address)
 		name := s.dir()
-		s.line(`(cd "$%s" && curl -fLO %s)`, name, quote(served))
+		s.line(`(cd "$%s" && curl -fLO %s)`, name, shell.Quote(served))
 		s.places[v.Address] = name
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // running is what is needed to run commands as a node does.
@@ -87,7 +88,7 @@ func (s *script) layOut(r *running, source hclspec.Address) error {
 		if d.Tree {
 			lay = "lay_tree"
 		}
-		s.line(`%s "$%s" "$%s/"%s`, lay, s.places[d.Ref], dir, quote(d.Name))
+		s.line(`%s "$%s" "$%s/"%s`, lay, s.places[d.Ref], dir, shell.Quote(d.Name))
 	}
 	s.line(`SRC=$%s; SITE=$SRC; OUT=$work/out%d; OUT_%d=$OUT; mkdir -p "$OUT"; cd "$SRC"`, dir, s.dirs, s.dirs)
 	for _, f := range r.fixes {
@@ -106,10 +107,10 @@ func (s *script) input(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	to := fmt.Sprintf(`"$%s/"%s`, dir, quote(name))
-	s.line(`mkdir -p "$%s/"%s`, dir, quote(path.Dir(name)))
+	to := fmt.Sprintf(`"$%s/"%s`, dir, shell.Quote(name))
+	s.line(`mkdir -p "$%s/"%s`, dir, shell.Quote(path.Dir(name)))
 	if info.Size() > maxEmbedded {
-		s.line(`cp %s %s`, quote(from), to)
+		s.line(`cp %s %s`, shell.Quote(from), to)
 		return nil
 	}
 	content, err := os.ReadFile(from)
@@ -130,7 +131,7 @@ func (s *script) fix(r *running, f hclspec.FixCase) {
 		if file.From != nil {
 			s.line("cp %s %s", s.words(file.From), to)
 		} else {
-			s.line("printf %%s %s > %s", quote(file.Content), to)
+			s.line("printf %%s %s > %s", shell.Quote(file.Content), to)
 		}
 	}
 	if len(f.Env) > 0 {
@@ -169,7 +170,7 @@ func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
 		line += fmt.Sprintf(` %s="${%s:-}"`, name, name)
 	}
 	for _, name := range sortedKeys(r.env) {
-		line += " " + quote(name+"=") + s.words(r.env[name])
+		line += " " + shell.Quote(name+"=") + s.words(r.env[name])
 	}
 	for _, m := range r.mounts {
 		line += fmt.Sprintf(` %s=%s`, m.Variable, s.source(m))
@@ -187,9 +188,6 @@ func (s *script) invoke(r *running, c hclspec.Command, suffix string) {
 	s.line("%s%s", line, suffix)
 }
 
-// literal is a text as one word in which no variable is expanded, except the paths of what it refers to.
-func (s *script) literal(t hclspec.Text) string { return s.word(t, quote) }
-
 // words is a text as one word in which $OUT and the like are expanded, as benchgraph itself does where no shell will.
 func (s *script) words(t hclspec.Text) string {
 	return s.word(t, func(text string) string {
@@ -202,14 +200,14 @@ func (s *script) words(t hclspec.Text) string {
 			}
 			name, n := variable(rest[i+1:])
 			if !slices.Contains(own(), name) {
-				b.WriteString(quote(rest[:i+1]))
+				b.WriteString(shell.Quote(rest[:i+1]))
 				rest = rest[i+1:]
 				continue
 			}
-			b.WriteString(quote(rest[:i]) + s.variable(name))
+			b.WriteString(shell.Quote(rest[:i]) + s.variable(name))
 			rest = rest[i+1+n:]
 		}
-		return b.String() + quote(rest)
+		return b.String() + shell.Quote(rest)
 	})
 }
 
@@ -398,9 +396,9 @@ func (s *script) start(r *running, spec *hclspec.Server) {
 	ready := `nc -z 127.0.0.1 "$PORT"`
 	switch {
 	case spec.HTTP != "":
-		ready = `curl -fsS -o /dev/null "http://127.0.0.1:$PORT"` + quote(spec.HTTP)
+		ready = `curl -fsS -o /dev/null "http://127.0.0.1:$PORT"` + shell.Quote(spec.HTTP)
 	case spec.Log != "":
-		ready = `grep -Eq -e ` + quote(spec.Log) + ` "$OUT/server.log"`
+		ready = `grep -Eq -e ` + shell.Quote(spec.Log) + ` "$OUT/server.log"`
 	}
 	s.line(`until %s 2>/dev/null; do kill -0 "$server" || { echo "the server died" >&2; exit 1; }; sleep 0.2; done`,
 		ready)
