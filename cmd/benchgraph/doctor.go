@@ -56,7 +56,8 @@ type finding struct {
 type checkup struct {
 	*app
 	place
-	spec     *hclspec.Spec // empty when the file has mistakes, or there is none
+	spec     *hclspec.Spec     // empty when the file has mistakes, or there is none
+	clusters []remote.Settings // the executors that can run nodes
 	findings []finding
 }
 
@@ -129,6 +130,7 @@ func (c *checkup) project() {
 		return
 	}
 	c.spec = spec
+	c.clusters, _ = remote.Read(spec, func(string) bool { return true })
 	c.ok("project", "%s, %d candidates", filepath.Join(c.dir, spec.Files[0]), len(spec.Candidates))
 }
 
@@ -242,9 +244,8 @@ func (c *checkup) gpus(ctx context.Context) {
 		return
 	}
 	defer pool.Close()
-	usable, _ := remote.Read(c.spec, func(string) bool { return true })
 	for _, b := range c.spec.Benchmarks {
-		if g := b.GPUs; len(usable) == 0 && g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
+		if g := b.GPUs; len(c.clusters) == 0 && g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
 			Memory: g.Memory}}) != nil {
 			wanted = append(wanted, b.Address.String())
 		}

@@ -66,7 +66,12 @@ func newClustered(t testing.TB, file string) *clustered {
 	check(t, os.MkdirAll(c.path("machines"), 0o755))
 	c.hold = filepath.Join(shared, "hold")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
-		"HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
+		"RATE", `metrics {
+    metric "rate" {
+      match  = "work done: ([0-9.]+)"
+      better = "higher"
+    }
+  }`, "HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
 	// The description of a node comes from a job there, as the documentation says.
 	describe := c.Command("srun", "--gpus=4", program, "devices", "-json")
 	c.write("machines/h200.json", describe)
@@ -90,12 +95,7 @@ benchmark "speed" {
     HOLD
   EOT
   gpus { count = 2 }
-  metrics {
-    metric "rate" {
-      match  = "work done: ([0-9.]+)"
-      better = "higher"
-    }
-  }
+  RATE
   design { samples = 4 }
 }
 compare "speed" { of = [benchmark.speed] }
@@ -122,7 +122,7 @@ func (c *clustered) jobIs(state string) {
 	})
 }
 
-// What the machine of the project cannot measure is measured on the nodes of a cluster.
+// The nodes of a cluster measure the blocks that the machine of the project cannot.
 func TestACampaignOnSlurm(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
@@ -166,7 +166,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 	other.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
 }
 
-// An apply that was killed leaves its job, and the next one waits for that job.
+// A killed apply leaves its job in the queue, and the next apply follows that job.
 func TestAJobIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
@@ -247,8 +247,8 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
-// What a block needs of a repository is checked out on the node. Neither the project, nor the requests of jobs, nor the
-// store are there for what runs in the sandbox; a secret is, and no file of Slurm has it.
+// The worker checks out the tree that a block needs. A command in the sandbox sees neither the project, nor the requests
+// of jobs, nor a store. The command gets its secret, which Slurm never has.
 func TestASandboxOnANode(t *testing.T) {
 	t.Parallel()
 	if err := executor.CheckSandbox(); err != nil {
@@ -271,12 +271,7 @@ benchmark "speed" {
     for hidden in HIDDEN; do ! ls $hidden || { echo "$hidden is there" >&2; exit 1; }; done
     echo "work done: 1$(date +%N) items/s"
   EOT
-  metrics {
-    metric "rate" {
-      match  = "work done: ([0-9.]+)"
-      better = "higher"
-    }
-  }
+  RATE
   design { samples = 2 }
 }
 compare "speed" { of = [benchmark.speed] }
