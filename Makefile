@@ -71,7 +71,7 @@ examples: build
 
 # The campaign of benchmarks.hcl against the stand-in engine, from source to report.
 rehearse: build
-	./campaign/rehearsal/run $(BENCHGRAPH)
+	./examples/campaigns/rehearsal/run $(BENCHGRAPH)
 
 ifneq ($(shell uname),Linux)
 gpu test-gpu rehearse-gpu:

@@ -1,5 +1,5 @@
 # The vLLM campaign: 96 commits that were to make vLLM faster, each measured as its parent was, as its author made it and as
-# each agent made it. Commits are blocks in campaign/vllm/commits.hcl; to add a commit is to add a block.
+# each agent made it. Commits are blocks in examples/campaigns/vllm/commits.hcl; to add a commit is to add a block.
 #
 #   benchgraph plan                         what there is to do, what it costs and what cannot work
 #   benchgraph plan -machine=h100x8.json    the same for another machine (benchgraph devices -json, run there)
@@ -12,7 +12,7 @@
 benchgraph {
   required_version = ">= 0.1.0"
   packs            = ["vllm"]
-  include          = var.rehearsal ? ["campaign/rehearsal/*.hcl", "examples/serving/fixes.hcl"] : ["campaign/vllm/*.hcl"]
+  include          = var.rehearsal ? ["examples/campaigns/rehearsal/*.hcl", "examples/serving/fixes.hcl"] : ["examples/campaigns/vllm/*.hcl"]
 }
 
 variable "rehearsal" {
@@ -156,13 +156,13 @@ compare "three_way" { of = [benchmark.serving, benchmark.offline] }
 report "campaign" {
   of      = [compare.three_way]
   formats = ["html", "markdown", "json", "csv", "junit"]
-  dir     = "campaign/report"
+  dir     = "examples/campaigns/report"
 
   # What earlier pipelines reported of these commits: listed and drawn, never compared with what is measured here.
-  recorded = var.rehearsal ? [] : [file("campaign/recorded.jsonl")]
+  recorded = var.rehearsal ? [] : [file("examples/campaigns/recorded.jsonl")]
 }
 
 cost { gpu_hour = { "NVIDIA H100 80GB HBM3" = 3.95 } }
 
 # The machine that the campaign is planned for where there is no GPU: benchgraph plan -machine=h100x8
-machine "h100x8" { devices = "campaign/machines/h100x8.json" }
+machine "h100x8" { devices = "examples/campaigns/machines/h100x8.json" }

@@ -1,7 +1,7 @@
 # The SGLang campaign: 80 commits that were to make SGLang faster, measured as the vLLM campaign measures its own. The data set
 # has a command for 15 of them.
 #
-#   benchgraph -chdir=campaign/sglang plan -machine=campaign/machines/h100x8.json
+#   benchgraph -chdir=examples/campaigns/sglang plan -machine=examples/campaigns/machines/h100x8.json
 
 benchgraph {
   required_version = ">= 0.1.0"
