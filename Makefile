@@ -39,7 +39,7 @@ TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-fa
 # executor, and what is no apply in the stories run without the detector. The packages that take longest are first, so that none of
 # them runs alone at the end.
 unit: build
-	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(BENCHGRAPH) $(TESTS) --packages='./cmd/benchgraph ./tasks ./packaging ./...' -- -race -vet=off -timeout 60m
+	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(BENCHGRAPH) $(TESTS) --packages='./cmd/benchgraph ./campaign ./packaging ./...' -- -race -vet=off -timeout 60m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.

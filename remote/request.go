@@ -41,7 +41,7 @@ type Request struct {
 	Run     string          `json:"run"` // ID of the apply that submitted the job
 	Address string          `json:"address"`
 	Key     cache.Key       `json:"key"`    // that the worker must find the node under
-	Choice  json.RawMessage `json:"choice"` // from which the graph was made, see tasks.Project.Part
+	Choice  json.RawMessage `json:"choice"` // from which the graph was made, see campaign.Project.Part
 }
 
 // Outcome is how a worker ended.

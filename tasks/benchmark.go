@@ -20,12 +20,12 @@ import (
 )
 
 // benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.
-type benchmarkTask struct{ m member }
+type benchmarkTask struct{ m Member }
 
 func (t *benchmarkTask) Describe(d *cache.Description) {
-	m := t.m.bench.Metrics
+	m := t.m.Bench.Metrics
 	d.Add("reader", sample.ReaderVersion)
-	d.Add("member", t.m.name)
+	d.Add("member", t.m.Name)
 	d.Add("metrics", m.Format, m.Primary, m.File)
 	for _, c := range m.Custom {
 		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, strconv.FormatFloat(c.Tie, 'g', -1, 64))
@@ -40,7 +40,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		if err != nil {
 			return err
 		}
-		own := rec.Members[t.m.name]
+		own := rec.Members[t.m.Name]
 		if own.Failure != nil {
 			f := &engine.Failure{Failure: *own.Failure}
 			f.Message = fmt.Sprintf("block %d: %s", rec.Block, f.Message)
@@ -54,7 +54,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run",
 				Message: "not measured: " + own.Skipped}}
 		}
-		rows, evidence, err := rec.Read(in.Entry, t.m.bench, t.m.name)
+		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)
 		var missing *engine.Failure
 		if errors.As(err, &missing) {
 			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
@@ -69,30 +69,30 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 // group is the candidates of one benchmark that are measured together, in the same blocks.
-type group struct {
-	name    string // benchmark.name["commit"], for people and as the name of its count of blocks
-	commit  string
-	design  hclspec.Design
-	members []member           // all that take part, by name
-	absent  map[string]absence // by member name: why it takes no part
-	trials  []findings.Block
+type Group struct {
+	Name    string // benchmark.name["commit"], for people and as the name of its count of blocks
+	Commit  string
+	Design  hclspec.Design
+	Members []Member           // all that take part, by name
+	Absent  map[string]Absence // by member name: why it takes no part
+	Trials  []findings.Block
 }
 
 // member is the group's member that measures the candidate; nil when there is none.
-func (g *group) member(candidate string) *member {
-	for i := range g.members {
-		if g.members[i].candidate == candidate {
-			return &g.members[i]
+func (g *Group) Member(candidate string) *Member {
+	for i := range g.Members {
+		if g.Members[i].Candidate == candidate {
+			return &g.Members[i]
 		}
 	}
 	return nil
 }
 
 // count is how many blocks each member of the group has.
-func (g *group) count() int {
+func (g *Group) Count() int {
 	n := 0
-	for _, t := range g.trials {
-		if slices.Contains(t.Members, g.trials[0].Members[0]) {
+	for _, t := range g.Trials {
+		if slices.Contains(t.Members, g.Trials[0].Members[0]) {
 			n++
 		}
 	}
@@ -101,18 +101,18 @@ func (g *group) count() int {
 
 // groupBenchmarks forms the groups of a benchmark's instances: those of one commit together, each other one alone.
 func (b *builder) groupBenchmarks() {
-	byName := map[string]*group{}
-	b.groups = nil
+	byName := map[string]*Group{}
+	b.Groups = nil
 	for i := range b.Spec.Benchmarks {
 		s := &b.Spec.Benchmarks[i]
 		c := b.candidates[s.Candidate]
 		at := hclspec.Address{Kind: "trial", Name: s.Address.Name, Key: s.Address.Key, Keyed: s.Address.Keyed}
-		m := member{name: "run", bench: s}
+		m := Member{Name: "run", Bench: s}
 		if len(s.Caches) > 0 {
-			m.fill = fillOf(s)
+			m.Fill = fillOf(s)
 		}
 		if c != nil {
-			m.name, m.candidate, m.baseline = c.Variant, c.Key, c.Baseline
+			m.Name, m.Candidate, m.Baseline = c.Variant, c.Key, c.Baseline
 			at.Key, at.Keyed = c.Commit, true
 		}
 		if s.Image != (hclspec.Address{}) {
@@ -123,17 +123,17 @@ func (b *builder) groupBenchmarks() {
 		}
 		g := byName[at.String()]
 		if g == nil {
-			g = &group{name: at.String(), commit: commitOf(s.Candidate), design: s.Design, absent: map[string]absence{}}
-			byName[g.name] = g
-			b.groups = append(b.groups, g)
+			g = &Group{Name: at.String(), Commit: CommitOf(s.Candidate), Design: s.Design, Absent: map[string]Absence{}}
+			byName[g.Name] = g
+			b.Groups = append(b.Groups, g)
 		}
-		g.design = together(g.design, s.Design)
-		g.members = append(g.members, m)
+		g.Design = Together(g.Design, s.Design)
+		g.Members = append(g.Members, m)
 	}
 }
 
 // together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
-func together(d, own hclspec.Design) hclspec.Design {
+func Together(d, own hclspec.Design) hclspec.Design {
 	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
 	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
 		d = own
@@ -144,69 +144,69 @@ func together(d, own hclspec.Design) hclspec.Design {
 
 // addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part
 // leaves the blocks; without a baseline there is nothing to hold the others against, and no block is run.
-func (b *builder) addGroup(g *group) {
+func (b *builder) addGroup(g *Group) {
 	g.chooseClient()
-	alone, apart := b.alone[g.name]
-	var taking []member
+	alone, apart := b.Alone[g.Name]
+	var taking []Member
 	lacks := b.withoutBaseline(g)
-	for _, m := range g.members {
+	for _, m := range g.Members {
 		if gap, out := b.absent(m); out {
-			g.absent[m.name] = gap
-		} else if apart && !alone[m.name] {
-			g.absent[m.name] = absence{stats.NotRun, "only other variants of its commit were asked for"}
+			g.Absent[m.Name] = gap
+		} else if apart && !alone[m.Name] {
+			g.Absent[m.Name] = Absence{stats.NotRun, "only other variants of its commit were asked for"}
 		} else if apart {
 			taking = append(taking, m)
 		} else if lacks != "" {
-			g.absent[m.name] = absence{stats.NoBaseline, lacks}
+			g.Absent[m.Name] = Absence{stats.NoBaseline, lacks}
 		} else {
 			taking = append(taking, m)
 		}
 	}
-	nobody := func(gap absence) {
+	nobody := func(gap Absence) {
 		for _, m := range taking {
-			g.absent[m.name] = gap
+			g.Absent[m.Name] = gap
 		}
 		taking = nil
 	}
-	for _, m := range g.members {
-		if gap, out := g.absent[m.name]; out && m.baseline && !apart {
-			nobody(absence{stats.NoBaseline, "the baseline is missing: " + gap.Why})
+	for _, m := range g.Members {
+		if gap, out := g.Absent[m.Name]; out && m.Baseline && !apart {
+			nobody(Absence{stats.NoBaseline, "the baseline is missing: " + gap.Why})
 		}
 	}
-	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m member) bool { return !m.baseline }) {
-		nobody(absence{stats.NotRun, "what was to be held against it is not there"})
+	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m Member) bool { return !m.Baseline }) {
+		nobody(Absence{stats.NotRun, "what was to be held against it is not there"})
 	}
-	slices.SortFunc(taking, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	slices.SortFunc(taking, func(x, y Member) int { return strings.Compare(x.Name, y.Name) })
 	if why := g.nothingToMeasure(); why != "" {
-		nobody(absence{stats.Tie, why})
+		nobody(Absence{stats.Tie, why})
 	}
 	trials := b.addTrials(g, taking)
-	for _, m := range g.members {
-		n := b.add(m.bench.Block, &benchmarkTask{m}, nil)
-		if gap, out := g.absent[m.name]; out {
+	for _, m := range g.Members {
+		n := b.add(m.Bench.Block, &benchmarkTask{m}, nil)
+		if gap, out := g.Absent[m.Name]; out {
 			n.Exclude = gap.exclude()
-			if b.causes[m.bench.Address.String()].address == m.fill.String() {
-				b.addFills(g, []member{m}) // the failure stays to be seen, and to be tried again
+			if b.Causes[m.Bench.Address.String()].Address == m.Fill.String() {
+				b.addFills(g, []Member{m}) // the failure stays to be seen, and to be tried again
 			}
 			continue
 		}
-		n.Needs, n.Reads = trials[m.name], true
+		n.Needs, n.Reads = trials[m.Name], true
 	}
 	b.withdraw(g)
 }
 
 // withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no
 // other has one.
-func (b *builder) withdraw(g *group) {
-	for _, m := range g.members {
-		gap, out := b.issues[m.bench.Address.String()]
-		if _, absent := g.absent[m.name]; !out || absent {
+func (b *builder) withdraw(g *Group) {
+	for _, m := range g.Members {
+		gap, out := b.Issues[m.Bench.Address.String()]
+		if _, absent := g.Absent[m.Name]; !out || absent {
 			continue
 		}
-		g.absent[m.name] = gap
-		for _, other := range g.members {
-			if _, absent := g.absent[other.name]; m.baseline && !absent {
-				g.absent[other.name] = absence{stats.NoBaseline, "the baseline is missing: " + gap.Why}
+		g.Absent[m.Name] = gap
+		for _, other := range g.Members {
+			if _, absent := g.Absent[other.Name]; m.Baseline && !absent {
+				g.Absent[other.Name] = Absence{stats.NoBaseline, "the baseline is missing: " + gap.Why}
 			}
 		}
 	}
@@ -214,78 +214,78 @@ func (b *builder) withdraw(g *group) {
 
 // chooseClient says in which image the commands run that talk to servers in images: the baseline's for all, so that no
 // patch is in the program that measures, and it is the same for every variant.
-func (g *group) chooseClient() {
+func (g *Group) chooseClient() {
 	var common hclspec.Address
-	for _, m := range g.members {
-		if m.baseline {
-			common = m.bench.Image
+	for _, m := range g.Members {
+		if m.Baseline {
+			common = m.Bench.Image
 		}
 	}
-	for i := range g.members {
-		if m := &g.members[i]; m.bench.Server != nil && m.bench.Image != (hclspec.Address{}) {
-			m.client = cmp.Or(common, m.bench.Image)
+	for i := range g.Members {
+		if m := &g.Members[i]; m.Bench.Server != nil && m.Bench.Image != (hclspec.Address{}) {
+			m.client = cmp.Or(common, m.Bench.Image)
 		}
 	}
 }
 
 // addTrials adds the blocks of those that take part: one for all of them, or, in an independent design, one for each.
 // It returns, for each member, the blocks that it is in.
-func (b *builder) addTrials(g *group, taking []member) map[string][]*engine.Node {
+func (b *builder) addTrials(g *Group, taking []Member) map[string][]*engine.Node {
 	own := map[string][]*engine.Node{}
-	if _, apart := b.alone[g.name]; apart || g.design.Pairing == "independent" {
+	if _, apart := b.Alone[g.Name]; apart || g.Design.Pairing == "independent" {
 		for _, m := range taking {
-			own[m.name] = b.addSeries(g, []member{m}, cmp.Or(m.candidate, m.bench.Address.Key))
+			own[m.Name] = b.addSeries(g, []Member{m}, cmp.Or(m.Candidate, m.Bench.Address.Key))
 		}
 		return own
 	}
 	if len(taking) > 0 {
-		series := b.addSeries(g, taking, cmp.Or(g.commit, taking[0].bench.Address.Key))
+		series := b.addSeries(g, taking, cmp.Or(g.Commit, taking[0].Bench.Address.Key))
 		for _, m := range taking {
-			own[m.name] = series
+			own[m.Name] = series
 		}
 	}
 	return own
 }
 
 // addSeries adds blocks 1 to n of the same members.
-func (b *builder) addSeries(g *group, members []member, key string) []*engine.Node {
+func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.Node {
 	b.addFills(g, members)
 	var pilot hclspec.Address
 	rule := b.rule(g)
 	var nodes []*engine.Node
 	names := make([]string, len(members))
 	for i, m := range members {
-		names[i] = m.name
+		names[i] = m.Name
 	}
-	for i := 1; i <= max(b.blocks[g.name], g.design.BurnIn+g.design.Samples); i++ {
-		first := members[0].bench
+	for i := 1; i <= max(b.Blocks[g.Name], g.Design.BurnIn+g.Design.Samples); i++ {
+		first := members[0].Bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
-		t := &trialTask{p: b.drawing, at: at, group: g.name, block: i, members: members, pilot: pilot, rule: rule,
+		t := &trialTask{p: b.Drawing, at: at, group: g.Name, block: i, members: members, pilot: pilot, rule: rule,
 			checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
-			t.refs.Add(m.client, m.fill)
+			t.refs.Add(m.client, m.Fill)
 		}
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
 		n.Resources, n.History = b.trialRequest(at, members), true
-		if g.design.Spread {
+		if g.Design.Spread {
 			n.Turn = i
 		}
 		for _, m := range members {
-			n.Estimate += m.bench.Estimate
-			b.inImage(n, m.bench.Image)
-			if b.keepsCores(m.bench.Sandbox, m.bench.Image) {
+			n.Estimate += m.Bench.Estimate
+			b.inImage(n, m.Bench.Image)
+			if b.keepsCores(m.Bench.Sandbox, m.Bench.Image) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
-			b.needMounts(n, m.bench.Mounts, m.bench.Image)
-			for _, probe := range b.probes[m.candidate] {
+			b.needMounts(n, m.Bench.Mounts, m.Bench.Image)
+			for _, probe := range b.Probes[m.Candidate] {
 				b.link(n, &n.Order, probe)
 			}
 		}
 		b.lockable(n, t)
 		nodes = append(nodes, n)
-		g.trials = append(g.trials, findings.Block{At: at, Members: names})
+		g.Trials = append(g.Trials, findings.Block{At: at, Members: names})
 		if i == 1 {
 			pilot = at
 		}
@@ -294,8 +294,8 @@ func (b *builder) addSeries(g *group, members []member, key string) []*engine.No
 }
 
 // addMember adds what one member of a block needs.
-func addMember(r *shell.Refs, m member) {
-	b := m.bench
+func addMember(r *shell.Refs, m Member) {
+	b := m.Bench
 	r.Add(b.Client)
 	for _, item := range b.Data {
 		r.Add(item.Ref)
@@ -315,4 +315,19 @@ func addMember(r *shell.Refs, m member) {
 	}
 	fix.Refer(r, m.fixes)
 	r.Add(b.Image)
+}
+
+// needsOf are the nodes whose results one member of a block runs.
+func needsOf(m Member) shell.Refs {
+	var r shell.Refs
+	addMember(&r, m)
+	return r
+}
+
+// waitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
+func WaitsOf(m Member, probes []hclspec.Address) shell.Refs {
+	r := needsOf(m)
+	r.Add(m.Fill)
+	r.Add(probes...)
+	return r
 }

@@ -1,3 +1,5 @@
+// Package tasks makes the graph of a project: Graph is a function of the facts that were found out and of a choice.
+// There is one file for each kind of node. Package campaign finds out the facts, changes the choice and plans again.
 package tasks
 
 import (
@@ -5,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -15,7 +16,7 @@ import (
 
 // builder makes a graph: first all nodes, then their edges.
 type builder struct {
-	*drawing
+	*Drawing
 	nodes   map[hclspec.Address]*engine.Node
 	stands  map[string]*engine.Node // by address: nodes as an earlier plan left them
 	list    []*engine.Node
@@ -35,14 +36,14 @@ type link struct {
 	list *[]*engine.Node
 }
 
-// absence is why a candidate takes no part in a measurement, and what it counts as.
-type absence struct {
+// Absence is why a candidate takes no part in a measurement, and what it counts as.
+type Absence struct {
 	Outcome stats.Outcome
 	Why     string
 }
 
 // exclude is what the absence means for a node.
-func (a absence) exclude() engine.Exclude {
+func (a Absence) exclude() engine.Exclude {
 	action := engine.Blocked
 	if a.Outcome == stats.Skipped || a.Outcome == stats.NoPatch || a.Outcome == stats.Tie {
 		action = engine.Skip
@@ -51,14 +52,14 @@ func (a absence) exclude() engine.Exclude {
 }
 
 // Graph makes the graph of the facts with a choice. The same facts and choice make the same graph; neither is changed.
-func Graph(ctx context.Context, f *facts, c choice) (*drawing, *engine.Graph, error) {
-	d := &drawing{
-		facts: f, choice: c.clone(),
-		candidates: map[string]*hclspec.Candidate{}, rank: map[string]int{}, excluded: map[string]absence{},
-		probes: map[string][]hclspec.Address{}, copies: map[string][]string{},
+func Graph(ctx context.Context, f *Facts, c Choice) (*engine.Graph, *Drawing, error) {
+	d := &Drawing{
+		Facts: f, Choice: c.clone(),
+		candidates: map[string]*hclspec.Candidate{}, rank: map[string]int{}, Excluded: map[string]Absence{},
+		Probes: map[string][]hclspec.Address{}, copies: map[string][]string{},
 	}
 	b := &builder{
-		drawing: d,
+		Drawing: d,
 		nodes:   map[hclspec.Address]*engine.Node{},
 		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
@@ -68,7 +69,7 @@ func Graph(ctx context.Context, f *facts, c choice) (*drawing, *engine.Graph, er
 		commits: map[string]*hclspec.Commit{},
 	}
 	graph, err := b.build(ctx)
-	return d, graph, err
+	return graph, d, err
 }
 
 func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
@@ -79,7 +80,7 @@ func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
 	if err := b.addAll(ctx); err != nil {
 		return nil, err
 	}
-	if b.recalled != nil {
+	if b.Standing != nil {
 		if err := b.recall(); err != nil {
 			return nil, err
 		}
@@ -96,11 +97,11 @@ func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
 // index prepares what nodes look up while they are made.
 func (b *builder) index() {
 	b.indexFixes()
-	b.of = map[hclspec.Address]map[hclspec.Address]bool{}
+	b.Of = map[hclspec.Address]map[hclspec.Address]bool{}
 	for _, c := range b.Spec.Compares {
-		b.of[c.Address] = map[hclspec.Address]bool{}
+		b.Of[c.Address] = map[hclspec.Address]bool{}
 		for _, a := range c.Of {
-			b.of[c.Address][a] = true
+			b.Of[c.Address][a] = true
 		}
 	}
 	for i := range b.Spec.Sources {
@@ -123,23 +124,23 @@ func (b *builder) index() {
 		c := &b.Spec.Candidates[i]
 		b.candidates[c.Key], b.rank[c.Key] = c, i
 		if c.NoPatch != "" {
-			b.excluded[c.Key] = absence{stats.NoPatch, c.NoPatch}
+			b.Excluded[c.Key] = Absence{stats.NoPatch, c.NoPatch}
 		}
 		if c.Out != nil {
-			b.excluded[c.Key] = absenceOf(c.Out)
+			b.Excluded[c.Key] = absenceOf(c.Out)
 		}
 	}
 	for _, s := range b.Spec.Skips {
 		for _, key := range b.keysOf(s.Block) {
-			b.excluded[key] = absence{stats.Skipped, s.Reason}
+			b.Excluded[key] = Absence{stats.Skipped, s.Reason}
 		}
 	}
 	for _, k := range b.Spec.KnownIssues {
 		for _, key := range b.keysOf(k.Block) {
 			if k.Probe.Shell == nil && k.Probe.Argv == nil {
-				b.excluded[key] = absence{stats.Skipped, "known issue: " + k.Reason}
+				b.Excluded[key] = Absence{stats.Skipped, "known issue: " + k.Reason}
 			} else {
-				b.probes[key] = append(b.probes[key], k.Address)
+				b.Probes[key] = append(b.Probes[key], k.Address)
 			}
 		}
 	}
@@ -149,12 +150,12 @@ func (b *builder) index() {
 		case s.Copies:
 			b.copies[s.Candidate] = s.Protect
 		default:
-			b.probes[s.Candidate] = append(b.probes[s.Candidate], s.Address)
+			b.Probes[s.Candidate] = append(b.Probes[s.Candidate], s.Address)
 		}
 	}
-	for key, gap := range b.refused.candidates {
-		if _, out := b.excluded[key]; !out {
-			b.excluded[key] = gap
+	for key, gap := range b.Refused.Candidates {
+		if _, out := b.Excluded[key]; !out {
+			b.Excluded[key] = gap
 		}
 	}
 }
@@ -190,7 +191,7 @@ func (b *builder) addAll(ctx context.Context) error {
 			b.addOut(f.Block)
 			continue
 		}
-		t := &downloadTask{p: b.drawing, url: f.URL, expected: f.SHA256, most: f.MaxSize}
+		t := &downloadTask{p: b.Drawing, url: f.URL, expected: f.SHA256, most: f.MaxSize}
 		if pinned, ok := b.Lock.Fetches[f.URL]; !ok || pinned.SHA256 != f.SHA256 {
 			t.declared = f.SHA256
 		}
@@ -211,7 +212,7 @@ func (b *builder) addAll(ctx context.Context) error {
 		b.addKnownIssue(&s.KnownIssues[i])
 	}
 	b.groupBenchmarks()
-	for _, g := range b.groups {
+	for _, g := range b.Groups {
 		b.addGroup(g)
 	}
 	for i := range s.Compares {
@@ -232,7 +233,7 @@ func (b *builder) add(block hclspec.Block, t engine.Task, r shell.Refs, order ..
 func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r shell.Refs,
 	order ...hclspec.Address) *engine.Node {
 	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
-	if gap, out := b.excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
+	if gap, out := b.Excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
 		n.Exclude = gap.exclude()
 	} else if block.Out != nil {
 		n.Exclude = absenceOf(block.Out).exclude()
@@ -255,6 +256,23 @@ func place(block hclspec.Block) string {
 // link notes an edge from n to an address, to be made in one of n's lists.
 func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address) {
 	b.links = append(b.links, link{n, to, list})
+}
+
+// recall puts the nodes that were made anew among those that stand.
+func (b *builder) recall() (err error) {
+	if b.list, err = b.Standing(b.list); err != nil || len(b.links) == 0 {
+		return err
+	}
+	linked := make(map[string]bool, len(b.links))
+	for _, l := range b.links {
+		linked[l.to.String()] = true
+	}
+	for _, n := range b.list {
+		if linked[n.Address] {
+			b.stands[n.Address] = n
+		}
+	}
+	return nil
 }
 
 // connect makes the edges, each once.
@@ -283,17 +301,17 @@ func (b *builder) connect() error {
 func (b *builder) source(a hclspec.Address) *hclspec.Source { return b.sources[a] }
 
 // absent says whether a member takes no part in its group's blocks, and why.
-func (b *builder) absent(m member) (absence, bool) {
-	if gap, out := b.excluded[m.candidate]; out && m.candidate != "" {
+func (b *builder) absent(m Member) (Absence, bool) {
+	if gap, out := b.Excluded[m.Candidate]; out && m.Candidate != "" {
 		return gap, true
 	}
-	if m.bench.Out != nil {
-		return absenceOf(m.bench.Out), true
+	if m.Bench.Out != nil {
+		return absenceOf(m.Bench.Out), true
 	}
-	if gap, out := b.refused.benchmarks[m.bench.Address.String()]; out {
+	if gap, out := b.Refused.Benchmarks[m.Bench.Address.String()]; out {
 		return gap, true
 	}
-	gap, out := b.dropped[m.bench.Address.String()]
+	gap, out := b.Dropped[m.Bench.Address.String()]
 	return gap, out
 }
 
@@ -304,7 +322,7 @@ func (b *builder) addRepo(r *hclspec.Repo) {
 			commits[s.Rev] = true
 		}
 	}
-	b.add(r.Block, &repoTask{p: b.drawing, repo: r, commits: sortedKeys(commits)}, nil)
+	b.add(r.Block, &repoTask{p: b.Drawing, repo: r, commits: sortedKeys(commits)}, nil)
 }
 
 func (b *builder) addSource(s *hclspec.Source) error {
@@ -343,12 +361,12 @@ func request(l hclspec.Limits) device.Request {
 }
 
 // trialRequest is what a block asks for: the most that any of its members needs, since they run one after the other.
-func (b *builder) trialRequest(trial hclspec.Address, members []member) device.Request {
+func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.Request {
 	var q device.Request
 	for _, m := range members {
-		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.bench.CPUs), max(q.Memory, m.bench.Memory), max(q.Disk, m.bench.Disk)
-		q.Quiet = q.Quiet || m.bench.Quiet
-		if g := m.bench.GPUs; g != nil {
+		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.Bench.CPUs), max(q.Memory, m.Bench.Memory), max(q.Disk, m.Bench.Disk)
+		q.Quiet = q.Quiet || m.Bench.Quiet
+		if g := m.Bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
 			q.GPUs.Model = b.model(g.Model)
 		}
@@ -356,7 +374,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []member) device.R
 	if q.GPUs.Count > 0 && b.severalKinds() {
 		group, _ := trial.Trial()
 		// else the pool says that there are too few of each
-		if kind, n := b.kindFor(commitOf(group), q.GPUs); n >= q.GPUs.Count {
+		if kind, n := b.kindFor(CommitOf(group), q.GPUs); n >= q.GPUs.Count {
 			q.GPUs.Kind = kind
 		}
 	}
@@ -364,20 +382,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []member) device.R
 	return q
 }
 
-func commitOf(candidate string) string {
+func CommitOf(candidate string) string {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return commit
-}
-
-// classOf is the class of a node's failure in terms of outcomes: whose fault it is.
-func classOf(n *engine.Node, f *cache.Failure) stats.Outcome {
-	switch {
-	case f.Class.Retried():
-		return stats.Infra
-	case f.Rule == knownIssueRule:
-		return stats.Skipped
-	case n.Kind == "fill": // it ran, as in a block
-		return stats.Failed
-	}
-	return stats.BuildFailed
 }

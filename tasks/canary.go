@@ -47,7 +47,7 @@ type canary struct {
 
 // canary is the block's; nil when it has none.
 func (t *trialTask) canary(env *engine.Env, in device.Instance) *canary {
-	spec := t.trusted().bench.Canary
+	spec := t.trusted().Bench.Canary
 	if spec == nil {
 		return nil
 	}
@@ -55,8 +55,8 @@ func (t *trialTask) canary(env *engine.Env, in device.Instance) *canary {
 }
 
 // trusted is the member in whose place a canary runs: the baseline, which no patch has changed.
-func (t *trialTask) trusted() member {
-	return t.members[max(0, slices.IndexFunc(t.members, func(m member) bool { return m.baseline }))]
+func (t *trialTask) trusted() Member {
+	return t.members[max(0, slices.IndexFunc(t.members, func(m Member) bool { return m.Baseline }))]
 }
 
 // before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the
@@ -154,7 +154,7 @@ func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, re
 	f := &engine.Failure{Retry: retry, Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run",
 		Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
-		"benchmark": c.t.trusted().bench.Address.Name, "block": c.t.block,
+		"benchmark": c.t.trusted().Bench.Address.Name, "block": c.t.block,
 	}})
 	return f
 }
@@ -194,8 +194,8 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
 	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
 	l.progress(name)
-	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.bench.Client,
-		cmp.Or(m.client, m.bench.Image))
+	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.Bench.Client,
+		cmp.Or(m.client, m.Bench.Image))
 	if err != nil {
 		return err
 	}
@@ -276,12 +276,12 @@ func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64
 
 // recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
 // another one by now, so the raw output is read.
-func (p *drawing) recallCanaries(ctx context.Context, plan *engine.Plan) error {
-	for _, g := range p.groups {
-		if g.members[0].bench.Canary == nil {
+func (p *Drawing) RecallCanaries(ctx context.Context, plan *engine.Plan) error {
+	for _, g := range p.Groups {
+		if g.Members[0].Bench.Canary == nil {
 			continue
 		}
-		for _, t := range g.trials {
+		for _, t := range g.Trials {
 			step, ok := plan.Step(t.At.String())
 			if !ok {
 				continue
@@ -300,7 +300,7 @@ func (p *drawing) recallCanaries(ctx context.Context, plan *engine.Plan) error {
 	return nil
 }
 
-func (p *services) recallCanary(g *group, trial hclspec.Address, e cache.Entry) error {
+func (p *Services) recallCanary(g *Group, trial hclspec.Address, e cache.Entry) error {
 	rec, err := sample.ReadRecord(e)
 	if err != nil || rec.Canary == nil {
 		return err
@@ -315,12 +315,12 @@ func (p *services) recallCanary(g *group, trial hclspec.Address, e cache.Entry) 
 		if !strings.HasPrefix(name, canaryDir) {
 			continue
 		}
-		s, err := canaryValue(g.members[0].bench.Canary, filepath.Join(e.Dir, name))
+		s, err := canaryValue(g.Members[0].Bench.Canary, filepath.Join(e.Dir, name))
 		if err != nil {
 			return nil // another definition finds nothing in it: then it says nothing
 		}
 		values = append(values, s.Value)
 	}
-	p.canaries.note(placeOf(g.name, rec.Instance), trial, values)
+	p.canaries.note(placeOf(g.Name, rec.Instance), trial, values)
 	return nil
 }

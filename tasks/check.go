@@ -29,12 +29,12 @@ import (
 const lastChecked = stats.FewestBlocks
 
 // checks says whether a block of a group has the check: the first, and one of the others.
-func checks(g *group, block int) bool {
-	spec := g.trusted().bench
+func checks(g *Group, block int) bool {
+	spec := g.trusted().Bench
 	if spec.Check == nil || block == 1 {
 		return spec.Check != nil
 	}
-	sum := sha256.Sum256([]byte(g.name + " " + strconv.FormatInt(spec.Design.Seed, 10)))
+	sum := sha256.Sum256([]byte(g.Name + " " + strconv.FormatInt(spec.Design.Seed, 10)))
 	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])))
 	return block == 2+random.IntN(lastChecked-1)
 }
@@ -52,7 +52,7 @@ func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 
 // check runs the check's command beside the member's server, or by itself with the member's data.
 func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
-	c := l.m.bench.Check
+	c := l.m.Bench.Check
 	if !l.t.checked || c == nil || c.Command.Shell == nil && c.Command.Argv == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	if err != nil {
 		return err
 	}
-	image := l.m.bench.Image
+	image := l.m.Bench.Image
 	if server != nil && l.m.client != (hclspec.Address{}) {
 		image = l.m.client
 	}
@@ -69,7 +69,7 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	if err != nil {
 		return err
 	}
-	if err := l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.bench.Data); err != nil {
+	if err := l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.Bench.Data); err != nil {
 		return err
 	}
 	if server == nil { // it may start the program anew
@@ -81,7 +81,7 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 }
 
 func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.Shell) error {
-	c := l.m.bench.Check
+	c := l.m.Bench.Check
 	if server == nil {
 		return sh.Run(ctx, "run", c.Command, c.Timeout, nil)
 	}
@@ -99,7 +99,7 @@ func (l *lifecycle) wrong(err error) error {
 	}
 	f.Class, f.Rule, f.Message = cache.Permanent, sample.Wrong, "the check failed: "+f.Message
 	f.Remedy = "the log shows what the check found"
-	if l.m.baseline {
+	if l.m.Baseline {
 		f.Rule, f.Remedy = sample.CheckFailed, "the check must pass for the baseline: correct it"
 	}
 	return err
@@ -108,39 +108,39 @@ func (l *lifecycle) wrong(err error) error {
 // agree holds the files of all candidates of a checked block against the baseline's, and notes those that are wrong.
 func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 	base := t.trusted()
-	whole := func(m member) bool {
-		own, in := rec.Members[m.name]
+	whole := func(m Member) bool {
+		own, in := rec.Members[m.Name]
 		return in && own.Failure == nil && own.Skipped == ""
 	}
-	if !t.checked || !base.baseline || !whole(base) {
+	if !t.checked || !base.Baseline || !whole(base) {
 		return nil
 	}
 	for _, m := range t.members {
-		if m.baseline || !whole(m) || m.bench.Check == nil {
+		if m.Baseline || !whole(m) || m.Bench.Check == nil {
 			continue
 		}
-		for _, s := range m.bench.Check.Same {
-			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance, Passes: m.bench.Design.Passes()}
-			diff, err := sample.Differ(filepath.Join(env.Out, m.name), filepath.Join(env.Out, base.name), same)
+		for _, s := range m.Bench.Check.Same {
+			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance, Passes: m.Bench.Design.Passes()}
+			diff, err := sample.Differ(filepath.Join(env.Out, m.Name), filepath.Join(env.Out, base.Name), same)
 			failed, f := m, &engine.Failure{Failure: cache.Failure{
-				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.candidate,
-				Message: "its results differ from those of " + base.candidate, Evidence: diff,
+				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.Candidate,
+				Message: "its results differ from those of " + base.Candidate, Evidence: diff,
 				Remedy: "correct the candidate, or allow a tolerance in same",
 			}}
 			switch {
 			case err != nil && !errors.Is(err, os.ErrNotExist):
 				return err
 			case err != nil:
-				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.candidate,
+				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.Candidate,
 					"the check cannot be held against anything", err.Error()
 				f.Remedy = "let the command write the file to $OUT, or correct the name in same"
 			case diff == "":
 				continue
 			}
-			own := rec.Members[failed.name]
+			own := rec.Members[failed.Name]
 			own.Failure = &f.Failure
-			rec.Members[failed.name] = own
-			fmt.Fprintf(env.Log, "%s: %s: %s\n", failed.candidate, f.Message, f.Evidence)
+			rec.Members[failed.Name] = own
+			fmt.Fprintf(env.Log, "%s: %s: %s\n", failed.Candidate, f.Message, f.Evidence)
 			t.tellInvalid(env, failed, f)
 			break
 		}

@@ -28,17 +28,17 @@ var errContaminated = errors.New("something happened on the devices")
 
 // devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver,
 // which may hang.
-func (p *facts) devices() []device.Device {
+func (p *Facts) Devices() []device.Device {
 	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
 		return nil
 	}
-	if all := p.allDevices(); all != nil {
+	if all := p.AllDevices(); all != nil {
 		return all
 	}
 	return []device.Device{}
 }
 
-func (c Config) allDevices() []device.Device {
+func (c Config) AllDevices() []device.Device {
 	switch {
 	case c.Elsewhere != nil:
 		return c.Elsewhere.Devices
@@ -49,8 +49,8 @@ func (c Config) allDevices() []device.Device {
 }
 
 // severalKinds says whether the devices of the machine are of more than one kind.
-func (p *facts) severalKinds() bool {
-	return len(slices.Compact(device.Kinds(p.devices()))) > 1
+func (p *Facts) severalKinds() bool {
+	return len(slices.Compact(device.Kinds(p.Devices()))) > 1
 }
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs
@@ -84,7 +84,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 }
 
 // own says whether a process belongs to what this project runs.
-func (p *services) own(pid int) bool {
+func (p *Services) own(pid int) bool {
 	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
 		return c.Own(pid)
 	}

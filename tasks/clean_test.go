@@ -25,7 +25,7 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 	play(text)
 	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
 	t.Cleanup(driver.Close)
-	trial = &trialTask{p: &drawing{facts: &facts{services: &services{Config: Config{GPUs: driver}}}}}
+	trial = &trialTask{p: &Drawing{Facts: &Facts{Services: &Services{Config: Config{GPUs: driver}}}}}
 	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard,
 		Emit: func(engine.Event) {}}, play
 }

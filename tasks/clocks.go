@@ -17,7 +17,7 @@ import (
 
 // clock is at how many MHz the SM clocks of the block's devices are to be locked; 0: they are not.
 func (t *trialTask) clock() int {
-	if g := t.trusted().bench.GPUs; g != nil {
+	if g := t.trusted().Bench.GPUs; g != nil {
 		return g.SMClock
 	}
 	return 0

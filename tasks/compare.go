@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -22,11 +20,11 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-const findingsFile = "findings.json"
+const FindingsFile = "findings.json"
 
 // compareTask judges candidates once their blocks have ended, in whatever way. How they ended is in its key.
 type compareTask struct {
-	p    *drawing
+	p    *Drawing
 	spec *hclspec.Compare
 }
 
@@ -40,18 +38,18 @@ func (t *compareTask) Describe(d *cache.Description) {
 	d.Add("allow", t.p.Allow...)
 	groups := t.p.groupsOf(t.spec)
 	for _, g := range groups {
-		d.Add("group", append([]string{g.name, g.design.Pairing}, numbers(findings.LooksOf(g.design))...)...)
-		if g.design.BurnIn > 0 {
-			d.Add("burn_in", strconv.Itoa(g.design.BurnIn))
+		d.Add("group", append([]string{g.Name, g.Design.Pairing}, numbers(findings.LooksOf(g.Design))...)...)
+		if g.Design.BurnIn > 0 {
+			d.Add("burn_in", strconv.Itoa(g.Design.BurnIn))
 		}
-		for _, m := range g.members {
-			d.Add("member", m.name, m.candidate, strconv.FormatBool(m.baseline),
-				strconv.FormatBool(t.p.of[t.spec.Address][m.bench.Address]), string(g.absent[m.name].Outcome),
-				g.absent[m.name].Why)
+		for _, m := range g.Members {
+			d.Add("member", m.Name, m.Candidate, strconv.FormatBool(m.Baseline),
+				strconv.FormatBool(t.p.Of[t.spec.Address][m.Bench.Address]), string(g.Absent[m.Name].Outcome),
+				g.Absent[m.Name].Why)
 			(&benchmarkTask{m}).Describe(d)
-			d.Add("token_tolerance", float(m.bench.Metrics.TokenTolerance))
+			d.Add("token_tolerance", float(m.Bench.Metrics.TokenTolerance))
 			describeTries(d, t.p.triesAt(g, m))
-			if patterns := t.p.copies[m.candidate]; len(patterns) > 0 {
+			if patterns := t.p.copies[m.Candidate]; len(patterns) > 0 {
 				d.Add("copies", patterns...)
 			}
 			for _, f := range m.allFixes() {
@@ -59,7 +57,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 			}
 		}
 	}
-	for _, m := range t.p.machinesOfFile() {
+	for _, m := range t.p.MachinesOfFile() {
 		d.Add("machine", m.Name, m.String())
 	}
 	for _, row := range t.p.uncovered(t.spec, groups) {
@@ -70,13 +68,13 @@ func (t *compareTask) Describe(d *cache.Description) {
 func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 	ends := make(map[string]engine.End, len(env.Ends))
 	for _, e := range env.Ends {
-		ends[e.Address] = waitingEnd(e, t.p.machineOf[e.Address])
+		ends[e.Address] = WaitingEnd(e, t.p.machineOf[e.Address])
 	}
-	found, err := t.p.caseOf(t.spec).Judge(ends)
+	found, err := t.p.CaseOf(t.spec).Judge(ends)
 	if err != nil {
 		return err
 	}
-	if err := t.p.account(t.spec, ends, &found); err != nil {
+	if err := t.p.Account(t.spec, ends, &found); err != nil {
 		return err
 	}
 	for _, c := range found.Comparisons {
@@ -86,7 +84,7 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: verdictData(&c)})
 		fmt.Fprintf(env.Log, "%s: %s: %s\n", c.Candidate, c.Outcome, c.Reason)
 	}
-	return writeJSON(filepath.Join(env.Out, findingsFile), found)
+	return writeJSON(filepath.Join(env.Out, FindingsFile), found)
 }
 
 // verdictData is what an event tells of a row: null where there is no figure, since 0 is one.
@@ -123,24 +121,24 @@ func numbers(list []int) []string {
 }
 
 func (b *builder) addCompare(c *hclspec.Compare) {
-	n := b.add(c.Block, &compareTask{p: b.drawing, spec: c}, nil)
+	n := b.add(c.Block, &compareTask{p: b.Drawing, spec: c}, nil)
 	n.Reads = true
 	for _, g := range b.groupsOf(c) {
-		for _, t := range g.trials {
+		for _, t := range g.Trials {
 			b.link(n, &n.After, t.At)
 		}
-		for _, m := range g.members {
-			for _, probe := range b.probes[m.candidate] {
+		for _, m := range g.Members {
+			for _, probe := range b.Probes[m.Candidate] {
 				b.link(n, &n.After, probe) // it decides an outcome also when it is declared after measuring
 			}
-			b.link(n, &n.After, m.bench.Address)
+			b.link(n, &n.After, m.Bench.Address)
 		}
 	}
 }
 
 // reportTask renders what compares found.
 type reportTask struct {
-	p    *drawing
+	p    *Drawing
 	spec *hclspec.Report
 }
 
@@ -167,7 +165,7 @@ func (t *reportTask) Describe(d *cache.Description) {
 func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 	var all []findings.Findings
 	for _, in := range env.Inputs {
-		text, err := os.ReadFile(filepath.Join(in.Dir, findingsFile))
+		text, err := os.ReadFile(filepath.Join(in.Dir, FindingsFile))
 		if err != nil {
 			return err
 		}
@@ -190,72 +188,5 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.drawing, spec: r}, shell.Refs(r.Of)).Reads = true
-}
-
-// Publish copies the reports from the store to their directories, where they differ. It returns the files written, and
-// those that were left as they are because they know more: nothing of what is measured is stored for this machine's
-// class, and something is for another one.
-func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left []string, err error) {
-	knowsLess := sync.OnceValues(func() (bool, error) { return p.knowsLess(ctx, plan) })
-	for i := range p.Spec.Reports {
-		r := &p.Spec.Reports[i]
-		step, ok := plan.Step(r.Address.String())
-		if !ok {
-			continue
-		}
-		end, err := plan.End(ctx, p.Store, step)
-		if err != nil {
-			return written, left, err
-		}
-		if end.Entry.Dir == "" {
-			continue // the others are there nevertheless
-		}
-		for _, f := range end.Entry.Files {
-			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))
-			what, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)), knowsLess)
-			switch {
-			case err != nil:
-				return written, left, fmt.Errorf("%s: %w", r.Address, err)
-			case what == wrote:
-				written = append(written, dst)
-			case what == spared:
-				left = append(left, dst)
-			}
-		}
-	}
-	return written, left, nil
-}
-
-// published is what became of a file.
-type published int
-
-const (
-	same   published = iota // it was there already
-	wrote                   //
-	spared                  // another one was there, and knows more
-)
-
-// publish writes one file beside its place and renames it, unless it is there already.
-func publish(dst, src string, knowsLess func() (bool, error)) (published, error) {
-	want, err := os.ReadFile(src)
-	if err != nil {
-		return same, err
-	}
-	if have, err := os.ReadFile(dst); err == nil {
-		if slices.Equal(have, want) {
-			return same, nil
-		}
-		if less, err := knowsLess(); less || err != nil {
-			return spared, err
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-		return same, err
-	}
-	beside := dst + ".new"
-	if err := os.WriteFile(beside, want, 0o644); err != nil {
-		return same, errors.Join(err, os.Remove(beside))
-	}
-	return wrote, os.Rename(beside, dst)
+	b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, shell.Refs(r.Of)).Reads = true
 }

@@ -15,13 +15,13 @@ import (
 // inImage lets a node run in an image, which is among what it needs: it also waits for an engine.
 func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
-		n.Lacks = b.lacks[n.Resources.GPUs.Count > 0]
+		n.Lacks = b.Lacks[n.Resources.GPUs.Count > 0]
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}
 }
 
 // askEngine finds out why there is no container engine, or none that gives containers devices.
-func (p *services) askEngine(devices bool) func() string {
+func (p *Services) askEngine(devices bool) func() string {
 	return sync.OnceValue(func() string {
 		if p.Engine == nil {
 			return "needs a container engine, and none was looked for"
@@ -48,7 +48,7 @@ func (p *services) askEngine(devices bool) func() string {
 const enginePatience = 10 * time.Second
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
-func (b *builder) withImage(cures []cure, image hclspec.Address, candidate string) (all []cure, built []fix.Due) {
+func (b *builder) withImage(cures []Cure, image hclspec.Address, candidate string) (all []Cure, built []fix.Due) {
 	if image == (hclspec.Address{}) {
 		return cures, nil
 	}
@@ -58,7 +58,7 @@ func (b *builder) withImage(cures []cure, image hclspec.Address, candidate strin
 
 // imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those
 // that they are made with.
-func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []cure, built []fix.Due) {
+func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []Cure, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
 		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)),
 			fix.Merge(built, b.dueIn(s))

@@ -16,7 +16,7 @@ import (
 
 // ownArtefact says whether a reference leads to what is measured: the candidate's own source, wheel or image, or the
 // result of a task that is declared to be an artefact. Only that may differ between variants.
-func (p *drawing) ownArtefact(a hclspec.Address) bool {
+func (p *Drawing) ownArtefact(a hclspec.Address) bool {
 	if !a.Keyed || p.candidates[a.Key] == nil {
 		return false
 	}
@@ -25,7 +25,7 @@ func (p *drawing) ownArtefact(a hclspec.Address) bool {
 
 // noteWork notes the keys of tasks and downloads that each variant has for itself, where variants of one commit do not
 // share the same work.
-func (p *drawing) noteWork(plan *engine.Plan) {
+func (p *Drawing) NoteWork(plan *engine.Plan) {
 	type data struct{ kind, name, commit string }
 	keys, work := map[data]map[cache.Key]bool{}, map[string]string{}
 	of := map[string]data{}
@@ -50,7 +50,7 @@ func (p *drawing) noteWork(plan *engine.Plan) {
 			delete(work, address)
 		}
 	}
-	p.work = work
+	p.Work = work
 }
 
 // mostReasons bounds an error about a mistake that all rows of a table share.
@@ -59,15 +59,15 @@ const mostReasons = 20
 // differ is the error for variants that the file measures in different ways: all that such blocks cost would be spent
 // on numbers that may not be compared. It is a *stats.RefusedError, or nil. Groups are left out for which measured is
 // false.
-func (p *drawing) differ(measured func(*group) bool) error {
+func (p *Drawing) Differ(measured func(*Group) bool) error {
 	refused := &stats.RefusedError{What: "not comparable"}
-	for _, g := range p.groups {
+	for _, g := range p.Groups {
 		base := g.trusted()
-		if !base.baseline || !measured(g) {
+		if !base.Baseline || !measured(g) {
 			continue
 		}
-		for _, m := range g.members {
-			if _, out := g.absent[m.name]; out || m.baseline || !p.isJudged(m) {
+		for _, m := range g.Members {
+			if _, out := g.Absent[m.Name]; out || m.Baseline || !p.isJudged(m) {
 				continue
 			}
 			own, theirs := stats.Methodology{Fields: p.declared(m)}, stats.Methodology{Fields: p.declared(base)}
@@ -75,8 +75,8 @@ func (p *drawing) differ(measured func(*group) bool) error {
 			for _, d := range diff {
 				refused.Reasons = append(refused.Reasons, fmt.Sprintf(
 					"%s: %s is %s for %s and %s for %s (%s, %s)",
-					m.candidate, d.Name, quoted(d.A, d.InA), p.placeOf(m), quoted(d.B, d.InB), p.placeOf(base),
-					m.bench.Address, placeText(m.bench.Range)))
+					m.Candidate, d.Name, quoted(d.A, d.InA), p.placeOf(m), quoted(d.B, d.InB), p.placeOf(base),
+					m.Bench.Address, placeText(m.Bench.Range)))
 			}
 		}
 	}
@@ -94,11 +94,11 @@ func (p *drawing) differ(measured func(*group) bool) error {
 
 // declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt
 // later.
-func (p *drawing) declared(m member) []stats.Field {
+func (p *Drawing) declared(m Member) []stats.Field {
 	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f stats.Field) bool {
 		return strings.HasPrefix(f.Name, "fix ")
 	})
-	b := m.bench
+	b := m.Bench
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	add("timeout", b.Timeout.String())
 	add("quiet", strconv.FormatBool(b.Quiet))
@@ -128,9 +128,9 @@ func (p *drawing) declared(m member) []stats.Field {
 }
 
 // isJudged says whether a compare judges a member.
-func (p *drawing) isJudged(m member) bool {
+func (p *Drawing) isJudged(m Member) bool {
 	for i := range p.Spec.Compares {
-		if p.of[p.Spec.Compares[i].Address][m.bench.Address] {
+		if p.Of[p.Spec.Compares[i].Address][m.Bench.Address] {
 			return true
 		}
 	}
@@ -138,13 +138,13 @@ func (p *drawing) isJudged(m member) bool {
 }
 
 // placeOf names a member with the place of its variant.
-func (p *facts) placeOf(m member) string {
+func (p *Facts) placeOf(m Member) string {
 	for i := range p.Spec.Variants {
-		if v := &p.Spec.Variants[i]; v.Name == m.name {
-			return fmt.Sprintf("%s (%s, %s)", m.candidate, v.Address, placeText(v.Range))
+		if v := &p.Spec.Variants[i]; v.Name == m.Name {
+			return fmt.Sprintf("%s (%s, %s)", m.Candidate, v.Address, placeText(v.Range))
 		}
 	}
-	return m.candidate
+	return m.Candidate
 }
 
 func placeText(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }

@@ -20,16 +20,8 @@ type Elsewhere struct {
 	Builder executor.Confinement
 }
 
-// planningPool is the pool that a plan asks what fits.
-func (p *services) planningPool() device.Pool {
-	if p.Elsewhere != nil {
-		return p.Elsewhere.Pool
-	}
-	return p.Pool
-}
-
 // platform is the platform that builds are for, as Go names it.
-func (p *services) platform() (system, arch string) {
+func (p *Services) platform() (system, arch string) {
 	if p.Elsewhere != nil {
 		return p.Elsewhere.Host.OS, p.Elsewhere.Host.Arch
 	}
@@ -42,21 +34,21 @@ func (b *builder) settleElsewhere() {
 	if b.Elsewhere == nil || b.Elsewhere.Here {
 		return
 	}
-	b.lacking = map[string]func() string{}
+	b.Lacking = map[string]func() string{}
 	for _, n := range b.list {
-		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && b.apart(n) != "" {
-			x.Take(n, b.choice.encode)
+		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && b.Apart(n) != "" {
+			x.Take(n, b.Choice.encode)
 			continue
 		}
 		if n.Lacks != nil {
-			b.lacking[n.Address] = n.Lacks
+			b.Lacking[n.Address] = n.Lacks
 			n.Lacks = nil
 		}
 	}
 }
 
 // machinesOfFile are the machines of the file that are described, in its order.
-func (p *facts) machinesOfFile() []Elsewhere {
+func (p *Facts) MachinesOfFile() []Elsewhere {
 	if p.machines != nil {
 		return p.machines
 	}
@@ -76,7 +68,7 @@ func (p *facts) machinesOfFile() []Elsewhere {
 
 // WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or
 // this machine is not too small.
-func (p *facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
+func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 	if s.Action != engine.Blocked || !s.Never {
 		return ""
 	}
@@ -85,7 +77,7 @@ func (p *facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 			return p.WaitsFor(plan, by)
 		}
 	}
-	for _, m := range p.machinesOfFile() {
+	for _, m := range p.MachinesOfFile() {
 		if s.Node.Exclude.Action == "" && m.Pool.Fits(s.Node.Resources) == nil {
 			return m.Name
 		}
@@ -94,7 +86,7 @@ func (p *facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 }
 
 // noteWaits notes what of a plan waits for which machine of the file.
-func (p *drawing) noteWaits(plan *engine.Plan) {
+func (p *Drawing) NoteWaits(plan *engine.Plan) {
 	p.machineOf = map[string]string{}
 	if len(p.Spec.Machines) == 0 {
 		return
@@ -107,67 +99,15 @@ func (p *drawing) noteWaits(plan *engine.Plan) {
 }
 
 // waitingEnd is the end of a node that may wait for a machine: then it is not known yet how the node ends.
-func waitingEnd(end engine.End, machine string) engine.End {
+func WaitingEnd(end engine.End, machine string) engine.End {
 	if machine != "" && end.Never {
 		end.Never, end.Reason = false, fmt.Sprintf("waits for machine %s: %s", machine, end.Reason)
 	}
 	return end
 }
 
-// postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there
-// is nothing to compare yet.
-func (p *facts) postponed(plan *engine.Plan) map[string]string {
-	waits := map[string]string{}
-	if p.Elsewhere != nil || len(p.machinesOfFile()) == 0 {
-		return waits
-	}
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		if s.Action != engine.Run {
-			continue
-		}
-		all, why := 0, ""
-		for _, dep := range s.Node.After {
-			by, ok := plan.Step(dep.Address)
-			if name := p.WaitsFor(plan, by); !ok || name == "" {
-				break
-			} else if all++; all == len(s.Node.After) {
-				why = "waits for machine " + name
-			}
-		}
-		for _, dep := range s.Node.Needs {
-			if waits[dep.Address] != "" {
-				why = fmt.Sprintf("needs %s, which waits", dep.Address)
-			}
-		}
-		if why != "" {
-			waits[s.Node.Address] = why
-		}
-	}
-	return waits
-}
-
-// Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are
-// measured, they are too large, this machine lacks something, or they need a node that waits.
-func (p *drawing) Waits(plan *engine.Plan) map[string]string {
-	waits := map[string]string{}
-	if p.Elsewhere == nil {
-		return waits
-	}
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		if s.Action != engine.Run {
-			continue
-		}
-		if why := p.waitsFor(s.Node, waits); why != "" {
-			waits[s.Node.Address] = why
-		}
-	}
-	return waits
-}
-
 // apart says why this machine can never run a node of a plan for another one; "" if it can.
-func (p *drawing) apart(n *engine.Node) string {
+func (p *Drawing) Apart(n *engine.Node) string {
 	if err := p.Pool.Fits(n.Resources); err != nil {
 		return err.Error()
 	}
@@ -176,23 +116,6 @@ func (p *drawing) apart(n *engine.Node) string {
 		return "it is measured on a machine of another class than this one"
 	case "fill":
 		return "it compiles for a machine of another class than this one"
-	}
-	return ""
-}
-
-func (p *drawing) waitsFor(n *engine.Node, waits map[string]string) string {
-	if why := p.apart(n); why != "" && n.Remote == nil {
-		return why
-	}
-	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
-		for _, dep := range list {
-			if waits[dep.Address] != "" {
-				return fmt.Sprintf("needs %s, which waits", dep.Address)
-			}
-		}
-	}
-	if lacks := p.lacking[n.Address]; lacks != nil {
-		return lacks()
 	}
 	return ""
 }

@@ -35,7 +35,7 @@ func (t *trialTask) try(ctx context.Context, a cache.Attempt) sample.Try {
 		return voidedTry(a)
 	}
 	try := sample.Try{Run: a.Run, Start: a.Start}
-	e, err := t.p.resultOf(ctx, a)
+	e, err := t.p.ResultOf(ctx, a)
 	if err != nil {
 		return try // it is not in the store any more: that it was replaced is all that is known
 	}
@@ -44,16 +44,16 @@ func (t *trialTask) try(ctx context.Context, a cache.Attempt) sample.Try {
 		return try
 	}
 	for _, m := range t.members {
-		own, in := rec.Members[m.name]
+		own, in := rec.Members[m.Name]
 		f := own.Failure
 		if in && f == nil && own.Skipped == "" {
-			_, _, err := rec.Read(e, m.bench, m.name)
+			_, _, err := rec.Read(e, m.Bench, m.Name)
 			if missing, ok := errors.AsType[*engine.Failure](err); ok {
 				f = &missing.Failure
 			}
 		}
 		if f != nil {
-			try.Lost = append(try.Lost, sample.Loss{Candidate: m.candidate, Class: f.Class, Rule: f.Rule})
+			try.Lost = append(try.Lost, sample.Loss{Candidate: m.Candidate, Class: f.Class, Rule: f.Rule})
 		}
 	}
 	return try
@@ -66,16 +66,16 @@ func voidedTry(a cache.Attempt) sample.Try {
 
 // triesAt are the attempts at blocks of a group that ended without a result for a member: those that it lost itself,
 // and all attempts at a block of which the last one failed. They are counted where no block tells of them.
-func (p *services) triesAt(g *group, m member) map[int][]sample.Try {
+func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 	tries := map[int][]sample.Try{}
-	_, absent := g.absent[m.name]
-	for i, t := range g.trials {
+	_, absent := g.Absent[m.Name]
+	for i, t := range g.Trials {
 		attempts := p.Journal.Attempts(t.At.String())
 		if n := len(attempts); n == 0 || attempts[n-1].Failure == nil && !absent {
 			continue
 		}
 		for _, a := range attempts {
-			if a.Failure != nil && (!absent || a.Failure.Subject == m.candidate) {
+			if a.Failure != nil && (!absent || a.Failure.Subject == m.Candidate) {
 				tries[i+1] = append(tries[i+1], voidedTry(a))
 			}
 		}
@@ -94,15 +94,15 @@ func describeTries(d *cache.Description, tries map[int][]sample.Try) {
 
 // places are the paths that only one lifecycle of a member has, by the names that all members have for them: what a
 // client prints of its settings may hold such a path.
-func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
-	list := []stats.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.name)},
-		{Name: "$OUT", Value: filepath.Join(env.Out, m.name, sample.OutDir)}}
+func (t *trialTask) places(env *engine.Env, m Member) []stats.Field {
+	list := []stats.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.Name)},
+		{Name: "$OUT", Value: filepath.Join(env.Out, m.Name, sample.OutDir)}}
 	for _, a := range needsOf(m) {
 		if a.Kind == "image" {
 			continue
 		}
 		name := a.String()
-		if a.Key == m.candidate {
+		if a.Key == m.Candidate {
 			name = a.Kind + "." + a.Name
 		}
 		list = append(list, stats.Field{Name: name, Value: t.refs.Input(env, a).Dir},
@@ -113,17 +113,17 @@ func (t *trialTask) places(env *engine.Env, m member) []stats.Field {
 
 // rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and
 // each block records it, so that a change after the first block can be told.
-func (p *drawing) rule(g *group) []stats.Field {
+func (p *Drawing) rule(g *Group) []stats.Field {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	fields := []stats.Field{
-		{Name: "samples", Value: strconv.Itoa(g.design.Samples)}, {Name: "max", Value: strconv.Itoa(g.design.Max)},
-		{Name: "looks", Value: strings.Join(numbers(findings.LooksOf(g.design)), " ")},
-		{Name: "pairing", Value: g.design.Pairing},
+		{Name: "samples", Value: strconv.Itoa(g.Design.Samples)}, {Name: "max", Value: strconv.Itoa(g.Design.Max)},
+		{Name: "looks", Value: strings.Join(numbers(findings.LooksOf(g.Design)), " ")},
+		{Name: "pairing", Value: g.Design.Pairing},
 	}
-	if g.design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
-		fields = append(fields, stats.Field{Name: "burn_in", Value: strconv.Itoa(g.design.BurnIn)})
+	if g.Design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
+		fields = append(fields, stats.Field{Name: "burn_in", Value: strconv.Itoa(g.Design.BurnIn)})
 	}
-	m := g.trusted().bench.Metrics
+	m := g.trusted().Bench.Metrics
 	fields = append(fields, stats.Field{Name: "primary", Value: m.Primary},
 		stats.Field{Name: "format", Value: m.Format},
 		stats.Field{Name: "file", Value: m.File}, stats.Field{Name: "token_tolerance", Value: float(m.TokenTolerance)})
@@ -135,7 +135,7 @@ func (p *drawing) rule(g *group) []stats.Field {
 		fields = append(fields, stats.Field{Name: "require " + r.Metric, Value: float(r.Value)})
 	}
 	for i := range p.Spec.Compares {
-		if c := &p.Spec.Compares[i]; p.isAbout(c, g) {
+		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
 			own := "compare." + c.Address.Instance() + " "
 			fields = append(fields, stats.Field{Name: own + "tie", Value: float(c.Tie)},
 				stats.Field{Name: own + "confidence", Value: float(c.Confidence)},
@@ -146,17 +146,26 @@ func (p *drawing) rule(g *group) []stats.Field {
 }
 
 // trusted is the member whose definitions stand for the group's: the baseline, or the first.
-func (g *group) trusted() member {
-	for _, m := range g.members {
-		if m.baseline {
+func (g *Group) trusted() Member {
+	for _, m := range g.Members {
+		if m.Baseline {
 			return m
 		}
 	}
-	return g.members[0]
+	return g.Members[0]
 }
 
 func describeRequired(d *cache.Description, m hclspec.Metrics) {
 	for _, r := range m.Require {
 		d.Add("require", r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64))
 	}
+}
+
+// resultOf is what an attempt made, wherever it is kept by now.
+func (p *Services) ResultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
+	e, err := p.Store.Get(ctx, a.Key, false)
+	if err != nil || e.Log != a.ID {
+		e, err = p.Store.Get(ctx, cache.Superseded(a.Key, a.ID), false)
+	}
+	return e, err
 }

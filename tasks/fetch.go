@@ -19,7 +19,7 @@ import (
 
 // downloadTask fetches one file. A declared digest is all of its identity; without one the address is.
 type downloadTask struct {
-	p        *drawing
+	p        *Drawing
 	url      string
 	declared string // SHA-256 from the file; empty: none
 	expected string // declared or pinned by the lock; empty: not known yet
@@ -37,9 +37,9 @@ func (t *downloadTask) Describe(d *cache.Description) {
 func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	if t.p.Offline {
 		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
-			Message: withoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
+			Message: WithoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
 	}
-	fmt.Fprintf(env.Log, "GET %s\n", withoutPassword(t.url))
+	fmt.Fprintf(env.Log, "GET %s\n", WithoutPassword(t.url))
 	// What has come so far stays where the next attempt, or the next apply, finds it.
 	partial := filepath.Join(t.p.StateDir, "downloads", fmt.Sprintf("%x", sha256.Sum256([]byte(t.url)))[:16])
 	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
@@ -56,7 +56,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 		return downloadFailure(err)
 	}
 	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
-	if err := workdir.CopyFile(filepath.Join(env.Out, fileName(t.url)), partial); err != nil {
+	if err := workdir.CopyFile(filepath.Join(env.Out, FileName(t.url)), partial); err != nil {
 		return err
 	}
 	return os.Remove(partial)
@@ -64,7 +64,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 
 // fileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
 // fetched file is put into commands.
-func fileName(address string) string {
+func FileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
 			return unsafeInShell().ReplaceAllString(name, "_")
@@ -76,7 +76,7 @@ func fileName(address string) string {
 var unsafeInShell = lazyregexp.New(`[^\pL\pN._+@%=,:-]`)
 
 // withoutPassword is an address as it is shown.
-func withoutPassword(address string) string {
+func WithoutPassword(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()
 	}
@@ -103,4 +103,20 @@ func downloadFailure(err error) error {
 			"check the URL; the server does not have the file or does not give it"
 	}
 	return &engine.Failure{Failure: f, Err: err}
+}
+
+// Undeclared returns the URL that a node downloads where the file declares no digest of the download; empty: the node
+// downloads nothing, or something declared.
+func Undeclared(n *engine.Node) string {
+	var t *downloadTask
+	switch task := n.Task.(type) {
+	case *downloadTask:
+		t = task
+	case *prebuiltTask:
+		t = &task.downloadTask
+	}
+	if t == nil || t.declared != "" {
+		return ""
+	}
+	return t.url
 }

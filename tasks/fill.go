@@ -35,7 +35,7 @@ type fillTask struct{ trialTask }
 
 func (t *fillTask) Describe(d *cache.Description) {
 	m := t.members[0]
-	d.Add("hardware", t.p.class())
+	d.Add("hardware", t.p.HardwareClass())
 	t.describeRun(d, m)
 	t.describeImages(d, m)
 	fix.Describe(d, t.refs, m.fixes)
@@ -54,24 +54,24 @@ func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
 }
 
 // addFills adds the fills of members of a group. Their devices are of the kind on which the blocks run.
-func (b *builder) addFills(g *group, members []member) {
+func (b *builder) addFills(g *Group, members []Member) {
 	for _, m := range members {
-		if m.fill == (hclspec.Address{}) {
+		if m.Fill == (hclspec.Address{}) {
 			continue
 		}
-		at, bench := m.fill, *m.bench
+		at, bench := m.Fill, *m.Bench
 		bench.Canary, bench.Check = nil, nil        // they do not run
-		m.fill, m.bench = hclspec.Address{}, &bench // it begins with empty caches
-		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.candidate, at.Key), 1)
-		t := &fillTask{trialTask{p: b.drawing, at: trial, group: g.name, members: []member{m}}}
+		m.Fill, m.Bench = hclspec.Address{}, &bench // it begins with empty caches
+		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.Candidate, at.Key), 1)
+		t := &fillTask{trialTask{p: b.Drawing, at: trial, group: g.Name, members: []Member{m}}}
 		addMember(&t.refs, m)
 		t.refs.Add(m.client)
-		n := b.addAt(at, m.bench.Block, t, t.refs)
-		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.bench.Estimate
+		n := b.addAt(at, m.Bench.Block, t, t.refs)
+		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.Bench.Estimate
 		n.Resources.Quiet = false // nothing is measured
-		b.inImage(n, m.bench.Image)
-		b.needMounts(n, m.bench.Mounts, m.bench.Image)
-		for _, probe := range b.probes[m.candidate] {
+		b.inImage(n, m.Bench.Image)
+		b.needMounts(n, m.Bench.Mounts, m.Bench.Image)
+		for _, probe := range b.Probes[m.Candidate] {
 			b.link(n, &n.Order, probe)
 		}
 		b.lockable(n, &t.trialTask)
@@ -79,7 +79,7 @@ func (b *builder) addFills(g *group, members []member) {
 }
 
 // cachesAt are the caches with these addresses, in their order.
-func (p *facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
+func (p *Facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
 	var all []*hclspec.Cache
 	for _, a := range addresses {
 		i := slices.IndexFunc(p.Spec.Caches, func(c hclspec.Cache) bool { return c.Address == a })
@@ -98,10 +98,10 @@ type laidCache struct {
 // layCaches gives the start that comes next in a shell the caches: copies of what the fill left, and empty ones to
 // the fill itself.
 func (l *lifecycle) layCaches(sh *fix.Shell) error {
-	for _, c := range l.t.p.cachesAt(l.m.bench.Caches) {
+	for _, c := range l.t.p.cachesAt(l.m.Bench.Caches) {
 		from := ""
-		if l.m.fill != (hclspec.Address{}) {
-			from = filepath.Join(l.t.refs.Input(l.env, l.m.fill).Dir, c.Address.Name)
+		if l.m.Fill != (hclspec.Address{}) {
+			from = filepath.Join(l.t.refs.Input(l.env, l.m.Fill).Dir, c.Address.Name)
 		}
 		root, name, err := sh.LayCache(c.Path, from)
 		if err != nil {
@@ -150,18 +150,18 @@ func (l *lifecycle) keepCaches(ctx context.Context) error {
 		if bytes == 0 {
 			l.env.Emit(engine.Event{Type: engine.Note, Reason: fmt.Sprintf(
 				"%s: the run left nothing in %s, so that each start of %s compiles what it needs. "+
-					"Is that the directory in which the program keeps it?", c.Address, c.Path, l.m.bench.Address)})
+					"Is that the directory in which the program keeps it?", c.Address, c.Path, l.m.Bench.Address)})
 		}
 	}
 	return nil
 }
 
 // describeCaches writes into a key which directories a start finds filled.
-func (t *trialTask) describeCaches(d *cache.Description, m member) {
-	for _, c := range t.p.cachesAt(m.bench.Caches) {
+func (t *trialTask) describeCaches(d *cache.Description, m Member) {
+	for _, c := range t.p.cachesAt(m.Bench.Caches) {
 		d.Add("cache", c.Address.Name, c.Path)
 	}
-	if m.fill != (hclspec.Address{}) {
-		d.Add("fill", t.refs.Label(m.fill))
+	if m.Fill != (hclspec.Address{}) {
+		d.Add("fill", t.refs.Label(m.Fill))
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that
 // nothing in the file lists.
-func (p *drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
+func (p *Drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
 	}
@@ -25,7 +25,7 @@ func (p *drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 }
 
 // indexFixes finds the fixes by address, and those that no block lists.
-func (p *drawing) indexFixes() {
+func (p *Drawing) indexFixes() {
 	listed := map[hclspec.Address]bool{}
 	list := func(fixes []hclspec.Address) {
 		for _, a := range fixes {
@@ -60,7 +60,7 @@ func (p *drawing) indexFixes() {
 }
 
 // onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
-func (p *drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
+func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
 	}
@@ -69,12 +69,12 @@ func (p *drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 
 // due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
 // was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
-func (p *drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
-	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.learnt(fix, block, candidate) })
+func (p *Drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
+	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.Learnt(fix, block, candidate) })
 }
 
 // dueFor is due with a say in what counts as learnt.
-func (p *drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string,
+func (p *Drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string,
 	learnt func(fix string) bool) []fix.Due {
 	var due []fix.Due
 	var visit func(a hclspec.Address)
@@ -92,7 +92,7 @@ func (p *drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, cand
 		if ok && (c.When || learnt(a.Name)) {
 			one := fix.Due{Fix: f, FixCase: c}
 			for _, file := range c.Files {
-				one.Digests = append(one.Digests, p.seen.known[fix.Source(file)].SHA256)
+				one.Digests = append(one.Digests, p.Seen.Known[fix.Source(file)].SHA256)
 			}
 			due = append(due, one)
 		}
@@ -113,7 +113,7 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 				if name == "" {
 					continue
 				}
-				b.seen.fixFiles[name] = true
+				b.Seen.FixFiles[name] = true
 				if _, err := b.inputFile(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return fmt.Errorf("%s: file %s: %w", b.Spec.Fixes[i].Address, name, err)
 				}
@@ -123,7 +123,7 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 	return nil
 }
 
-func (p *facts) learnt(fix string, block hclspec.Address, candidate string) bool {
+func (p *Facts) Learnt(fix string, block hclspec.Address, candidate string) bool {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool {
 		return l.Commit == commit && isAt(l, block)
@@ -145,7 +145,7 @@ func blockOf(a hclspec.Address) string {
 
 // enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those
 // of the cures may be learnt that are not applied yet.
-func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []cure,
+func (p *Facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []Cure,
 	applied []fix.Due) (*fix.Shell, error) {
 	if block != (hclspec.Address{}) {
 		rec, err := image.Read(r.Input(env, block).Entry)
@@ -154,7 +154,7 @@ func (p *facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at s
 		}
 		at.Image = rec.ForShell()
 	}
-	return fix.Open(p.shells, env, r, at, p.Spec.Dir, fixesOf(cures), applied)
+	return fix.Open(p.shells, env, r, at, p.Spec.Dir, FixesOf(cures), applied)
 }
 
 // gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's
@@ -185,9 +185,9 @@ func (b *builder) gatherFixes() {
 		under[n] = list
 		return list
 	}
-	for _, g := range b.groups {
-		for i := range g.members {
-			m := &g.members[i]
+	for _, g := range b.Groups {
+		for i := range g.Members {
+			m := &g.Members[i]
 			var r shell.Refs
 			addMember(&r, *m)
 			all := slices.Clone(m.fixes)
@@ -199,4 +199,61 @@ func (b *builder) gatherFixes() {
 			m.under = all[len(m.fixes):]
 		}
 	}
+}
+
+// cure is a fix that may be learnt from the failures of a node.
+type Cure struct {
+	Fix *hclspec.Fix
+	At  string // block that it is then applied to, as kind.name
+}
+
+// cures are the fixes that failures of a block may teach. A failure of a patched candidate says something of its patch,
+// and not of the environment: it teaches only fixes that are declared for patches.
+func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []Cure {
+	c := p.candidates[candidate]
+	patched := c != nil && c.Patch != ""
+	var all []Cure
+	for _, a := range eligible {
+		f := p.fixes[a]
+		if f == nil || f.Detect == "" || patched && !f.Patches {
+			continue
+		}
+		if _, ok := f.Case(block, candidate); ok {
+			all = append(all, Cure{f, blockOf(block)})
+		}
+	}
+	return all
+}
+
+func FixesOf(cures []Cure) []*hclspec.Fix {
+	all := make([]*hclspec.Fix, len(cures))
+	for i, c := range cures {
+		all[i] = c.Fix
+	}
+	return all
+}
+
+// curesOf are the cures of a node, or of a member of a block, and the fixes that are applied there.
+func CuresOf(n *engine.Node, candidate string) (cures []Cure, applied []fix.Due) {
+	switch t := n.Task.(type) {
+	case *buildTask:
+		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
+	case *commandTask:
+		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
+	case *image.Task:
+		for _, f := range t.Allowed {
+			cures = append(cures, Cure{f, blockOf(t.Spec.Address)})
+		}
+		return cures, t.Fixes
+	case *fillTask:
+		m := t.members[0]
+		return m.cures, fix.Merge(slices.Clone(m.fixes), m.built)
+	case *trialTask:
+		for _, m := range t.members {
+			if m.Candidate == candidate {
+				return m.cures, fix.Merge(slices.Clone(m.fixes), m.built)
+			}
+		}
+	}
+	return nil, nil
 }

@@ -20,39 +20,39 @@ import (
 
 // identicals are the members of a group that a plan knows to be identical to the baseline, with why, by the address of
 // their benchmark. Blocks that were measured with them stay as they are.
-func (p *drawing) identicals(plan *engine.Plan, g *group) map[string]absence {
+func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 	base := g.trusted()
-	if _, out := g.absent[base.name]; out || !base.baseline || g.design.Pairing == "independent" {
+	if _, out := g.Absent[base.Name]; out || !base.Baseline || g.Design.Pairing == "independent" {
 		return nil
 	}
-	for _, t := range g.trials {
+	for _, t := range g.Trials {
 		if step, ok := plan.Step(t.At.String()); ok {
 			if _, stored := step.Stored(); stored {
 				return nil
 			}
 		}
 	}
-	found := map[string]absence{}
-	for _, m := range g.members {
-		_, out := g.absent[m.name]
-		if out || m.baseline || !p.isJudged(m) || len(p.probes[m.candidate]) > 0 || !p.sameWay(m, base) {
+	found := map[string]Absence{}
+	for _, m := range g.Members {
+		_, out := g.Absent[m.Name]
+		if out || m.Baseline || !p.isJudged(m) || len(p.Probes[m.Candidate]) > 0 || !p.sameWay(m, base) {
 			continue // a probe decides first
 		}
 		if own := m.artefacts(); sameInputs(plan, own, base.artefacts()) {
-			found[m.bench.Address.String()] = absence{stats.Tie, findings.SameInputs(sortedKeys(own))}
+			found[m.Bench.Address.String()] = Absence{stats.Tie, findings.SameInputs(sortedKeys(own))}
 		}
 	}
 	return found
 }
 
 // sameWay says whether two members are measured in exactly the same way, whatever may differ in the eyes of the user.
-func (p *drawing) sameWay(m, base member) bool {
+func (p *Drawing) sameWay(m, base Member) bool {
 	own, theirs := stats.Methodology{Fields: p.declared(m)}, stats.Methodology{Fields: p.declared(base)}
 	diff, _ := stats.Compatible(own, theirs, nil)
 	return len(diff) == 0 && slices.Equal(fixNames(m), fixNames(base))
 }
 
-func fixNames(m member) []string {
+func fixNames(m Member) []string {
 	var names []string
 	for _, f := range m.allFixes() {
 		names = append(names, f.Fix.Address.String())
@@ -78,10 +78,10 @@ func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool 
 }
 
 // artefacts are the addresses of what a candidate brings with it, by kind and name.
-func (m member) artefacts() map[string]hclspec.Address {
+func (m Member) artefacts() map[string]hclspec.Address {
 	all := map[string]hclspec.Address{}
 	for _, a := range needsOf(m) {
-		if a.Keyed && a.Key == m.candidate && m.candidate != "" {
+		if a.Keyed && a.Key == m.Candidate && m.Candidate != "" {
 			all[a.Kind+"."+a.Name] = a
 		}
 	}
@@ -92,26 +92,26 @@ func (m member) artefacts() map[string]hclspec.Address {
 // artefacts that say so. Where all members are, the baseline is among them: there is nothing to hold against it.
 func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 	base := t.trusted()
-	if !base.baseline {
+	if !base.Baseline {
 		return nil
 	}
 	same := map[string][]sample.Artefact{}
 	theirs := t.digests(env, base)
 	for _, m := range t.members {
 		own := t.digests(env, m)
-		if m.baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) {
+		if m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) {
 			continue
 		}
-		same[m.name] = artefactList(m, own)
+		same[m.Name] = artefactList(m, own)
 	}
 	if len(same) > 0 && len(same) == len(t.members)-1 {
-		same[base.name] = artefactList(base, theirs)
+		same[base.Name] = artefactList(base, theirs)
 	}
 	return same
 }
 
 // digests are those of what a candidate brought with it, by kind and name.
-func (t *trialTask) digests(env *engine.Env, m member) map[string]string {
+func (t *trialTask) digests(env *engine.Env, m Member) map[string]string {
 	all := map[string]string{}
 	for name, a := range m.artefacts() {
 		all[name] = t.refs.Input(env, a).Digest
@@ -119,25 +119,25 @@ func (t *trialTask) digests(env *engine.Env, m member) map[string]string {
 	return all
 }
 
-func artefactList(m member, digests map[string]string) []sample.Artefact {
+func artefactList(m Member, digests map[string]string) []sample.Artefact {
 	var list []sample.Artefact
 	for _, name := range sortedKeys(digests) {
-		list = append(list, sample.Artefact{Node: fmt.Sprintf("%s[%q]", name, m.candidate), Digest: digests[name]})
+		list = append(list, sample.Artefact{Node: fmt.Sprintf("%s[%q]", name, m.Candidate), Digest: digests[name]})
 	}
 	return list
 }
 
 // nothingToMeasure says of the baseline of a group why no block is run; empty: some member is to be held against it.
-func (g *group) nothingToMeasure() string {
+func (g *Group) nothingToMeasure() string {
 	var same []string
-	for _, m := range g.members {
-		gap, out := g.absent[m.name]
+	for _, m := range g.Members {
+		gap, out := g.Absent[m.Name]
 		switch {
-		case m.baseline:
+		case m.Baseline:
 		case !out:
 			return ""
 		case gap.Outcome == stats.Tie:
-			same = append(same, m.candidate)
+			same = append(same, m.Candidate)
 		}
 	}
 	if len(same) == 0 {

@@ -33,7 +33,7 @@ const (
 type lifecycle struct {
 	t       *trialTask
 	env     *engine.Env
-	m       member
+	m       Member
 	out     string // the member's directory in the result
 	sh      *fix.Shell
 	printed map[string]hash.Hash // of what the measured command printed, by the file that keeps it
@@ -60,7 +60,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if ran != nil {
 		return l.sh.Secrets.Conceal(ran)
 	}
-	primary, err := sample.Primary(l.m.bench, l.out)
+	primary, err := sample.Primary(l.m.Bench, l.out)
 	if err != nil {
 		return l.sh.Excused(err)
 	}
@@ -71,18 +71,18 @@ func (l *lifecycle) run(ctx context.Context) error {
 
 // open makes the directories of the lifecycle, and the shell in which its command runs.
 func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
-	dir = filepath.Join(l.env.Work, l.m.name)
+	dir = filepath.Join(l.env.Work, l.m.Name)
 	if err := os.Mkdir(l.out, 0o755); err != nil {
 		return "", err
 	}
-	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.bench.Client, cmp.Or(l.m.client, l.m.bench.Image))
+	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.Bench.Client, cmp.Or(l.m.client, l.m.Bench.Image))
 	return dir, err
 }
 
 // enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result
 // for what they write to $OUT.
 func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
-	b := l.m.bench
+	b := l.m.Bench
 	mounts, err := l.t.p.openMounts(ctx, b.Mounts, image != hclspec.Address{})
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 
 // admit looks at what the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
-	if err := workdir.Admit(ctx, l.env, l.out, l.m.name, l.sh.Secrets); err != nil {
+	if err := workdir.Admit(ctx, l.env, l.out, l.m.Name, l.sh.Secrets); err != nil {
 		return err
 	}
 	for name, sum := range l.printed {
@@ -133,13 +133,13 @@ func foreignOutput() error {
 
 // live is the lifecycle itself: it starts what is measured, calls do, and ends it.
 func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Context, *shell.Server) error) error {
-	if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
+	if err := l.t.refs.LayData(l.env, dir, l.m.Bench.Data); err != nil {
 		return err
 	}
 	if err := l.sh.Apply(ctx, l.m.fixes); err != nil {
 		return err
 	}
-	if l.m.bench.Server != nil {
+	if l.m.Bench.Server != nil {
 		return l.serve(ctx, do)
 	}
 	if err := l.layCaches(l.sh); err != nil {
@@ -147,7 +147,7 @@ func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Contex
 	}
 	if l.contained() {
 		l.progress("prove")
-		if err := l.proven(l.sh.Prove(ctx, l.m.bench.Command)); err != nil {
+		if err := l.proven(l.sh.Prove(ctx, l.m.Bench.Command)); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Contex
 }
 
 // contained says whether the member runs in containers.
-func (l *lifecycle) contained() bool { return l.m.bench.Image != hclspec.Address{} }
+func (l *lifecycle) contained() bool { return l.m.Bench.Image != hclspec.Address{} }
 
 // serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in
 // containers: the server's has no tree of the client, which could be taken for what is installed, and not the client's
@@ -167,10 +167,10 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 		if err != nil {
 			return err
 		}
-		if own, err = l.enter(ctx, dir, serverDir, hclspec.Address{}, l.m.bench.Image); err != nil {
+		if own, err = l.enter(ctx, dir, serverDir, hclspec.Address{}, l.m.Bench.Image); err != nil {
 			return err
 		}
-		if err := l.t.refs.LayData(l.env, dir, l.m.bench.Data); err != nil {
+		if err := l.t.refs.LayData(l.env, dir, l.m.Bench.Data); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 	if err := l.layCaches(own); err != nil {
 		return err
 	}
-	server, err := own.Serve(ctx, l.m.bench.Server, filepath.Join(l.out, serverFile))
+	server, err := own.Serve(ctx, l.m.Bench.Server, filepath.Join(l.out, serverFile))
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (l *lifecycle) proven(proof shell.Proof, err error) error {
 	if err != nil {
 		return err
 	}
-	image := l.m.bench.Image
+	image := l.m.Bench.Image
 	l.ran = append(l.ran, sample.Artefact{
 		Node: image.String(), Digest: l.t.refs.Input(l.env, image).Digest, Image: proof.Image, Packages: proof.Packages,
 		Modules: proof.Modules,
@@ -207,12 +207,12 @@ func (l *lifecycle) proven(proof shell.Proof, err error) error {
 
 func (l *lifecycle) progress(phase string) {
 	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase,
-		Data: map[string]any{"candidate": l.m.candidate, "block": l.t.block}})
+		Data: map[string]any{"candidate": l.m.Candidate, "block": l.t.block}})
 }
 
 // measure runs the command, first for warming up, then for the sample.
 func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
-	for i := range l.m.bench.Design.Warmup {
+	for i := range l.m.Bench.Design.Warmup {
 		l.progress(fmt.Sprintf("warm-up %d", i+1))
 		if err := l.client(ctx, server, nil); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	}
 	before := counters(ctx, server)
 	l.printed = map[string]hash.Hash{}
-	for i := range l.m.bench.Design.Passes() {
+	for i := range l.m.Bench.Design.Passes() {
 		if i > 0 {
 			if err := l.putAside(i); err != nil {
 				return err
@@ -243,7 +243,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 // does, so that what is said of a failure is found there.
 func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) error {
 	phase := "run"
-	if l.m.bench.Design.Passes() > 1 {
+	if l.m.Bench.Design.Passes() > 1 {
 		phase = fmt.Sprintf("pass %d", number)
 	}
 	l.progress(phase)
@@ -287,7 +287,7 @@ func counters(ctx context.Context, server *shell.Server) metrics.Counters {
 
 // client runs the measured command.
 func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.Writer) error {
-	b := l.m.bench
+	b := l.m.Bench
 	if server == nil {
 		return l.sh.Run(ctx, "run", b.Command, b.Timeout, stdout)
 	}
@@ -305,10 +305,10 @@ func (l *lifecycle) silent() bool {
 
 func (l *lifecycle) tell(s metrics.Sample) {
 	data := map[string]any{
-		"benchmark": l.m.bench.Address.Name, "candidate": l.m.candidate, "block": l.t.block, "baseline": l.m.baseline,
+		"benchmark": l.m.Bench.Address.Name, "candidate": l.m.Candidate, "block": l.t.block, "baseline": l.m.Baseline,
 		"metric": s.Metric, "value": s.Value, "unit": s.Unit,
 	}
-	if better, known := sample.Better(l.m.bench.Metrics, s.Metric, s.Unit); known {
+	if better, known := sample.Better(l.m.Bench.Metrics, s.Metric, s.Unit); known {
 		data["better"] = better
 	}
 	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: data})
@@ -317,13 +317,13 @@ func (l *lifecycle) tell(s metrics.Sample) {
 // warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing
 // is measured again for it.
 func (l *lifecycle) warn(s metrics.Sample) {
-	if _, known := sample.Better(l.m.bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.baseline {
+	if _, known := sample.Better(l.m.Bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.Baseline {
 		return
 	}
 	l.env.Emit(engine.Event{Type: engine.Note,
 		Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no "+
 			"verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
-			l.m.bench.Address.Kind+"."+l.m.bench.Address.Name, s.Metric)})
+			l.m.Bench.Address.Kind+"."+l.m.Bench.Address.Name, s.Metric)})
 }
 
 func emptyDir(dir string) error {

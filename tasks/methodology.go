@@ -15,13 +15,13 @@ import (
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
 // is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
-func (p *drawing) methodology(m member) stats.Methodology {
+func (p *Drawing) methodology(m Member) stats.Methodology {
 	fields := p.procedure(m, p.tracesOf)
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
-	spec := m.bench.Metrics
+	spec := m.Bench.Metrics
 	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
-	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) &&
-		!p.sandboxed(m.bench.Sandbox, m.bench.Image, true) {
+	if p.SandboxWord(m.Bench.Sandbox) == "default" && m.Bench.Image == (hclspec.Address{}) &&
+		!p.sandboxed(m.Bench.Sandbox, m.Bench.Image, true) {
 		add("sandbox", "none: this machine makes none")
 	}
 	for _, c := range spec.Custom {
@@ -32,8 +32,8 @@ func (p *drawing) methodology(m member) stats.Methodology {
 
 // procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies
 // what is behind a reference.
-func (p *drawing) procedure(m member, content func(hclspec.Address) string) []stats.Field {
-	b := m.bench
+func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []stats.Field {
+	b := m.Bench
 	var fields []stats.Field
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
 	// A candidate's own artefact stands by its block alone, since that is measured.
@@ -43,7 +43,7 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 		}
 		// data that each variant has for itself: the same for all when it is the same work
 		if a.Keyed && p.candidates[a.Key] != nil {
-			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.work[a.String()])
+			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.Work[a.String()])
 		}
 		return content(a)
 	}
@@ -68,7 +68,7 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 			add("server "+l[0], l[1])
 		}
 	}
-	for _, m := range p.mountsAt(b.Mounts) {
+	for _, m := range p.MountsAt(b.Mounts) {
 		add("mount "+m.Target, m.Identity)
 	}
 	for _, c := range p.cachesAt(b.Caches) {
@@ -128,7 +128,7 @@ func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string
 
 // tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else
 // by its address.
-func (p *facts) tracesOf(a hclspec.Address) string {
+func (p *Facts) tracesOf(a hclspec.Address) string {
 	switch a.Kind {
 	case "fetch":
 		for _, f := range p.Spec.Fetches {
@@ -139,7 +139,7 @@ func (p *facts) tracesOf(a hclspec.Address) string {
 	case "source":
 		for _, s := range p.Spec.Sources {
 			if s.Address == a && s.Patch == "" {
-				return "tree:" + p.trees[s.Rev]
+				return "tree:" + p.Trees[s.Rev]
 			}
 		}
 	}
@@ -149,12 +149,12 @@ func (p *facts) tracesOf(a hclspec.Address) string {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
-func (p *facts) model(pattern string) *regexp.Regexp {
+func (p *Facts) model(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}
-	if p.seen.models[pattern] == nil {
-		p.seen.models[pattern] = regexp.MustCompile(pattern)
+	if p.Seen.models[pattern] == nil {
+		p.Seen.models[pattern] = regexp.MustCompile(pattern)
 	}
-	return p.seen.models[pattern]
+	return p.Seen.models[pattern]
 }

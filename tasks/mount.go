@@ -17,7 +17,7 @@ import (
 )
 
 // mountsAt are the mounts with these addresses, in their order.
-func (p *facts) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
+func (p *Facts) MountsAt(addresses []hclspec.Address) []*hclspec.Mount {
 	var all []*hclspec.Mount
 	for _, a := range addresses {
 		i := slices.IndexFunc(p.Spec.Mounts, func(m hclspec.Mount) bool { return m.Address == a })
@@ -27,14 +27,14 @@ func (p *facts) mountsAt(addresses []hclspec.Address) []*hclspec.Mount {
 }
 
 // describeMounts writes into a key what commands find in mounts, by the identity that the file declares.
-func (p *facts) describeMounts(d *cache.Description, addresses []hclspec.Address) {
-	for _, m := range p.mountsAt(addresses) {
+func (p *Facts) describeMounts(d *cache.Description, addresses []hclspec.Address) {
+	for _, m := range p.MountsAt(addresses) {
 		d.Add("mount", m.Target, m.Identity, strconv.FormatBool(m.Writable))
 	}
 }
 
 // mountSource is the directory of a mount on this machine.
-func (p *facts) mountSource(m *hclspec.Mount) string {
+func (p *Facts) MountSource(m *hclspec.Mount) string {
 	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
 		for _, v := range p.Environ {
 			if home, ok := strings.CutPrefix(v, "HOME="); ok {
@@ -46,7 +46,7 @@ func (p *facts) mountSource(m *hclspec.Mount) string {
 }
 
 // lacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
-func (p *facts) lacksMount(m *hclspec.Mount, contained bool) string {
+func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 	if m.Out != nil {
 		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
 	}
@@ -57,7 +57,7 @@ func (p *facts) lacksMount(m *hclspec.Mount, contained bool) string {
 		}
 		return ""
 	}
-	source := p.mountSource(m)
+	source := p.MountSource(m)
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
 		return fmt.Sprintf("needs %s, and there is no directory %s: create it, or change its source (%s)", m.Address,
@@ -93,8 +93,8 @@ func reaches(dir, path string) bool {
 
 // needMounts lets a node wait for its mounts, and for the check of what they hold.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
-	for _, m := range b.mountsAt(addresses) {
-		alsoLacks(n, func() string { return b.lacksMount(m, image != hclspec.Address{}) })
+	for _, m := range b.MountsAt(addresses) {
+		alsoLacks(n, func() string { return b.LacksMount(m, image != hclspec.Address{}) })
 		name := m.Address.String()
 		if len(m.Digests) > 0 && !slices.ContainsFunc(n.Checks, func(k engine.Check) bool { return k.Name == name }) {
 			n.Checks = append(n.Checks, engine.Check{
@@ -106,10 +106,10 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 
 // openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not
 // changed since is not read again.
-func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
+func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
-	for _, m := range p.mountsAt(addresses) {
-		if why := p.lacksMount(m, contained); why != "" {
+	for _, m := range p.MountsAt(addresses) {
+		if why := p.LacksMount(m, contained); why != "" {
 			return nil, mountFailure("mount_missing", why, "see benchgraph plan")
 		}
 		if err := p.verifyMount(ctx, m); err != nil {
@@ -117,7 +117,7 @@ func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 		}
 		s := shell.Mount{Variable: m.Variable, Inside: m.Target, Writable: m.Writable, Volume: m.Source}
 		if !m.Volume {
-			s.Host, s.Volume = p.mountSource(m), ""
+			s.Host, s.Volume = p.MountSource(m), ""
 		}
 		all = append(all, s)
 	}
@@ -125,8 +125,8 @@ func (p *facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 }
 
 // verifyMount compares the files of a mount with the digests that are declared.
-func (p *facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
-	source := p.mountSource(m)
+func (p *Facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
+	source := p.MountSource(m)
 	paths := make([]string, len(m.Digests))
 	for i, f := range m.Digests {
 		paths[i] = filepath.Join(source, filepath.FromSlash(f.Path))

@@ -24,19 +24,19 @@ func (outTask) Run(context.Context, *engine.Env) error {
 func (b *builder) addOut(block hclspec.Block) { b.add(block, outTask{}, nil) }
 
 // absenceOf is what it means for candidates that something is out.
-func absenceOf(out *hclspec.Out) absence {
+func absenceOf(out *hclspec.Out) Absence {
 	if out.Skipped {
-		return absence{stats.Skipped, out.Reason}
+		return Absence{stats.Skipped, out.Reason}
 	}
-	return absence{stats.NotRun, out.Reason}
+	return Absence{stats.NotRun, out.Reason}
 }
 
 // withoutBaseline says why a group has no baseline although its commit has one that is out; "" where it is not so. The
 // group's benchmark goes over candidates, and those with a mistake are not among them.
-func (b *builder) withoutBaseline(g *group) string {
+func (b *builder) withoutBaseline(g *Group) string {
 	for i := range b.Spec.Candidates {
-		if c := &b.Spec.Candidates[i]; c.Commit == g.commit && c.Baseline && c.Out != nil && g.commit != "" &&
-			g.member(c.Key) == nil {
+		if c := &b.Spec.Candidates[i]; c.Commit == g.Commit && c.Baseline && c.Out != nil && g.Commit != "" &&
+			g.Member(c.Key) == nil {
 			return "the baseline is missing: " + c.Out.Reason
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -35,7 +36,7 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	if err := t.downloadTask.Run(ctx, env); err != nil || t.tree == nil {
 		return err
 	}
-	mirror, err := t.p.mirror(ctx, t.tree.repo)
+	mirror, err := t.p.Mirror(ctx, t.tree.repo)
 	if err != nil {
 		return gitFailure(err)
 	}
@@ -43,14 +44,14 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return gitFailure(err)
 	}
-	name := filepath.Join(env.Out, fileName(t.url))
+	name := filepath.Join(env.Out, FileName(t.url))
 	if filepath.Ext(name) == ".whl" {
 		compared, err := wheel.Prove(name, t.tree.rev, files)
 		var refusal *wheel.Refusal
 		if errors.As(err, &refusal) {
 			return &engine.Failure{Err: err, Failure: cache.Failure{
 				Class: cache.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
-				Message: fmt.Sprintf("%s is no wheel of %s: %s", withoutPassword(t.url), short(t.tree.rev),
+				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), short(t.tree.rev),
 					refusal.Evidence),
 				Remedy: "the next source serves, or it is built here; without either, declare a build",
 			}}
@@ -70,122 +71,110 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 const prebuiltRefused = "prebuilt_refused"
 
 // refusal names in the lock that a URL does not serve a wheel.
-func refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address.Key }
-
-// passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
-// or builds them. It returns what it did, as lines.
-func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
-	var news []string
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		t, ok := s.Node.Task.(*prebuiltTask)
-		if !ok || s.Failure == nil || s.Failure.Failure == nil {
-			continue
-		}
-		f := s.Failure.Failure
-		if f.Rule != prebuiltRefused && f.Rule != "download_refused" && f.Rule != "download_too_large" {
-			continue
-		}
-		w := t.wheel
-		if p.Lock.Refused == nil {
-			p.Lock.Refused = map[string]map[string]string{}
-		}
-		if p.Lock.Refused[w.Address.Name] == nil {
-			p.Lock.Refused[w.Address.Name] = map[string]string{}
-		}
-		if _, known := p.Lock.Refused[w.Address.Name][refusal(w, t.url)]; known {
-			continue
-		}
-		why := f.Evidence
-		if why == "" {
-			why = f.Message
-		}
-		p.Lock.Refused[w.Address.Name][refusal(w, t.url)] = why
-		p.unpin(w)
-		news = append(news, fmt.Sprintf("%s: %s is passed over: %s", w.Address, withoutPassword(t.url), why))
-	}
-	if len(news) > 0 && !p.Locked {
-		p.asker.Begin()
-		// A host that does not answer leaves the wheel to be built, as in any plan.
-		_, _ = p.resolveWheels(ctx)
-	}
-	return news
-}
-
-// unpin forgets what serves a wheel.
-func (p *resolver) unpin(w *hclspec.Wheel) {
-	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
-	delete(byKey, w.Address.Key)
-	p.Lock.Wheels[w.Address.Name] = byKey
-	delete(p.Lock.Nearest[w.Address.Name], w.Address.Key)
-}
+func Refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address.Key }
 
 // served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built
 // here.
-type served struct {
-	url  string // empty: not known
-	near hclspec.NearLock
-	here bool
+type Served struct {
+	URL  string // empty: not known
+	Near hclspec.NearLock
+	Here bool
 }
 
 // servedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of
 // another revision. So does an ancestor whose tree is another one outside the overlay as it is now.
-func (p *facts) servedBy(w *hclspec.Wheel) served {
+func (p *Facts) ServedBy(w *hclspec.Wheel) Served {
 	name, key := w.Address.Name, w.Address.Key
 	url, near := p.Lock.Wheels[name][key], p.Lock.Nearest[name][key]
 	switch {
 	case url == "":
-		return served{}
+		return Served{}
 	case strings.HasPrefix(url, builtHere) && !strings.Contains(url, ":"):
-		return served{here: url == notServed(w)}
-	case p.Lock.Refused[name][refusal(w, url)] != "":
-		return served{}
+		return Served{Here: url == NotServed(w)}
+	case p.Lock.Refused[name][Refusal(w, url)] != "":
+		return Served{}
 	case near.Commit == "":
 		if slices.Contains(w.Prebuilt, url) {
-			return served{url: url}
+			return Served{URL: url}
 		}
 	case near.Back <= w.Nearest && p.sameOutside(w, near.Commit):
-		if slices.Contains(p.prebuiltOf(w, near.Commit), url) {
-			return served{url: url, near: near}
+		if slices.Contains(p.PrebuiltOf(w, near.Commit), url) {
+			return Served{URL: url, Near: near}
 		}
 	}
-	return served{}
+	return Served{}
 }
 
 // known says whether the lock says what serves the wheel.
-func (s served) known() bool { return s.here || s.url != "" }
+func (s Served) Known() bool { return s.Here || s.URL != "" }
 
 // notServed stands in the lock for: no prebuilt source serves this wheel, nor one of so many ancestors.
-func notServed(w *hclspec.Wheel) string {
+func NotServed(w *hclspec.Wheel) string {
 	if w.Nearest == 0 {
 		return builtHere
 	}
 	return fmt.Sprintf("%s ~%d", builtHere, w.Nearest)
 }
 
-func (p *resolver) pinWheel(w *hclspec.Wheel, s served) {
-	name, key := w.Address.Name, w.Address.Key
-	if p.Lock.Wheels == nil {
-		p.Lock.Wheels = map[string]map[string]string{}
-	}
-	byKey := maps.Clone(p.Lock.Wheels[name])
-	if byKey == nil {
-		byKey = map[string]string{}
-	}
-	byKey[key] = s.url
-	if s.here {
-		byKey[key] = notServed(w)
-	}
-	p.Lock.Wheels[name] = byKey
-	delete(p.Lock.Nearest[name], key)
-	if s.near.Commit == "" {
-		return
-	}
-	if p.Lock.Nearest == nil {
-		p.Lock.Nearest = map[string]map[string]hclspec.NearLock{}
-	}
-	if p.Lock.Nearest[name] == nil {
-		p.Lock.Nearest[name] = map[string]hclspec.NearLock{}
-	}
-	p.Lock.Nearest[name][key] = s.near
+// wheelLookup is what is known of the wheels of a Spec.
+type wheelLookup struct {
+	evaluating sync.Mutex    // held while an expression of the file is evaluated after it was read
+	of         *hclspec.Spec // whose sources are in the map
+	sources    map[hclspec.Address]*hclspec.Source
 }
+
+// sourceOf is a source of the file.
+func (p *Facts) SourceOf(a hclspec.Address) *hclspec.Source {
+	l := p.wheels
+	if l.of != p.Spec {
+		l.of, l.sources = p.Spec, map[hclspec.Address]*hclspec.Source{}
+		for i := range p.Spec.Sources {
+			l.sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
+		}
+	}
+	return l.sources[a]
+}
+
+// sameOutside says whether a commit has the same tree as the wheel's revision outside the overlay, as the lock has it.
+func (p *Facts) sameOutside(w *hclspec.Wheel, commit string) bool {
+	src := p.SourceOf(w.Source)
+	if src == nil {
+		return false
+	}
+	digests := p.Lock.Repos[src.Repo.Name].Outside[Patterns(w.Overlay)]
+	return digests[src.Rev] != "" && digests[src.Rev] == digests[commit]
+}
+
+// prebuiltOf are the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
+func (p *Facts) PrebuiltOf(w *hclspec.Wheel, rev string) []string {
+	if w.PrebuiltOf == nil {
+		return nil
+	}
+	p.wheels.evaluating.Lock()
+	defer p.wheels.evaluating.Unlock()
+	return w.PrebuiltOf(rev)
+}
+
+// builtHere begins what stands in the lock for a wheel that no source serves.
+const builtHere = "build"
+
+// withReason is a source as a plan shows it, with the reason for which it was refused.
+func withReason(url, why string) string {
+	url = WithoutPassword(url)
+	if why != "" {
+		url += " (" + strings.TrimSuffix(why, ".") + ")"
+	}
+	return url
+}
+
+// Unserved returns the wheel that a node fetches, and the URL, if a failure of the node says that the URL does not
+// serve the wheel; nil: the failure says nothing of the kind.
+func Unserved(n *engine.Node, f *cache.Failure) (*hclspec.Wheel, string) {
+	t, ok := n.Task.(*prebuiltTask)
+	if !ok || f.Rule != prebuiltRefused && f.Rule != "download_refused" && f.Rule != "download_too_large" {
+		return nil, ""
+	}
+	return t.wheel, t.url
+}
+
+func Patterns(overlay []string) string { return strings.Join(overlay, " ") }

@@ -19,7 +19,7 @@ func KnownIssue(f *cache.Failure) bool { return f != nil && f.Rule == knownIssue
 
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {
-	p     *drawing
+	p     *Drawing
 	refs  shell.Refs
 	spec  *hclspec.KnownIssue
 	src   hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
@@ -67,7 +67,7 @@ func (b *builder) measuredIn(candidate string) hclspec.Address {
 
 // addKnownIssue adds the node of a probe. An issue without a probe excludes its candidate by itself.
 func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
-	t := &probeTask{p: b.drawing, spec: k}
+	t := &probeTask{p: b.Drawing, spec: k}
 	if c := b.candidates[k.Candidate]; c != nil {
 		t.src = c.Source
 	}

@@ -21,7 +21,7 @@ import (
 
 // repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.
 type repoTask struct {
-	p       *drawing
+	p       *Drawing
 	repo    *hclspec.Repo
 	commits []string // sorted
 }
@@ -32,7 +32,7 @@ func (t *repoTask) Describe(d *cache.Description) {
 }
 
 func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
-	mirror, err := t.p.mirror(ctx, t.repo.Address)
+	mirror, err := t.p.Mirror(ctx, t.repo.Address)
 	if err != nil {
 		return gitFailure(err)
 	}
@@ -49,7 +49,7 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 
 // tree is the code of a source: what identifies it, and how to lay it out.
 type tree struct {
-	p     *facts
+	p     *Facts
 	repo  hclspec.Address
 	rev   string // 40 digits
 	patch string // path relative to the project's directory; empty: none
@@ -60,7 +60,7 @@ type tree struct {
 	copies  bool     // the baseline's copies of protected files are laid out, instead of a refusal
 }
 
-func (p *facts) tree(s *hclspec.Source) (*tree, error) {
+func (p *Facts) tree(s *hclspec.Source) (*tree, error) {
 	t := &tree{p: p, repo: s.Repo, rev: s.Rev, patch: s.Patch, protect: s.Protect, copies: s.Copies && guarded(s)}
 	if s.Against != s.Rev {
 		t.against = s.Against
@@ -70,13 +70,13 @@ func (p *facts) tree(s *hclspec.Source) (*tree, error) {
 	}
 	var err error
 	t.bytes, err = os.ReadFile(p.Spec.Path(s.Patch))
-	p.seen.patches[s.Patch] = t.digest()
+	p.Seen.Patches[s.Patch] = t.digest()
 	return t, err
 }
 
 // Describe names the tree by content: where it comes from and how it is spelt do not matter.
 func (t *tree) Describe(d *cache.Description) {
-	d.Add("tree", t.p.trees[t.rev])
+	d.Add("tree", t.p.Trees[t.rev])
 	if t.patch != "" {
 		d.Add("patch", t.digest())
 	}
@@ -84,7 +84,7 @@ func (t *tree) Describe(d *cache.Description) {
 		d.Add("protect", t.protect...)
 	}
 	if len(t.protect) > 0 && t.against != "" {
-		d.Add("against", t.p.trees[t.against])
+		d.Add("against", t.p.Trees[t.against])
 	}
 	if t.copies {
 		d.Add("copies", "baseline")
@@ -137,7 +137,7 @@ func (t *tree) protected(paths []string, message, remedy string) error {
 const protectedRule = "protected"
 
 // protectedFailure says whether a failure is that of a candidate that changes what measures.
-func protectedFailure(f *cache.Failure) bool { return f != nil && f.Rule == protectedRule }
+func ProtectedFailure(f *cache.Failure) bool { return f != nil && f.Rule == protectedRule }
 
 // digest is the SHA-256 of the patch.
 func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
@@ -145,7 +145,7 @@ func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)
 // layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
 // git tree of that, before the baseline's copies of protected files are put into their place.
 func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
-	mirror, err := t.p.mirror(ctx, t.repo)
+	mirror, err := t.p.Mirror(ctx, t.repo)
 	if err != nil {
 		return "", gitFailure(err)
 	}
@@ -165,7 +165,7 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 // checkOut is layOut without the baseline's copies.
 func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (string, error) {
 	if t.patch == "" {
-		return t.p.trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
+		return t.p.Trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
 	}
 	id, err := mirror.Apply(ctx, t.rev, t.bytes, dir)
 	var refused *git.PatchError
@@ -186,7 +186,7 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	if err != nil {
 		return gitFailure(err)
 	}
-	has, pinned := found[t.rev].Tree, t.p.trees[t.rev]
+	has, pinned := found[t.rev].Tree, t.p.Trees[t.rev]
 	if has == pinned {
 		return nil
 	}
@@ -227,3 +227,36 @@ func gitFailure(err error) error {
 }
 
 func short(rev string) string { return rev[:min(len(rev), 12)] }
+
+// repoOf is the repo block of an address; nil: there is none.
+func (p *Facts) RepoOf(address hclspec.Address) *hclspec.Repo {
+	for i := range p.Spec.Repos {
+		if r := &p.Spec.Repos[i]; r.Address == address {
+			return r
+		}
+	}
+	return nil
+}
+
+// mirror opens the mirror of a repo, once.
+func (p *Facts) Mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, error) {
+	p.mirrors.mu.Lock()
+	defer p.mirrors.mu.Unlock()
+	if m := p.mirrors.open[a.Name]; m != nil {
+		return m, nil
+	}
+	repo := p.RepoOf(a)
+	location := repo.URL
+	if repo.Path != "" {
+		location = repo.Path
+		if !filepath.IsAbs(location) {
+			location = filepath.Join(p.Spec.Dir, location)
+		}
+	}
+	m, err := git.Open(ctx, git.Options{Exec: p.Host, Dir: filepath.Join(p.StateDir, "mirrors", a.Name),
+		Location: location, Env: p.GitEnviron, Offline: p.Offline})
+	if err == nil {
+		p.mirrors.open[a.Name] = m
+	}
+	return m, err
+}

@@ -103,7 +103,7 @@ func holds(set, images []string) bool {
 	return true
 }
 
-// shareImages tells the room which images are used together and what they are made from. What can never fit is blocked,
+// shareImages finds out which images are used together and what they are made from. What can never fit is blocked,
 // with all that uses it.
 func (b *builder) shareImages(ctx context.Context) {
 	if len(b.Spec.Images) == 0 {
@@ -114,7 +114,7 @@ func (b *builder) shareImages(ctx context.Context) {
 		s := &b.Spec.Images[i]
 		parts[s.Address.String()] = b.partsOf(s)
 	}
-	b.room.Expect(parts, spansOf(b.list))
+	b.Parts, b.Spans = parts, spansOf(b.list)
 	for _, n := range b.list {
 		images := imagesAmong(n.Needs)
 		if n.Kind == "image" {
@@ -123,13 +123,13 @@ func (b *builder) shareImages(ctx context.Context) {
 		if len(images) == 0 {
 			continue
 		}
-		alsoLacks(n, func() string { return b.room.TooSmall(ctx, strings.Split(setOf(images), "\n")) })
+		alsoLacks(n, func() string { return b.Room.TooSmall(ctx, strings.Split(setOf(images), "\n")) })
 	}
 }
 
 // partsOf is all that an image is made from.
 func (b *builder) partsOf(s *hclspec.Image) []room.Part {
-	parts := []room.Part{b.room.Own(s.Address.String())}
+	parts := []room.Part{b.Room.Own(s.Address.String())}
 	if base := b.images[s.Base]; base != nil {
 		parts = append(parts, b.partsOf(base)...)
 	}
@@ -139,7 +139,7 @@ func (b *builder) partsOf(s *hclspec.Image) []room.Part {
 			bases = append(slices.Clip(bases), t.From)
 		}
 		for _, base := range bases {
-			parts = append(parts, b.room.Base(base.Ref(), base.Size))
+			parts = append(parts, b.Room.Base(base.Ref(), base.Size))
 		}
 	}
 	return parts

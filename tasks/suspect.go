@@ -17,15 +17,15 @@ import (
 
 // suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a connection that broke.
 type suspect struct {
-	member  member
+	member  Member
 	failure *engine.Failure
 }
 
 // ownServers returns such a failure of a client that reaches nothing but the candidate's own server. A failure of the
 // container engine is none. The baseline is no suspect, as without it nothing is known of the others.
-func ownServers(m member, err error) *engine.Failure {
+func ownServers(m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || m.baseline || m.bench.Server == nil || m.bench.Network || f.Class != cache.Transient ||
+	if !ok || m.Baseline || m.Bench.Server == nil || m.Bench.Network || f.Class != cache.Transient ||
 		f.Stage != "run" || f.Rule == shell.EngineRule {
 		return nil
 	}
@@ -35,9 +35,9 @@ func ownServers(m member, err error) *engine.Failure {
 // baselinePassed says whether the baseline was measured in this block: the machine and the harness are as they should
 // be.
 func (t *trialTask) baselinePassed(rec *sample.Record) bool {
-	return slices.ContainsFunc(t.members, func(m member) bool {
-		r, measured := rec.Members[m.name]
-		return m.baseline && measured && r.Failure == nil && r.Skipped == ""
+	return slices.ContainsFunc(t.members, func(m Member) bool {
+		r, measured := rec.Members[m.Name]
+		return m.Baseline && measured && r.Failure == nil && r.Skipped == ""
 	})
 }
 
@@ -57,7 +57,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (r 
 			}
 		}
 		for _, dir := range []string{env.Out, env.Work} {
-			if err := fs.RemoveTree(filepath.Join(dir, s.member.name)); err != nil {
+			if err := fs.RemoveTree(filepath.Join(dir, s.member.Name)); err != nil {
 				return r, err
 			}
 		}

@@ -25,29 +25,29 @@ import (
 )
 
 // file is one file of the project that a task reads, as it was when the graph was built.
-type file struct {
-	path string // slash-separated, relative to the project's directory
+type File struct {
+	Path string // slash-separated, relative to the project's directory
 	cache.Hashed
 }
 
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
-	p     *drawing
+	p     *Drawing
 	refs  shell.Refs
 	spec  *hclspec.Task
-	files []file
-	cures []cure
+	files []File
+	cures []Cure
 	fixes []fix.Due
 	built []fix.Due // that its image was made with
 }
 
 // read are the files of the project that a task reads.
-func (t *commandTask) read() []file { return t.files }
+func (t *commandTask) read() []File { return t.files }
 
 // describeFiles writes files into a key.
-func describeFiles(d *cache.Description, files []file) {
+func describeFiles(d *cache.Description, files []File) {
 	for _, f := range files {
-		d.Add("file", f.path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
+		d.Add("file", f.Path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
 	}
 }
 
@@ -102,24 +102,24 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
-func (p *facts) lay(f file, dir string) error {
+func (p *Facts) lay(f File, dir string) error {
 	h := sha256.New()
-	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.path)),
-		filepath.Join(p.Spec.Dir, filepath.FromSlash(f.path)), h)
+	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.Path)),
+		filepath.Join(p.Spec.Dir, filepath.FromSlash(f.Path)), h)
 	if errors.Is(err, fs.ErrExist) {
 		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict",
 			Stage:   "start",
-			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.path),
+			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
 			Remedy:  "rename the file of the project"}}
 	}
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
-		return workdir.InputChanged(f.path)
+		return workdir.InputChanged(f.Path)
 	}
 	if err != nil {
-		return fmt.Errorf("input %s: %w", f.path, err)
+		return fmt.Errorf("input %s: %w", f.Path, err)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
-		return workdir.InputChanged(f.path)
+		return workdir.InputChanged(f.Path)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	wanted := map[string]bool{}
 	for _, list := range inputs {
 		for _, name := range list {
-			if _, known := b.seen.known[name]; !known && !wanted[name] {
+			if _, known := b.Seen.Known[name]; !known && !wanted[name] {
 				wanted[name] = true
 				names, paths = append(names, name), append(paths, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 			}
@@ -159,7 +159,7 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	}
 	for i, h := range hashed {
 		if h.SHA256 != "" {
-			b.seen.known[names[i]] = file{names[i], h}
+			b.Seen.Known[names[i]] = File{names[i], h}
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &commandTask{p: b.drawing, spec: s}
+	t := &commandTask{p: b.Drawing, spec: s}
 	var err error
 	if t.files, err = b.inputFiles(ctx, s.Address, inputs); err != nil {
 		return err
@@ -194,15 +194,15 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	b.inImage(n, s.Image)
 	b.needMounts(n, s.Mounts, s.Image)
 	b.needSandbox(n, s.Sandbox, s.Image)
-	if why := b.misfits[n.Address]; why != "" {
+	if why := b.Misfits[n.Address]; why != "" {
 		n.Exclude = blocked("%s", why)
 	}
 	return nil
 }
 
 // inputFiles are the inputs of a node.
-func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []string) ([]file, error) {
-	var files []file
+func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []string) ([]File, error) {
+	var files []File
 	for _, name := range names {
 		f, err := b.inputFile(ctx, name)
 		if err != nil {
@@ -238,26 +238,45 @@ func (b *builder) inputs(s *hclspec.Task) []string {
 
 // inputFile is an input as it was when this project was first planned: a command that changes its own inputs would
 // otherwise be stale again after every wave, for ever.
-func (b *builder) inputFile(ctx context.Context, name string) (file, error) {
-	if f, ok := b.seen.known[name]; ok {
+func (b *builder) inputFile(ctx context.Context, name string) (File, error) {
+	if f, ok := b.Seen.Known[name]; ok {
 		return f, nil
 	}
 	h, err := b.Stat.Hash(ctx, filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 	if err != nil {
-		return file{}, err
+		return File{}, err
 	}
-	f := file{name, h}
-	b.seen.known[name] = f
+	f := File{name, h}
+	b.Seen.Known[name] = f
 	return f, nil
 }
 
 // isFile says whether the project has a regular file of that name. The answer is kept: many commands share words.
 func (b *builder) isFile(name string) bool {
-	known, ok := b.seen.words[name]
+	known, ok := b.Seen.Words[name]
 	if !ok {
 		info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
 		known = err == nil && info.Mode().IsRegular()
-		b.seen.words[name] = known
+		b.Seen.Words[name] = known
 	}
 	return known
+}
+
+// FilesOf are the files of the project that a node reads, each as it was when the first graph was made.
+func FilesOf(n *engine.Node) []File {
+	if t, ok := n.Task.(interface{ read() []File }); ok {
+		return t.read()
+	}
+	return nil
+}
+
+// Alone returns the block of a task from which, and from the addresses in it, the node can be made anew; nil: more is
+// needed.
+func Alone(n *engine.Node) *hclspec.Task {
+	t, ok := n.Task.(*commandTask)
+	if !ok || len(t.spec.Mounts) > 0 || t.spec.Candidate != "" || t.spec.Source != (hclspec.Address{}) ||
+		t.spec.Image != (hclspec.Address{}) || len(t.cures) > 0 {
+		return nil
+	}
+	return t.spec
 }

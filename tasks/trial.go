@@ -33,31 +33,31 @@ import (
 // others, which take the pilot's result as an input.
 
 // member is one variant in a block.
-type member struct {
-	name      string // of the variant; "run" where the benchmark has no candidates
-	candidate string // commit/variant; empty likewise
-	baseline  bool
-	bench     *hclspec.Benchmark
-	cures     []cure
+type Member struct {
+	Name      string // of the variant; "run" where the benchmark has no candidates
+	Candidate string // commit/variant; empty likewise
+	Baseline  bool
+	Bench     *hclspec.Benchmark
+	cures     []Cure
 	fixes     []fix.Due
 	built     []fix.Due       // that its image is made with; they are among those under it
-	fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones
+	Fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones
 	// image in which the command runs that talks to its server; zero: it runs where the server does
 	client hclspec.Address
 	under  []fix.Due // that what it measures was made with; they are in the keys of its inputs
 }
 
 // allFixes are the fixes that the member's numbers rest on.
-func (m member) allFixes() []fix.Due { return append(slices.Clip(m.fixes), m.under...) }
+func (m Member) allFixes() []fix.Due { return append(slices.Clip(m.fixes), m.under...) }
 
 // trialTask measures one block.
 type trialTask struct {
-	p       *drawing
+	p       *Drawing
 	at      hclspec.Address
 	group   string // name
 	refs    shell.Refs
 	block   int      // from 1
-	members []member // by name
+	members []Member // by name
 	pilot   hclspec.Address
 	rule    []stats.Field // how the file judges, for the record
 	checked bool          // the block has the check
@@ -65,18 +65,18 @@ type trialTask struct {
 
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
-	d.Add("hardware", t.p.class()) // another class of machine is another result, also in a shared store
-	if c := t.trusted().bench.Canary; c != nil {
+	d.Add("hardware", t.p.HardwareClass()) // another class of machine is another result, also in a shared store
+	if c := t.trusted().Bench.Canary; c != nil {
 		t.refs.DescribeCommand(d, "canary before each member", c.Command)
 	}
 	for _, m := range t.members {
-		d.Add("member", m.name, strconv.FormatBool(m.baseline)) // without its baseline, nothing of a block is measured
+		d.Add("member", m.Name, strconv.FormatBool(m.Baseline)) // without its baseline, nothing of a block is measured
 		t.describeMember(d, m)
 	}
 }
 
-func (t *trialTask) describeMember(d *cache.Description, m member) {
-	b := m.bench
+func (t *trialTask) describeMember(d *cache.Description, m Member) {
+	b := m.Bench
 	t.describeRun(d, m)
 	if n := b.Design.Passes(); n > 1 { // as before there were passes
 		d.Add("repeat", strconv.Itoa(n))
@@ -90,8 +90,8 @@ func (t *trialTask) describeMember(d *cache.Description, m member) {
 }
 
 // describeRun writes into a key how a member is started and what it runs.
-func (t *trialTask) describeRun(d *cache.Description, m member) {
-	b := m.bench
+func (t *trialTask) describeRun(d *cache.Description, m Member) {
+	b := m.Bench
 	t.refs.DescribeCommand(d, "command", b.Command)
 	t.refs.DescribeEnv(d, b.Env)
 	t.refs.DescribeData(d, b.Data)
@@ -124,8 +124,8 @@ func (t *trialTask) describeRun(d *cache.Description, m member) {
 }
 
 // describeImages writes into a key which images a member and its client run in.
-func (t *trialTask) describeImages(d *cache.Description, m member) {
-	if b := m.bench; b.Image != (hclspec.Address{}) {
+func (t *trialTask) describeImages(d *cache.Description, m Member) {
+	if b := m.Bench; b.Image != (hclspec.Address{}) {
 		d.Add("image", t.refs.Label(b.Image))
 	}
 	if m.client != (hclspec.Address{}) {
@@ -168,19 +168,19 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
 	c := t.canary(env, rec.Instance)
 	for name, artefacts := range t.identical(env) {
-		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
-		rec.Members[name] = sample.Member{Candidate: m.candidate, Same: true, Artefacts: artefacts,
+		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
+		rec.Members[name] = sample.Member{Candidate: m.Candidate, Same: true, Artefacts: artefacts,
 			Skipped: "its artefacts are those of the baseline"}
 		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
 	}
 	var suspects []suspect
 	for _, name := range rec.Order {
-		m := t.members[slices.IndexFunc(t.members, func(m member) bool { return m.name == name })]
+		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
 		if rec.Members[name].Same {
 			continue
 		}
 		if why := t.leftOut(m, *rec, pilot); why != "" {
-			rec.Members[name] = sample.Member{Candidate: m.candidate, Skipped: why}
+			rec.Members[name] = sample.Member{Candidate: m.Candidate, Skipped: why}
 			continue
 		}
 		if err := c.before(ctx, name); err != nil {
@@ -207,7 +207,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if err != nil {
 			return err
 		}
-		rec.Members[s.member.name] = r
+		rec.Members[s.member.Name] = r
 	}
 	if c != nil && c.begun {
 		rec.Canary = &c.record
@@ -245,7 +245,7 @@ func (t *trialTask) order() (uint64, []string) {
 	seed := binary.BigEndian.Uint64(sum[:])
 	names := make([]string, len(t.members))
 	for i, m := range t.members {
-		names[i] = m.name
+		names[i] = m.Name
 	}
 	set, place := (t.block-1)/len(names), (t.block-1)%len(names)
 	random := rand.New(rand.NewPCG(seed, uint64(set)))
@@ -262,14 +262,14 @@ func (t *trialTask) pilotRecord(env *engine.Env) (*sample.Record, error) {
 }
 
 // leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself.
-func (t *trialTask) leftOut(m member, now sample.Record, pilot *sample.Record) string {
+func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) string {
 	for _, rec := range []*sample.Record{pilot, &now} {
 		if rec == nil {
 			continue
 		}
 		for _, other := range t.members {
-			if f := rec.Members[other.name].Failure; f != nil && (other.name == m.name || other.baseline) {
-				return fmt.Sprintf("%s failed in block %d", other.name, rec.Block)
+			if f := rec.Members[other.Name].Failure; f != nil && (other.Name == m.Name || other.Baseline) {
+				return fmt.Sprintf("%s failed in block %d", other.Name, rec.Block)
 			}
 		}
 	}
@@ -278,8 +278,8 @@ func (t *trialTask) leftOut(m member, now sample.Record, pilot *sample.Record) s
 
 // sample runs one lifecycle of a member. A failure of the member's own is part of the record; a transient one, or one
 // that a registered fix would cure, voids the block and is returned.
-func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (sample.Member, error) {
-	r := sample.Member{Candidate: m.candidate, Start: time.Now()}
+func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (sample.Member, error) {
+	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
 	for _, d := range env.Lease.GPUs {
 		r.Devices = append(r.Devices, d.UUID)
 	}
@@ -296,8 +296,8 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 		}
 		return text
 	})
-	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.name)
-	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.name)}
+	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.Name)
+	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name)}
 	var err error
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
@@ -321,16 +321,16 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m member) (samp
 }
 
 // charged says of a failure whose it is. What happens on devices has no such mark: it is nobody's.
-func charged(m member, err error) error {
+func charged(m Member, err error) error {
 	if f, ok := errors.AsType[*engine.Failure](err); ok {
-		f.Subject = m.candidate
+		f.Subject = m.Candidate
 	}
 	return err
 }
 
-func (t *trialTask) tellInvalid(env *engine.Env, m member, f *engine.Failure) {
+func (t *trialTask) tellInvalid(env *engine.Env, m Member, f *engine.Failure) {
 	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
-		"benchmark": m.bench.Address.Name, "candidate": m.candidate, "block": t.block,
+		"benchmark": m.Bench.Address.Name, "candidate": m.Candidate, "block": t.block,
 	}})
 }
 

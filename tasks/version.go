@@ -26,7 +26,7 @@ func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hcl
 		return t.build.Env
 	}
 	version := ""
-	mirror, err := t.p.mirror(ctx, t.repo)
+	mirror, err := t.p.Mirror(ctx, t.repo)
 	if err == nil {
 		var said map[string]string
 		if said, err = mirror.DescribeHeld(ctx, []string{t.rev}); err == nil {

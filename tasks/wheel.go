@@ -26,7 +26,7 @@ import (
 
 // buildTask makes something by running a command in a source tree.
 type buildTask struct {
-	p       *drawing
+	p       *Drawing
 	at      hclspec.Address
 	refs    shell.Refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
@@ -36,9 +36,9 @@ type buildTask struct {
 	repo    hclspec.Address // of the source, whose tags say its version
 	rev     string          // of the source, 40 digits; empty: there is none
 	build   *hclspec.Build
-	files   []file // of the project, which are laid into the tree
+	files   []File // of the project, which are laid into the tree
 	outputs []string
-	cures   []cure
+	cures   []Cure
 	fixes   []fix.Due
 	built   []fix.Due // that its image was made with
 
@@ -63,7 +63,7 @@ func (t *buildTask) Describe(d *cache.Description) {
 	d.Add("outputs", t.outputs...)
 }
 
-func (t *buildTask) read() []file { return t.files }
+func (t *buildTask) read() []File { return t.files }
 
 func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
@@ -163,7 +163,7 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r).Origin = origin
 	}
 	switch {
-	case by.url != "":
+	case by.URL != "":
 		b.addPrebuilt(base, w, src, by).Origin = origin
 	case w.Build != nil:
 		n, err := b.addBuild(ctx, base, w, src)
@@ -172,7 +172,7 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 		}
 		n.Origin = origin
 	default:
-		n := b.addAt(base, w.Block, &downloadTask{p: b.drawing, url: strings.Join(w.Prebuilt, " ")}, nil)
+		n := b.addAt(base, w.Block, &downloadTask{p: b.Drawing, url: strings.Join(w.Prebuilt, " ")}, nil)
 		n.Exclude = blocked("none of the prebuilt sources of %s serves it, and it declares no build", w.Address)
 		n.Origin = origin
 	}
@@ -180,12 +180,12 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 }
 
 // addPrebuilt adds the node of a wheel that is fetched.
-func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by served) *engine.Node {
-	t := &prebuiltTask{downloadTask: downloadTask{p: b.drawing, url: by.url, expected: b.Lock.Fetches[by.url].SHA256,
+func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by Served) *engine.Node {
+	t := &prebuiltTask{downloadTask: downloadTask{p: b.Drawing, url: by.URL, expected: b.Lock.Fetches[by.URL].SHA256,
 		most: hclspec.MaxDownload}, wheel: w}
 	var order []hclspec.Address
 	if src != nil {
-		t.tree = &tree{p: b.facts, repo: src.Repo, rev: cmp.Or(by.near.Commit, src.Rev)}
+		t.tree = &tree{p: b.Facts, repo: src.Repo, rev: cmp.Or(by.Near.Commit, src.Rev)}
 		order = append(order, src.Repo)
 	}
 	n := b.addAt(at, w.Block, t, nil, order...)
@@ -195,45 +195,45 @@ func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec
 
 // originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of
 // that.
-func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (served, *engine.Origin) {
+func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engine.Origin) {
 	if len(w.Prebuilt) == 0 {
-		return served{}, nil
+		return Served{}, nil
 	}
-	by := b.servedBy(w)
+	by := b.ServedBy(w)
 	origin := &engine.Origin{Passed: []string{}}
 	switch {
-	case !by.known():
+	case !by.Known():
 		origin.Reason = "unverified: its prebuilt sources have not answered"
-		return served{}, origin
-	case by.here && w.Nearest > 0:
+		return Served{}, origin
+	case by.Here && w.Nearest > 0:
 		origin.Reason = fmt.Sprintf("no prebuilt source has it, nor one of an ancestor with the same native tree up "+
 			"to %d commits back", w.Nearest)
-	case by.here:
+	case by.Here:
 		origin.Reason = "no prebuilt source has it"
-	case !b.servesPatched(w, src):
+	case !b.ServesPatched(w, src):
 		origin.Reason = "its patch changes what a prebuilt one holds"
 	default:
-		origin.Serves = withoutPassword(by.url)
-		if by.near.Commit != "" {
-			origin.Ancestor, origin.Back = by.near.Commit, by.near.Back
+		origin.Serves = WithoutPassword(by.URL)
+		if by.Near.Commit != "" {
+			origin.Ancestor, origin.Back = by.Near.Commit, by.Near.Back
 		}
 	}
 	refused := b.Lock.Refused[w.Address.Name]
 	for _, other := range w.Prebuilt {
-		if other == by.url && origin.Serves != "" {
+		if other == by.URL && origin.Serves != "" {
 			break
 		}
-		origin.Passed = append(origin.Passed, withReason(other, refused[refusal(w, other)]))
+		origin.Passed = append(origin.Passed, withReason(other, refused[Refusal(w, other)]))
 	}
 	if origin.Serves == "" {
-		by = served{}
+		by = Served{}
 	}
 	return by, origin
 }
 
 // servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
 // is laid over it.
-func (p *facts) servesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
+func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 	if src == nil || src.Patch == "" {
 		return true
 	}
@@ -253,7 +253,7 @@ func onlyTouches(patch []byte, patterns []string) bool {
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,
 	src *hclspec.Source) (*engine.Node, error) {
-	t := &buildTask{p: b.drawing, at: at, build: w.Build, outputs: w.Outputs}
+	t := &buildTask{p: b.Drawing, at: at, build: w.Build, outputs: w.Outputs}
 	t.system, t.arch = b.platform()
 	var err error
 	if t.files, err = b.inputFiles(ctx, w.Address, w.Build.Inputs); err != nil {
@@ -296,7 +296,7 @@ func (b *builder) outsideOf(w *hclspec.Wheel, src *hclspec.Source) (*tree, strin
 	if err != nil {
 		return nil, "", fmt.Sprintf("%s: %v", src.Patch, err)
 	}
-	base := b.Lock.Repos[src.Repo.Name].Outside[patterns(w.Overlay)][src.Rev]
+	base := b.Lock.Repos[src.Repo.Name].Outside[Patterns(w.Overlay)][src.Rev]
 	if t.patch == "" {
 		return t, base, ""
 	}

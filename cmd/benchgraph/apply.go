@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
@@ -21,7 +22,6 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type applyFlags struct {
@@ -36,7 +36,7 @@ type applyFlags struct {
 	failOn      gate
 	agent       bool
 	// writes what came of it instead of the usual; nil: the usual
-	show func(ctx context.Context, s *session, applied *tasks.Applied) error
+	show func(ctx context.Context, s *session, applied *campaign.Applied) error
 }
 
 func (a *app) apply() cli.Command {
@@ -101,7 +101,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		defer func() {
 			if err != nil && !a.summed {
 				// it ended before anything was applied
-				a.sumJSON(ctx, &tasks.Applied{}, nil, conclusion{stream: stream}, err)
+				a.sumJSON(ctx, &campaign.Applied{}, nil, conclusion{stream: stream}, err)
 			}
 			err = errors.Join(err, stream.Err())
 		}()
@@ -221,7 +221,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 			return err
 		}
 	}
-	ao := tasks.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism,
+	ao := campaign.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism,
 		FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
 		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
 	if o.try != nil {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type compareFlags struct {
@@ -88,37 +88,37 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 }
 
 // pair holds two candidates, or two runs of one, against each other.
-func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (tasks.Paired, error) {
+func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (campaign.Paired, error) {
 	candidate := func(name string) bool {
 		return slices.ContainsFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == name })
 	}
 	if candidate(one) && candidate(other) {
 		p, err := s.measured(ctx)
 		if err != nil {
-			return tasks.Paired{}, err
+			return campaign.Paired{}, err
 		}
 		return s.project.Pair(ctx, p, one, other, by)
 	}
 	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
-		return tasks.Paired{}, err
+		return campaign.Paired{}, err
 	}
 	a, err := s.side(ctx, one)
 	if err != nil {
-		return tasks.Paired{}, err
+		return campaign.Paired{}, err
 	}
 	b, err := s.side(ctx, other)
 	switch {
 	case err != nil:
-		return tasks.Paired{}, err
+		return campaign.Paired{}, err
 	case a.run == "" || b.run == "" || a.candidate != b.candidate:
-		return tasks.Paired{},
+		return campaign.Paired{},
 			&cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one,
 				other),
 				Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the "+
 					"first one",
 					a.candidate)}
 	case a.run == b.run:
-		return tasks.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
+		return campaign.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
 	}
 	return s.project.PairRuns(ctx, a.candidate, a.run, b.run, by)
 }

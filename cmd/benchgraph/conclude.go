@@ -10,13 +10,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // conclusion is what an apply reports at its end beside the result.
@@ -24,7 +24,7 @@ type conclusion struct {
 	stream *view.Stream // nil: text
 	agent  bool         // terse text
 	failOn gate
-	show   func(context.Context, *session, *tasks.Applied) error
+	show   func(context.Context, *session, *campaign.Applied) error
 	took   time.Duration
 	cause  error // why the context ended
 	waits  []*waiting
@@ -40,7 +40,7 @@ func (c *conclusion) waiting() (n int) {
 }
 
 // conclude shows what came of an apply: verdicts, failures, reports, the sum.
-func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err error, c conclusion) error {
+func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err error, c conclusion) error {
 	switch {
 	case ctx.Err() != nil:
 		s.note("What is finished is kept; benchgraph apply goes on from there.")
@@ -83,7 +83,7 @@ func (s *session) conclude(ctx context.Context, applied *tasks.Applied, err erro
 
 // endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these
 // go before nodes that no device can serve.
-func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applied *tasks.Applied) error {
+func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applied *campaign.Applied) error {
 	err := failOn.check(rows)
 	if err == nil {
 		err = hindrance(blocked)
@@ -123,8 +123,8 @@ func refusal(rows []stats.Comparison) error {
 	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
 
-func (s *session) showResults(applied *tasks.Applied, rows []stats.Comparison, files []string, blocked []*engine.Step,
-	c conclusion) {
+func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison, files []string,
+	blocked []*engine.Step, c conclusion) {
 	style := s.style(s.stdout)
 	if c.agent {
 		view.TerseVerdicts(s.stdout, rows)
@@ -208,7 +208,7 @@ func (s *session) showHindered(blocked []*engine.Step) {
 }
 
 // sum writes the last line.
-func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
+func (s *session) sum(ctx context.Context, applied *campaign.Applied, files []string, c conclusion, err error) {
 	if c.stream != nil {
 		s.sumJSON(ctx, applied, files, c, err)
 		return
@@ -232,7 +232,7 @@ func (s *session) sum(ctx context.Context, applied *tasks.Applied, files []strin
 }
 
 // sumJSON writes the last line of apply -json and, before it, what went wrong.
-func (a *app) sumJSON(ctx context.Context, applied *tasks.Applied, files []string, c conclusion, err error) {
+func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []string, c conclusion, err error) {
 	stream := c.stream
 	if err != nil && ctx.Err() == nil {
 		writeDiagnostics(stream, viewError(err))

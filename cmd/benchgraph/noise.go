@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/noise"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type noiseFlags struct {
@@ -51,7 +51,7 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return againstItself(spec, args) }
 	o.keepGoing = true
 	o.Targets = cli.List{"compare." + hclspec.Noise}
-	o.show = func(ctx context.Context, s *session, applied *tasks.Applied) error {
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
 		return s.showNoise(ctx, o, applied)
 	}
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
@@ -91,7 +91,7 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 	return own, nil
 }
 
-func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *tasks.Applied) error {
+func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {
 	rows, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -18,7 +19,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type reportFlags struct {
@@ -109,9 +109,9 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 }
 
 // besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
-func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings, bundled bool) (*tasks.Known,
-	error) {
-	known := &tasks.Known{}
+func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings,
+	bundled bool) (*campaign.Known, error) {
+	known := &campaign.Known{}
 	var err error
 	if bundled {
 		if known, err = s.project.Known(ctx, p, found); err != nil {

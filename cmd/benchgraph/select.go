@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // selection is the flags that say which nodes are meant.
@@ -47,8 +47,8 @@ func address(pattern string) string {
 }
 
 // options checks the patterns and makes them into what a plan wants.
-func (s *selection) options() (tasks.PlanOptions, error) {
-	o := tasks.PlanOptions{RetryFailed: s.RetryFailed}
+func (s *selection) options() (campaign.PlanOptions, error) {
+	o := campaign.PlanOptions{RetryFailed: s.RetryFailed}
 	s.hits = map[string]bool{}
 	for _, list := range []struct {
 		flag     string
@@ -85,7 +85,7 @@ func (s *selection) matcher(patterns cli.List) func(string) bool {
 }
 
 // plan plans what is selected, and makes sure that every pattern selects something.
-func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, tasks.PlanOptions, error) {
+func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campaign.PlanOptions, error) {
 	o, err := sel.options()
 	if err != nil {
 		return nil, o, err
@@ -107,7 +107,7 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, tasks
 
 // standing is how everything stands: failures count also where the next apply would try again.
 func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
-	return s.project.Plan(ctx, tasks.PlanOptions{AsIs: true})
+	return s.project.Plan(ctx, campaign.PlanOptions{AsIs: true})
 }
 
 // measured plans the project as on the class of machines that measured it, and notes a class other than this machine's.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
@@ -104,7 +105,7 @@ type session struct {
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
-	project   *tasks.Project
+	project   *campaign.Project
 	machine   string              // as access has it
 	pools     []*device.LocalPool // of other machines
 	warnings  hcl.Diagnostics     // about the files, and about what their commands will lack
@@ -223,7 +224,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if o.job != nil {
 		config.Hidden = []string{o.job.State, o.job.Store, filepath.Dir(s.state)} // with the requests of other jobs
 	}
-	project, diags := tasks.Open(ctx, config, options.Lock)
+	project, diags := campaign.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}
 	}
@@ -247,7 +248,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 	if err != nil {
 		return false, err
 	}
-	project, ok := tasks.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
+	project, ok := campaign.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
 	s.project = project
 	if ok {
 		err = s.share(o)
@@ -261,7 +262,7 @@ func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) 
 		s.project.LacksSandbox("default", "required") != nil {
 		return // warnings are to be told each time, names move, and the machine may make sandboxes the next time
 	}
-	if err := s.project.Memorize(ctx, p); err != nil {
+	if err := s.project.Remember(ctx, p); err != nil {
 		s.note("Warning: %v", err)
 	}
 }
@@ -371,9 +372,9 @@ func (s *session) ownImageDisk() (int64, error) {
 }
 
 // config is what the project works with.
-func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks.Config {
+func (s *session) config(ctx context.Context, o access, load campaign.Loader) campaign.Config {
 	engine := s.engine(s.place)
-	return tasks.Config{
+	return campaign.Config{Config: tasks.Config{
 		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
 		GPUs: s.gpus, Clocks: s.newClocks(),
 		Host: s.host, Containers: s.newContainers(engine), Engine: engine, ImageDisk: s.imageDisk,
@@ -384,16 +385,17 @@ func (s *session) config(ctx context.Context, o access, load tasks.Loader) tasks
 			ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		}},
 		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
-		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok }, Load: load, History: s.past,
-		Render: s.render, Offline: o.offline, Locked: o.locked, Upgrade: o.upgrade, Allow: o.allow,
-		Progress: printable.NewWriter(s.stderr),
-		LockFile: s.place.lock, MemoFile: s.memo(), Basis: s.basis(ctx, o),
-	}
+		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		Render: s.render, Offline: o.offline, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
+		LockFile: s.place.lock,
+	}, Options: campaign.Options{
+		Load: load, History: s.past, Locked: o.locked, Upgrade: o.upgrade, MemoFile: s.memo(), Basis: s.basis(ctx, o),
+	}}
 }
 
 // loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first:
 // reading takes most of the time of a large plan.
-func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) tasks.Loader {
+func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) campaign.Loader {
 	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		if first != nil {
 			spec, diags := first()
@@ -408,7 +410,7 @@ func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, h
 }
 
 // derived reads the files and makes another spec of theirs.
-func derived(load tasks.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) tasks.Loader {
+func derived(load campaign.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) campaign.Loader {
 	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		spec, diags := load(lock)
 		if diags.HasErrors() {

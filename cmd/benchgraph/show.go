@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -71,7 +72,7 @@ type nodeView struct {
 	Result    *resultView          `json:"result"`
 	Record    json.RawMessage      `json:"record,omitempty"` // what a trial or an image says of itself
 	Attempts  []attemptView        `json:"attempts"`
-	Runs      []tasks.Run          `json:"runs,omitempty"` // that measured the candidate of a benchmark
+	Runs      []campaign.Run       `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
 	// the samples are of blocks without the other variants, which are never compared
 	Alone  bool           `json:"alone,omitempty"`
@@ -131,7 +132,7 @@ func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.
 		len(s.journal.Attempts(hclspec.TrialAddress(at.Name, at.Key, 1).String())) == 0 {
 		return p, st, false, nil
 	}
-	other, err := s.project.Plan(ctx, tasks.PlanOptions{AsIs: true, Target: func(a string) bool {
+	other, err := s.project.Plan(ctx, campaign.PlanOptions{AsIs: true, Target: func(a string) bool {
 		return a == address
 	}})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 type tryFlags struct {
@@ -92,7 +92,9 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		}
 	}
 	o.Targets = cli.List{"compare." + hclspec.Tried}
-	o.show = func(ctx context.Context, s *session, applied *tasks.Applied) error { return s.showTry(ctx, o, applied) }
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
+		return s.showTry(ctx, o, applied)
+	}
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
 }
 
@@ -122,7 +124,7 @@ type tryLog struct {
 	Log     string `json:"log"`
 }
 
-func (s *session) showTry(ctx context.Context, o *tryFlags, applied *tasks.Applied) error {
+func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied) error {
 	rows, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
@@ -155,7 +157,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *tasks.Appli
 }
 
 // tryText writes what is to be known beside the verdict, and then the verdict as one line.
-func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *tasks.Applied) {
+func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *campaign.Applied) {
 	for _, f := range applied.Result.Failures[:min(len(applied.Result.Failures), 5)] {
 		if i := slices.IndexFunc(d.Logs, func(l tryLog) bool { return l.Address == f.Address }); i >= 0 {
 			s.note("%s: %s", f.Address, d.Logs[i].Log)
@@ -199,7 +201,7 @@ func percentText(x float64) string {
 }
 
 // logsOf are the logs that are on this machine of what a try ran, now or before.
-func (s *session) logsOf(applied *tasks.Applied) []tryLog {
+func (s *session) logsOf(applied *campaign.Applied) []tryLog {
 	logs, running := []tryLog{}, s.underWay().Running
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]

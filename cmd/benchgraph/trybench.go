@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
 	"github.com/benchgraph/benchgraph/executor"
@@ -18,7 +19,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/source/git"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // benchFlags say how a try measures that has no file.
@@ -134,7 +134,7 @@ var preferred = []string{
 func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 	first := *o
 	first.Targets = cli.List{`trial.*["*#1"]`}
-	first.show = func(ctx context.Context, s *session, applied *tasks.Applied) (err error) {
+	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
 		o.bench.metric, err = s.metricOf(ctx, applied)
 		return err
 	}
@@ -146,7 +146,7 @@ func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 }
 
 // metricOf is the metric in the output of the first block's baseline.
-func (s *session) metricOf(ctx context.Context, applied *tasks.Applied) (string, error) {
+func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (string, error) {
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		if step.Node.Kind != "trial" {

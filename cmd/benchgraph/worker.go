@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/remote"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 func (a *app) worker() cli.Command {
@@ -112,7 +112,7 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, e
 		}
 		lines.Event(e)
 	}
-	applied, err := s.project.ApplyPart(ctx, p, tasks.ApplyOptions{RunID: r.Run, Emit: emit})
+	applied, err := s.project.ApplyPart(ctx, p, campaign.ApplyOptions{RunID: r.Run, Emit: emit})
 	lines.Close()
 	for _, log := range logs {
 		if err := s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false); err != nil {

@@ -27,6 +27,7 @@ const (
 var overBudget = map[string]int{
 	"cache":                        3799,
 	"cache/shared":                 1596,
+	"campaign":                     4266,
 	"cmd/benchgraph":               9049,
 	"cmd/benchgraph/internal/view": 2113,
 	"container":                    2492,
@@ -44,16 +45,16 @@ var overBudget = map[string]int{
 	"shell":                        1948,
 	"source/git":                   2646,
 	"stats":                        1991,
-	"tasks":                        10917,
+	"tasks":                        6235,
 
 	"cmd/benchgraph/internal/repro/run.go": 406,
 	"hclspec/benchmark.go":                 408,
 	"cache/journal.go":                     421,
+	"campaign/memo/file.go":                421,
 	"cmd/benchgraph/session.go":            499,
 	"device/nvml.go":                       408,
 	"hclspec/spec.go":                      483,
 	"preflight/module.go":                  434,
-	"tasks/memo/file.go":                   421,
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
@@ -194,7 +195,7 @@ func TestFigures(t *testing.T) {
 	t.Logf("interfaces over %d methods: %d of %d", methodsOfType, count(m.interfaces, methodsOfType), len(m.interfaces))
 	t.Logf("lines over %d columns, with tests: %d", columns, m.long)
 	t.Logf("lines below internal/: %d", below)
-	for _, name := range []string{"tasks.Project", "engine.Step", "engine.Node", "engine.run"} {
+	for _, name := range []string{"campaign.Project", "engine.Step", "engine.Node", "engine.run"} {
 		t.Logf("fields and methods of %s: %d + %d", name, m.fields[name], m.methods[name])
 	}
 	var failures []string

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // Forecast is what a plan will take, as far as it is known.
@@ -23,7 +23,7 @@ type Forecast struct {
 	Machine string            // another machine that the plan is for; empty: this one
 	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 
-	Resolutions []tasks.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
+	Resolutions []campaign.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
 }
 
 // Prices are what an hour of a device costs, by its name.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/preflight"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // How much a plan may be spread out before its lines are drawn together.
@@ -334,7 +334,7 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.
 	}
 	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary,
 		"critical_path": path, "diagnostics": diagnostics,
-		"resolution": append([]tasks.Resolution{}, f.Resolutions...)}
+		"resolution": append([]campaign.Resolution{}, f.Resolutions...)}
 	if f.Machine != "" {
 		doc["machine"] = f.Machine
 		summary["waiting"] = len(f.Waits)

@@ -1,0 +1,99 @@
+package campaign_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/device"
+)
+
+// The devices that a benchmark leased are those that its containers ask the engine for, by UUID and no others. Here the
+// engine has none to give: it is told everything else of a container, and so is taken for one that knows CDI only.
+func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
+	t.Parallel()
+	s := contained(t, strings.Replace(beside(
+		`"echo server $CUDA_VISIBLE_DEVICES; `+httpd[1:], "tcp = true", `"echo client $CUDA_VISIBLE_DEVICES; `+get[1:],
+		"gpus {\n count = 2\n model = \"^Big\" \n}"),
+		`"mkdir $OUT/d`, `"echo task $CUDA_VISIBLE_DEVICES; mkdir $OUT/d`, 1))
+	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "    ready {",
+		"    shm_size = \"64MiB\"\n    ulimits  = { nofile = 1234, core = -1 }\n    ready {", 1))
+	for i, model := range []string{"Big", "Small", "Big", "Big"} {
+		s.gpus = append(s.gpus, device.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i), Name: model, Memory: 1 << 30})
+	}
+	type request struct{ UUIDs, Visible, Limits string }
+	var mu sync.Mutex
+	asked := map[request]int{}
+	real := s.engine
+	defer func() { s.engine = real }()
+	s.engine = between(t, real, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		if !strings.HasSuffix(r.URL.Path, "/containers/create") {
+			engine.ServeHTTP(w, r)
+			return
+		}
+		var body map[string]any
+		var c struct {
+			Env        []string
+			HostConfig container.HostConfig
+		}
+		text, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(text, &c)
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &body)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-gpus-")
+		for _, d := range c.HostConfig.DeviceRequests {
+			seen.UUIDs += strings.ReplaceAll(strings.Join(d.DeviceIDs, ","), "nvidia.com/gpu=", "")
+			if tried {
+				continue
+			}
+			if d.Count != 0 || d.Driver != "cdi" || len(d.Options)+len(d.Capabilities) > 0 {
+				t.Errorf("asked for %+v", d)
+			}
+		}
+		for _, l := range c.HostConfig.Ulimits {
+			seen.Limits += fmt.Sprintf("%s %d %d, shm %d; ", l.Name, l.Soft, l.Hard, c.HostConfig.ShmSize)
+		}
+		for _, v := range c.Env {
+			if value, ok := strings.CutPrefix(v, "CUDA_VISIBLE_DEVICES="); ok {
+				seen.Visible = value
+			}
+		}
+		mu.Lock()
+		if !tried {
+			asked[seen]++
+		}
+		mu.Unlock()
+		if host, ok := body["HostConfig"].(map[string]any); ok {
+			delete(host, "DeviceRequests")
+		}
+		text, err = json.Marshal(body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		engine.ServeHTTP(w, r)
+	})
+	s.mustDo()
+	if f := s.failureOf("run"); f != nil {
+		t.Fatalf("%+v", f)
+	}
+	const limits = "core -1 -1, shm 67108864; nofile 1234 1234, shm 67108864; "
+	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1,
+		{"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
+		t.Errorf("a server and the two passes of its client asked for (-want +got):\n%s", d)
+	}
+}

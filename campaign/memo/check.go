@@ -1,0 +1,179 @@
+package memo
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// results are what is stored.
+type results interface {
+	Intact(o *cache.Outline, use bool) bool
+	Absent(keys, contents []cache.Key) bool
+}
+
+// checker compares a memo with how things are now.
+type checker struct {
+	dir   string // of the project, absolute
+	hash  func(ctx context.Context, file string) (cache.Hashed, error)
+	store results
+
+	refreshed atomic.Bool // set when something of the memo was out of date, and has been renewed
+	root      *os.File    // dir
+	now       time.Time
+}
+
+// newChecker returns a checker for the project in a directory, which is to be closed.
+func newChecker(dir string, hash func(context.Context, string) (cache.Hashed, error), store results) (*checker, error) {
+	root, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &checker{dir: dir, hash: hash, store: store, root: root, now: time.Now()}, nil
+}
+
+// Close closes the project's directory.
+func (c *checker) close() error { return c.root.Close() }
+
+// world says whether all that the plan as a whole depends on is as it was.
+func (c *checker) world(ctx context.Context, m *memo) bool {
+	var changed atomic.Bool
+	parallel(len(m.World), func(i int) {
+		if !changed.Load() && !c.same(ctx, &m.World[i]) {
+			changed.Store(true)
+		}
+	})
+	return !changed.Load() && ctx.Err() == nil
+}
+
+// changed says of each node whether it has to be looked at: because a file that it depends on changed, because its
+// result is not there as it was, or because something that it waits for has to be looked at. It is false when a file is
+// no regular file any more: what that means only a whole plan can tell.
+func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool) {
+	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
+	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
+	var gone atomic.Bool
+	parallel(len(m.Files)+len(m.Nodes), func(i int) {
+		if i >= len(m.Files) {
+			n := &m.Nodes[i-len(m.Files)]
+			entries[i-len(m.Files)] = !n.stands() || n.Digest != "" && !c.store.Intact(&n.Entry, use)
+			return
+		}
+		f := &m.Files[i]
+		if files[i] = !c.same(ctx, f); files[i] {
+			if _, _, err := cache.StampFile(c.root, f.Path); err != nil {
+				gone.Store(true)
+			}
+		}
+	})
+	if use {
+		m.Used = c.now
+		c.refreshed.Store(true)
+	}
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		for _, f := range n.Files {
+			entries[i] = entries[i] || files[f]
+		}
+		for _, list := range [...][]int32{n.Needs, n.Order, n.After} {
+			for _, dep := range list {
+				entries[i] = entries[i] || entries[dep]
+			}
+		}
+	}
+	return entries, !gone.Load() && ctx.Err() == nil
+}
+
+// still says whether the store has nothing of what nodes without a result were looked for under, and all of which only
+// the rest is gone.
+func (c *checker) still(s *still) bool {
+	return c.store.Absent(s.Keys, s.Contents) && !slices.ContainsFunc(s.Gone, func(g gone) bool {
+		return !c.store.Intact(&g.Entry, true)
+	})
+}
+
+// same says whether a thing is as it was.
+func (c *checker) same(ctx context.Context, t *thing) bool {
+	switch t.Is {
+	case regularFile, nothing:
+		_, _, err := cache.StampFile(c.root, t.Path)
+		return (err == nil) == (t.Is == regularFile)
+	case directory:
+		stamp, ok := stampDir(t.Path)
+		return ok && stamp == t.Stamp && stamp.Settled(c.now)
+	}
+	stamp, mode, err := cache.StampFile(c.root, t.Path)
+	if err != nil || cache.Executable(mode) != t.Exec {
+		return false
+	}
+	if stamp == t.Stamp && stamp.Settled(c.now) {
+		return true
+	}
+	path := t.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.dir, path)
+	}
+	h, err := c.hash(ctx, path)
+	if err != nil || h.SHA256 != t.SHA256 || cache.Executable(h.Mode) != t.Exec {
+		return false
+	}
+	if h.Settled {
+		t.Stamp = h.Stamp // each thing is looked at by one goroutine
+		c.refreshed.Store(true)
+	}
+	return true
+}
+
+// fileThing is a file as it was hashed.
+func fileThing(path string, h cache.Hashed) thing {
+	t := thing{Path: path, Is: file, SHA256: h.SHA256, Exec: cache.Executable(h.Mode)}
+	if h.Settled {
+		t.Stamp = h.Stamp
+	}
+	return t
+}
+
+// directoryThing is a directory whose names were listed at a time, or after it; false when it has been changed since,
+// or so shortly before that its stamp does not tell.
+func directoryThing(path string, listed time.Time) (thing, bool) {
+	stamp, ok := stampDir(path)
+	return thing{Path: path, Is: directory, Stamp: stamp}, ok && stamp.Settled(listed)
+}
+
+func stampDir(path string) (cache.Stamp, bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return cache.Stamp{}, false
+	}
+	return cache.StampOf(&st), true
+}
+
+// parallel calls do for each number below n, on all cores.
+func parallel(n int, do func(int)) {
+	const stride = 64 // calls that one worker takes at a time
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+stride-1)/stride) {
+		workers.Go(func() {
+			for {
+				from := int(next.Add(stride)) - stride
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+stride, n); i++ {
+					do(i)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}

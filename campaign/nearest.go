@@ -1,0 +1,202 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay,
+// then by revision.
+func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
+	hcl.Diagnostics) {
+	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	for _, w := range wheels {
+		src := p.SourceOf(w.Source)
+		if w.Nearest == 0 || src == nil {
+			continue
+		}
+		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
+		most[key], first[key] = max(most[key], w.Nearest), w
+		commits[key] = append(commits[key], src.Rev)
+	}
+	all := map[outsideOf]map[string][]git.Ancestor{}
+	for key, w := range first {
+		mirror, err := p.Mirror(ctx, key.repo)
+		if err == nil {
+			end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "history of "+key.repo.String())
+			all[key], err = mirror.Nearest(ctx, commits[key], w.Overlay, most[key])
+			end()
+		}
+		if err != nil {
+			return nil, hcl.Diagnostics{problem(w.Range, "History cannot be read",
+				fmt.Sprintf("%s: %v", w.Address, err))}
+		}
+	}
+	return all, nil
+}
+
+// pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can
+// then tell that they still serve.
+func (p *resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
+	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	for _, w := range wheels {
+		near := p.Lock.Nearest[w.Address.Name][w.Address.Key]
+		src := p.SourceOf(w.Source)
+		if near.Commit == "" || src == nil {
+			continue
+		}
+		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
+		wanted[key], first[key] = append(wanted[key], near.Commit), w
+	}
+	for key, commits := range wanted {
+		mirror, err := p.Mirror(ctx, key.repo)
+		if err != nil {
+			return hcl.Diagnostics{p.unreadable(key.repo, err)}
+		}
+		digests, err := mirror.OutsideAll(ctx, commits, first[key].Overlay)
+		if err != nil {
+			return hcl.Diagnostics{problem(first[key].Range, "Tree cannot be read", err.Error())}
+		}
+		outside := p.lockOf(key.repo.Name).Outside
+		if outside[key.overlay] == nil {
+			outside[key.overlay] = map[string]string{}
+		}
+		maps.Copy(outside[key.overlay], digests)
+	}
+	return nil
+}
+
+// asked answers once what serves all wheels that have the same sources.
+type asked struct {
+	mu  sync.Mutex
+	all map[string]func() (tasks.Served, error)
+}
+
+// serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources
+// that were refused are passed over.
+func (p *resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
+	refused := p.Lock.Refused[w.Address.Name]
+	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
+		return refused[tasks.Refusal(w, url)] != ""
+	})
+	question := fmt.Sprintln(own, near, w.Nearest, w.Address.Name, w.Source.Name)
+	if len(refused) > 0 {
+		question += w.Address.Key
+	}
+	a.mu.Lock()
+	answer := a.all[question]
+	if answer == nil {
+		answer = sync.OnceValues(func() (tasks.Served, error) { return p.ask(ctx, w, own, near) })
+		a.all[question] = answer
+	}
+	a.mu.Unlock()
+	return answer()
+}
+
+func (p *resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (tasks.Served, error) {
+	url, err := p.firstOf(ctx, own)
+	if url != "" || err != nil {
+		return tasks.Served{URL: url}, err
+	}
+	refused := p.Lock.Refused[w.Address.Name]
+	for _, n := range near {
+		if n.Back > w.Nearest {
+			break
+		}
+		urls := slices.DeleteFunc(p.PrebuiltOf(w, n.Commit), func(url string) bool {
+			return refused[tasks.Refusal(w, url)] != "" || slices.Contains(w.Prebuilt, url)
+		})
+		url, err := p.firstOf(ctx, urls)
+		if err != nil {
+			return tasks.Served{}, err
+		}
+		if url != "" {
+			return tasks.Served{URL: url, Near: hclspec.NearLock{Commit: n.Commit, Back: n.Back}}, nil
+		}
+	}
+	return tasks.Served{Here: true}, nil
+}
+
+// passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
+// or builds them. It returns what it did, as lines.
+func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
+	var news []string
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if s.Failure == nil || s.Failure.Failure == nil {
+			continue
+		}
+		f := s.Failure.Failure
+		w, url := tasks.Unserved(s.Node, f)
+		if w == nil {
+			continue
+		}
+		if p.Lock.Refused == nil {
+			p.Lock.Refused = map[string]map[string]string{}
+		}
+		if p.Lock.Refused[w.Address.Name] == nil {
+			p.Lock.Refused[w.Address.Name] = map[string]string{}
+		}
+		if _, known := p.Lock.Refused[w.Address.Name][tasks.Refusal(w, url)]; known {
+			continue
+		}
+		why := f.Evidence
+		if why == "" {
+			why = f.Message
+		}
+		p.Lock.Refused[w.Address.Name][tasks.Refusal(w, url)] = why
+		p.unpin(w)
+		news = append(news, fmt.Sprintf("%s: %s is passed over: %s", w.Address, tasks.WithoutPassword(url), why))
+	}
+	if len(news) > 0 && !p.Locked {
+		p.Asker.Begin()
+		// A host that does not answer leaves the wheel to be built, as in any plan.
+		_, _ = p.resolveWheels(ctx)
+	}
+	return news
+}
+
+// unpin forgets what serves a wheel.
+func (p *resolver) unpin(w *hclspec.Wheel) {
+	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
+	delete(byKey, w.Address.Key)
+	p.Lock.Wheels[w.Address.Name] = byKey
+	delete(p.Lock.Nearest[w.Address.Name], w.Address.Key)
+}
+
+func (p *resolver) pinWheel(w *hclspec.Wheel, s tasks.Served) {
+	name, key := w.Address.Name, w.Address.Key
+	if p.Lock.Wheels == nil {
+		p.Lock.Wheels = map[string]map[string]string{}
+	}
+	byKey := maps.Clone(p.Lock.Wheels[name])
+	if byKey == nil {
+		byKey = map[string]string{}
+	}
+	byKey[key] = s.URL
+	if s.Here {
+		byKey[key] = tasks.NotServed(w)
+	}
+	p.Lock.Wheels[name] = byKey
+	delete(p.Lock.Nearest[name], key)
+	if s.Near.Commit == "" {
+		return
+	}
+	if p.Lock.Nearest == nil {
+		p.Lock.Nearest = map[string]map[string]hclspec.NearLock{}
+	}
+	if p.Lock.Nearest[name] == nil {
+		p.Lock.Nearest[name] = map[string]hclspec.NearLock{}
+	}
+	p.Lock.Nearest[name][key] = s.Near
+}

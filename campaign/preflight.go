@@ -1,0 +1,190 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// Preflight returns the findings of the preflight, the worst first.
+func (p *Project) Preflight() []preflight.Finding { return p.findings }
+
+// survey is the preflight of a project: the checks of a plan that need no device and run nothing.
+type survey struct{ *Project }
+
+// run makes the checks, or takes the findings of the last preflight if nothing that they depend on has changed.
+func (p *survey) run(ctx context.Context) error {
+	p.findings, p.Refused = p.mistakes(), tasks.Refusals{}
+	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
+		return nil
+	}
+	in, patches, err := p.preflightInput()
+	if err != nil {
+		return err
+	}
+	digest, err := p.preflightDigest(in, patches)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.StateDir, "preflight")
+	findings, known := readPreflight(file, digest)
+	if !known {
+		whole := p.historyOf(ctx, in, patches)
+		in.FreeDisk = p.freeDisk()
+		var broken error
+		if findings, broken = preflight.Run(ctx, in, treeReader{p}); broken != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if whole && broken == nil {
+			if err := writePreflight(file, digest, findings); err != nil {
+				fmt.Fprintf(p.Progress, "preflight: %v\n", err)
+			}
+		}
+	}
+	p.findings = append(p.mistakes(), findings...)
+	p.refuse(in, findings)
+	return nil
+}
+
+// keptPreflight is the file in which findings are kept.
+type keptPreflight struct {
+	Digest   string
+	Findings []preflight.Finding
+	Skip     []bool // of each finding
+}
+
+func readPreflight(file, digest string) ([]preflight.Finding, bool) {
+	text, err := cache.ReadOwn(file)
+	if err != nil {
+		return nil, false
+	}
+	var kept keptPreflight
+	if json.Unmarshal(text, &kept) != nil || kept.Digest != digest || len(kept.Skip) != len(kept.Findings) {
+		return nil, false
+	}
+	for i, skip := range kept.Skip {
+		kept.Findings[i].Skip = skip
+	}
+	return kept.Findings, true
+}
+
+func writePreflight(file, digest string, findings []preflight.Finding) error {
+	kept := keptPreflight{Digest: digest, Findings: findings, Skip: make([]bool, len(findings))}
+	for i, f := range findings {
+		kept.Skip[i] = f.Skip
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	return fs.Replace(file, text)
+}
+
+// preflightDigest stands for all that the findings depend on. What git says of pinned revisions never changes.
+func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Patching) (string, error) {
+	sums := map[string]string{}
+	for key, patch := range patches {
+		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
+	}
+	text, err := json.Marshal([]any{p.Basis, p.Trees, in, sums})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// mistakes are the mistakes of single rows of the file, as findings. They took their rows out already.
+func (p *survey) mistakes() []preflight.Finding {
+	var list []preflight.Finding
+	for _, m := range p.Spec.Mistakes {
+		f := preflight.Finding{Check: preflight.Check(cmp.Or(m.Check, string(preflight.Placeholder))), Commit: m.Commit,
+			Candidate: m.Candidate, Status: preflight.Fail}
+		if d := m.Diagnostic; d != nil {
+			f.Evidence, f.Remedy = d.Summary+": "+strings.Join(strings.Fields(d.Detail), " "), "correct the file"
+			if d.Subject != nil {
+				f.Place = rangeText(*d.Subject)
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func rangeText(r hcl.Range) string {
+	if r.Filename == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line)
+}
+
+// outcomeOf is what a candidate is counted as that fails a check. Most failures leave it not run: nothing was found out
+// about it.
+func outcomeOf(f *preflight.Finding) stats.Outcome {
+	switch {
+	case f.Skip:
+		return stats.Skipped
+	case f.Check == preflight.Patch || f.Check == preflight.Wheel:
+		return stats.BuildFailed
+	case f.Check == preflight.Memory:
+		return stats.Infeasible
+	}
+	return stats.NotRun
+}
+
+// refuse takes out what fails a check. Of several failures, that one counts which says most of the candidate.
+func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
+	r := tasks.Refusals{Candidates: map[string]tasks.Absence{}, Benchmarks: map[string]tasks.Absence{}}
+	variants := map[string][]string{} // by commit
+	for _, c := range in.Candidates {
+		variants[c.Commit] = append(variants[c.Commit], c.Key)
+	}
+	for i := range findings {
+		f := &findings[i]
+		gap := tasks.Absence{Outcome: outcomeOf(f), Why: fmt.Sprintf("preflight (%s): %s", f.Check, f.Evidence)}
+		switch {
+		case f.Status != preflight.Fail:
+		case f.Benchmark != "":
+			note(r.Benchmarks, f.Benchmark, gap)
+		case f.Candidate != "":
+			note(r.Candidates, f.Candidate, gap)
+		default:
+			for _, key := range variants[f.Commit] {
+				note(r.Candidates, key, gap)
+			}
+		}
+	}
+	// Nothing is made for a candidate of which no benchmark can be measured.
+	measured := map[string]bool{}
+	for i := range in.Benchmarks {
+		b := &in.Benchmarks[i]
+		_, refused := r.Benchmarks[b.Address]
+		measured[b.Candidate] = measured[b.Candidate] || !refused
+	}
+	for i := range in.Benchmarks {
+		if b := &in.Benchmarks[i]; b.Candidate != "" && !measured[b.Candidate] {
+			note(r.Candidates, b.Candidate, r.Benchmarks[b.Address])
+		}
+	}
+	p.Refused = r
+}
+
+// note keeps the reason that says most.
+func note(gaps map[string]tasks.Absence, key string, gap tasks.Absence) {
+	order := []stats.Outcome{stats.Skipped, stats.BuildFailed, stats.Infeasible, stats.NotRun}
+	if was, known := gaps[key]; !known || slices.Index(order, gap.Outcome) < slices.Index(order, was.Outcome) {
+		gaps[key] = gap
+	}
+}

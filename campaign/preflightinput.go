@@ -1,0 +1,355 @@
+package campaign
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// preflightInput gathers what the file says, and the patches that are to be tried, by candidate.
+func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, error) {
+	in := &preflight.Input{Devices: p.preflightDevices(), Patches: map[string]string{}}
+	models, err := packs.Models()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range models {
+		in.Models = append(in.Models, modelOf(m))
+	}
+	for i := range p.Spec.Models {
+		m := &p.Spec.Models[i]
+		exists := !m.Missing
+		in.Models = append(in.Models, modelOf(packs.Model{
+			Name: m.Address.Name, Exists: &exists, Parameters: m.Parameters, Weights: m.Weights,
+			Quantization: m.Quantization,
+			Architecture: m.Architecture, MaxLength: m.MaxLength, Cache: m.Cache, Gated: m.Gated, Rope: m.Rope,
+		}))
+	}
+	patches := map[string]git.Patching{}
+	trees := map[hclspec.Address]preflight.Tree{}
+	for i := range p.Spec.Sources {
+		if s := &p.Spec.Sources[i]; s.Out == nil {
+			trees[s.Address] = p.treeOf(s, patches)
+		}
+	}
+	for i := range p.Spec.Commits {
+		c := &p.Spec.Commits[i]
+		if c.Out == nil {
+			parent := c.Parent
+			if p.Lock.Repos[c.Repo.Name].Revs[parent].Unknown != "" {
+				parent = "" // a mistake that is reported where the file names the parent
+			}
+			in.Commits = append(in.Commits, preflight.Commit{Name: c.Name, Repo: c.Repo.Name, Rev: c.Rev,
+				Parent: parent, Title: c.Title, Place: rangeText(c.Range)})
+		}
+	}
+	excluded, skips := p.declaredOut()
+	for i := range p.Spec.Candidates {
+		c := &p.Spec.Candidates[i]
+		one := preflight.Candidate{Key: c.Key, Commit: c.Commit, Baseline: c.Baseline, Tree: trees[c.Source],
+			Place: rangeText(c.Range), Excluded: excluded[c.Key], Reason: skips[c.Key]}
+		if c.Patch != "" {
+			one.Place = rangeText(c.PatchRange)
+		}
+		in.Candidates = append(in.Candidates, one)
+		if one.Excluded {
+			delete(patches, c.Key)
+		}
+	}
+	p.supplied(in, trees)
+	k := commandsOf{p: p.Facts, trees: trees, engine: map[string]preflight.Tree{},
+		baseline: map[string]preflight.Tree{}}
+	for _, c := range in.Candidates {
+		if k.engine[c.Key] = c.Tree; c.Baseline {
+			k.baseline[c.Commit] = c.Tree
+		}
+	}
+	for i := range p.Spec.Fixes {
+		k.mending = append(k.mending, &p.Spec.Fixes[i])
+	}
+	k.fixEnv = fixEnv(p.Spec.Fixes)
+	named := p.usedElsewhere()
+	for i := range p.Spec.Benchmarks {
+		b := &p.Spec.Benchmarks[i]
+		if named[tasks.CommitOf(b.Candidate)] = true; b.Out == nil {
+			in.Benchmarks = append(in.Benchmarks, k.benchmark(b))
+		}
+	}
+	for i := range in.Commits {
+		in.Commits[i].Named = named[in.Commits[i].Name]
+	}
+	return in, patches, nil
+}
+
+// declaredOut are the candidates that the file itself takes out, and the reasons of skips.
+func (p *survey) declaredOut() (out map[string]bool, skips map[string]string) {
+	out, skips = map[string]bool{}, map[string]string{}
+	for i := range p.Spec.Candidates {
+		c := &p.Spec.Candidates[i]
+		out[c.Key] = c.NoPatch != "" || c.Out != nil
+	}
+	variants := map[string][]string{} // by commit; under the empty name all
+	for i := range p.Spec.Candidates {
+		c := &p.Spec.Candidates[i]
+		variants[c.Commit], variants[""] = append(variants[c.Commit], c.Key), append(variants[""], c.Key)
+	}
+	each := func(block hclspec.Block, reason string) {
+		keys := []string{block.Candidate}
+		switch {
+		case block.Candidate == "" && block.Address.Keyed:
+			keys = variants[block.Address.Key]
+		case block.Candidate == "":
+			keys = variants[""]
+		}
+		for _, key := range keys {
+			if out[key] = true; reason != "" {
+				skips[key] = reason
+			}
+		}
+	}
+	for _, s := range p.Spec.Skips {
+		each(s.Block, s.Reason)
+	}
+	for _, k := range p.Spec.KnownIssues {
+		if k.Out == nil && k.Probe.Shell == nil && k.Probe.Argv == nil {
+			each(k.Block, "")
+		}
+	}
+	return out, skips
+}
+
+// treeOf is the tree of a source. Its patch is noted under the source's key.
+func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) preflight.Tree {
+	t := preflight.Tree{Repo: s.Repo.Name, Rev: s.Rev}
+	if s.Patch == "" {
+		return t
+	}
+	text, err := os.ReadFile(p.Spec.Path(s.Patch))
+	if err != nil {
+		return t // the graph tells
+	}
+	patches[s.Address.Key] = git.Patching{Commit: s.Rev, Text: text}
+	if touched, err := git.TouchedPaths(text); err == nil {
+		t.Patched = strings.Join(touched, "\n")
+	}
+	return t
+}
+
+// supplied adds where wheels and images come from, and which known issues are asked about.
+func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
+	sources := map[hclspec.Address]*hclspec.Source{}
+	for i := range p.Spec.Sources {
+		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
+	}
+	for i := range p.Spec.Wheels {
+		w := &p.Spec.Wheels[i]
+		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
+			continue
+		}
+		by := p.ServedBy(w)
+		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range),
+			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
+		if by.URL != "" {
+			state.Serves, state.From = tasks.WithoutPassword(by.URL), by.Near.Commit
+			state.Changed = !p.ServesPatched(w, sources[w.Source])
+		}
+		in.Wheels = append(in.Wheels, state)
+	}
+	told := map[string]bool{}
+	for i := range p.Spec.Images {
+		m := &p.Spec.Images[i]
+		if m.Out != nil || m.From == "" || told[m.From] {
+			continue
+		}
+		told[m.From] = true
+		in.Images = append(in.Images, preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why})
+	}
+	contained := map[string]bool{}
+	for i := range p.Spec.Benchmarks {
+		if b := &p.Spec.Benchmarks[i]; b.Image != (hclspec.Address{}) {
+			contained[b.Candidate] = true
+		}
+	}
+	for i := range p.Spec.KnownIssues {
+		if k := &p.Spec.KnownIssues[i]; k.Out == nil {
+			in.Issues = append(in.Issues, preflight.Issue{
+				Name: k.Address.Name, Candidate: k.Candidate, Place: rangeText(k.Range), Reason: k.Reason,
+				Image: contained[k.Candidate], Probe: commandText(k.Probe),
+			})
+		}
+	}
+}
+
+// usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason,
+// even if no benchmark measures them.
+func (p *survey) usedElsewhere() map[string]bool {
+	used := map[string]bool{}
+	note := func(by hclspec.Block, refs ...hclspec.Address) {
+		for _, a := range refs {
+			if commit := tasks.CommitOf(a.Key); commit != "" && commit != tasks.CommitOf(by.Candidate) {
+				used[commit] = true
+			}
+		}
+	}
+	for i := range p.Spec.Wheels {
+		note(p.Spec.Wheels[i].Block, p.Spec.Wheels[i].Source)
+	}
+	for i := range p.Spec.Images {
+		note(p.Spec.Images[i].Block, append(slices.Clip(p.Spec.Images[i].Install), p.Spec.Images[i].Base)...)
+		if o := p.Spec.Images[i].Overlay; o != nil {
+			note(p.Spec.Images[i].Block, o.Source, o.Over)
+		}
+	}
+	for i := range p.Spec.Tasks {
+		t := &p.Spec.Tasks[i]
+		note(t.Block, append(slices.Clip(t.Needs), t.Source, t.Image)...)
+		for _, d := range t.Data {
+			note(t.Block, d.Ref)
+		}
+	}
+	for i := range p.Spec.Benchmarks {
+		for _, d := range p.Spec.Benchmarks[i].Data {
+			note(p.Spec.Benchmarks[i].Block, d.Ref)
+		}
+	}
+	return used
+}
+
+// commandsOf is what the commands of benchmarks are looked at with.
+type commandsOf struct {
+	p        *tasks.Facts
+	trees    map[hclspec.Address]preflight.Tree
+	engine   map[string]preflight.Tree // by candidate: what is installed for it
+	baseline map[string]preflight.Tree // by commit
+	fixEnv   []string                  // variables that some fix sets
+	mending  []*hclspec.Fix
+}
+
+// mountsOf are the mounts with these addresses; the source of each is a path of this machine.
+func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
+	var all []hclspec.Mount
+	for _, m := range k.p.MountsAt(addresses) {
+		one := *m
+		if !m.Volume {
+			one.Source = k.p.MountSource(m)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// benchmark is what is known of a benchmark's commands.
+func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
+	one := preflight.Benchmark{
+		Address: b.Address.String(), Commit: tasks.CommitOf(b.Candidate), Candidate: b.Candidate,
+		Place: rangeText(b.Range), Image: b.Image != (hclspec.Address{}),
+		Network: b.Network, Client: k.trees[b.Client], Command: commandText(b.Command), Env: envTexts(b.Env),
+		Secrets: b.Secrets,
+		Data:    map[string]preflight.Tree{}, FixEnv: k.fixEnv, Engine: k.engine[b.Candidate],
+		Installed: k.engine[b.Candidate],
+	}
+	one.Mended = !one.Image && slices.ContainsFunc(k.mending, func(f *hclspec.Fix) bool {
+		c, own := f.Cases[b.Candidate]
+		if !own {
+			c = f.Cases[""]
+		}
+		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
+	})
+	if t, ok := k.baseline[one.Commit]; ok {
+		one.Installed = t
+	}
+	for _, d := range b.Data {
+		one.Data[d.Name] = k.trees[d.Ref]
+	}
+	for _, m := range k.mountsOf(b.Mounts) {
+		at := m.Source
+		if one.Image {
+			at = m.Target
+		}
+		one.Mounts, one.Env[m.Variable] = append(one.Mounts, at), at
+	}
+	if b.Server != nil {
+		one.Server, one.ServerEnv = commandText(b.Server.Command), envTexts(b.Server.Env)
+	}
+	if b.GPUs != nil {
+		one.GPUs, one.Memory, one.Model = b.GPUs.Count, b.GPUs.Memory, b.GPUs.Model
+	}
+	return one
+}
+
+// fixEnv lists the variables that fixes set, each once.
+func fixEnv(fixes []hclspec.Fix) []string {
+	names := map[string]bool{}
+	for i := range fixes {
+		for _, c := range fixes[i].Cases {
+			for name := range c.Env {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func envTexts(env map[string]hclspec.Text) map[string]string {
+	texts := make(map[string]string, len(env))
+	for name, t := range env {
+		texts[name] = plainText(t)
+	}
+	return texts
+}
+
+// commandText is a command with marks where the paths of results will be.
+func commandText(c hclspec.Command) preflight.Text {
+	t := preflight.Text{Place: rangeText(c.Range)}
+	if c.Shell != nil {
+		t.Shell = plainText(c.Shell)
+	}
+	for _, a := range c.Argv {
+		t.Argv = append(t.Argv, plainText(a))
+	}
+	return t
+}
+
+func plainText(t hclspec.Text) string {
+	var b strings.Builder
+	for _, part := range t {
+		if part.Ref != (hclspec.Address{}) {
+			b.WriteString(preflight.Ref + strings.Map(func(r rune) rune {
+				if r == '"' || r == '\'' || r == ' ' {
+					return '_'
+				}
+				return r
+			}, part.Ref.String()) + preflight.RefEnd)
+			continue
+		}
+		b.WriteString(part.Literal)
+	}
+	return b.String()
+}
+
+func modelOf(m packs.Model) preflight.ModelSpec {
+	spec := preflight.ModelSpec{
+		Name: m.Name, Missing: m.Exists != nil && !*m.Exists, Parameters: m.Parameters,
+		Bytes: cmp.Or(m.Weights, 2*m.Parameters), Architecture: m.Architecture,
+		Gated: m.Gated, MaxLen: m.MaxLength, TokenBytes: m.Cache, Rope: m.Rope, Weights: m.Quantization,
+	}
+	return spec
+}
+
+// preflightDevices are the devices of the machine that is planned for.
+func (p *survey) preflightDevices() []preflight.Device {
+	var list []preflight.Device
+	for _, d := range p.Devices() {
+		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
+	}
+	return list
+}

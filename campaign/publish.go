@@ -1,0 +1,80 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// Publish copies the reports from the store to their directories, where they differ. It returns the files written, and
+// those that were left as they are because they know more: nothing of what is measured is stored for this machine's
+// class, and something is for another one.
+func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left []string, err error) {
+	knowsLess := sync.OnceValues(func() (bool, error) { return p.knowsLess(ctx, plan) })
+	for i := range p.Spec.Reports {
+		r := &p.Spec.Reports[i]
+		step, ok := plan.Step(r.Address.String())
+		if !ok {
+			continue
+		}
+		end, err := plan.End(ctx, p.Store, step)
+		if err != nil {
+			return written, left, err
+		}
+		if end.Entry.Dir == "" {
+			continue // the others are there nevertheless
+		}
+		for _, f := range end.Entry.Files {
+			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))
+			what, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)), knowsLess)
+			switch {
+			case err != nil:
+				return written, left, fmt.Errorf("%s: %w", r.Address, err)
+			case what == wrote:
+				written = append(written, dst)
+			case what == spared:
+				left = append(left, dst)
+			}
+		}
+	}
+	return written, left, nil
+}
+
+// published is what became of a file.
+type published int
+
+const (
+	same   published = iota // it was there already
+	wrote                   //
+	spared                  // another one was there, and knows more
+)
+
+// publish writes one file beside its place and renames it, unless it is there already.
+func publish(dst, src string, knowsLess func() (bool, error)) (published, error) {
+	want, err := os.ReadFile(src)
+	if err != nil {
+		return same, err
+	}
+	if have, err := os.ReadFile(dst); err == nil {
+		if slices.Equal(have, want) {
+			return same, nil
+		}
+		if less, err := knowsLess(); less || err != nil {
+			return spared, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		return same, err
+	}
+	beside := dst + ".new"
+	if err := os.WriteFile(beside, want, 0o644); err != nil {
+		return same, errors.Join(err, os.Remove(beside))
+	}
+	return wrote, os.Rename(beside, dst)
+}

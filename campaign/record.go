@@ -1,0 +1,284 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// Known is what a plan and the journal know, and what judging needs beside the file and the results of blocks. It is
+// plain data, so that another machine judges by it without planning: no repository, image or device is asked.
+type Known struct {
+	Allow    []string       `json:"allow_mismatch,omitempty"`
+	Nodes    []KnownNode    `json:"nodes"`
+	Groups   []KnownGroup   `json:"groups"`
+	Compares []KnownCompare `json:"compares"`
+	Replicas []Replica      `json:"replicas,omitempty"` // what other classes of machine measured
+}
+
+// KnownNode is a node with its key and how it ended.
+type KnownNode struct {
+	Address string         `json:"address"`
+	Kind    string         `json:"kind"`
+	Key     cache.Key      `json:"key"`
+	Text    string         `json:"text,omitempty"` // that the key is the SHA-256 of
+	Action  engine.Action  `json:"action"`
+	Reason  string         `json:"reason,omitempty"`
+	Never   bool           `json:"never,omitempty"`
+	Failure *cache.Failure `json:"failure,omitempty"`
+	// what is stored; its files are listed for blocks and what gathers from them alone
+	Result *cache.Meta `json:"result,omitempty"`
+}
+
+// KnownGroup is the candidates of a benchmark that are measured together.
+type KnownGroup struct {
+	Commit  string        `json:"commit,omitempty"`
+	Members []KnownMember `json:"members"`
+	Blocks  []KnownBlock  `json:"blocks"`
+	Rule    []stats.Field `json:"rule"`
+}
+
+// KnownBlock is one block: the address of its node, and the names of its members.
+type KnownBlock struct {
+	Trial   string   `json:"trial"`
+	Members []string `json:"members"`
+}
+
+// KnownMember is one variant in a group.
+type KnownMember struct {
+	Name        string               `json:"name"`
+	Benchmark   string               `json:"benchmark"` // address
+	Candidate   string               `json:"candidate,omitempty"`
+	Baseline    bool                 `json:"baseline,omitempty"`
+	Patched     bool                 `json:"patched,omitempty"`
+	Absent      stats.Outcome        `json:"absent,omitempty"`
+	Why         string               `json:"why,omitempty"`
+	Methodology stats.Methodology    `json:"methodology"`
+	Caveats     []stats.Caveat       `json:"caveats,omitempty"`
+	Tries       map[int][]sample.Try `json:"tries,omitempty"`
+}
+
+// KnownCompare is what no block tells of a compare: candidates that nothing measures, and what the journal has.
+type KnownCompare struct {
+	Compare   string             `json:"compare"`
+	Uncovered []stats.Comparison `json:"uncovered,omitempty"`
+	Failures  []findings.Failure `json:"failures,omitempty"`
+	Spent     []findings.Spent   `json:"spent,omitempty"`
+}
+
+// Known writes down all that findings of a plan rest on beside the file and the results.
+func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings.Findings) (*Known, error) {
+	k := &Known{Allow: p.Allow}
+	for _, f := range found {
+		own := KnownCompare{Compare: f.Compare, Failures: f.Failures, Spent: f.Spent}
+		i := p.compareOf(f.Compare)
+		if i < 0 {
+			return nil, fmt.Errorf("compare.%s is not in the file", f.Compare)
+		}
+		own.Uncovered = p.CaseOf(&p.Spec.Compares[i]).Uncovered
+		k.Compares = append(k.Compares, own)
+	}
+	files := map[string]bool{}
+	for _, g := range p.Groups {
+		if !slices.ContainsFunc(found, func(f findings.Findings) bool {
+			return p.IsAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g)
+		}) {
+			continue
+		}
+		k.Groups = append(k.Groups, knownGroup(p.Told(g)))
+		for _, m := range g.Members {
+			files[m.Bench.Address.String()] = true
+		}
+		for _, t := range g.Trials {
+			files[t.At.String()] = true
+		}
+	}
+	for i := range plan.Steps {
+		n, err := p.knownNode(ctx, plan, &plan.Steps[i], files[plan.Steps[i].Node.Address])
+		if err != nil {
+			return nil, err
+		}
+		k.Nodes = append(k.Nodes, n)
+	}
+	return k, nil
+}
+
+func (p *Project) compareOf(instance string) int {
+	return slices.IndexFunc(p.Spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == instance })
+}
+
+func knownGroup(g *findings.Group) KnownGroup {
+	k := KnownGroup{Commit: g.Commit, Rule: g.Rule, Blocks: []KnownBlock{}}
+	for _, b := range g.Blocks {
+		k.Blocks = append(k.Blocks, KnownBlock{b.At.String(), b.Members})
+	}
+	for i := range g.Members {
+		m := &g.Members[i]
+		k.Members = append(k.Members, KnownMember{Name: m.Name, Benchmark: m.Bench.Address.String(),
+			Candidate: m.Bench.Candidate, Baseline: m.Baseline,
+			Patched: m.Patched, Absent: m.Absent, Why: m.Why, Methodology: m.Methodology, Caveats: m.Caveats,
+			Tries: m.Tries})
+	}
+	return k
+}
+
+func (p *Project) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step, files bool) (KnownNode, error) {
+	end, err := plan.End(ctx, p.Store, s)
+	if err != nil {
+		return KnownNode{}, err
+	}
+	end = tasks.WaitingEnd(end, p.WaitsFor(plan, s))
+	n := KnownNode{Address: s.Node.Address, Kind: s.Node.Kind, Key: s.Key, Text: s.Text, Action: end.Action,
+		Reason: end.Reason, Never: end.Never, Failure: end.Failure}
+	if end.Entry.Dir != "" {
+		n.Result = &end.Entry.Meta
+		if !files {
+			n.Result.Files = nil
+		}
+		if n.Result.Key == n.Key {
+			n.Result.Text = "" // it is the node's
+		}
+	}
+	return n, nil
+}
+
+// Judge judges the compares that are known of by a file, as Findings does with a plan. dir is the directory of the
+// files of a node's result; empty: they are not there. Numbers are read from the raw output of the blocks wherever all
+// of a group are there.
+func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findings.Findings, error) {
+	j := judging{Known: k, spec: spec, benches: map[string]*hclspec.Benchmark{}, ends: map[string]engine.End{}}
+	for i := range spec.Benchmarks {
+		j.benches[spec.Benchmarks[i].Address.String()] = &spec.Benchmarks[i]
+	}
+	for i := range k.Nodes {
+		n := &k.Nodes[i]
+		end := engine.End{Address: n.Address, Action: n.Action, Reason: n.Reason, Never: n.Never, Failure: n.Failure}
+		if n.Result != nil {
+			end.Entry = cache.Entry{Meta: *n.Result, Dir: dir(n)}
+		}
+		j.ends[n.Address] = end
+	}
+	var all []findings.Findings
+	for i := range k.Compares {
+		c, err := j.caseOf(&k.Compares[i])
+		if err != nil {
+			return nil, err
+		}
+		found, err := c.Judge(j.ends)
+		if err != nil {
+			return nil, err
+		}
+		found.Failures, found.Spent = k.Compares[i].Failures, k.Compares[i].Spent
+		all = append(all, found)
+	}
+	for _, r := range k.Replicas {
+		if r.Known == nil || len(r.Known.Replicas) > 0 {
+			return nil, fmt.Errorf("what %.80q measured is not known, or has replicas of its own", r.Class)
+		}
+		others, err := r.Known.Judge(spec, dir)
+		if err != nil {
+			return nil, err
+		}
+		findings.Beside(all, others)
+	}
+	return all, nil
+}
+
+// All are the nodes of all classes of machines.
+func (k *Known) All() []*KnownNode {
+	var all []*KnownNode
+	for i := range k.Nodes {
+		all = append(all, &k.Nodes[i])
+	}
+	for _, r := range k.Replicas {
+		if r.Known != nil {
+			all = append(all, r.Known.All()...)
+		}
+	}
+	return all
+}
+
+// judging is a judgement by what is known.
+type judging struct {
+	*Known
+	spec    *hclspec.Spec
+	benches map[string]*hclspec.Benchmark // by address
+	ends    map[string]engine.End
+}
+
+func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
+	i := slices.IndexFunc(j.spec.Compares, func(c hclspec.Compare) bool {
+		return c.Address.Instance() == known.Compare
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("compare.%s: the file does not declare it", known.Compare)
+	}
+	c := &findings.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered,
+		Rank: map[string]int{}, Allow: j.Allow}
+	for _, a := range c.Compare.Of {
+		c.Of[a] = true
+	}
+	for i := range j.spec.Candidates {
+		c.Rank[j.spec.Candidates[i].Key] = i
+	}
+	for i := range j.Groups {
+		g, err := j.group(&j.Groups[i])
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(g.Members, func(m findings.Member) bool { return c.Of[m.Bench.Address] }) {
+			c.Groups = append(c.Groups, *g)
+		}
+	}
+	return c, nil
+}
+
+// group makes a group of what is known of it and of its benchmarks as the file has them.
+func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
+	g := &findings.Group{Commit: known.Commit, Rule: known.Rule}
+	raw := true // the blocks of all members are there
+	for _, b := range known.Blocks {
+		at, err := hclspec.ParseAddress(b.Trial)
+		if err != nil {
+			return nil, err
+		}
+		g.Blocks = append(g.Blocks, findings.Block{At: at, Members: b.Members})
+		raw = raw && j.ends[b.Trial].Entry.Dir != ""
+	}
+	names := map[string]bool{}
+	for i := range known.Members {
+		m := &known.Members[i]
+		bench := j.benches[m.Benchmark]
+		if bench == nil || names[m.Name] {
+			return nil, fmt.Errorf("%s: the file does not declare it, or it is named twice", m.Benchmark)
+		}
+		names[m.Name] = true
+		if i == 0 {
+			g.Design = bench.Design
+		}
+		g.Design = tasks.Together(g.Design, bench.Design)
+		g.Members = append(g.Members, findings.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
+			Bench: bench, Absent: m.Absent, Why: m.Why,
+			Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
+		if end := j.ends[m.Benchmark]; raw {
+			end.Entry.Dir = "" // what was gathered is read anew
+			j.ends[m.Benchmark] = end
+		}
+	}
+	for _, b := range g.Blocks {
+		for _, name := range b.Members {
+			if !names[name] {
+				return nil, fmt.Errorf("%s: %q is no member of its group", b.At, name)
+			}
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,183 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// Resolution is how small an effect the blocks of a benchmark show on the class of machine that a plan is for, by the
+// noise of blocks that were measured there before.
+type Resolution struct {
+	Benchmark string  `json:"benchmark"`
+	Metric    string  `json:"metric"`
+	Deviation float64 `json:"deviation"` // between blocks, relative
+	Known     int     `json:"known_blocks"`
+	Looks     []Sight `json:"looks"` // the first and the last
+}
+
+// Sight is the smallest effect that so many blocks show in four of five cases.
+type Sight struct {
+	Blocks int     `json:"blocks"`
+	Sees   float64 `json:"sees"`
+}
+
+// String is the resolution in a line.
+func (r Resolution) String() string {
+	var parts []string
+	for _, s := range r.Looks {
+		parts = append(parts, fmt.Sprintf("≥ %.2g %% with %d blocks", 100*s.Sees, s.Blocks))
+	}
+	return fmt.Sprintf("benchmark.%s sees %s of %s (noise of %.2g %% between the %d blocks measured here before)",
+		r.Benchmark, strings.Join(parts, ", "), r.Metric, 100*r.Deviation, r.Known)
+}
+
+// Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the
+// compares, noise included, tell of their noise on this class of machine.
+func (p *Project) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolution, error) {
+	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
+	var names []string
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		switch a, err := hclspec.ParseAddress(s.Node.Address); {
+		case err != nil:
+		case s.Node.Kind == "trial" && s.Action == engine.Run && due[a.Name] == nil:
+			due[a.Name] = s.Node
+			names = append(names, a.Name)
+		case s.Node.Kind == "compare":
+			compares = append(compares, s.Node.Address)
+		}
+	}
+	if len(due) == 0 {
+		return nil, nil
+	}
+	known := map[string][]stats.Comparison{} // rows by benchmark
+	for _, address := range compares {
+		if err := p.knownRows(ctx, address, due, known); err != nil {
+			return nil, err
+		}
+	}
+	var list []Resolution
+	for _, name := range names {
+		if r, ok := resolutionOf(name, known[name]); ok {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b Resolution) int { return cmp.Compare(a.Benchmark, b.Benchmark) })
+	return list, nil
+}
+
+// judgedBy are the benchmarks, by name, that a compare judges; those of noise may be any.
+func (p *Project) judgedBy(address string, due map[string]*engine.Node) map[string]bool {
+	names := map[string]bool{}
+	for i := range p.Spec.Compares {
+		if c := &p.Spec.Compares[i]; c.Address.String() == address {
+			for _, of := range c.Of {
+				if due[of.Name] != nil {
+					names[of.Name] = true
+				}
+			}
+			return names
+		}
+	}
+	for name := range due {
+		names[name] = true
+	}
+	return names
+}
+
+// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are
+// large, so that older ones are read only while the newer ones tell nothing of some benchmark.
+func (p *Project) knownRows(ctx context.Context, address string, due map[string]*engine.Node,
+	known map[string][]stats.Comparison) error {
+	seen, open := map[[2]string]bool{}, p.judgedBy(address, due)
+	for _, a := range slices.Backward(p.Journal.Attempts(address)) {
+		if len(open) == 0 {
+			return nil
+		}
+		if a.Failure != nil {
+			continue
+		}
+		e, err := p.ResultOf(ctx, a)
+		if err != nil {
+			continue // it is not in the store any more
+		}
+		text, err := os.ReadFile(filepath.Join(e.Dir, tasks.FindingsFile))
+		if err != nil {
+			return err
+		}
+		var f findings.Findings
+		if err := json.Unmarshal(text, &f); err != nil {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+		classes := map[[2]string]string{}
+		for _, m := range f.Measurements {
+			classes[[2]string{m.Benchmark, m.Candidate}] = m.Hardware
+		}
+		for _, row := range f.Comparisons {
+			name := strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise)
+			id := [2]string{row.Benchmark, row.Candidate}
+			if n := due[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() ||
+				!p.isClass(classes[id], n) {
+				continue
+			}
+			seen[id] = true
+			delete(open, name)
+			known[name] = append(known[name], row)
+		}
+	}
+	return nil
+}
+
+// isClass says whether samples of a class of hardware are those of the class that would run a block.
+func (p *Project) isClass(hardware string, n *engine.Node) bool {
+	q := n.Resources.GPUs
+	if q.Count == 0 {
+		return hardware == p.HardwareClass()
+	}
+	return slices.ContainsFunc(device.Kinds(p.Devices()), func(kind string) bool {
+		return (q.Kind == "" || q.Kind == kind) &&
+			hardware == fmt.Sprintf("%s, %d × %s", p.HardwareClass(), q.Count, kind)
+	})
+}
+
+// resolutionOf pools the noise of rows; false when they tell nothing.
+func resolutionOf(name string, rows []stats.Comparison) (Resolution, bool) {
+	r := Resolution{Benchmark: name}
+	sum, freedom := 0.0, 0
+	var rule stats.Rule
+	for i := range rows {
+		row := &rows[i]
+		deviation := row.Deviation()
+		if deviation <= 0 || math.IsInf(deviation, 0) || len(row.Looks) == 0 {
+			continue
+		}
+		sum += deviation * deviation * float64(row.Blocks-1)
+		freedom += row.Blocks - 1
+		r.Known += row.Blocks
+		r.Metric, rule = row.Metric, stats.Rule{Tie: row.Tie, Confidence: row.Confidence, Looks: row.Looks}
+	}
+	if freedom == 0 {
+		return r, false
+	}
+	r.Deviation = math.Sqrt(sum / float64(freedom))
+	for _, blocks := range slices.Compact([]int{rule.Looks[0], rule.Looks[len(rule.Looks)-1]}) {
+		if blocks >= stats.FewestBlocks {
+			r.Looks = append(r.Looks, Sight{blocks, rule.Resolution(r.Deviation, blocks)})
+		}
+	}
+	return r, len(r.Looks) > 0
+}

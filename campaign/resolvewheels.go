@@ -1,0 +1,177 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/source/download"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// outsideOf is what one wheel block needs to know of one repo: the digests of what its overlay does not cover.
+type outsideOf struct {
+	repo    hclspec.Address
+	overlay string
+}
+
+// resolveOutsides finds the digests of what of each built tree the overlay does not cover, one batch for each overlay.
+func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
+	sources := map[hclspec.Address]*hclspec.Source{}
+	for i := range p.Spec.Sources {
+		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
+	}
+	wanted := map[outsideOf][]string{}
+	first := map[outsideOf]*hclspec.Wheel{}
+	for i := range p.Spec.Wheels {
+		w := &p.Spec.Wheels[i]
+		src := sources[w.Source]
+		if len(w.Overlay) == 0 || src == nil {
+			continue
+		}
+		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
+		if p.lockOf(src.Repo.Name).Outside[key.overlay][src.Rev] == "" {
+			wanted[key], first[key] = append(wanted[key], src.Rev), w
+		}
+	}
+	for key, commits := range wanted {
+		w := first[key]
+		if p.Locked {
+			return false, hcl.Diagnostics{problem(w.Range, "Lock file is incomplete",
+				fmt.Sprintf("The lock file does not have what the overlay of %s leaves of %s, and -locked forbids "+
+					"to add it. Run without -locked once and commit the lock file.", w.Address, short(commits[0])))}
+		}
+		mirror, err := p.Mirror(ctx, key.repo)
+		if err != nil {
+			return false, hcl.Diagnostics{p.unreadable(key.repo, err)}
+		}
+		end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "trees of "+key.repo.String())
+		digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)
+		end()
+		if err != nil {
+			return false, hcl.Diagnostics{problem(w.Range, "Tree cannot be read",
+				fmt.Sprintf("%s: %v", w.Address, err))}
+		}
+		outside := p.lockOf(key.repo.Name).Outside
+		if outside[key.overlay] == nil {
+			outside[key.overlay] = map[string]string{}
+		}
+		maps.Copy(outside[key.overlay], digests)
+	}
+	return len(wanted) > 0, nil
+}
+
+// resolveWheels asks, in order, which prebuilt source has each wheel. What was found is pinned: a wheel that appears
+// later changes nothing until the lock is edited.
+func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
+	var open []*hclspec.Wheel
+	for i := range p.Spec.Wheels {
+		w := &p.Spec.Wheels[i]
+		if len(w.Prebuilt) > 0 && !p.ServedBy(w).Known() {
+			open = append(open, w)
+		}
+	}
+	if len(open) == 0 || p.Locked && p.Offline {
+		return false, nil
+	}
+	if p.Locked {
+		return false, hcl.Diagnostics{problem(open[0].Range, "Lock file is incomplete",
+			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. "+
+				"Run without -locked once and commit the lock file.", open[0].Address))}
+	}
+	near := map[outsideOf]map[string][]git.Ancestor{}
+	if !p.Offline {
+		var diags hcl.Diagnostics
+		if near, diags = p.ancestors(ctx, open); diags.HasErrors() {
+			return false, diags
+		}
+	}
+	pinned, unverified := p.askAll(ctx, open, near)
+	if ctx.Err() != nil {
+		return len(pinned) > 0, hcl.Diagnostics{problem(open[0].Range, "Prebuilt sources", context.Cause(ctx).Error())}
+	}
+	return len(pinned) > 0, append(p.pinOutsides(ctx, pinned), p.tellSilence(unverified)...)
+}
+
+// askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and
+// the others by the host that said nothing.
+func (p *resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
+	near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
+	type answer struct {
+		tasks.Served
+		err error
+	}
+	answers := make([]answer, len(open))
+	once := &asked{all: map[string]func() (tasks.Served, error){}}
+	var wg sync.WaitGroup
+	for i, w := range open {
+		var ancestors []git.Ancestor
+		if src := p.SourceOf(w.Source); w.Nearest > 0 && src != nil {
+			ancestors = near[outsideOf{src.Repo, tasks.Patterns(w.Overlay)}][src.Rev]
+		}
+		wg.Go(func() { answers[i].Served, answers[i].err = p.serving(ctx, w, ancestors, once) })
+	}
+	wg.Wait()
+	unverified = map[string][]silence{}
+	for i, w := range open {
+		if silent, ok := errors.AsType[*download.Unverified](answers[i].err); ok {
+			unverified[silent.Host] = append(unverified[silent.Host], silence{w, silent.Err})
+		} else if answers[i].err == nil {
+			p.pinWheel(w, answers[i].Served)
+			pinned = append(pinned, w)
+		}
+	}
+	return pinned, unverified
+}
+
+// silence is a wheel of which a host did not say whether it has it.
+type silence struct {
+	wheel *hclspec.Wheel
+	why   error
+}
+
+// tellSilence warns once of each host. Offline, the plan says so at each wheel.
+func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
+	if p.Offline {
+		return nil
+	}
+	for _, host := range sortedKeys(unverified) {
+		all := unverified[host]
+		slices.SortFunc(all, func(a, b silence) int {
+			return strings.Compare(a.wheel.Address.String(), b.wheel.Address.String())
+		})
+		wheels := all[0].wheel.Address.String()
+		if len(all) > 1 {
+			wheels += fmt.Sprintf(" and %d other wheels", len(all)-1)
+		}
+		d := problem(all[0].wheel.Range, "Prebuilt source does not answer",
+			fmt.Sprintf("%s: unverified whether %s has it: %v. The next plan asks again; until then such a wheel "+
+				"counts as to be built.", wheels, host, all[0].why))
+		d.Severity = hcl.DiagWarning
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// firstOf is the first of the URLs at which there is a file; empty when there is none at any.
+func (p *resolver) firstOf(ctx context.Context, urls []string) (string, error) {
+	for _, url := range urls {
+		_, err := p.Asker.Head(ctx, url)
+		var refused *download.Refused
+		switch {
+		case err == nil:
+			return url, nil
+		case !errors.As(err, &refused):
+			return "", err
+		}
+	}
+	return "", nil
+}
