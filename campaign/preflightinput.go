@@ -237,7 +237,7 @@ type commandsOf struct {
 // mountsOf are the mounts with these addresses; the source of each is a path of this machine.
 func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
 	var all []hclspec.Mount
-	for _, m := range k.p.MountsAt(addresses) {
+	for _, m := range tasks.MountsAt(k.p.Spec, addresses) {
 		one := *m
 		if !m.Volume {
 			one.Source = k.p.MountSource(m)
@@ -262,7 +262,7 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		if !own {
 			c = f.Cases[""]
 		}
-		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
+		return (c.When || tasks.Learnt(k.p.Lock, f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
 	})
 	if t, ok := k.baseline[one.Commit]; ok {
 		one.Installed = t

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/memo"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -308,4 +309,31 @@ func (p *Project) bring(ctx context.Context, plan *engine.Plan) bool {
 		add(p.Spec.Reports[i].Address.String())
 	}
 	return store.Bring(ctx, keys) && ctx.Err() == nil
+}
+
+// LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
+func (p *Project) LacksSandbox(words ...string) error {
+	for own, image := range p.Spec.Sandboxed() {
+		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(own)) {
+			return executor.CheckSandbox()
+		}
+	}
+	return nil
+}
+
+// warnUnconfined says that what is to run in a sandbox where there can be one will run without.
+func (p *Project) warnUnconfined() hcl.Diagnostics {
+	err := p.LacksSandbox("default")
+	if err == nil {
+		return nil
+	}
+	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Detail: "They should run in " + err.Error()}
+	if executor.SandboxOf() == executor.Landlock {
+		d.Summary = "Commands run behind Landlock alone"
+		d.Detail += ". Without namespaces, Landlock guards their files, TCP ports and processes, and nothing else."
+	} else {
+		d.Summary = "Commands run without a sandbox"
+		d.Detail += ". Where they may do all that you may, say sandbox = \"none\"."
+	}
+	return hcl.Diagnostics{d}
 }

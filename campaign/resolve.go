@@ -267,7 +267,7 @@ func (c Config) Resolve(ctx context.Context, spec *hclspec.Spec, repo hclspec.Ad
 	found, err := mirror.Resolve(ctx, []string{rev})
 	var unknown *git.UnknownRev
 	if errors.As(err, &unknown) {
-		return "", errors.New(strings.TrimSuffix(unknownText(p.RepoOf(repo), unknown), "."))
+		return "", errors.New(strings.TrimSuffix(unknownText(tasks.RepoOf(p.Spec, repo), unknown), "."))
 	}
 	return found[rev].Commit, err
 }
@@ -281,7 +281,7 @@ const elsewhere = " A clone on this machine serves as well: give its path as the
 // unreadable is the mistake that a repo cannot be read.
 func (p *resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
 	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
-	if repo := p.RepoOf(address); repo != nil {
+	if repo := tasks.RepoOf(p.Spec, address); repo != nil {
 		at = repo.Range
 		var fetch *git.FetchError
 		switch errors.As(err, &fetch); {

@@ -68,7 +68,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 	return sample.WriteGathered(env.Out, all)
 }
 
-// group is the candidates of one benchmark that are measured together, in the same blocks.
+// Group is the candidates of one benchmark that are measured together, in the same blocks.
 type Group struct {
 	Name    string // benchmark.name["commit"], for people and as the name of its count of blocks
 	Commit  string
@@ -78,7 +78,7 @@ type Group struct {
 	Trials  []findings.Block
 }
 
-// member is the group's member that measures the candidate; nil when there is none.
+// Member is the group's member that measures the candidate; nil when there is none.
 func (g *Group) Member(candidate string) *Member {
 	for i := range g.Members {
 		if g.Members[i].Candidate == candidate {
@@ -88,7 +88,7 @@ func (g *Group) Member(candidate string) *Member {
 	return nil
 }
 
-// count is how many blocks each member of the group has.
+// Count is how many blocks each member of the group has.
 func (g *Group) Count() int {
 	n := 0
 	for _, t := range g.Trials {
@@ -132,7 +132,7 @@ func (b *builder) groupBenchmarks() {
 	}
 }
 
-// together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
+// Together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
 func Together(d, own hclspec.Design) hclspec.Design {
 	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
 	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
@@ -324,7 +324,7 @@ func needsOf(m Member) shell.Refs {
 	return r
 }
 
-// waitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
+// WaitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
 func WaitsOf(m Member, probes []hclspec.Address) shell.Refs {
 	r := needsOf(m)
 	r.Add(m.Fill)

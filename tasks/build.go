@@ -368,7 +368,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.R
 		q.Quiet = q.Quiet || m.Bench.Quiet
 		if g := m.Bench.GPUs; g != nil {
 			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
-			q.GPUs.Model = b.model(g.Model)
+			q.GPUs.Model = b.Seen.model(g.Model)
 		}
 	}
 	if q.GPUs.Count > 0 && b.severalKinds() {

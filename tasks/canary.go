@@ -274,7 +274,7 @@ func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64
 	return (all[(n-1)/2] + all[n/2]) / 2, blocks
 }
 
-// recallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
+// RecallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
 // another one by now, so the raw output is read.
 func (p *Drawing) RecallCanaries(ctx context.Context, plan *engine.Plan) error {
 	for _, g := range p.Groups {

@@ -161,7 +161,7 @@ func describeRequired(d *cache.Description, m hclspec.Metrics) {
 	}
 }
 
-// resultOf is what an attempt made, wherever it is kept by now.
+// ResultOf is what an attempt made, wherever it is kept by now.
 func (p *Services) ResultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
 	e, err := p.Store.Get(ctx, a.Key, false)
 	if err != nil || e.Log != a.ID {

@@ -181,7 +181,7 @@ type Cause struct {
 	Attempt cache.Attempt
 }
 
-// refusals are what fails a check: candidates, and benchmarks of candidates of which others can be measured.
+// Refusals are what fails a check: candidates, and benchmarks of candidates of which others can be measured.
 type Refusals struct {
 	Candidates map[string]Absence // by key
 	Benchmarks map[string]Absence // by address

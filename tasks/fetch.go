@@ -62,7 +62,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	return os.Remove(partial)
 }
 
-// fileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
+// FileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
 // fetched file is put into commands.
 func FileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
@@ -75,7 +75,7 @@ func FileName(address string) string {
 
 var unsafeInShell = lazyregexp.New(`[^\pL\pN._+@%=,:-]`)
 
-// withoutPassword is an address as it is shown.
+// WithoutPassword is an address as it is shown.
 func WithoutPassword(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()

@@ -79,11 +79,11 @@ func (b *builder) addFills(g *Group, members []Member) {
 }
 
 // cachesAt are the caches with these addresses, in their order.
-func (p *Facts) cachesAt(addresses []hclspec.Address) []*hclspec.Cache {
+func cachesAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Cache {
 	var all []*hclspec.Cache
 	for _, a := range addresses {
-		i := slices.IndexFunc(p.Spec.Caches, func(c hclspec.Cache) bool { return c.Address == a })
-		all = append(all, &p.Spec.Caches[i])
+		i := slices.IndexFunc(s.Caches, func(c hclspec.Cache) bool { return c.Address == a })
+		all = append(all, &s.Caches[i])
 	}
 	return all
 }
@@ -98,7 +98,7 @@ type laidCache struct {
 // layCaches gives the start that comes next in a shell the caches: copies of what the fill left, and empty ones to
 // the fill itself.
 func (l *lifecycle) layCaches(sh *fix.Shell) error {
-	for _, c := range l.t.p.cachesAt(l.m.Bench.Caches) {
+	for _, c := range cachesAt(l.t.p.Spec, l.m.Bench.Caches) {
 		from := ""
 		if l.m.Fill != (hclspec.Address{}) {
 			from = filepath.Join(l.t.refs.Input(l.env, l.m.Fill).Dir, c.Address.Name)
@@ -158,7 +158,7 @@ func (l *lifecycle) keepCaches(ctx context.Context) error {
 
 // describeCaches writes into a key which directories a start finds filled.
 func (t *trialTask) describeCaches(d *cache.Description, m Member) {
-	for _, c := range t.p.cachesAt(m.Bench.Caches) {
+	for _, c := range cachesAt(t.p.Spec, m.Bench.Caches) {
 		d.Add("cache", c.Address.Name, c.Path)
 	}
 	if m.Fill != (hclspec.Address{}) {

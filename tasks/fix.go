@@ -70,7 +70,7 @@ func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 // due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
 // was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
 func (p *Drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
-	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.Learnt(fix, block, candidate) })
+	return p.dueFor(eligible, block, candidate, func(fix string) bool { return Learnt(p.Lock, fix, block, candidate) })
 }
 
 // dueFor is due with a say in what counts as learnt.
@@ -123,10 +123,10 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 	return nil
 }
 
-func (p *Facts) Learnt(fix string, block hclspec.Address, candidate string) bool {
-	commit, _, _ := strings.Cut(candidate, "/")
-	return slices.ContainsFunc(p.Lock.Fixes[fix], func(l hclspec.LearntFix) bool {
-		return l.Commit == commit && isAt(l, block)
+// Learnt reports whether a lock has a fix for a block and the commit of a candidate.
+func Learnt(l *hclspec.Lock, fix string, block hclspec.Address, candidate string) bool {
+	return slices.ContainsFunc(l.Fixes[fix], func(one hclspec.LearntFix) bool {
+		return one.Commit == CommitOf(candidate) && isAt(one, block)
 	})
 }
 
@@ -201,7 +201,7 @@ func (b *builder) gatherFixes() {
 	}
 }
 
-// cure is a fix that may be learnt from the failures of a node.
+// Cure is a fix that may be learnt from the failures of a node.
 type Cure struct {
 	Fix *hclspec.Fix
 	At  string // block that it is then applied to, as kind.name
@@ -233,7 +233,7 @@ func FixesOf(cures []Cure) []*hclspec.Fix {
 	return all
 }
 
-// curesOf are the cures of a node, or of a member of a block, and the fixes that are applied there.
+// CuresOf are the cures of a node, or of a member of a block, and the fixes that are applied there.
 func CuresOf(n *engine.Node, candidate string) (cures []Cure, applied []fix.Due) {
 	switch t := n.Task.(type) {
 	case *buildTask:

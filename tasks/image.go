@@ -14,22 +14,22 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// digestOf is the digest that the name of an image means; empty: not known.
-func (p *Facts) DigestOf(name string) string {
+// DigestOf is the digest that the name of an image means; empty: not known.
+func DigestOf(l *hclspec.Lock, name string) string {
 	if ref, err := reference.ParseNormalizedNamed(name); err == nil {
 		if exact, ok := ref.(reference.Digested); ok {
 			return exact.Digest().String()
 		}
 	}
-	return p.Lock.Images[name].Digest
+	return l.Images[name].Digest
 }
 
-// base is what the name of an image means.
-func (p *Facts) base(name string) image.Base {
-	return image.Base{Name: name, Digest: p.DigestOf(name), Size: p.Lock.Images[name].Size}
+// baseOf is what the name of an image means.
+func baseOf(l *hclspec.Lock, name string) image.Base {
+	return image.Base{Name: name, Digest: DigestOf(l, name), Size: l.Images[name].Size}
 }
 
-// unknownImage says why nobody knows which image a name means.
+// UnknownImage says why nobody knows which image a name means.
 type UnknownImage struct {
 	Why  string
 	Open bool // nobody could be asked from here: another machine may know
@@ -41,7 +41,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &image.Task{Maker: b.Maker, Spec: s, Dir: b.Spec.Dir, From: b.base(s.From),
+	t := &image.Task{Maker: b.Maker, Spec: s, Dir: b.Spec.Dir, From: baseOf(b.Lock, s.From),
 		Allowed: FixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
@@ -83,7 +83,7 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	}
 	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
 		any := func(l hclspec.LearntFix) bool { return isAt(l, s.Address) }
-		return b.Learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
+		return Learnt(b.Lock, fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
 			slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
@@ -104,7 +104,7 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	} else if c := b.commits[s.Address.Key]; c != nil {
 		rev, repo = c.Rev, c.Repo
 	}
-	if r := b.RepoOf(repo); r != nil {
+	if r := RepoOf(b.Spec, repo); r != nil {
 		source = WithoutPassword(r.URL)
 	}
 	return rev, source
@@ -115,7 +115,7 @@ func BuildID(s *hclspec.ImageBuild) string {
 	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args})
 }
 
-// readBuild takes in what a build is made from, as it was when it was first looked at.
+// ReadBuild takes in what a build is made from, as it was when it was first looked at.
 func (p *Facts) ReadBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
 	id := BuildID(s)
 	if known, ok := p.Seen.builds[id]; ok {
@@ -128,7 +128,7 @@ func (p *Facts) ReadBuild(ctx context.Context, s *hclspec.ImageBuild, own []stri
 	return b, err
 }
 
-// ownFiles are the files and directories that benchgraph writes.
+// OwnFiles are the files and directories that benchgraph writes.
 func (p *Facts) OwnFiles() []string {
 	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
 	for i := range p.Spec.Reports {
@@ -143,7 +143,7 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 		return unknown, err
 	}
 	for _, name := range t.Context.Bases {
-		t.Bases = append(t.Bases, b.base(name))
+		t.Bases = append(t.Bases, baseOf(b.Lock, name))
 		if base, ok := b.Unresolved[name]; ok {
 			unknown = base
 		}

@@ -68,10 +68,10 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []st
 			add("server "+l[0], l[1])
 		}
 	}
-	for _, m := range p.MountsAt(b.Mounts) {
+	for _, m := range MountsAt(p.Spec, b.Mounts) {
 		add("mount "+m.Target, m.Identity)
 	}
-	for _, c := range p.cachesAt(b.Caches) {
+	for _, c := range cachesAt(p.Spec, b.Caches) {
 		add("cache "+c.Path, "filled by a run that is not measured")
 	}
 	if b.Image != (hclspec.Address{}) {
@@ -149,12 +149,12 @@ func (p *Facts) tracesOf(a hclspec.Address) string {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
-func (p *Facts) model(pattern string) *regexp.Regexp {
+func (s *Seen) model(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}
-	if p.Seen.models[pattern] == nil {
-		p.Seen.models[pattern] = regexp.MustCompile(pattern)
+	if s.models[pattern] == nil {
+		s.models[pattern] = regexp.MustCompile(pattern)
 	}
-	return p.Seen.models[pattern]
+	return s.models[pattern]
 }

@@ -16,24 +16,24 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// mountsAt are the mounts with these addresses, in their order.
-func (p *Facts) MountsAt(addresses []hclspec.Address) []*hclspec.Mount {
+// MountsAt are the mounts with these addresses, in their order.
+func MountsAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Mount {
 	var all []*hclspec.Mount
 	for _, a := range addresses {
-		i := slices.IndexFunc(p.Spec.Mounts, func(m hclspec.Mount) bool { return m.Address == a })
-		all = append(all, &p.Spec.Mounts[i])
+		i := slices.IndexFunc(s.Mounts, func(m hclspec.Mount) bool { return m.Address == a })
+		all = append(all, &s.Mounts[i])
 	}
 	return all
 }
 
 // describeMounts writes into a key what commands find in mounts, by the identity that the file declares.
 func (p *Facts) describeMounts(d *cache.Description, addresses []hclspec.Address) {
-	for _, m := range p.MountsAt(addresses) {
+	for _, m := range MountsAt(p.Spec, addresses) {
 		d.Add("mount", m.Target, m.Identity, strconv.FormatBool(m.Writable))
 	}
 }
 
-// mountSource is the directory of a mount on this machine.
+// MountSource is the directory of a mount on this machine.
 func (p *Facts) MountSource(m *hclspec.Mount) string {
 	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
 		for _, v := range p.Environ {
@@ -45,7 +45,7 @@ func (p *Facts) MountSource(m *hclspec.Mount) string {
 	return filepath.Clean(p.Spec.Path(m.Source))
 }
 
-// lacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
+// LacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
 func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 	if m.Out != nil {
 		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
@@ -93,7 +93,7 @@ func reaches(dir, path string) bool {
 
 // needMounts lets a node wait for its mounts, and for the check of what they hold.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
-	for _, m := range b.MountsAt(addresses) {
+	for _, m := range MountsAt(b.Spec, addresses) {
 		alsoLacks(n, func() string { return b.LacksMount(m, image != hclspec.Address{}) })
 		name := m.Address.String()
 		if len(m.Digests) > 0 && !slices.ContainsFunc(n.Checks, func(k engine.Check) bool { return k.Name == name }) {
@@ -108,7 +108,7 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 // changed since is not read again.
 func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
-	for _, m := range p.MountsAt(addresses) {
+	for _, m := range MountsAt(p.Spec, addresses) {
 		if why := p.LacksMount(m, contained); why != "" {
 			return nil, mountFailure("mount_missing", why, "see benchgraph plan")
 		}

@@ -70,10 +70,10 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 // prebuiltRefused is the rule of a wheel that is not what it is said to be.
 const prebuiltRefused = "prebuilt_refused"
 
-// refusal names in the lock that a URL does not serve a wheel.
+// Refusal names in the lock that a URL does not serve a wheel.
 func Refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address.Key }
 
-// served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built
+// Served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built
 // here.
 type Served struct {
 	URL  string // empty: not known
@@ -81,7 +81,7 @@ type Served struct {
 	Here bool
 }
 
-// servedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of
+// ServedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of
 // another revision. So does an ancestor whose tree is another one outside the overlay as it is now.
 func (p *Facts) ServedBy(w *hclspec.Wheel) Served {
 	name, key := w.Address.Name, w.Address.Key
@@ -105,10 +105,10 @@ func (p *Facts) ServedBy(w *hclspec.Wheel) Served {
 	return Served{}
 }
 
-// known says whether the lock says what serves the wheel.
+// Known says whether the lock says what serves the wheel.
 func (s Served) Known() bool { return s.Here || s.URL != "" }
 
-// notServed stands in the lock for: no prebuilt source serves this wheel, nor one of so many ancestors.
+// NotServed stands in the lock for: no prebuilt source serves this wheel, nor one of so many ancestors.
 func NotServed(w *hclspec.Wheel) string {
 	if w.Nearest == 0 {
 		return builtHere
@@ -123,7 +123,7 @@ type wheelLookup struct {
 	sources    map[hclspec.Address]*hclspec.Source
 }
 
-// sourceOf is a source of the file.
+// SourceOf is a source of the file.
 func (p *Facts) SourceOf(a hclspec.Address) *hclspec.Source {
 	l := p.wheels
 	if l.of != p.Spec {
@@ -145,7 +145,7 @@ func (p *Facts) sameOutside(w *hclspec.Wheel, commit string) bool {
 	return digests[src.Rev] != "" && digests[src.Rev] == digests[commit]
 }
 
-// prebuiltOf are the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
+// PrebuiltOf are the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
 func (p *Facts) PrebuiltOf(w *hclspec.Wheel, rev string) []string {
 	if w.PrebuiltOf == nil {
 		return nil

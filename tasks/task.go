@@ -24,7 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// file is one file of the project that a task reads, as it was when the graph was built.
+// File is one file of the project that a task reads, as it was when the graph was built.
 type File struct {
 	Path string // slash-separated, relative to the project's directory
 	cache.Hashed
@@ -85,7 +85,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
-		if err := t.p.lay(f, dir); err != nil {
+		if err := f.lay(t.p.Spec.Dir, dir); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
-func (p *Facts) lay(f File, dir string) error {
+func (f File) lay(root, dir string) error {
 	h := sha256.New()
 	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.Path)),
-		filepath.Join(p.Spec.Dir, filepath.FromSlash(f.Path)), h)
+		filepath.Join(root, filepath.FromSlash(f.Path)), h)
 	if errors.Is(err, fs.ErrExist) {
 		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict",
 			Stage:   "start",

@@ -32,7 +32,7 @@ import (
 // order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the
 // others, which take the pilot's result as an input.
 
-// member is one variant in a block.
+// Member is one variant in a block.
 type Member struct {
 	Name      string // of the variant; "run" where the benchmark has no candidates
 	Candidate string // commit/variant; empty likewise

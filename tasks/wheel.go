@@ -89,7 +89,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		}
 	}
 	for _, f := range t.files {
-		if err := t.p.lay(f, src); err != nil {
+		if err := f.lay(t.p.Spec.Dir, src); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engi
 	return by, origin
 }
 
-// servesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
+// ServesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
 // is laid over it.
 func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 	if src == nil || src.Patch == "" {

@@ -41,7 +41,7 @@ func newChecker(dir string, hash func(context.Context, string) (cache.Hashed, er
 	return &checker{dir: dir, hash: hash, store: store, root: root, now: time.Now()}, nil
 }
 
-// Close closes the project's directory.
+// close closes the project's directory.
 func (c *checker) close() error { return c.root.Close() }
 
 // world says whether all that the plan as a whole depends on is as it was.

@@ -1,0 +1,246 @@
+package tasks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of
+// builds its architecture; what a node needs is held against what that machine has.
+type Elsewhere struct {
+	Name string // for people
+	*device.Profile
+	Pool device.Pool // of that machine; it only says what fits
+	Here bool        // this process runs on a machine like that one, and makes everything
+	// how the machine with the project confines what it makes; "": that is this machine
+	Builder executor.Confinement
+}
+
+// platform is the platform that builds are for, as Go names it.
+func (p *Services) platform() (system, arch string) {
+	if p.Elsewhere != nil {
+		return p.Elsewhere.Host.OS, p.Elsewhere.Host.Arch
+	}
+	return runtime.GOOS, runtime.GOARCH
+}
+
+// settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks
+// is asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
+func (b *builder) settleElsewhere() {
+	if b.Elsewhere == nil || b.Elsewhere.Here {
+		return
+	}
+	b.Lacking = map[string]func() string{}
+	for _, n := range b.list {
+		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && b.Apart(n) != "" {
+			x.Take(n, b.Choice.encode)
+			continue
+		}
+		if n.Lacks != nil {
+			b.Lacking[n.Address] = n.Lacks
+			n.Lacks = nil
+		}
+	}
+}
+
+// MachinesOfFile are the machines of the file that are described, in its order.
+func (p *Facts) MachinesOfFile() []Elsewhere {
+	if p.machines != nil {
+		return p.machines
+	}
+	p.machines = []Elsewhere{}
+	for i := range p.Spec.Machines {
+		profile, err := device.ParseProfile(p.Spec.Machines[i].Document)
+		if err != nil {
+			continue // a mistake of the file, and told as such
+		}
+		name := p.Spec.Machines[i].Address.Name
+		if pool, err := profile.Pool("machine " + name); err == nil {
+			p.machines = append(p.machines, Elsewhere{Name: name, Profile: profile, Pool: pool})
+		}
+	}
+	return p.machines
+}
+
+// WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or
+// this machine is not too small.
+func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
+	if s.Action != engine.Blocked || !s.Never {
+		return ""
+	}
+	for _, dep := range s.Node.Needs {
+		if by, ok := plan.Step(dep.Address); ok && by.Never {
+			return p.WaitsFor(plan, by)
+		}
+	}
+	for _, m := range p.MachinesOfFile() {
+		if s.Node.Exclude.Action == "" && m.Pool.Fits(s.Node.Resources) == nil {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// NoteWaits notes what of a plan waits for which machine of the file.
+func (p *Drawing) NoteWaits(plan *engine.Plan) {
+	p.machineOf = map[string]string{}
+	if len(p.Spec.Machines) == 0 {
+		return
+	}
+	for i := range plan.Steps {
+		if name := p.WaitsFor(plan, &plan.Steps[i]); name != "" {
+			p.machineOf[plan.Steps[i].Node.Address] = name
+		}
+	}
+}
+
+// WaitingEnd is the end of a node that may wait for a machine: then it is not known yet how the node ends.
+func WaitingEnd(end engine.End, machine string) engine.End {
+	if machine != "" && end.Never {
+		end.Never, end.Reason = false, fmt.Sprintf("waits for machine %s: %s", machine, end.Reason)
+	}
+	return end
+}
+
+// Apart says why this machine can never run a node of a plan for another one; "" if it can.
+func (p *Drawing) Apart(n *engine.Node) string {
+	if err := p.Pool.Fits(n.Resources); err != nil {
+		return err.Error()
+	}
+	switch n.Kind {
+	case "trial":
+		return "it is measured on a machine of another class than this one"
+	case "fill":
+		return "it compiles for a machine of another class than this one"
+	}
+	return ""
+}
+
+// Class is what the keys of trials say of a machine.
+type Class struct {
+	Hardware string
+	GPUs     map[string][]string // by gpuRequest: the kind of its devices that serves the blocks of a group
+}
+
+// String is the class for people.
+func (c *Class) String() string {
+	kinds := map[string]bool{}
+	for _, list := range c.GPUs {
+		for _, kind := range list {
+			kinds[kind] = true
+		}
+	}
+	return strings.Join(append(sortedKeys(kinds), c.Hardware), "; ")
+}
+
+// HardwareClass is that of this machine, or of another one that is looked at as if it were this.
+func (p *Facts) HardwareClass() string {
+	if p.As != nil {
+		return p.As.Hardware
+	}
+	return p.Hardware
+}
+
+// gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no
+// kind can. What another kind measures is another result.
+func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
+	if p.As != nil {
+		return p.As.GPUs[gpuRequest(trial, g)]
+	}
+	group, _ := trial.Trial()
+	kind, n := p.kindFor(CommitOf(group), device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.Seen.model(g.Model)})
+	if n == 0 {
+		return nil
+	}
+	return []string{kind}
+}
+
+// kindFor chooses one of the kinds of devices that can serve a request, and says how many devices of it there are. All
+// blocks of a commit get the same one, in each plan and from each process: each kind draws a number for the commit, and
+// the highest counts. So a kind that comes or goes moves no commit between the others. A device that is away, such as
+// one that hangs, moves none unless too few of its kind are left; where too few are left of each kind, the draw is as
+// if they were there, so that what was measured is still found.
+func (p *Facts) kindFor(commit string, want device.GPUs) (chosen string, n int) {
+	count := map[string]int{}
+	most := 0
+	for _, d := range p.Devices() {
+		if want.Suits(d) {
+			kind := device.KindOf(d)
+			count[kind]++
+			most = max(most, count[kind])
+		}
+	}
+	var highest [sha256.Size]byte
+	for _, kind := range sortedKeys(count) {
+		drawn := sha256.Sum256([]byte(commit + "\x00" + kind))
+		if count[kind] >= min(want.Count, most) && bytes.Compare(drawn[:], highest[:]) > 0 {
+			chosen, n, highest = kind, count[kind], drawn
+		}
+	}
+	return chosen, n
+}
+
+// gpuValues are a request as a key says it.
+func gpuValues(g *hclspec.GPUs) []string {
+	return []string{strconv.Itoa(g.Count), strconv.FormatInt(g.Memory, 10), g.Model}
+}
+
+// gpuRequest names what a machineClass knows of: a group of a benchmark, and what its blocks ask for.
+func gpuRequest(trial hclspec.Address, g *hclspec.GPUs) string {
+	return groupRequest(trial, gpuValues(g))
+}
+
+func groupRequest(trial hclspec.Address, values []string) string {
+	group, _ := trial.Trial()
+	return strings.Join(append([]string{trial.Name, group}, values...), "\x00")
+}
+
+// ClassIn reads the class of the machine back from the key text of a trial; nil when it is none.
+func ClassIn(trial hclspec.Address, text string) *Class {
+	lines, err := cache.ParseText(text)
+	if err != nil {
+		return nil
+	}
+	c := &Class{GPUs: map[string][]string{}}
+	request := ""
+	for _, l := range lines {
+		switch {
+		case l.Label == "hardware" && len(l.Values) == 1:
+			c.Hardware = l.Values[0]
+		case l.Label == "gpus":
+			request = groupRequest(trial, l.Values)
+		case l.Label == "gpu classes":
+			c.GPUs[request] = l.Values
+		}
+	}
+	if c.Hardware == "" {
+		return nil
+	}
+	return c
+}
+
+// IsOurs says whether what a trial's key says of its machine is true of this one.
+func (p *Facts) IsOurs(trial hclspec.Address, c *Class) bool {
+	if c.Hardware != p.Hardware {
+		return false
+	}
+	for i := range p.Spec.Benchmarks {
+		if g := p.Spec.Benchmarks[i].GPUs; g != nil {
+			if kinds, asked := c.GPUs[gpuRequest(trial, g)]; asked && !slices.Equal(kinds, p.gpuClasses(trial, g)) {
+				return false
+			}
+		}
+	}
+	return true
+}
