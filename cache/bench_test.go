@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // benchmarkLines are what a benchmark of a server says of itself: some forty lines.
@@ -181,7 +183,7 @@ func BenchmarkJournalOpen(b *testing.B) {
 			Key:     describeBenchmark(benchmarkLines(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0),
 			Duration: time.Minute}
 		if i%10 == 0 {
-			a.Failure = &Failure{Class: Permanent, Stage: "run", Evidence: "ValueError: no",
+			a.Failure = &failure.Failure{Class: failure.Permanent, Stage: "run", Evidence: "ValueError: no",
 				Message: "the command ended with status 1"}
 		}
 		line, err := encodeRecord(record{Attempt: &a})

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -34,7 +35,7 @@ func attempt(id, address, key string, class Class, seconds int) Attempt {
 		Start:    time.Unix(1700000000, 0).UTC(),
 		Duration: time.Duration(seconds) * time.Second, Devices: []string{"GPU-1"}}
 	if class != "" {
-		a.Failure = &Failure{Class: class, Message: "failed as " + id}
+		a.Failure = &failure.Failure{Class: class, Message: "failed as " + id}
 	}
 	return a
 }
@@ -56,17 +57,20 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{"a success", []Attempt{attempt("1", "a", "k", "", 1)}, ""},
-		{"a permanent one", []Attempt{attempt("1", "a", "k", Permanent, 1)}, "1"},
-		{"a fixable one", []Attempt{attempt("1", "a", "k", Fixable, 1)}, "1"},
-		{"the last one", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", Invalid, 1)}, "2"},
-		{"not a transient one", []Attempt{attempt("1", "a", "k", Transient, 1)}, ""},
-		{"not one of the machine", []Attempt{attempt("1", "a", "k", Infra, 1)}, ""},
-		{"a success ends it", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1)}, ""},
-		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", Permanent, 1),
-			attempt("2", "a", "k", Transient, 1)}, ""},
-		{"another key's success", []Attempt{attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "other", "", 1)},
+		{"a permanent one", []Attempt{attempt("1", "a", "k", failure.Permanent, 1)}, "1"},
+		{"a fixable one", []Attempt{attempt("1", "a", "k", failure.Fixable, 1)}, "1"},
+		{"the last one", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "k", failure.Invalid,
+			1)}, "2"},
+		{"not a transient one", []Attempt{attempt("1", "a", "k", failure.Transient, 1)}, ""},
+		{"not one of the machine", []Attempt{attempt("1", "a", "k", failure.Infra, 1)}, ""},
+		{"a success ends it", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "k", "", 1)},
+			""},
+		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", failure.Permanent, 1),
+			attempt("2", "a", "k", failure.Transient, 1)}, ""},
+		{"another key's success", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "other", "",
+			1)},
 			"1"},
-		{"at another address", []Attempt{attempt("1", "b", "k", Permanent, 1)}, "1"},
+		{"at another address", []Attempt{attempt("1", "b", "k", failure.Permanent, 1)}, "1"},
 	} {
 		path := filepath.Join(t.TempDir(), "journal")
 		j := openJournal(t, path)
@@ -83,8 +87,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 func TestTheLastAttemptAtAKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	record1(t, j, attempt("1", "a", "k", Permanent, 1), attempt("2", "a", "k", "", 1),
-		attempt("3", "a", "other", Transient, 1))
+	record1(t, j, attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "k", "", 1),
+		attempt("3", "a", "other", failure.Transient, 1))
 	for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
 		for _, story := range []struct{ address, key, want string }{
 			{"a", "k", "2"}, {"a", "other", "3"}, {"b", "k", ""}, {"a", "none", ""},
@@ -100,7 +104,7 @@ func TestTheLastAttemptAtAKey(t *testing.T) {
 func TestForget(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "b", "k2", Permanent, 1))
+	record1(t, j, attempt("1", "a", "k1", failure.Permanent, 1), attempt("2", "b", "k2", failure.Permanent, 1))
 	if err := j.Forget(func(a Attempt) bool { return a.Address == "a" }); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +119,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("%s: the attempt itself is gone", name)
 		}
 	}
-	record1(t, j, attempt("3", "a", "k1", Permanent, 1))
+	record1(t, j, attempt("3", "a", "k1", failure.Permanent, 1))
 	if got, ok := j.Failure(Describe("k1").Key()); !ok || got.ID != "3" {
 		t.Errorf("a failure after that: %+v, %t", got, ok)
 	}
@@ -126,7 +130,8 @@ func TestEstimate(t *testing.T) {
 	if got, own := j.Estimate(`wheel.vllm["a"]`); got != 0 || own {
 		t.Error("an estimate from nothing")
 	}
-	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", Permanent, 1000), attempt("2", `wheel.vllm["b"]`, "k", "", 10),
+	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", failure.Permanent, 1000), attempt("2", `wheel.vllm["b"]`, "k",
+		"", 10),
 		attempt("3", `wheel.vllm["b"]`, "k", "", 20), attempt("4", `wheel.other["b"]`, "k", "", 999))
 	type estimate struct {
 		took time.Duration
@@ -157,7 +162,8 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 	for n, j := range []*Journal{a, b} {
 		wg.Go(func() {
 			for i := range 100 {
-				if err := j.Record(attempt(fmt.Sprint(n, "-", i), fmt.Sprint("node", i), fmt.Sprint(n, i), Permanent,
+				if err := j.Record(attempt(fmt.Sprint(n, "-", i), fmt.Sprint("node", i), fmt.Sprint(n, i),
+					failure.Permanent,
 					1)); err != nil {
 					t.Error(err)
 				}
@@ -183,8 +189,8 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	record1(t, j, attempt("1", "a", "k1", Permanent, 1), attempt("2", "a", "k2", Permanent, 1),
-		attempt("3", "a", "k3", Permanent, 1))
+	record1(t, j, attempt("1", "a", "k1", failure.Permanent, 1), attempt("2", "a", "k2", failure.Permanent, 1),
+		attempt("3", "a", "k3", failure.Permanent, 1))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +225,7 @@ func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer j.Close()
-		if err := j.Record(attempt("4", "a", "k4", Permanent, 1)); err != nil {
+		if err := j.Record(attempt("4", "a", "k4", failure.Permanent, 1)); err != nil {
 			rt.Fatal(err)
 		}
 		for i := range 4 {
@@ -233,7 +239,8 @@ func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 func TestAJournalDoesNotGrowForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j, other := openJournal(t, path), openJournal(t, path)
-	record1(t, j, attempt("old", "rare", "old", Permanent, 1), attempt("gone", "rare", "gone", Permanent, 1))
+	record1(t, j, attempt("old", "rare", "old", failure.Permanent, 1), attempt("gone", "rare", "gone",
+		failure.Permanent, 1))
 	if err := j.Forget(func(a Attempt) bool { return a.ID == "gone" }); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +251,7 @@ func TestAJournalDoesNotGrowForEver(t *testing.T) {
 	if err != nil || info.Size() > 1300*300 {
 		t.Errorf("%d bytes, %v", info.Size(), err)
 	}
-	record1(t, other, attempt("late", "busy", "late", Permanent, 1)) // it has the file from before open
+	record1(t, other, attempt("late", "busy", "late", failure.Permanent, 1)) // it has the file from before open
 	if err := j.Sync(); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +271,7 @@ func TestAJournalDoesNotGrowForEver(t *testing.T) {
 func TestLongTextsAreCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j := openJournal(t, path)
-	a := attempt("1", "a", "k", Permanent, 1)
+	a := attempt("1", "a", "k", failure.Permanent, 1)
 	a.Failure.Evidence = strings.Repeat("é\xff\n", 1<<20)
 	record1(t, j, a)
 	got, ok := openJournal(t, path).Failure(a.Key)
@@ -277,7 +284,8 @@ func TestLongTextsAreCut(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	for _, r := range []record{{Attempt: &Attempt{ID: "1", Address: "a", Failure: &Failure{Class: Permanent}}},
+	for _, r := range []record{{Attempt: &Attempt{ID: "1", Address: "a",
+		Failure: &failure.Failure{Class: failure.Permanent}}},
 		{Forget: []string{"1"}}, {}} {
 		line, err := encodeRecord(r)
 		if err != nil {
@@ -287,7 +295,7 @@ func FuzzJournal(f *testing.F) {
 		f.Add(append(line, line[:len(line)/2]...))
 	}
 	f.Add([]byte("00000000 \n\n\x00 {}\nffffffff"))
-	mine := attempt("mine", "m", "mine", Permanent, 1)
+	mine := attempt("mine", "m", "mine", failure.Permanent, 1)
 	line, err := encodeRecord(record{Attempt: &mine})
 	if err != nil {
 		f.Fatal(err)
@@ -318,7 +326,7 @@ func TestPlainRecordsAreReadAsJSON(t *testing.T) {
 			Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
 		}
 		if rapid.Bool().Draw(t, "failed") {
-			a.Failure = &Failure{Message: text.Draw(t, "message")}
+			a.Failure = &failure.Failure{Message: text.Draw(t, "message")}
 		}
 		line, err := encodeRecord(record{Attempt: &a})
 		if err != nil {

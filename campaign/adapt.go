@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -305,7 +306,7 @@ func (p *Project) causeBehind(plan *engine.Plan, g *tasks.Group, m tasks.Member)
 }
 
 // classOf is the class of a node's failure in terms of outcomes: whose fault it is.
-func classOf(n *engine.Node, f *cache.Failure) stats.Outcome {
+func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 	switch {
 	case f.Class.Retried():
 		return stats.Infra

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A command that writes more than the disk of its block is ended, on the host and in a container, also where a server
@@ -42,7 +42,7 @@ task "small" {
 	failed := map[string]bool{}
 	for _, f := range s.apply().Result.Failures {
 		failed[f.Address] = true
-		if f.Failure.Rule != "disk_exceeded" || f.Failure.Class != cache.Permanent ||
+		if f.Failure.Rule != "disk_exceeded" || f.Failure.Class != failure.Permanent ||
 			!strings.Contains(f.Failure.Text(), "MiB of disk") {
 			t.Errorf("%s: %+v", f.Address, f.Failure)
 		}

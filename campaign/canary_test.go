@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -32,8 +32,8 @@ func withCanary(t *testing.T, blocks int, numbers ...string) *story {
 func times(n int, number string) []string { return slices.Repeat([]string{number}, n) }
 
 // voids are the failures of blocks, in the order in which they were told.
-func (s *story) voids() []cache.Failure {
-	var found []cache.Failure
+func (s *story) voids() []failure.Failure {
+	var found []failure.Failure
 	for _, e := range s.events {
 		if e.Type == engine.SampleInvalid {
 			found = append(found, *e.Failure)
@@ -65,7 +65,7 @@ func TestABlockCountsWhenItsCanaryIsAsFastAsBefore(t *testing.T) {
 		t.Fatalf("void were %+v", voids)
 	}
 	for i, f := range voids {
-		if f.Class != cache.Infra || f.Rule != "canary" ||
+		if f.Class != failure.Infra || f.Rule != "canary" ||
 			strings.Replace(f.Evidence, "before base", "before v1", 1) != want[i] || f.Remedy == "" || f.Subject != "" {
 			t.Errorf("a block is void for %+v, want %s", f, want[i])
 		}
@@ -109,7 +109,7 @@ func TestACanaryThatFailsIsNobodysFault(t *testing.T) {
 				t.Errorf("the canary was tried %d times: nothing changes by another attempt", len(voids))
 			}
 			f := voids[0]
-			if f.Class != cache.Infra || f.Rule != "canary_failed" || f.Message != test.message || f.Remedy == "" {
+			if f.Class != failure.Infra || f.Rule != "canary_failed" || f.Message != test.message || f.Remedy == "" {
 				t.Errorf("told was %+v", f)
 			}
 		})

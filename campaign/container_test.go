@@ -15,11 +15,11 @@ import (
 
 	api "github.com/docker/docker/api/types/container"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -227,7 +227,7 @@ func TestServersInContainers(t *testing.T) {
 			s.apply()
 			var rec struct {
 				Members map[string]struct {
-					Failure   *cache.Failure
+					Failure   *failure.Failure
 					Artefacts []struct{ Node, Image string }
 				}
 			}
@@ -247,7 +247,7 @@ func TestServersInContainers(t *testing.T) {
 					t.Errorf("%s: which image ran is not recorded: %+v", name, m.Artefacts)
 				case tt.stage != "":
 					if f == nil || f.Stage != tt.stage || tt.rule != "" && f.Rule != tt.rule ||
-						f.Class != cache.Permanent {
+						f.Class != failure.Permanent {
 						t.Fatalf("%s: %+v", name, f)
 					}
 					if all := f.Message + ": " + f.Evidence + "; " + f.Remedy; !strings.Contains(all,
@@ -319,10 +319,10 @@ func TestWhatRunsIsProven(t *testing.T) {
 }
 
 // failureOf is the failure of a member of the first block.
-func (s *imaging) failureOf(member string) *cache.Failure {
+func (s *imaging) failureOf(member string) *failure.Failure {
 	s.t.Helper()
 	var rec struct {
-		Members map[string]struct{ Failure *cache.Failure }
+		Members map[string]struct{ Failure *failure.Failure }
 	}
 	must(s.t, json.Unmarshal([]byte(s.result(`trial.speed["#1"]`, "record.json")), &rec))
 	return rec.Members[member].Failure

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A campaign of twelve commits goes through a disk that has no room for three of their images.
@@ -42,7 +42,7 @@ fix "more" { run = ["dd if=/dev/urandom of=/more bs=1M count=%d"] }
 	if len(r.Failures) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if f := r.Failures[0].Failure; f.Rule != "disk_full" || f.Class != cache.Infra ||
+	if f := r.Failures[0].Failure; f.Rule != "disk_full" || f.Class != failure.Infra ||
 		!strings.Contains(f.Remedy, "larger disk") {
 		t.Errorf("%+v", f)
 	}

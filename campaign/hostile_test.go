@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // What a command may leave in $OUT, and what becomes of it. OUTSIDE is a directory that nothing may be taken from or
@@ -59,11 +59,11 @@ func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
 	}
 	s := tell(t, map[string]string{"benchmarks.hcl": unguarded + project.String()})
 	s.apply()
-	ends := map[string]*cache.Failure{}
+	ends := map[string]*failure.Failure{}
 	for _, e := range s.events {
 		switch e.Type {
 		case engine.NodeDone:
-			ends[e.Address] = &cache.Failure{}
+			ends[e.Address] = &failure.Failure{}
 		case engine.NodeFailed:
 			ends[e.Address] = e.Failure
 		}
@@ -75,7 +75,7 @@ func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
 		case end == nil:
 			t.Errorf("%s: did not end", name)
 		case end.Rule != l.rule || !strings.Contains(end.Message, message) || l.rule != "" &&
-			(end.Class != cache.Invalid || end.Remedy == ""):
+			(end.Class != failure.Invalid || end.Remedy == ""):
 			t.Errorf("%s: %+v; want %s: %s", name, end, l.rule, l.message)
 		}
 	}
@@ -161,7 +161,7 @@ benchmark "b" {
 			applied := s.apply()
 			if c.rule != "" {
 				if f := applied.Result.Failures; len(f) != 1 || f[0].Failure.Rule != c.rule ||
-					f[0].Failure.Class != cache.Invalid {
+					f[0].Failure.Class != failure.Invalid {
 					t.Errorf("%+v, want %s", f, c.rule)
 				}
 				return

@@ -19,12 +19,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -147,7 +147,7 @@ func (i *imaging) inside(id string, argv ...string) string {
 }
 
 // failure is the failure of a node in the last apply.
-func (i *imaging) failure(address string) *cache.Failure {
+func (i *imaging) failure(address string) *failure.Failure {
 	i.t.Helper()
 	for _, e := range i.events {
 		if e.Type == engine.NodeFailed && e.Address == address {
@@ -296,7 +296,7 @@ func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
 			must(t, os.Symlink("/etc/hostname", filepath.Join(s.dir, "link")))
 			s.apply()
 			f := s.failure("image." + s.word)
-			if f.Rule != tt.rule || !strings.Contains(f.Evidence, tt.evidence) || f.Class != cache.Permanent ||
+			if f.Rule != tt.rule || !strings.Contains(f.Evidence, tt.evidence) || f.Class != failure.Permanent ||
 				!strings.Contains(f.Message, "fix.it") && f.Rule != "no_site" {
 				t.Errorf("%+v\n%s", f, s.log("image."+s.word))
 			}

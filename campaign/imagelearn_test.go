@@ -17,11 +17,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -359,7 +359,7 @@ func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 		map[string]string{"benchmarks.hcl": "image \"WORD\" {\n from = \"BASE\"\n fixes = [fix.it]\n push = \"" + host +
 			"/app:one\"\n}\nfix \"it\" { run = [\"echo WORD > /x\"] }\n"})
 	s.apply()
-	if f := s.failure("push." + s.word); f.Rule != "registry_denied" || f.Class != cache.Infra ||
+	if f := s.failure("push." + s.word); f.Rule != "registry_denied" || f.Class != failure.Infra ||
 		!strings.Contains(f.Remedy, "docker login") {
 		t.Errorf("%+v", f)
 	}

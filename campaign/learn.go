@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -41,7 +41,7 @@ func (p *Project) learn(plan *engine.Plan) []string {
 }
 
 // subjectOf is the candidate that a failure is about: that of the block's member, or the node's key.
-func subjectOf(n *engine.Node, f *cache.Failure) string {
+func subjectOf(n *engine.Node, f *failure.Failure) string {
 	if a, err := hclspec.ParseAddress(n.Address); err == nil {
 		return cmp.Or(f.Subject, a.Key)
 	}
@@ -111,7 +111,7 @@ func (p *Project) relearn(ctx context.Context, plan *engine.Plan) (bool, error) 
 
 // recognize learns the fix whose detect matches a failure that is remembered, in the line that stands for it or else in
 // the complete log of the attempt: in the part of a member, for a block.
-func (p *Project) recognize(n *engine.Node, f *cache.Failure, attempt, member string) []string {
+func (p *Project) recognize(n *engine.Node, f *failure.Failure, attempt, member string) []string {
 	candidate := subjectOf(n, f)
 	cures, applied := tasks.CuresOf(n, candidate)
 	rules := fix.Detectors(tasks.FixesOf(cures), applied)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // weights is a project whose benchmark, task and wheel read a model that lies outside it.
@@ -54,8 +54,8 @@ task "t" {
 `
 
 // failures are those of the last apply, by rule.
-func (s *story) failures() map[string]*cache.Failure {
-	all := map[string]*cache.Failure{}
+func (s *story) failures() map[string]*failure.Failure {
+	all := map[string]*failure.Failure{}
 	for _, e := range s.events {
 		if e.Type == engine.NodeFailed && e.Failure != nil {
 			all[e.Failure.Rule] = e.Failure

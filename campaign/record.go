@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -26,14 +27,14 @@ type Known struct {
 
 // KnownNode is a node with its key and how it ended.
 type KnownNode struct {
-	Address string         `json:"address"`
-	Kind    string         `json:"kind"`
-	Key     cache.Key      `json:"key"`
-	Text    string         `json:"text,omitempty"` // that the key is the SHA-256 of
-	Action  engine.Action  `json:"action"`
-	Reason  string         `json:"reason,omitempty"`
-	Never   bool           `json:"never,omitempty"`
-	Failure *cache.Failure `json:"failure,omitempty"`
+	Address string           `json:"address"`
+	Kind    string           `json:"kind"`
+	Key     cache.Key        `json:"key"`
+	Text    string           `json:"text,omitempty"` // that the key is the SHA-256 of
+	Action  engine.Action    `json:"action"`
+	Reason  string           `json:"reason,omitempty"`
+	Never   bool             `json:"never,omitempty"`
+	Failure *failure.Failure `json:"failure,omitempty"`
 	// what is stored; its files are listed for blocks and what gathers from them alone
 	Result *cache.Meta `json:"result,omitempty"`
 }

@@ -51,7 +51,8 @@ func FuzzKnown(f *testing.F) {
 		f.Fatal(diags)
 	}
 	f.Add([]byte(`{"nodes": [{"address": "trial.b[\"c#1\"]", "kind": "trial", "action": "cached", "result": {}}],
-		"groups": [{"commit": "c", "members": [{"name": "base", "benchmark": "benchmark.b[\"c/base\"]", "baseline": true},
+		"groups": [{"commit": "c", "members": [{"name": "base", "benchmark": "benchmark.b[\"c/base\"]",
+			"baseline": true},
 			{"name": "other", "benchmark": "benchmark.b[\"c/other\"]"}],
 			"blocks": [{"trial": "trial.b[\"c#1\"]", "members": ["base", "other"]}],
 			"rule": [{"name": "samples", "value": "7"}]}],

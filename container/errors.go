@@ -13,7 +13,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Unavailable is the error for an engine that does not answer.
@@ -32,7 +32,7 @@ type Error struct {
 	Doing  string // "start container"
 	Reason string
 	Remedy string // may be empty
-	Class  cache.Class
+	Class  failure.Class
 	Err    error
 }
 
@@ -47,17 +47,17 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Class returns the class of an error of an Engine. Errors that no engine sent are permanent.
-func Class(err error) cache.Class {
+func Class(err error) failure.Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	if _, ok := errors.AsType[*Unavailable](err); ok {
-		return cache.Infra
+		return failure.Infra
 	}
 	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
-		return cache.Transient
+		return failure.Transient
 	}
-	return cache.Permanent
+	return failure.Permanent
 }
 
 // IsNotFound says whether the engine does not have what was asked for.
@@ -76,7 +76,7 @@ var errBrokeOff = errors.New("the engine broke off")
 // brokeOff is the error for an engine that went away amidst something, and may have come back since.
 func brokeOff(doing string, err error) *Error {
 	return &Error{
-		Doing: doing, Class: cache.Transient, Err: fmt.Errorf("%w: %w", errBrokeOff, err),
+		Doing: doing, Class: failure.Transient, Err: fmt.Errorf("%w: %w", errBrokeOff, err),
 		Reason: "the container engine broke off (" + err.Error() + ")",
 		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
@@ -102,7 +102,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return brokeOff(doing, err)
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &Error{Doing: doing, Reason: shown(text), Class: cache.Permanent, Err: err}
+	out := &Error{Doing: doing, Reason: shown(text), Class: failure.Permanent, Err: err}
 	for _, m := range meanings {
 		if says(text, m.words) {
 			out.Class, out.Remedy = m.class, m.remedy
@@ -110,7 +110,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		}
 	}
 	if errdefs.IsUnavailable(err) || errdefs.IsConflict(err) {
-		out.Class = cache.Transient
+		out.Class = failure.Transient
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 // meaning is what words of an engine mean.
 type meaning struct {
 	words  string // alternatives, with | between them
-	class  cache.Class
+	class  failure.Class
 	remedy string
 }
 
@@ -137,27 +137,27 @@ const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection f
 
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
-	{noSpace, cache.Infra, "make room where the engine keeps its images (docker system df)"},
-	{"No such image", cache.Infra, "it was removed from the engine meanwhile: apply again"},
-	{noGPUs, cache.Infra,
+	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
+	{"No such image", failure.Infra, "it was removed from the engine meanwhile: apply again"},
+	{noGPUs, failure.Infra,
 		"install the NVIDIA Container Toolkit, and make the devices known to the engine (nvidia-ctk runtime " +
 			"configure, or nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml)"},
-	{"nvidia-container-cli", cache.Infra,
+	{"nvidia-container-cli", failure.Infra,
 		"see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
-	{"address pool", cache.Infra,
+	{"address pool", failure.Infra,
 		"remove networks that nobody uses (docker network prune), or give the engine more addresses " +
 			"(default-address-pools)"},
-	{"container-init binary|docker-init", cache.Infra, "install the init program of the engine (catatonit or tini)"},
-	{"Requested CPUs are not available", cache.Permanent, "name cores that the machine has"},
-	{"resource temporarily unavailable", cache.Transient, "the limit of processes is reached: run fewer at a time"},
-	{"error gathering device information", cache.Infra,
+	{"container-init binary|docker-init", failure.Infra, "install the init program of the engine (catatonit or tini)"},
+	{"Requested CPUs are not available", failure.Permanent, "name cores that the machine has"},
+	{"resource temporarily unavailable", failure.Transient, "the limit of processes is reached: run fewer at a time"},
+	{"error gathering device information", failure.Infra,
 		"this machine does not have the device: load its driver, or leave it out of devices"},
-	{"setting rlimit", cache.Infra,
+	{"setting rlimit", failure.Infra,
 		"the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity " +
 			"in its systemd unit)"},
-	{"too many open files", cache.Infra, "raise the limit of open files of the engine"},
-	{"context deadline exceeded", cache.Transient, "the engine has too much to do"},
-	{"transport is closing|shutting down", cache.Transient, "the engine is being restarted"},
+	{"too many open files", failure.Infra, "raise the limit of open files of the engine"},
+	{"context deadline exceeded", failure.Transient, "the engine has too much to do"},
+	{"transport is closing|shutting down", failure.Transient, "the engine is being restarted"},
 }
 
 // unreachable says why no connection can be made; nil: one can.

@@ -15,8 +15,8 @@ import (
 
 	api "github.com/docker/docker/api/types/container"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // playEngine answers all requests but pings with f.
@@ -49,25 +49,25 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 	for _, test := range []struct {
 		code  int
 		says  string
-		class cache.Class
+		class failure.Class
 		want  string
 	}{
-		{500, "mkdir /var/lib/docker/overlay2/x: no space left on device", cache.Infra,
+		{500, "mkdir /var/lib/docker/overlay2/x: no space left on device", failure.Infra,
 			"make room where the engine keeps its images"},
-		{500, `could not select device driver \"\" with capabilities: [[gpu]]`, cache.Infra,
+		{500, `could not select device driver \"\" with capabilities: [[gpu]]`, failure.Infra,
 			"nvidia-ctk runtime configure"},
-		{500, "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1", cache.Infra,
+		{500, "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=GPU-1", failure.Infra,
 			"nvidia-ctk cdi generate --device-name-strategy=uuid"},
-		{500, "failed to create shim task: nvidia-container-cli: initialization error", cache.Infra,
+		{500, "failed to create shim task: nvidia-container-cli: initialization error", failure.Infra,
 			"whether nvidia-smi works"},
-		{400, "could not find an available, non-overlapping IPv4 address pool among the defaults", cache.Infra,
+		{400, "could not find an available, non-overlapping IPv4 address pool among the defaults", failure.Infra,
 			"docker network prune"},
-		{500, "OCI runtime create failed: fork/exec: resource temporarily unavailable", cache.Transient,
+		{500, "OCI runtime create failed: fork/exec: resource temporarily unavailable", failure.Transient,
 			"run fewer at a time"},
-		{503, "something", cache.Transient, "create container: something"},
-		{409, "name is in use", cache.Transient, "name is in use"},
-		{400, "invalid mount config", cache.Permanent, "create container: invalid mount config"},
-		{500, "anything else", cache.Permanent, "anything else"},
+		{503, "something", failure.Transient, "create container: something"},
+		{409, "name is in use", failure.Transient, "name is in use"},
+		{400, "invalid mount config", failure.Permanent, "create container: invalid mount config"},
+		{500, "anything else", failure.Permanent, "anything else"},
 	} {
 		e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -94,7 +94,7 @@ func TestTheEndOfALongMessageCounts(t *testing.T) {
 			strings.Repeat("deep/", 1000))
 	})
 	_, err := e.Import(t.Context(), strings.NewReader(""), nil)
-	if !container.IsFull(err) || container.Class(err) != cache.Infra || len(err.Error()) > 500 {
+	if !container.IsFull(err) || container.Class(err) != failure.Infra || len(err.Error()) > 500 {
 		t.Errorf("%v (%s)", err, container.Class(err))
 	}
 	for _, want := range []string{"ApplyLayer", "deep/: no space left on device", "make room"} {
@@ -109,20 +109,20 @@ func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		answer http.HandlerFunc
-		class  cache.Class
+		class  failure.Class
 		want   string
 	}{
 		{"breaks off before its answer", func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)
-		}, cache.Transient, "broke off"},
+		}, failure.Transient, "broke off"},
 		{"breaks off in its answer", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"Id":"abc`)
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		}, cache.Transient, "broke off"},
+		}, failure.Transient, "broke off"},
 		{"says nothing", func(_ http.ResponseWriter, r *http.Request) {
 			<-release
-		}, cache.Infra, "did not answer within 200ms (create container)"},
+		}, failure.Infra, "did not answer within 200ms (create container)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := playEngine(t, test.answer)
@@ -131,7 +131,7 @@ func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 				!strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("%v (%s)", err, container.Class(err))
 			}
-			if test.class == cache.Infra {
+			if test.class == failure.Infra {
 				// What may take long is watched: the engine answers pings, so this one is ended by its context.
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("late"))
 				defer cancel()
@@ -159,7 +159,7 @@ func TestAnEngineThatHangsWhileSomethingLongIsDone(t *testing.T) {
 		"wait":   func() error { _, err := e.Await(t.Context(), "x"); return err },
 		"ping":   func() error { return e.Ping(t.Context()) },
 	} {
-		if err := f(); !container.IsGone(err) || container.Class(err) != cache.Infra ||
+		if err := f(); !container.IsGone(err) || container.Class(err) != failure.Infra ||
 			!strings.Contains(err.Error(), "did not answer within 200ms") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A layer that never comes is given up, although the other layers come each time: an engine that fails keeps none of
@@ -40,7 +40,8 @@ func TestPullGivesUpSilence(t *testing.T) {
 	p := publish(t, f.Host)
 	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, hang))
 	img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
-	if err == nil || !strings.Contains(err.Error(), "nothing came for 20s") || container.Class(err) != cache.Transient {
+	if err == nil || !strings.Contains(err.Error(),
+		"nothing came for 20s") || container.Class(err) != failure.Transient {
 		t.Errorf("%+v, %v", img, err)
 	}
 	if n := f.count("GET", p.layers[1]); n != 1 {
@@ -91,7 +92,7 @@ func TestBuildTellsOfTheEnginesEnd(t *testing.T) {
 	if !container.IsGone(err) {
 		t.Error(err)
 	}
-	if c := container.Class(err); c != cache.Infra && c != cache.Transient {
+	if c := container.Class(err); c != failure.Infra && c != failure.Transient {
 		t.Error(c)
 	}
 	<-killed

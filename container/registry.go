@@ -24,8 +24,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container/login"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // What a registry may send and how long it may take. Its answers are the work of strangers.
@@ -240,5 +240,5 @@ func passes(err error) (after time.Duration, ok bool) {
 	if r, ok := errors.AsType[*RegistryError](err); ok {
 		return r.After, r.Passing() && !r.silent
 	}
-	return 0, Class(err) == cache.Transient || IsGone(err)
+	return 0, Class(err) == failure.Transient || IsGone(err)
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -78,9 +78,9 @@ func TestRetry(t *testing.T) {
 
 func TestClassOfRefusals(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[Reason]cache.Class{
-		Denied: cache.Permanent, Missing: cache.Permanent, Damaged: cache.Permanent, Untrusted: cache.Permanent,
-		Throttled: cache.Transient, Failing: cache.Transient, Unreachable: cache.Transient,
+	for reason, want := range map[Reason]failure.Class{
+		Denied: failure.Permanent, Missing: failure.Permanent, Damaged: failure.Permanent, Untrusted: failure.Permanent,
+		Throttled: failure.Transient, Failing: failure.Transient, Unreachable: failure.Transient,
 	} {
 		if got := Class(fmt.Errorf("pull: %w", &RegistryError{Reason: reason})); got != want {
 			t.Errorf("%s: %v", reason, got)

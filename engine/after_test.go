@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 func TestAfter(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAfter(t *testing.T) {
 		{at: "compare.c", says: "c", then: []string{"trial.ok", "trial.bad", "trial.none"}},
 		{at: "report.r", says: "r", needs: []string{"compare.c"}},
 	}
-	nodes[1].do = fails(cache.Permanent, "crashed")
+	nodes[1].do = fails(failure.Permanent, "crashed")
 	p := w.plan(nodes...)
 	w.wantPlan(p, "trial.ok=run trial.bad=run trial.none=blocked compare.c=run report.r=run")
 	w.wantReason(p, "compare.c", "comes after trial.ok, which is to be run")
@@ -103,7 +103,7 @@ func TestALostMeasurement(t *testing.T) {
 	w.wantRan("trial.2", "compare.c", "report.r") // what it came out as was read before
 
 	w.evict("trial.2", nodes...)
-	nodes[3].says, nodes[1].do = "a fourth margin", fails(cache.Permanent, "crashed")
+	nodes[3].says, nodes[1].do = "a fourth margin", fails(failure.Permanent, "crashed")
 	if r := w.apply(nodes...); r.Done != 2 || r.Failed != 1 || r.Cached != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -119,7 +119,7 @@ func TestRememberedFailureIsFoundOnceTheKeyIsKnown(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "trial.t", says: "1"},
-		{at: "compare.c", says: "c", then: []string{"trial.t"}, do: fails(cache.Permanent, "cannot")},
+		{at: "compare.c", says: "c", then: []string{"trial.t"}, do: fails(failure.Permanent, "cannot")},
 	}
 	w.apply(nodes...)
 	w.evict("trial.t", nodes...)
@@ -137,7 +137,7 @@ func TestEndsReadTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			nodes := []node{
-				{at: "trial.t", says: "1", do: fails(cache.Permanent, message)},
+				{at: "trial.t", says: "1", do: fails(failure.Permanent, message)},
 				{at: "bench.b", says: "b", needs: []string{"trial.t"}},
 				{at: "bench.c", says: "c", needs: []string{"bench.b"}},
 				{at: "compare.c", says: "c", then: []string{"trial.t", "bench.b", "bench.c"}},
@@ -170,8 +170,8 @@ func TestBlockedAfterSomethingRun(t *testing.T) {
 func TestReasonDoesNotDependOnWhatWasTried(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
-		{at: "a.bad", says: "1", do: fails(cache.Permanent, "no")},
-		{at: "b.bad", says: "2", do: fails(cache.Permanent, "no")},
+		{at: "a.bad", says: "1", do: fails(failure.Permanent, "no")},
+		{at: "b.bad", says: "2", do: fails(failure.Permanent, "no")},
 		{at: "i.i", says: "3", needs: []string{"a.bad"}, asks: device.Request{Memory: 1 << 40}},
 		{at: "s.s", says: "4", exclude: engine.Exclude{Action: engine.Skip, Reason: "known issue"}},
 		{at: "m.m", says: "5", needs: []string{"a.bad", "b.bad", "s.s", "i.i"}},
@@ -204,7 +204,7 @@ func TestOrder(t *testing.T) {
 	nodes[1].says = "c"
 	w.apply(nodes...)
 	w.wantRan("image.i", "bench.b")
-	nodes[0].says, nodes[0].do, nodes[1].says = "3", fails(cache.Permanent, "no"), "d"
+	nodes[0].says, nodes[0].do, nodes[1].says = "3", fails(failure.Permanent, "no"), "d"
 	if r := w.apply(nodes...); r.Failed != 1 || r.Blocked != 1 {
 		t.Errorf("%+v", r)
 	}

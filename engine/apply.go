@@ -6,6 +6,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // ApplyOptions configure an apply.
@@ -38,12 +39,12 @@ type Result struct {
 // Failed is one node that failed for good.
 type Failed struct {
 	Address string
-	Failure cache.Failure
+	Failure failure.Failure
 	Log     string
 }
 
 // DefaultRetry returns the Retry of failures of a class whose rule has none.
-func DefaultRetry(c cache.Class) Retry {
+func DefaultRetry(c failure.Class) Retry {
 	if c.Retried() {
 		return Retry{Attempts: 3, Backoff: time.Second}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 func TestCancel(t *testing.T) {
@@ -70,7 +71,7 @@ func TestCancelDuringBackOff(t *testing.T) {
 		begin := time.Now()
 		time.AfterFunc(time.Minute, cancel)
 		r, err := w.applyPlan(ctx, w.plan(node{at: "a.a", says: "1", do: func(context.Context, *engine.Env) error {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Transient},
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Transient},
 				Retry: &engine.Retry{Attempts: 2, Backoff: time.Hour}}
 		}}))
 		if !errors.Is(err, context.Canceled) || r.NotRun != 1 || time.Since(begin) != time.Minute {
@@ -285,7 +286,7 @@ func TestBrokenStore(t *testing.T) {
 			store := &brokenStore{Store: w.store, put: broken}
 			w.store = store
 			r := w.apply(chain()...)
-			if r.Failed != 2 || r.Failures[0].Failure.Class != cache.Infra {
+			if r.Failed != 2 || r.Failures[0].Failure.Class != failure.Infra {
 				t.Errorf("%+v", r)
 			}
 			store.put = nil

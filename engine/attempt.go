@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -199,8 +200,8 @@ func (r *run) protect(n *Node, env *Env) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(env.Log, "\npanic: %v\n\n%s", p, debug.Stack())
-			err = &Failure{Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-				Class: cache.Infra, Rule: "panic", Stage: "run", Message: fmt.Sprintf("panic: %v", p),
+			err = &Failure{Retry: &Retry{Attempts: 1}, Failure: failure.Failure{
+				Class: failure.Infra, Rule: "panic", Stage: "run", Message: fmt.Sprintf("panic: %v", p),
 				Remedy: "this is a defect of " + r.Terms.Program + ": report it with the log",
 			}}
 		}

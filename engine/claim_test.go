@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // sharing are worlds of their own with one store.
@@ -82,7 +83,8 @@ func TestAClaimEndsWithItsAttempt(t *testing.T) {
 		r := worlds[0].apply(node{at: "a.n", says: "1", do: func(context.Context, *engine.Env) error {
 			close(begun)
 			time.Sleep(50 * time.Millisecond)
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Message: "no"}, Err: errors.New("no")}
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Message: "no"},
+				Err: errors.New("no")}
 		}})
 		if r.Failed != 1 {
 			t.Errorf("%+v", r)

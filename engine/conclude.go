@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Interrupted is the reason of a NodeFailed whose attempt was ended with the apply. The node itself has not failed.
@@ -55,7 +55,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 	}
 	if r.ctx.Err() != nil {
 		r.set(s, missing)
-		event.Reason, event.Failure = Interrupted, &cache.Failure{Class: cache.Transient, Message: Interrupted}
+		event.Reason, event.Failure = Interrupted, &failure.Failure{Class: failure.Transient, Message: Interrupted}
 		r.emit(event)
 		return
 	}
@@ -96,7 +96,7 @@ func (r *run) record(a *attempt) {
 }
 
 // kept returns the failure of an attempt as the journal has stored it, and as the next plan reads it.
-func (r *run) kept(a *attempt) *cache.Failure {
+func (r *run) kept(a *attempt) *failure.Failure {
 	for _, past := range slices.Backward(r.Journal.Attempts(a.Address)) {
 		if past.ID == a.ID {
 			return past.Failure
@@ -109,10 +109,10 @@ func (r *run) kept(a *attempt) *cache.Failure {
 func (r *run) asFailure(err error) *Failure {
 	var f *Failure
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if errors.As(err, &f) && !(full && f.Class == cache.Permanent) { // a full disk is not permanent
+	if errors.As(err, &f) && !(full && f.Class == failure.Permanent) { // a full disk is not permanent
 		return f
 	}
-	f = &Failure{Failure: cache.Failure{Class: cache.Infra, Message: err.Error()}, Err: err}
+	f = &Failure{Failure: failure.Failure{Class: failure.Infra, Message: err.Error()}, Err: err}
 	if full {
 		f.Rule, f.Retry = DiskFull, &Retry{Attempts: 1}
 		f.Remedy = "free some space (" + r.Terms.FreeSpace + ") and apply again"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // EventType names what happened.
@@ -36,12 +37,12 @@ type Event struct {
 	Time     time.Time
 	Address  string
 	Key      cache.Key
-	Attempt  int            // number of the try, from 1
-	Phase    string         // NodeProgress: the current phase of the task
-	Reason   string         // why: of a start, a skip, a retry
-	Duration time.Duration  // NodeDone, NodeFailed: of the attempt; NodeStart: of the wait since the node was ready
-	Failure  *cache.Failure // NodeFailed, SampleInvalid
-	Log      string         // NodeStart, NodeDone, NodeFailed: path of the attempt's log
-	Retrying bool           // NodeFailed: another attempt follows
-	Data     map[string]any // from the task: metric, value, unit, block, …
+	Attempt  int              // number of the try, from 1
+	Phase    string           // NodeProgress: the current phase of the task
+	Reason   string           // why: of a start, a skip, a retry
+	Duration time.Duration    // NodeDone, NodeFailed: of the attempt; NodeStart: of the wait since the node was ready
+	Failure  *failure.Failure // NodeFailed, SampleInvalid
+	Log      string           // NodeStart, NodeDone, NodeFailed: path of the attempt's log
+	Retrying bool             // NodeFailed: another attempt follows
+	Data     map[string]any   // from the task: metric, value, unit, block, …
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 func TestPermanentFailureIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
-		{at: "source.a", says: "a", do: fails(cache.Permanent, "the patch does not apply")},
+		{at: "source.a", says: "a", do: fails(failure.Permanent, "the patch does not apply")},
 		{at: "wheel.w", says: "w", needs: []string{"source.a"}},
 		{at: "bench.b", says: "b", needs: []string{"wheel.w"}},
 		{at: "source.z", says: "z"},
@@ -57,7 +58,7 @@ func TestPermanentFailureIsRemembered(t *testing.T) {
 func TestGaveUp(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
-		{at: "fetch.f", says: "f", do: fails(cache.Transient, "connection reset")},
+		{at: "fetch.f", says: "f", do: fails(failure.Transient, "connection reset")},
 		{at: "task.t", says: "t", needs: []string{"fetch.f"}},
 	}
 	if r := w.apply(nodes...); r.Failed != 1 || r.Blocked != 1 {
@@ -96,7 +97,7 @@ func TestRetriesBackOff(t *testing.T) {
 		flaky := func(context.Context, *engine.Env) error {
 			starts = append(starts, time.Since(begin))
 			if len(starts) < 5 {
-				return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Message: "no space"},
+				return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Message: "no space"},
 					Retry: &engine.Retry{Attempts: 5, Backoff: time.Minute}}
 			}
 			return nil
@@ -121,7 +122,7 @@ func TestErrorOfNoClassIsInfra(t *testing.T) {
 			return errors.New("odd")
 		}})
 		w.wantRan("task.t", "task.t", "task.t")
-		if r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra {
+		if r.Failed != 1 || r.Failures[0].Failure.Class != failure.Infra {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -143,11 +144,11 @@ func TestFailFast(t *testing.T) {
 				r := w.apply(
 					node{at: "a.bad", says: "1", do: func(ctx context.Context, env *engine.Env) error {
 						time.Sleep(story.bad)
-						return fails(cache.Permanent, "no")(ctx, env)
+						return fails(failure.Permanent, "no")(ctx, env)
 					}},
 					node{at: "b.flaky", says: "2", do: func(context.Context, *engine.Env) error {
 						time.Sleep(story.flaky)
-						return &engine.Failure{Failure: cache.Failure{Class: cache.Transient},
+						return &engine.Failure{Failure: failure.Failure{Class: failure.Transient},
 							Retry: &engine.Retry{Attempts: 9, Backoff: time.Hour}}
 					}},
 					node{at: "c.c", says: "3", needs: []string{"a.bad"}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // seats is the gate to a licence server with a few seats, which no other part of the engine knows.
@@ -65,7 +66,7 @@ func (l licensed) Run(_ context.Context, env *Env) error {
 	}
 	time.Sleep(5 * time.Millisecond) // the others would start meanwhile
 	if l.fails {
-		return &Failure{Failure: cache.Failure{Class: cache.Permanent, Message: "no"}}
+		return &Failure{Failure: failure.Failure{Class: failure.Permanent, Message: "no"}}
 	}
 	return os.WriteFile(filepath.Join(env.Out, "out"), nil, 0o644)
 }

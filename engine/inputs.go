@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // supply adds the verified results of the dependencies to env.
@@ -51,8 +52,8 @@ func (r *run) recheck(n *Node, a *attempt) error {
 			continue
 		}
 		if _, err := r.checks.inputs.get(r.ctx, &e.Entry.Meta); err != nil && r.ctx.Err() == nil {
-			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-				Class: cache.Infra, Rule: InputChanged, Stage: "verify",
+			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: failure.Failure{
+				Class: failure.Infra, Rule: InputChanged, Stage: "verify",
 				Message: fmt.Sprintf("input %s was changed while %s ran: %v", e.Address, n.Address, err),
 				Remedy: "the result does not count. Find the program that writes to the store; " +
 					`sandbox = "required" keeps programs from it`,
@@ -64,8 +65,8 @@ func (r *run) recheck(n *Node, a *attempt) error {
 
 // missingInput returns the failure of a node whose input cannot be read.
 func missingInput(address string, err error) error {
-	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: InputGone, Stage: "start",
+	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: failure.Failure{
+		Class: failure.Infra, Rule: InputGone, Stage: "start",
 		Message: "input " + address + ": " + err.Error(),
 		Remedy:  "the next plan makes the input anew",
 	}}

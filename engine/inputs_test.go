@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A program changes an input in the store. The program's own result does not count, no later node uses the changed
@@ -38,7 +39,7 @@ func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f := w.event(engine.NodeFailed, "b.cheat").Failure
-	if f.Class != cache.Infra || f.Rule != engine.InputChanged ||
+	if f.Class != failure.Infra || f.Rule != engine.InputChanged ||
 		!strings.Contains(f.Message, "input a.wheel was changed while b.cheat ran") {
 		t.Errorf("%+v", *f)
 	}

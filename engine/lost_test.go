@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // blocks are two blocks, the samples that are read from them, a comparison and its report.
@@ -110,7 +111,7 @@ func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
 func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()[:4]
-	nodes[3].do = fails(cache.Permanent, "cannot")
+	nodes[3].do = fails(failure.Permanent, "cannot")
 	w.apply(nodes...)
 	w.evict("trial.2", nodes...)
 	p := w.plan(nodes...)
@@ -125,7 +126,7 @@ func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
 func TestAFailureOfReadingIsReadAnew(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
-	nodes[2].do = fails(cache.Permanent, "a sample is missing")
+	nodes[2].do = fails(failure.Permanent, "a sample is missing")
 	w.apply(nodes...)
 	w.evict("trial.2", nodes...)
 	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=blocked compare.c=cached report.r=cached")
@@ -210,7 +211,7 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 	t.Run("a failure", func(t *testing.T) {
 		w := newWorld(t)
 		nodes := blocks()
-		nodes[1].do = fails(cache.Permanent, "crashed")
+		nodes[1].do = fails(failure.Permanent, "crashed")
 		w.apply(nodes...)
 		nodes[1].asks = tooLarge
 		w.plans.RetryFailed = true

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // patience measures for how long the pool has refused requests only because other processes use devices or the disk.
@@ -94,7 +94,7 @@ const (
 
 // giveUp fails all ready steps with a request that has waited in vain.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
-	f := cache.Failure{Class: cache.Infra, Stage: "start", Evidence: why.WaitsFor}
+	f := failure.Failure{Class: failure.Infra, Stage: "start", Evidence: why.WaitsFor}
 	waitLonger := r.Terms.DeviceWait + " waits longer"
 	switch {
 	case why.Disk:

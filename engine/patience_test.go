@@ -14,9 +14,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // outsiders use devices at times, counted from the start of the story.
@@ -210,7 +210,7 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 		var gone atomic.Bool
 		o.uses[outside(w, 1, time.Minute, o)[0].UUID] = func(time.Duration) bool { return !gone.Load() }
 		r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)})
-		if r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra || r.Failures[0].Failure.Remedy == "" {
+		if r.Failed != 1 || r.Failures[0].Failure.Class != failure.Infra || r.Failures[0].Failure.Remedy == "" {
 			t.Fatalf("%+v", r)
 		}
 		e := w.event(engine.NodeFailed, "trial.a")

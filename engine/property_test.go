@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // host watches what runs at the same time.
@@ -57,7 +58,7 @@ func (h *host) do(says string) func(context.Context, *engine.Env) error {
 			return nil
 		}
 		return &engine.Failure{
-			Failure: cache.Failure{Class: cache.Class(class), Message: says},
+			Failure: failure.Failure{Class: failure.Class(class), Message: says},
 			Retry:   &engine.Retry{Attempts: 2, Backoff: time.Microsecond},
 		}
 	}
@@ -73,8 +74,9 @@ func drawSays(t *rapid.T, s shape, i int) string {
 		number = rapid.IntRange(0, 3).Draw(t, "says")
 	}
 	if s.failures && rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
-		class := rapid.SampledFrom([]cache.Class{cache.Permanent, cache.Invalid, cache.Fixable, cache.Transient,
-			cache.Infra}).Draw(t, "class")
+		class := rapid.SampledFrom([]failure.Class{failure.Permanent, failure.Invalid, failure.Fixable,
+			failure.Transient,
+			failure.Infra}).Draw(t, "class")
 		return fmt.Sprintf("%d-fails:%s", number, class)
 	}
 	return fmt.Sprint(number)
@@ -124,7 +126,7 @@ func drawNodes(t *rapid.T, h *host, s shape) []node {
 // retried says whether what the node says makes it fail in a way that is not remembered.
 func retried(says string) bool {
 	_, class, _ := strings.Cut(says, "fails:")
-	return cache.Class(strings.Trim(class, "0123456789-")).Retried()
+	return failure.Class(strings.Trim(class, "0123456789-")).Retried()
 }
 
 // dependents are the nodes whose key depends on that of a node, and the node itself.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Action is what a plan does with a node.
@@ -89,7 +90,7 @@ const (
 )
 
 // afterFailure returns the state of a node that failed.
-func afterFailure(f *cache.Failure) state {
+func afterFailure(f *failure.Failure) state {
 	if f.Class.Retried() {
 		return faltered
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // chain is a small build: two sources, a wheel of both, a benchmark of the wheel.
@@ -240,8 +240,8 @@ func TestTwins(t *testing.T) {
 func TestTwinOfAFailure(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
-		{at: "wheel.one", says: "w", do: fails(cache.Permanent, "no compiler")},
-		{at: "wheel.two", says: "w", do: fails(cache.Permanent, "no compiler")},
+		{at: "wheel.one", says: "w", do: fails(failure.Permanent, "no compiler")},
+		{at: "wheel.two", says: "w", do: fails(failure.Permanent, "no compiler")},
 		{at: "compare.c", says: "c", then: []string{"wheel.two"}},
 	}
 	r := w.apply(nodes...)
@@ -256,7 +256,7 @@ func TestTwinOfAFailure(t *testing.T) {
 func TestTwinOfOneThatCannotRun(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
-		{at: "image.broken", says: "i", do: fails(cache.Permanent, "broken")},
+		{at: "image.broken", says: "i", do: fails(failure.Permanent, "broken")},
 		{at: "wheel.one", says: "w", order: []string{"image.broken"}},
 		{at: "wheel.two", says: "w"},
 	}
@@ -385,7 +385,7 @@ func TestDamagedInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := w.applyPlan(t.Context(), p)
-	if err != nil || r.Failed != 1 || r.Failures[0].Failure.Class != cache.Infra ||
+	if err != nil || r.Failed != 1 || r.Failures[0].Failure.Class != failure.Infra ||
 		!strings.Contains(r.Failures[0].Failure.Message, "wheel.w") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -450,7 +450,7 @@ func TestEndOfAPlan(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "a.ok", says: "1"},
-		{at: "b.bad", says: "2", do: fails(cache.Permanent, "crashed")},
+		{at: "b.bad", says: "2", do: fails(failure.Permanent, "crashed")},
 		{at: "c.c", says: "3", needs: []string{"b.bad"}},
 	}
 	w.apply(nodes...)

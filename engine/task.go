@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Task is the work of a node.
@@ -55,7 +56,7 @@ type Input struct {
 type End struct {
 	Address string
 	Entry   cache.Entry
-	Failure *cache.Failure
+	Failure *failure.Failure
 	Action  Action // without a result: Skip or Blocked
 	Reason  string // of Skip and Blocked
 	Never   bool   // no device of this machine can ever serve the node
@@ -77,7 +78,7 @@ type Env struct {
 
 // Failure is an error with a class.
 type Failure struct {
-	cache.Failure
+	failure.Failure
 	Retry *Retry // nil: the default for the class
 	Err   error  // the cause, if there is one
 }

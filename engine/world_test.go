@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -401,10 +402,10 @@ func (w *world) logOf(e engine.Event) string {
 }
 
 // fails is a script that fails in a class.
-func fails(class cache.Class, message string) func(context.Context, *engine.Env) error {
+func fails(class failure.Class, message string) func(context.Context, *engine.Env) error {
 	return func(context.Context, *engine.Env) error {
 		return fmt.Errorf("wrapped: %w", &engine.Failure{
-			Failure: cache.Failure{Class: class, Message: message},
+			Failure: failure.Failure{Class: class, Message: message},
 			Retry:   &engine.Retry{Attempts: 2, Backoff: time.Millisecond},
 		})
 	}

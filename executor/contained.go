@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -148,7 +148,7 @@ func (c *contained) network() (string, error) {
 // explain says what is wrong with the command when the engine refuses to start it.
 func (c *contained) explain(err error) error {
 	e, ok := errors.AsType[*container.Error](err)
-	if !ok || e.Class != cache.Permanent {
+	if !ok || e.Class != failure.Permanent {
 		return err
 	}
 	return &StartError{Program: c.cmd.Argv[0], Reason: e.Reason, Remedy: e.Remedy, Err: err}
@@ -183,7 +183,7 @@ func (c *contained) supervise() {
 // robbed is the error for a container that somebody else removed: what is told of its end then means nothing.
 func (c *contained) robbed() error {
 	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else",
-		Class: cache.Transient}
+		Class: failure.Transient}
 }
 
 // report fills in what only the engine knows. Nothing is asked when nothing can be the matter.
@@ -266,7 +266,8 @@ func (c *contained) remove() {
 		return
 	}
 	c.err = &container.Error{
-		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: cache.Transient, Err: c.err,
+		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: failure.Transient,
+		Err:    c.err,
 		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
 }

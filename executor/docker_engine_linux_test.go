@@ -19,10 +19,10 @@ import (
 	api "github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // patient opens an engine that may take that long to answer.
@@ -97,7 +97,7 @@ func TestTheEngineGoesAwayAndComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			again()
-			if s, err := p.Wait(t.Context()); container.Class(err) != cache.Transient ||
+			if s, err := p.Wait(t.Context()); container.Class(err) != failure.Transient ||
 				!strings.Contains(err.Error(), "went away") {
 				t.Errorf("%+v, %v (%s)", s, err, container.Class(err))
 			}
@@ -120,7 +120,7 @@ func TestTheEngineGoesAwayForGood(t *testing.T) {
 	stopped := w.start(t, w.shell(serve))
 	d.Kill()
 	var gone *container.Unavailable
-	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || container.Class(err) != cache.Infra ||
+	if s, err := p.Wait(t.Context()); !errors.As(err, &gone) || container.Class(err) != failure.Infra ||
 		!strings.Contains(err.Error(), "nobody listens") || s.OK() {
 		t.Errorf("Wait: %+v, %v", s, err)
 	}
@@ -216,7 +216,7 @@ func TestTheDiskOfTheEngineIsFull(t *testing.T) {
 		t.Errorf("%+v, %q", s, out)
 	}
 	_, err := executor.Run(t.Context(), w, w.shell("exit 0"))
-	if container.Class(err) != cache.Infra || !strings.Contains(err.Error(), "make room") {
+	if container.Class(err) != failure.Infra || !strings.Contains(err.Error(), "make room") {
 		t.Errorf("%v (%s)", err, container.Class(err))
 	}
 	if _, err := p.Stop(); err != nil {

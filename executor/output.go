@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor/mask"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/head"
 )
 
@@ -52,7 +52,7 @@ func (o *output) drain() error {
 		return o.err
 	case <-time.After(killTime):
 		return &container.Error{Doing: "read the output", Reason: "the engine does not bring it to an end",
-			Class: cache.Transient}
+			Class: failure.Transient}
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -28,12 +28,12 @@ type State struct {
 
 // Failure is one attempt that failed: at a node, or of one member within a block.
 type Failure struct {
-	Address   string        `json:"address"`
-	Commit    string        `json:"commit,omitempty"`
-	Candidate string        `json:"candidate,omitempty"` // empty: nobody in particular
-	Failure   cache.Failure `json:"failure"`
-	Attempt   string        `json:"attempt,omitempty"` // its log has this name
-	Took      time.Duration `json:"took_ns,omitempty"` // 0: not recorded
+	Address   string          `json:"address"`
+	Commit    string          `json:"commit,omitempty"`
+	Candidate string          `json:"candidate,omitempty"` // empty: nobody in particular
+	Failure   failure.Failure `json:"failure"`
+	Attempt   string          `json:"attempt,omitempty"` // its log has this name
+	Took      time.Duration   `json:"took_ns,omitempty"` // 0: not recorded
 }
 
 // Spent is one recorded attempt at a block, or at something that a member needs.

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -359,10 +360,10 @@ func TestASecondaryMetricOfOneSide(t *testing.T) {
 // What was lost on one side alone decides, and all that was lost is counted.
 func TestLossesOfOneSideAreNoWin(t *testing.T) {
 	lost := func(candidate string) sample.Try {
-		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: cache.Transient,
+		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: failure.Transient,
 			Rule: "flaky"}}}
 	}
-	retried := sample.Try{Run: "r", Lost: []sample.Loss{{Candidate: "c/one", Class: cache.Permanent, Rule: "crash"}}}
+	retried := sample.Try{Run: "r", Lost: []sample.Loss{{Candidate: "c/one", Class: failure.Permanent, Rule: "crash"}}}
 	for name, story := range map[string]struct {
 		tries  []sample.Try // of block 2
 		want   stats.Outcome

@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -222,7 +222,7 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 }
 
 // Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence.
-func Explain(f *cache.Failure) string {
+func Explain(f *failure.Failure) string {
 	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
 	if f.Evidence != "" {
 		text += ": " + f.Evidence

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/stats"
@@ -84,7 +85,7 @@ func FuzzRecord(f *testing.F) {
 	record, err := json.Marshal(sample.Record{Block: 1, Seed: 7, Order: []string{"one", "base"},
 		Members: map[string]sample.Member{
 			"base": {Candidate: "c/base"}, "one": {Candidate: "c/one",
-				Failure: &cache.Failure{Class: cache.Permanent, Message: "broken"}},
+				Failure: &failure.Failure{Class: failure.Permanent, Message: "broken"}},
 		}})
 	if err != nil {
 		f.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -94,7 +95,7 @@ const first = `trial.speed["c#1"]`
 
 // Each story begins with four blocks in which the candidate is a tenth faster, and spoils something.
 func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
-	lost := func(f cache.Failure) engine.End { return engine.End{Failure: &f} }
+	lost := func(f failure.Failure) engine.End { return engine.End{Failure: &f} }
 	for name, story := range map[string]struct {
 		spoil  func(c *Case, ends map[string]engine.End)
 		want   stats.Outcome
@@ -103,7 +104,7 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 		"nothing": {func(*Case, map[string]engine.End) {}, stats.Win, ""},
 		"it is left out, and the baseline failed": {func(c *Case, ends map[string]engine.End) {
 			c.Groups[0].Members[1].Absent, c.Groups[0].Members[1].Why = stats.Skipped, "not today"
-			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/base", Message: "crashed"})
+			ends[first] = lost(failure.Failure{Class: failure.Permanent, Subject: "c/base", Message: "crashed"})
 		}, stats.Skipped, "not today"},
 		"no device serves it": {func(_ *Case, ends map[string]engine.End) {
 			ends[first] = engine.End{Never: true, Reason: "needs 9 GPUs"}
@@ -114,28 +115,29 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 			c.Groups[0].Members[1].Absent = stats.BuildFailed
 		}, stats.NoBaseline, "no baseline"},
 		"the baseline failed": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/base", Message: "crashed"})
+			ends[first] = lost(failure.Failure{Class: failure.Permanent, Subject: "c/base", Message: "crashed"})
 		}, stats.NoBaseline, "the baseline failed: crashed"},
 		"the machine failed the baseline": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Infra, Subject: "c/base", Message: "no disk"})
+			ends[first] = lost(failure.Failure{Class: failure.Infra, Subject: "c/base", Message: "no disk"})
 		}, stats.NoBaseline, "could not be measured: no disk"},
 		"it was not built": {func(c *Case, _ map[string]engine.End) {
 			c.Groups[0].Members[1].Absent, c.Groups[0].Members[1].Why = stats.BuildFailed, "cc says no"
 		}, stats.BuildFailed, "cc says no"},
 		"it failed": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Permanent, Subject: "c/one", Message: "crashed", Rule: "oom",
+			ends[first] = lost(failure.Failure{Class: failure.Permanent, Subject: "c/one", Message: "crashed",
+				Rule:     "oom",
 				Evidence: "out of memory"})
 		}, stats.Failed, "crashed [oom]: out of memory"},
 		"it failed, as was read from a block that was lost since": {func(c *Case, ends map[string]engine.End) {
-			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(cache.Failure{Class: cache.Permanent,
+			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(failure.Failure{Class: failure.Permanent,
 				Subject: "c/one", Message: "block 1: crashed"})
 			ends[first] = engine.End{Never: true, Reason: "needs 9 GPUs"}
 		}, stats.Failed, "block 1: crashed"},
 		"the machine failed the block": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Transient, Message: "no network"})
+			ends[first] = lost(failure.Failure{Class: failure.Transient, Message: "no network"})
 		}, stats.Infra, "no network [undiagnosed]"},
 		"another voided the block": {func(_ *Case, ends map[string]engine.End) {
-			ends[first] = lost(cache.Failure{Class: cache.Transient, Subject: "c/two"})
+			ends[first] = lost(failure.Failure{Class: failure.Transient, Subject: "c/two"})
 		}, stats.NotRun, "was voided by c/two"},
 		"it was measured otherwise": {func(c *Case, _ map[string]engine.End) {
 			c.Groups[0].Members[1].Methodology.Fields[0].Value = "./prog --fast"
@@ -166,7 +168,7 @@ func TestWhatABlockSaysOfItsMembers(t *testing.T) {
 	for i, b := range c.Groups[0].Blocks {
 		own := sample.Member{Skipped: "it failed in block 1"}
 		if i == 0 {
-			own = sample.Member{Failure: &cache.Failure{Class: cache.Permanent, Message: "crashed"}}
+			own = sample.Member{Failure: &failure.Failure{Class: failure.Permanent, Message: "crashed"}}
 		}
 		record(t, ends[b.At.String()].Entry.Dir, sample.Record{Block: i + 1, Order: b.Members,
 			Members: map[string]sample.Member{"base": {}, "one": own}})

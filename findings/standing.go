@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -21,12 +22,12 @@ type Standings map[string]*standing
 // standing is how a member stands after its group's blocks.
 type standing struct {
 	*Member
-	failure *cache.Failure // its own, in a block
-	reading *cache.Failure // of gathering its numbers from all its blocks, some of which may be lost since
-	infra   *cache.Failure // of a block as a whole
-	never   string         // why no device can serve the blocks
-	pending string         // why blocks are still missing
-	whole   bool           // its numbers were gathered from all its blocks
+	failure *failure.Failure // its own, in a block
+	reading *failure.Failure // of gathering its numbers from all its blocks, some of which may be lost since
+	infra   *failure.Failure // of a block as a whole
+	never   string           // why no device can serve the blocks
+	pending string           // why blocks are still missing
+	whole   bool             // its numbers were gathered from all its blocks
 	rows    []sample.Measurement
 	series  map[string]map[int]float64 // metric → block → value, in the unit of units
 	units   map[string]string          // by metric: that of its first sample

@@ -15,9 +15,9 @@ import (
 
 	api "github.com/docker/docker/api/types/container"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // changed says whether a container has other files than its image.
@@ -113,7 +113,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if below(path.Clean(volume), at) {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "in_volume", Stage: "build",
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "in_volume", Stage: "build",
 				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it",
 					at, volume),
 				Remedy: "begin with an image without that VOLUME, or put it elsewhere"}}

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell"
@@ -220,7 +221,7 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") +
 			" is thrown away, since that is a VOLUME of the image"
 	}
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_no_effect", Stage: "build",
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "fix_no_effect", Stage: "build",
 		Message:  f.Fix.Address.String() + " changed nothing in the image",
 		Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
 }

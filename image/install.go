@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image/python"
 	"github.com/benchgraph/benchgraph/shell"
@@ -29,7 +30,8 @@ func (m *making) python(ctx context.Context) (python.Layout, error) {
 	}
 	found, ok := python.Parse(text)
 	if !ok {
-		return found, &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_site", Stage: "build",
+		return found, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_site",
+			Stage:   "build",
 			Message: "the image has no directory of Python packages, and $SITE or install needs one",
 			Remedy:  "begin with an image that has python3"}}
 	}
@@ -86,7 +88,7 @@ func noWheel(a hclspec.Address, e cache.Entry) error {
 	for _, f := range e.Files[:min(len(e.Files), 5)] {
 		made = append(made, f.Path)
 	}
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_wheel", Stage: "build",
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_wheel", Stage: "build",
 		Message: fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a, strings.Join(made, ", ")),
 		Remedy:  "let it make a wheel, or leave it out of install"}}
 }
@@ -209,7 +211,7 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 }
 
 func installMismatch(w *wheel.Wheel, what string) error {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "install_mismatch", Stage: "build",
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "install_mismatch", Stage: "build",
 		Message: fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
 		Remedy: "look into the log for what the installer did; the image may have a pip of its own that changes " +
 			"what it installs"}}

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/image/python"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/wheel"
@@ -83,8 +84,8 @@ func describeFiles(d *cache.Description, label string, files map[string]cache.Fi
 }
 
 func overlayFailure(rule, message, remedy string) error {
-	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Permanent, Rule: rule, Stage: "build", Message: message, Remedy: remedy,
+	return &engine.Failure{Failure: failure.Failure{
+		Class: failure.Permanent, Rule: rule, Stage: "build", Message: message, Remedy: remedy,
 	}}
 }
 

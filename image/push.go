@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/shell"
 )
 
@@ -32,7 +33,7 @@ func (t *Push) Describe(d *cache.Description) { d.Add("push", t.To) }
 
 func (t *Push) Run(ctx context.Context, env *engine.Env) error {
 	if t.Offline {
-		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "run",
+		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "offline", Stage: "run",
 			Message: "-offline forbids to push " + t.To}}
 	}
 	image, err := Read(env.Inputs[0].Entry)

@@ -14,10 +14,10 @@ import (
 
 	api "github.com/docker/docker/api/types/container"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 )
@@ -162,7 +162,7 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	})
 	if err != nil {
 		out.Close()
-		return nil, nil, shell.NotRun(err, c.stage, cache.Permanent)
+		return nil, nil, shell.NotRun(err, c.stage, failure.Permanent)
 	}
 	return process, out, nil
 }
@@ -196,7 +196,7 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	})
 	switch {
 	case err != nil:
-		return "", shell.NotRun(err, stage, cache.Permanent)
+		return "", shell.NotRun(err, stage, failure.Permanent)
 	case !status.OK():
 		return "", m.sh.Failure(stage, out, shell.Ended(status))
 	}

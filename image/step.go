@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -75,7 +76,7 @@ func (m *making) pull(ctx context.Context) error {
 	m.base = m.t.From
 	if m.base.Digest == "" {
 		return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
-			Failure: cache.Failure{Class: cache.Infra, Rule: "image_unpinned", Stage: "fetch",
+			Failure: failure.Failure{Class: failure.Infra, Rule: "image_unpinned", Stage: "fetch",
 				Message: "nothing says which image " + m.base.Name + " is",
 				Remedy:  "plan again where the registry, or an engine that has it, can be reached"}}
 	}
@@ -97,7 +98,7 @@ func (m *making) fetched(ctx context.Context, base Base) (container.Image, error
 		}
 	}
 	if m.t.Offline {
-		return container.Image{}, &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline",
+		return container.Image{}, &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "offline",
 			Stage:   "fetch",
 			Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
@@ -131,7 +132,7 @@ func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
 func (m *making) load(ctx context.Context, base hclspec.Address) error {
 	in := m.t.Refs.Input(m.env, base)
 	if len(in.Files) != 1 {
-		return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "no_rootfs", Stage: "build",
+		return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_rootfs", Stage: "build",
 			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base,
 				len(in.Files)), Remedy: "name one file in outputs"}}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/shell"
@@ -229,8 +230,8 @@ func (j *job) refused(ctx context.Context, err error) error {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
 	j.clean()
-	return &engine.Failure{Err: err, Retry: once(), Failure: cache.Failure{
-		Class: cache.Infra, Rule: "job_refused", Stage: "submit", Message: "Slurm refuses the job: " + no.Error(),
+	return &engine.Failure{Err: err, Retry: once(), Failure: failure.Failure{
+		Class: failure.Infra, Rule: "job_refused", Stage: "submit", Message: "Slurm refuses the job: " + no.Error(),
 		Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
 }
@@ -303,7 +304,7 @@ func (j *job) look(ctx context.Context, id slurm.ID, end slurm.End) (e cache.Ent
 
 // lost returns the failure of a job that left neither a result nor an outcome.
 func (j *job) lost(id slurm.ID, end slurm.End) error {
-	f := &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "job_lost", Stage: "run",
+	f := &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "job_lost", Stage: "run",
 		Remedy: "look at the log, and at the scheduler's record of the job: sacct -j " + id.Number()}}
 	where := ""
 	if end.Node != "" {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -46,8 +47,8 @@ type Request struct {
 
 // Outcome is how a worker ended.
 type Outcome struct {
-	Job     string         `json:"job"`               // ID, so that the outcome of an earlier job does not count
-	Failure *cache.Failure `json:"failure,omitempty"` // nil: the result is in the shared store
+	Job     string           `json:"job"`               // ID, so that the outcome of an earlier job does not count
+	Failure *failure.Failure `json:"failure,omitempty"` // nil: the result is in the shared store
 }
 
 // maxRequest bounds the files of a job that are read, in bytes.

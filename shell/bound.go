@@ -10,8 +10,8 @@ import (
 	"github.com/docker/go-units"
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -89,8 +89,8 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 
 // outOfDisk is the failure of a command whose attempt has written more than its node may.
 func (s *Shell) outOfDisk(stage string, o *Output) error {
-	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
+	return &engine.Failure{Failure: failure.Failure{
+		Class: failure.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
 		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage,
 			units.BytesSize(float64(s.limits.Disk))),
 		Remedy: "raise disk in the block, and apply with -retry-failed",

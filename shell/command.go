@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -233,11 +233,11 @@ func Ended(s executor.Status) string {
 // Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
 // matches, else nothing that is known.
 func (s *Shell) Failure(stage string, o *Output, how string) error {
-	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Stage: stage, Message: stage + ": " + how}}
+	f := &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
 	if rule, ok, err := s.classify(stage, o, s.cures()); err != nil {
 		return err
 	} else if ok {
-		f.Class, f.Rule, f.Evidence = cache.Fixable, rule.Rule.Name, rule.Evidence
+		f.Class, f.Rule, f.Evidence = failure.Fixable, rule.Rule.Name, rule.Evidence
 		return f
 	}
 	rules, err := s.config.Rules()
@@ -249,7 +249,7 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	case err != nil:
 		return err
 	case ok:
-		f.Class, f.Rule, f.Evidence, f.Remedy = cache.Class(match.Rule.Class), match.Rule.Name, match.Evidence,
+		f.Class, f.Rule, f.Evidence, f.Remedy = failure.Class(match.Rule.Class), match.Rule.Name, match.Evidence,
 			match.Rule.Remedy
 		f.Retry = rules.retry(match.Rule.Name)
 	default:
@@ -257,14 +257,14 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	}
 	switch {
 	case s.box != nil && f.Rule == "read_only" && unix.Access(s.env.Scratch, unix.W_OK) == nil: // no disk has failed
-		f.Class, f.Retry = cache.Permanent, nil
+		f.Class, f.Retry = failure.Permanent, nil
 		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, " +
 			"or declare a mount at that path with read_only = false"
 	case s.cell != nil && f.Evidence != "":
 		// Rules do not know of sandboxes: by them, a name that does not resolve is worth another attempt.
 		lacked, remedy := s.cell.sandbox().Explains(f.Evidence, s.dir, s.environ())
 		if lacked != "" {
-			f.Class, f.Rule, f.Remedy, f.Retry = cache.Permanent, "sandbox_"+lacked, remedy, nil
+			f.Class, f.Rule, f.Remedy, f.Retry = failure.Permanent, "sandbox_"+lacked, remedy, nil
 		} else if remedy != "" {
 			f.Remedy = strings.TrimPrefix(f.Remedy+"; "+remedy, "; ")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -22,7 +23,8 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 		}
 		in := r.Input(env, item.Ref)
 		if message, remedy := Unlaid(item, in.Entry); message != "" {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_one_file", Stage: "start",
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_one_file",
+				Stage:   "start",
 				Message: message, Remedy: remedy}}
 		}
 		var err error
@@ -32,8 +34,8 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 			err = workdir.CopyFile(dst, workdir.OnlyFile(in.Entry))
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return &engine.Failure{Err: err, Failure: cache.Failure{
-				Class: cache.Permanent, Rule: "data_conflict", Stage: "start",
+			return &engine.Failure{Err: err, Failure: failure.Failure{
+				Class: failure.Permanent, Rule: "data_conflict", Stage: "start",
 				Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),
 				Remedy:  "give it another name in data",
 			}}

@@ -12,19 +12,19 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // outOfMemory is the failure of a command that was killed because it used too much memory.
 func (s *Shell) outOfMemory(stage string, o *Output) error {
-	f := &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "oom_killed", Stage: stage,
+	f := &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "oom_killed", Stage: stage,
 		Evidence: o.LastLine()}}
 	switch {
 	case s.limits.Memory == 0:
-		f.Class = cache.Infra
+		f.Class = failure.Infra
 		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory",
 			"declare memory, so that no more is run at a time than fits"
 	default:
@@ -52,7 +52,7 @@ func EngineFailure(stage string, err error) error {
 	var registry *container.RegistryError
 	var refused *container.Error
 	var gone *container.Unavailable
-	f := &engine.Failure{Err: err, Failure: cache.Failure{Class: container.Class(err), Stage: stage, Message: stage +
+	f := &engine.Failure{Err: err, Failure: failure.Failure{Class: container.Class(err), Stage: stage, Message: stage +
 		": " + err.Error()}}
 	switch {
 	case errors.As(err, &registry):
@@ -61,10 +61,10 @@ func EngineFailure(stage string, err error) error {
 		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
 		// until a login or a push: the next apply asks again
 		if registry.Reason == container.Denied || registry.Reason == container.Missing {
-			f.Class, f.Retry = cache.Infra, &engine.Retry{Attempts: 1}
+			f.Class, f.Retry = failure.Infra, &engine.Retry{Attempts: 1}
 		}
 	case container.IsNoImage(err):
-		f.Class, f.Rule, f.Remedy, f.Retry = cache.Infra, engine.InputGone, "the next plan makes it anew",
+		f.Class, f.Rule, f.Remedy, f.Retry = failure.Infra, engine.InputGone, "the next plan makes it anew",
 			&engine.Retry{Attempts: 1}
 	case errors.As(err, &refused):
 		f.Rule, f.Message, f.Remedy = EngineRule, stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
@@ -82,11 +82,11 @@ func EngineFailure(stage string, err error) error {
 
 // NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that
 // of a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
-func NotRun(err error, stage string, lacking cache.Class) error {
+func NotRun(err error, stage string, lacking failure.Class) error {
 	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1},
-		Failure: cache.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
+		Failure: failure.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
 	if unsupported, ok := errors.AsType[*executor.Unsupported](err); ok {
-		f.Class, f.Message, f.Remedy = cache.Infra, unsupported.What, unsupported.Remedy
+		f.Class, f.Message, f.Remedy = failure.Infra, unsupported.What, unsupported.Remedy
 		return f
 	}
 	start, ok := errors.AsType[*executor.StartError](err)
@@ -104,9 +104,9 @@ func NotRun(err error, stage string, lacking cache.Class) error {
 // lacks for good; what lacks on this machine may be there the next time.
 func (s *Shell) notRun(err error, stage string) error {
 	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.brought(start)) {
-		return NotRun(err, stage, cache.Infra)
+		return NotRun(err, stage, failure.Infra)
 	}
-	return NotRun(err, stage, cache.Permanent)
+	return NotRun(err, stage, failure.Permanent)
 }
 
 // brought says whether what keeps a program from being started on the host came with the node's inputs: it is not

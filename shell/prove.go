@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
@@ -66,8 +66,8 @@ func (s *Shell) prove(ctx context.Context, srv *Server, command hclspec.Command)
 // mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is
 // charged with it; and it would be the same the next time.
 func mismatch(expected, found string) error {
-	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: "artefact_mismatch", Stage: "start",
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
+		Class: failure.Infra, Rule: "artefact_mismatch", Stage: "start",
 		Message: "what runs is not what the image has: expected " + expected + ", found " + found,
 		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no " +
 			"PYTHONPATH, no installation at start",

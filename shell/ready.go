@@ -8,9 +8,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A server in a container has a network of its own, which this machine is no part of. So it is asked from inside, with
@@ -76,7 +76,7 @@ func (s *Server) ask(ctx context.Context) error {
 			argv = []string{"python3", "-I", "-c", readyPython, port, s.spec.HTTP}
 			continue
 		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
-			return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "not_asked",
+			return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "not_asked",
 				Stage: "start",
 				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell " +
 					"with what could ask (curl, wget, nc or bash for a page, grep for a port)",

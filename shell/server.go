@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -213,7 +213,8 @@ func (s *Server) Stop() error {
 	_, err := s.process.Stop()
 	s.close()
 	if err != nil {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Infra, Rule: "not_stopped", Stage: "stop",
+		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra, Rule: "not_stopped",
+			Stage:   "stop",
 			Message: "the server could not be ended: " + err.Error()}}
 	}
 	return nil

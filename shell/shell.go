@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -140,7 +140,7 @@ func (s *Shell) addSecrets(names []string) error {
 		value, ok := s.config.Secret(name)
 		if !ok {
 			return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
-				Failure: cache.Failure{Class: cache.Infra, Rule: "secret_missing", Stage: "start",
+				Failure: failure.Failure{Class: failure.Infra, Rule: "secret_missing", Stage: "start",
 					Message: "secret " + name + " is not set in the environment", Remedy: "export " + name +
 						" and apply again"}}
 		}

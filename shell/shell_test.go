@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/executortest"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
@@ -150,23 +151,23 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		run      executortest.FakeRun
-		class    cache.Class
+		class    failure.Class
 		rule     string
 		message  string
 		evidence string
 		attempts int
 	}{
-		"what a fix cures": {says("flaky\nno header\n", 1), cache.Fixable, "fix.header",
+		"what a fix cures": {says("flaky\nno header\n", 1), failure.Fixable, "fix.header",
 			"run: exit status 1", "no header", 0},
-		"what a rule knows": {says("first\nit is flaky here\nlast\n", 3), cache.Transient, "flaky",
+		"what a rule knows": {says("first\nit is flaky here\nlast\n", 3), failure.Transient, "flaky",
 			"run: exit status 3", "it is flaky here", 5},
-		"what nobody knows": {says("first\nlast\n", 1), cache.Permanent, "", "run: exit status 1", "last", 0},
-		"what takes too long": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, cache.Permanent,
+		"what nobody knows": {says("first\nlast\n", 1), failure.Permanent, "", "run: exit status 1", "last", 0},
+		"what takes too long": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, failure.Permanent,
 			"out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
 		"what this machine has not": {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}},
-			cache.Infra, "not_started", "", "", 1},
+			failure.Infra, "not_started", "", "", 1},
 		"what a signal has ended": {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}},
-			cache.Permanent, "", "run: ended by SIGSEGV", "", 0},
+			failure.Permanent, "", "run: ended by SIGSEGV", "", 0},
 		"what has not failed, at all": {says("no header, and flaky\n", 0), "", "", "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -51,7 +52,8 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			continue
 		}
 		if own.Skipped != "" {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "not_measured", Stage: "run",
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_measured",
+				Stage:   "run",
 				Message: "not measured: " + own.Skipped}}
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)

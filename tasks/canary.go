@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -151,7 +152,7 @@ func (c *canary) failed(message, evidence, remedy string) error {
 
 // noCount is the failure of a block because of its canary. Nothing is known of its members by it.
 func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, remedy string) error {
-	f := &engine.Failure{Retry: retry, Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: "run",
+	f := &engine.Failure{Retry: retry, Failure: failure.Failure{Class: failure.Infra, Rule: rule, Stage: "run",
 		Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": c.t.trusted().Bench.Address.Name, "block": c.t.block,

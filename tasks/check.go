@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
@@ -97,7 +98,7 @@ func (l *lifecycle) wrong(err error) error {
 	if _, fixable := fix.Wanted(f.Rule); fixable {
 		return err
 	}
-	f.Class, f.Rule, f.Message = cache.Permanent, sample.Wrong, "the check failed: "+f.Message
+	f.Class, f.Rule, f.Message = failure.Permanent, sample.Wrong, "the check failed: "+f.Message
 	f.Remedy = "the log shows what the check found"
 	if l.m.Baseline {
 		f.Rule, f.Remedy = sample.CheckFailed, "the check must pass for the baseline: correct it"
@@ -122,8 +123,8 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 		for _, s := range m.Bench.Check.Same {
 			same := sample.Same{Pattern: s.Pattern, Tolerance: s.Tolerance, Passes: m.Bench.Design.Passes()}
 			diff, err := sample.Differ(filepath.Join(env.Out, m.Name), filepath.Join(env.Out, base.Name), same)
-			failed, f := m, &engine.Failure{Failure: cache.Failure{
-				Class: cache.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.Candidate,
+			failed, f := m, &engine.Failure{Failure: failure.Failure{
+				Class: failure.Permanent, Rule: sample.Wrong, Stage: "verify", Subject: m.Candidate,
 				Message: "its results differ from those of " + base.Candidate, Evidence: diff,
 				Remedy: "correct the candidate, or allow a tolerance in same",
 			}}

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
@@ -122,7 +122,7 @@ func voided(rule, stage, message, evidence string) error {
 }
 
 func infra(rule, stage, message, evidence, remedy string) error {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: rule, Stage: stage, Message: message,
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: rule, Stage: stage, Message: message,
 		Evidence: evidence, Remedy: remedy}}
 }
 
@@ -173,8 +173,8 @@ const clockRemedy = "apply as root on a machine whose driver can lock clocks, or
 // clocksNotLocked is the failure of a block that was not measured since its clocks could not be locked. It would be the
 // same the next moment.
 func clocksNotLocked(mhz int, err error) error {
-	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
+	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
+		Class: failure.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
 		Message: fmt.Sprintf("not measured: the SM clocks could not be locked at %d MHz", mhz), Remedy: clockRemedy,
 	}}
 }

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // watchedWorld is a trial on the devices of a scenario, and what plays another one.
@@ -79,7 +79,7 @@ func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 		t.Helper()
 		_, err := trial.watched(t.Context(), env, func(context.Context) error { t.Error("it ran"); return nil })
 		f, _ := errors.AsType[*engine.Failure](err)
-		if f == nil || f.Class != cache.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy ||
+		if f == nil || f.Class != failure.Infra || f.Rule != engine.DeviceLost || f.Remedy != LostDeviceRemedy ||
 			!strings.Contains(f.Evidence, xid) {
 			t.Errorf("%+v", err)
 		}

@@ -78,7 +78,8 @@ func (p *Drawing) Differ(measured func(*Group) bool) error {
 			for _, d := range diff {
 				refused.Reasons = append(refused.Reasons, fmt.Sprintf(
 					"%s: %s is %s for %s and %s for %s (%s, %s)",
-					m.Candidate, d.Name, quoted(d.A, d.InA), placedAt(p.Spec, m), quoted(d.B, d.InB), placedAt(p.Spec, base),
+					m.Candidate, d.Name, quoted(d.A, d.InA), placedAt(p.Spec, m), quoted(d.B, d.InB), placedAt(p.Spec,
+						base),
 					m.Bench.Address, placeText(m.Bench.Range)))
 			}
 		}

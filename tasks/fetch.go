@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/download"
@@ -36,7 +37,7 @@ func (t *downloadTask) Describe(d *cache.Description) {
 
 func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	if t.p.Offline {
-		return &engine.Failure{Failure: cache.Failure{Class: cache.Infra, Rule: "offline", Stage: "fetch",
+		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "offline", Stage: "fetch",
 			Message: WithoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
 	}
 	fmt.Fprintf(env.Log, "GET %s\n", WithoutPassword(t.url))
@@ -87,19 +88,19 @@ func downloadFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	f := cache.Failure{Class: cache.Transient, Rule: "download", Stage: "fetch", Message: err.Error()}
+	f := failure.Failure{Class: failure.Transient, Rule: "download", Stage: "fetch", Message: err.Error()}
 	var mismatch *download.Mismatch
 	var refused *download.Refused
 	var large *download.TooLarge
 	switch {
 	case errors.As(err, &large):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_too_large",
+		f.Class, f.Rule, f.Remedy = failure.Permanent, "download_too_large",
 			"if the file is as large as that, raise max_size in the fetch block and apply with -retry-failed"
 	case errors.As(err, &mismatch):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_mismatch",
+		f.Class, f.Rule, f.Remedy = failure.Permanent, "download_mismatch",
 			"the file behind the URL is not the declared one: correct sha256, or the URL"
 	case errors.As(err, &refused):
-		f.Class, f.Rule, f.Remedy = cache.Permanent, "download_refused",
+		f.Class, f.Rule, f.Remedy = failure.Permanent, "download_refused",
 			"check the URL; the server does not have the file or does not give it"
 	}
 	return &engine.Failure{Failure: f, Err: err}

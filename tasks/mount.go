@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 )
@@ -151,7 +152,7 @@ func (p *Facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 
 // mountFailure is a failure of this machine: no other attempt helps before somebody has changed something.
 func mountFailure(rule, message, remedy string) error {
-	return &engine.Failure{Err: errors.New(message), Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: rule, Stage: "start", Message: message, Remedy: remedy,
+	return &engine.Failure{Err: errors.New(message), Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
+		Class: failure.Infra, Rule: rule, Stage: "start", Message: message, Remedy: remedy,
 	}}
 }

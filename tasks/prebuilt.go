@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/wheel"
 )
@@ -49,8 +50,8 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 		compared, err := wheel.Prove(name, t.tree.rev, files)
 		var refusal *wheel.Refusal
 		if errors.As(err, &refusal) {
-			return &engine.Failure{Err: err, Failure: cache.Failure{
-				Class: cache.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
+			return &engine.Failure{Err: err, Failure: failure.Failure{
+				Class: failure.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
 				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), short(t.tree.rev),
 					refusal.Evidence),
 				Remedy: "the next source serves, or it is built here; without either, declare a build",
@@ -169,7 +170,7 @@ func withReason(url, why string) string {
 
 // Unserved returns the wheel that a node fetches, and the URL, if a failure of the node says that the URL does not
 // serve the wheel; nil: the failure says nothing of the kind.
-func Unserved(n *engine.Node, f *cache.Failure) (*hclspec.Wheel, string) {
+func Unserved(n *engine.Node, f *failure.Failure) (*hclspec.Wheel, string) {
 	t, ok := n.Task.(*prebuiltTask)
 	if !ok || f.Rule != prebuiltRefused && f.Rule != "download_refused" && f.Rule != "download_too_large" {
 		return nil, ""

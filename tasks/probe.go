@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 )
@@ -15,7 +16,7 @@ import (
 const knownIssueRule = "known_issue"
 
 // KnownIssue says that a failure is a probe's answer: the issue is there, and the candidate is skipped for it.
-func KnownIssue(f *cache.Failure) bool { return f != nil && f.Rule == knownIssueRule }
+func KnownIssue(f *failure.Failure) bool { return f != nil && f.Rule == knownIssueRule }
 
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {

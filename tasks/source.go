@@ -15,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/source/git"
@@ -129,8 +130,8 @@ func (t *tree) protected(paths []string, message, remedy string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Permanent, Rule: protectedRule, Stage: "checkout", Message: message,
+	return &engine.Failure{Failure: failure.Failure{
+		Class: failure.Permanent, Rule: protectedRule, Stage: "checkout", Message: message,
 		Evidence: strings.Join(paths[:min(len(paths), 10)], " "), Remedy: remedy,
 	}}
 }
@@ -138,7 +139,7 @@ func (t *tree) protected(paths []string, message, remedy string) error {
 const protectedRule = "protected"
 
 // ProtectedFailure says whether a failure is that of a candidate that changes what measures.
-func ProtectedFailure(f *cache.Failure) bool { return f != nil && f.Rule == protectedRule }
+func ProtectedFailure(f *failure.Failure) bool { return f != nil && f.Rule == protectedRule }
 
 // digest is the SHA-256 of the patch.
 func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
@@ -171,8 +172,8 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 	id, err := mirror.Apply(ctx, t.rev, t.bytes, dir)
 	var refused *git.PatchError
 	if errors.As(err, &refused) {
-		return "", &engine.Failure{Err: err, Failure: cache.Failure{
-			Class: cache.Permanent, Rule: "patch_refused", Stage: "checkout",
+		return "", &engine.Failure{Err: err, Failure: failure.Failure{
+			Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout",
 			Message: fmt.Sprintf("%s does not apply to %s", t.patch, short(t.rev)), Evidence: refused.Error(),
 			Remedy: "make the patch anew against this revision; nothing of it was applied",
 		}}
@@ -192,8 +193,8 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 		return nil
 	}
 	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", short(t.rev), has,
-		pinned), Failure: cache.Failure{
-		Class: cache.Permanent, Rule: "pin_refused", Stage: "checkout",
+		pinned), Failure: failure.Failure{
+		Class: failure.Permanent, Rule: "pin_refused", Stage: "checkout",
 		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", short(t.rev), short(has),
 			short(pinned)),
 		Remedy: "delete the revision's block in the lock file: the next apply resolves it again",
@@ -219,7 +220,7 @@ func gitFailure(err error) error {
 	if git.DiskFull(err) {
 		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	}
-	f := cache.Failure{Class: cache.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
+	f := failure.Failure{Class: failure.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
 	var fetch *git.FetchError
 	if errors.As(err, &fetch) {
 		f.Class, f.Evidence, f.Remedy = fetch.Class, fetch.Evidence, fetch.Remedy

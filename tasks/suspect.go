@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
@@ -25,7 +25,7 @@ type suspect struct {
 // container engine is none. The baseline is no suspect, as without it nothing is known of the others.
 func ownServers(m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || m.Baseline || m.Bench.Server == nil || m.Bench.Network || f.Class != cache.Transient ||
+	if !ok || m.Baseline || m.Bench.Server == nil || m.Bench.Network || f.Class != failure.Transient ||
 		f.Stage != "run" || f.Rule == shell.EngineRule {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (r 
 		}
 	}
 	f := s.failure.Failure
-	f.Class = cache.Permanent
+	f.Class = failure.Permanent
 	f.Message = fmt.Sprintf("%s, %d times in a row, while the baseline passed", f.Message, convictions)
 	f.Remedy = "see the server's log: nothing but the candidate is at the other end"
 	r.Failure = &f

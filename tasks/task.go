@@ -18,6 +18,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -107,7 +108,7 @@ func (f File) lay(root, dir string) error {
 	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.Path)),
 		filepath.Join(root, filepath.FromSlash(f.Path)), h)
 	if errors.Is(err, fs.ErrExist) {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "data_conflict",
+		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "data_conflict",
 			Stage:   "start",
 			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
 			Remedy:  "rename the file of the project"}}

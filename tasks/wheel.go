@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -116,7 +117,8 @@ func (t *overlayTask) Describe(d *cache.Description) { d.Add("overlay", t.patter
 func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	err := wheel.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
 	if err != nil {
-		return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "overlay", Stage: "build",
+		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "overlay",
+			Stage:   "build",
 			Message: err.Error()}}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/remote"
 )
 
@@ -47,7 +48,7 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
-func (a *app) work(ctx context.Context, dir string, r *remote.Request) *cache.Failure {
+func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.Failure {
 	err := a.enter(dir, r)
 	var failed *engine.Failure
 	if err == nil {
@@ -59,7 +60,7 @@ func (a *app) work(ctx context.Context, dir string, r *remote.Request) *cache.Fa
 	if err == nil {
 		return nil
 	}
-	f := &cache.Failure{Class: cache.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
+	f := &failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
 	if hinted, ok := errors.AsType[*hintError](err); ok {
 		f.Remedy = hinted.remedy
 	}

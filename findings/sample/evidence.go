@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
@@ -56,9 +56,9 @@ type Try struct {
 
 // Loss is a lifecycle of an earlier attempt that failed.
 type Loss struct {
-	Candidate string      `json:"candidate,omitempty"` // empty: the attempt failed as a whole
-	Class     cache.Class `json:"class"`
-	Rule      string      `json:"rule,omitempty"`
+	Candidate string        `json:"candidate,omitempty"` // empty: the attempt failed as a whole
+	Class     failure.Class `json:"class"`
+	Rule      string        `json:"rule,omitempty"`
 }
 
 // Reading is all that was read of a member.
@@ -102,8 +102,8 @@ func ByReading(rule string) bool {
 func repeated(primary metrics.Sample, read metrics.Result) error {
 	for _, w := range read.Warnings {
 		if w.Kind == metrics.Repeated && (w.Metric == primary.Metric || slices.Contains(primary.Over, w.Metric)) {
-			return &engine.Failure{Failure: cache.Failure{
-				Class: cache.Invalid, Rule: MetricRepeated, Stage: "parse", Message: "no sample: " + w.Text,
+			return &engine.Failure{Failure: failure.Failure{
+				Class: failure.Invalid, Rule: MetricRepeated, Stage: "parse", Message: "no sample: " + w.Text,
 				Remedy: "let the command print the primary metric once, or let match name the one line that counts",
 			}}
 		}
@@ -127,8 +127,8 @@ func incomplete(spec hclspec.Metrics, read metrics.Result) error {
 		default:
 			continue
 		}
-		return &engine.Failure{Failure: cache.Failure{
-			Class: cache.Permanent, Rule: Incomplete, Stage: "parse", Message: message,
+		return &engine.Failure{Failure: failure.Failure{
+			Class: failure.Permanent, Rule: Incomplete, Stage: "parse", Message: message,
 			Remedy: "find out in the log why the run is not whole, or correct require in metrics",
 		}}
 	}

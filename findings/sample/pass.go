@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 )
@@ -43,8 +43,8 @@ func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sampl
 	mean := meanOf(passes)
 	decides, ok := metrics.Find(mean.Samples, primary.Metric)
 	if !ok {
-		return mean, primary, &engine.Failure{Failure: cache.Failure{
-			Class: cache.Invalid, Rule: MetricMissing, Stage: "parse",
+		return mean, primary, &engine.Failure{Failure: failure.Failure{
+			Class: failure.Invalid, Rule: MetricMissing, Stage: "parse",
 			Message: fmt.Sprintf("metric %q is not the same in all passes: its unit or its parts differ",
 				primary.Metric),
 			Remedy: "let the command print the primary metric in one unit",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -49,7 +50,7 @@ type Member struct {
 	Start     time.Time        `json:"start"`
 	Duration  time.Duration    `json:"duration"`       // of the whole lifecycle
 	Took      time.Duration    `json:"took,omitempty"` // by the measured command alone
-	Failure   *cache.Failure   `json:"failure,omitempty"`
+	Failure   *failure.Failure `json:"failure,omitempty"`
 	Skipped   string           `json:"skipped,omitempty"` // why it was not run
 	Same      bool             `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
 	Devices   []string         `json:"devices,omitempty"`

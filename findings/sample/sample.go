@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
@@ -138,8 +139,8 @@ func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 // primaryOf finds the primary metric in a result. A result that is not valid has none.
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
 	if f := result.Failure; err == nil && f != nil {
-		return metrics.Sample{}, &engine.Failure{Failure: cache.Failure{
-			Class: cache.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence,
+		return metrics.Sample{}, &engine.Failure{Failure: failure.Failure{
+			Class: failure.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence,
 			Remedy: f.Remedy,
 		}}
 	}
@@ -171,8 +172,8 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 			}
 		}
 	}
-	return metrics.Sample{}, &engine.Failure{Err: err, Failure: cache.Failure{
-		Class: cache.Invalid, Rule: MetricMissing, Stage: "parse", Message: message,
+	return metrics.Sample{}, &engine.Failure{Err: err, Failure: failure.Failure{
+		Class: failure.Invalid, Rule: MetricMissing, Stage: "parse", Message: message,
 		Remedy: "correct metrics.primary or the metric's match; benchgraph parse FILE shows what is read",
 	}}
 }

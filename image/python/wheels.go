@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
@@ -22,7 +22,7 @@ func Open(names []string) ([]*wheel.Wheel, error) {
 		one, err := wheel.Open(name)
 		if err != nil {
 			Close(opened)
-			return nil, &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "bad_wheel",
+			return nil, &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "bad_wheel",
 				Stage:   "build",
 				Message: err.Error(), Remedy: "build it anew, with a tool that writes its RECORD last"}}
 		}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full
@@ -71,8 +71,8 @@ func isFull(err error) bool {
 func (r *Room) fullFailure(err error) *engine.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: cache.Failure{
-		Class: cache.Infra, Rule: engine.DiskFull, Stage: "run", Message: err.Error(),
+	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
+		Class: failure.Infra, Rule: engine.DiskFull, Stage: "run", Message: err.Error(),
 		Remedy: "free some space where the engine keeps its images, or let it keep them on a larger disk, and apply again",
 	}}
 	if said, ok := errors.AsType[*container.Error](err); ok {

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
@@ -44,7 +44,7 @@ func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 	for _, f := range fixes {
 		s.Say("fix %s: %s\n", f.Fix.Address.Name, f.Fix.Description)
 		if len(f.Pip) > 0 {
-			return &engine.Failure{Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_needs_image",
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "fix_needs_image",
 				Stage: "build",
 				Message: f.Fix.Address.String() +
 					" pins Python packages, which needs an image: the host's packages are never changed"}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
@@ -82,7 +83,8 @@ func (f Due) Misplaced(err error) error {
 	if _, known := errors.AsType[*engine.Failure](err); known {
 		return err
 	}
-	return &engine.Failure{Err: err, Failure: cache.Failure{Class: cache.Permanent, Rule: "fix_file", Stage: "build",
+	return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "fix_file",
+		Stage:   "build",
 		Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
@@ -101,7 +103,7 @@ func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
 	for _, f := range allowed {
 		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
 			rules = append(rules, metrics.Rule{Name: rulePrefix + f.Address.Name, Match: regexp.MustCompile(f.Detect),
-				Class: string(cache.Fixable)})
+				Class: string(failure.Fixable)})
 		}
 	}
 	return rules

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/mask"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -128,7 +128,7 @@ func searchable(secrets Secrets) Secrets {
 
 // Unfit is the failure of a node whose commands left what cannot be kept.
 func Unfit(rule, message, remedy string) *engine.Failure {
-	return &engine.Failure{Failure: cache.Failure{Class: cache.Invalid, Rule: rule, Stage: "run", Message: message,
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Invalid, Rule: rule, Stage: "run", Message: message,
 		Remedy: remedy + "; nothing was stored"}}
 }
 

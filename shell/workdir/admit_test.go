@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // A secret is found wherever it stands, however the file is read.
@@ -46,7 +46,7 @@ func TestErrorsTellNoSecret(t *testing.T) {
 	secrets := Secrets{{"TOKEN", value}}
 	for _, err := range []error{
 		errors.New("open " + value + ": no such file"),
-		&engine.Failure{Err: errors.New(value), Failure: cache.Failure{Message: value, Evidence: "a " + value,
+		&engine.Failure{Err: errors.New(value), Failure: failure.Failure{Message: value, Evidence: "a " + value,
 			Remedy: value}},
 	} {
 		got := secrets.Conceal(err)

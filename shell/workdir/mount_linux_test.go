@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -38,7 +38,7 @@ func TestMountsAreNoResult(t *testing.T) {
 		for _, patterns := range [][]string{nil, {"**"}} {
 			err := Keep(t.Context(), env, made, patterns, nil)
 			f, ok := errors.AsType[*engine.Failure](err)
-			if !ok || f.Rule != "mount_point" || f.Class != cache.Invalid ||
+			if !ok || f.Rule != "mount_point" || f.Class != failure.Invalid ||
 				!strings.Contains(f.Message, "$OUT"+below+" is a mount point") {
 				t.Errorf("%q, %v: %v", below, patterns, err)
 			}

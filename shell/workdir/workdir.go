@@ -17,6 +17,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // OnlyFile is the path of an entry's file if it has exactly one, else its directory.
@@ -60,7 +61,7 @@ var ErrIrregular = errors.New("it is no regular file any more")
 func InputChanged(name string) error {
 	// Another attempt would find it changed as well: only another plan helps.
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
-		Failure: cache.Failure{Class: cache.Infra, Rule: "input_changed", Stage: "start",
+		Failure: failure.Failure{Class: failure.Infra, Rule: "input_changed", Stage: "start",
 			Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
@@ -189,8 +190,8 @@ func missingOutput(made *os.Root, pattern string) error {
 	if len(there) > 0 {
 		what = "$OUT holds " + listed(there)
 	}
-	return &engine.Failure{Failure: cache.Failure{
-		Class: cache.Invalid, Rule: "no_output", Stage: "build",
+	return &engine.Failure{Failure: failure.Failure{
+		Class: failure.Invalid, Rule: "no_output", Stage: "build",
 		Message: fmt.Sprintf("the command succeeded but left no file that matches %q: %s", pattern, what),
 		Remedy:  "let the command write its results below $OUT, or correct outputs",
 	}}

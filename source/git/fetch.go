@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
@@ -19,7 +19,7 @@ import (
 // several times already.
 type FetchError struct {
 	Location string
-	Class    cache.Class
+	Class    failure.Class
 	Evidence string // what git said
 	Remedy   string // what the user can do; may be empty
 	Err      error
@@ -121,7 +121,7 @@ type want struct {
 // fetch runs git fetch until it succeeds, fails for good, or has failed too often.
 func (m *Mirror) fetch(ctx context.Context, w want) error {
 	if m.offline && m.kind == remote {
-		return &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: errOffline.Error(),
+		return &FetchError{Location: m.shown, Class: failure.Permanent, Evidence: errOffline.Error(),
 			Remedy: "run without -offline once", Err: errOffline}
 	}
 	filter := m.kind == remote && !m.entire
@@ -143,7 +143,7 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 			}
 			fe = m.classify(exit)
 		}
-		if fe.Class != cache.Transient || attempt >= fetchAttempts || unreached && attempt >= reachAttempts ||
+		if fe.Class != failure.Transient || attempt >= fetchAttempts || unreached && attempt >= reachAttempts ||
 			time.Since(begun) > retryTime {
 			return fe
 		}
@@ -214,23 +214,23 @@ var filterRefused = lazyregexp.New(`(?i)does not support (--)?filter|filtering n
 // signatures say what a failed fetch means; the first that matches decides.
 var signatures = []struct {
 	match  func() *regexp.Regexp
-	class  cache.Class
+	class  failure.Class
 	remedy string
 }{
-	{lazyregexp.New(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), cache.Infra,
+	{lazyregexp.New(`(?im)^.*(` + noSpace + `|cannot allocate memory|out of memory).*$`), failure.Infra,
 		"free some space or memory"},
 	{lazyregexp.New(`(?im)^.*(authentication failed|permission denied|could not read ` +
 		`(username|password)|returned error: 40[13]|host key verification failed|terminal prompts disabled).*$`),
-		cache.Permanent,
+		failure.Permanent,
 		"check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
 	{lazyregexp.New(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git ` +
 		`repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`),
-		cache.Permanent, "check the address"},
+		failure.Permanent, "check the address"},
 	{lazyregexp.New(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection ` +
 		`(reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early ` +
 		`eof|unexpected disconnect|hung up unexpectedly|returned error: (429|5\d\d)|rpc failed|empty reply from ` +
 		`server|(ssl|tls|gnutls)\S* .*(error|failed|reset|terminated|eof)|transfer closed|bad record mac|broken ` +
-		`pipe|network is unreachable|no route to host).*$`), cache.Transient, "check the network"},
+		`pipe|network is unreachable|no route to host).*$`), failure.Transient, "check the network"},
 }
 
 // noSpace matches git's messages about a full disk.
@@ -246,7 +246,7 @@ func DiskFull(err error) bool {
 
 // classify says what a failed fetch means.
 func (m *Mirror) classify(e *command.ExitError) *FetchError {
-	fe := &FetchError{Location: m.shown, Class: cache.Permanent, Evidence: e.Error(), Err: e}
+	fe := &FetchError{Location: m.shown, Class: failure.Permanent, Evidence: e.Error(), Err: e}
 	for _, s := range signatures {
 		if line := s.match().FindString(e.Stderr); line != "" {
 			fe.Class, fe.Evidence, fe.Remedy = s.class, strings.TrimSpace(line), s.remedy

@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
@@ -88,7 +88,7 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail  func(w http.ResponseWriter)
 		times int32
-		class cache.Class // empty: it succeeds in the end
+		class failure.Class // empty: it succeeds in the end
 		want  string
 	}{
 		"busy twice": {func(w http.ResponseWriter) { w.WriteHeader(503) }, 2, "", ""},
@@ -96,15 +96,15 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 		"broken off": {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 1, "", ""},
 		"busy for ever": {func(w http.ResponseWriter) {
 			w.WriteHeader(500)
-		}, 1 << 30, cache.Transient, "returned error: 500"},
+		}, 1 << 30, failure.Transient, "returned error: 500"},
 		"forbidden": {func(w http.ResponseWriter) {
 			w.WriteHeader(403)
-		}, 1 << 30, cache.Permanent, "returned error: 403"},
+		}, 1 << 30, failure.Permanent, "returned error: 403"},
 		"wants password": {func(w http.ResponseWriter) {
 			w.Header().Set("WWW-Authenticate", "Basic")
 			w.WriteHeader(401)
-		}, 1 << 30, cache.Permanent, ""},
-		"not there": {func(w http.ResponseWriter) { w.WriteHeader(404) }, 1 << 30, cache.Permanent, "not found"},
+		}, 1 << 30, failure.Permanent, ""},
+		"not there": {func(w http.ResponseWriter) { w.WriteHeader(404) }, 1 << 30, failure.Permanent, "not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var left atomic.Int32
@@ -132,8 +132,8 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 			if !ok || fe.Class != c.class || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v (%+v)", err, fe)
 			}
-			if n := x.count("ls-remote") + x.count("fetch"); c.class == cache.Transient && n != fetchAttempts ||
-				c.class == cache.Permanent && n != 1 {
+			if n := x.count("ls-remote") + x.count("fetch"); c.class == failure.Transient && n != fetchAttempts ||
+				c.class == failure.Permanent && n != 1 {
 				t.Errorf("%d attempts", n)
 			}
 			if strings.Contains(err.Error(), "sesame") || strings.Contains(said.String(), "sesame") {
@@ -150,17 +150,17 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 
 func TestGitsWordsAreClassified(t *testing.T) {
 	m := &Mirror{}
-	for stderr, want := range map[string]cache.Class{
-		"fatal: unable to access 'https://x/': Could not resolve host: x":                              cache.Transient,
-		"fatal: unable to access 'https://x/': Failed to connect to x port 443: Connection refused":    cache.Transient,
-		"error: RPC failed; curl 56 GnuTLS recv error (-54)\nfatal: early EOF":                         cache.Transient,
-		"fatal: the remote end hung up unexpectedly":                                                   cache.Transient,
-		"git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.":         cache.Permanent,
-		"Host key verification failed.\nfatal: the remote end hung up unexpectedly":                    cache.Permanent,
-		"remote: Repository not found.\nfatal: repository 'https://x/' not found":                      cache.Permanent,
-		"error: file write error: No space left on device\nfatal: the remote end hung up unexpectedly": cache.Infra,
-		"fatal: something nobody has seen before":                                                      cache.Permanent,
-		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                     cache.Permanent,
+	for stderr, want := range map[string]failure.Class{
+		"fatal: unable to access 'https://x/': Could not resolve host: x":                              failure.Transient,
+		"fatal: unable to access 'https://x/': Failed to connect to x port 443: Connection refused":    failure.Transient,
+		"error: RPC failed; curl 56 GnuTLS recv error (-54)\nfatal: early EOF":                         failure.Transient,
+		"fatal: the remote end hung up unexpectedly":                                                   failure.Transient,
+		"git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.":         failure.Permanent,
+		"Host key verification failed.\nfatal: the remote end hung up unexpectedly":                    failure.Permanent,
+		"remote: Repository not found.\nfatal: repository 'https://x/' not found":                      failure.Permanent,
+		"error: file write error: No space left on device\nfatal: the remote end hung up unexpectedly": failure.Infra,
+		"fatal: something nobody has seen before":                                                      failure.Permanent,
+		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                     failure.Permanent,
 	} {
 		if got := m.classify(&command.ExitError{Verb: "fetch", Status: executor.Status{Code: 128},
 			Stderr: stderr}); got.Class != want || got.Evidence == "" {
@@ -307,7 +307,7 @@ func TestABundleWithoutItsBeginningSaysSo(t *testing.T) {
 	m, _ := open(t, thin)
 	_, err := m.Resolve(t.Context(), []string{"main"})
 	fe, ok := errors.AsType[*FetchError](err)
-	if !ok || fe.Class != cache.Permanent || !strings.Contains(err.Error(), "prerequisite") {
+	if !ok || fe.Class != failure.Permanent || !strings.Contains(err.Error(), "prerequisite") {
 		t.Errorf("%v", err)
 	}
 }
@@ -326,7 +326,7 @@ func TestAHostThatCannotBeReached(t *testing.T) {
 		"/x.git"})
 	_, err = m.Resolve(t.Context(), []string{"main"})
 	fe, ok := errors.AsType[*FetchError](err)
-	if !ok || fe.Class != cache.Transient || !strings.Contains(err.Error(), "connection refused") ||
+	if !ok || fe.Class != failure.Transient || !strings.Contains(err.Error(), "connection refused") ||
 		strings.Contains(err.Error(), "sesame") {
 		t.Errorf("%v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 const (
@@ -31,7 +31,7 @@ func (m *Mirror) reach(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &FetchError{Location: m.shown, Class: cache.Transient, Evidence: err.Error(), Remedy: "check the network",
+	return &FetchError{Location: m.shown, Class: failure.Transient, Evidence: err.Error(), Remedy: "check the network",
 		Err: err}
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -100,7 +100,7 @@ func failedText(s Style, e engine.Event) string {
 	var b strings.Builder
 	f := e.Failure
 	if f == nil {
-		f = &cache.Failure{Message: e.Reason}
+		f = &failure.Failure{Message: e.Reason}
 	}
 	fmt.Fprintf(&b, "%s %s  %s", s.paint(color, pad(word, 8)), Clean(e.Address), Clean(f.Message))
 	if class := Class(f); class != "" {
@@ -126,7 +126,7 @@ func failedText(s Style, e engine.Event) string {
 }
 
 // Class is the class of a failure and the rule that found it.
-func Class(f *cache.Failure) string {
+func Class(f *failure.Failure) string {
 	switch {
 	case f.Class == "":
 		return ""

@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -181,7 +182,7 @@ func TestPlanJSON(t *testing.T) {
 func TestEventJSON(t *testing.T) {
 	e := engine.Event{Type: engine.NodeFailed, Time: time.Unix(1, 5), Address: "task.a", Attempt: 2,
 		Duration: 1500 * time.Millisecond, Log: "/l",
-		Failure: &cache.Failure{Class: cache.Permanent, Rule: "r", Stage: "run", Evidence: "<e>", Message: "m"},
+		Failure: &failure.Failure{Class: failure.Permanent, Rule: "r", Stage: "run", Evidence: "<e>", Message: "m"},
 		Data:    map[string]any{"block": 3, "type": "spoofed", "class": "spoofed"}}
 	line, err := MarshalEvent(e)
 	if err != nil {
@@ -262,7 +263,7 @@ func TestLive(t *testing.T) {
 		l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: "task.a", Log: log})
 		l.Event(engine.Event{Type: engine.NodeProgress, Address: "task.a", Phase: "build"})
 		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.b",
-			Failure: &cache.Failure{Class: cache.Permanent, Message: "it\x1b[31m broke", Evidence: "here"},
+			Failure: &failure.Failure{Class: failure.Permanent, Message: "it\x1b[31m broke", Evidence: "here"},
 			Log:     "/b.log"})
 		l.mu.Lock()
 		shown := strings.Join(s.lines, "\n")
@@ -291,7 +292,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("%d columns: after Close %v: %s\n%s", columns, s.hidden, s.bad, strings.Join(s.lines, "\n"))
 		}
 		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.a",
-			Failure: &cache.Failure{Message: "interrupted"}})
+			Failure: &failure.Failure{Message: "interrupted"}})
 		if !strings.Contains(strings.Join(s.lines, "\n"), "interrupted") {
 			t.Error("what happens after Close is not shown")
 		}
