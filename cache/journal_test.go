@@ -30,7 +30,7 @@ func openJournal(t testing.TB, path string) *Journal {
 }
 
 // attempt makes an attempt at a node; class "" is a success.
-func attempt(id, address, key string, class Class, seconds int) Attempt {
+func attempt(id, address, key string, class failure.Class, seconds int) Attempt {
 	a := Attempt{ID: id, Run: "run", Address: address, Key: Describe(key).Key(), Number: 1,
 		Start:    time.Unix(1700000000, 0).UTC(),
 		Duration: time.Duration(seconds) * time.Second, Devices: []string{"GPU-1"}}
@@ -59,16 +59,16 @@ func TestFailuresAreRemembered(t *testing.T) {
 		{"a success", []Attempt{attempt("1", "a", "k", "", 1)}, ""},
 		{"a permanent one", []Attempt{attempt("1", "a", "k", failure.Permanent, 1)}, "1"},
 		{"a fixable one", []Attempt{attempt("1", "a", "k", failure.Fixable, 1)}, "1"},
-		{"the last one", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "k", failure.Invalid,
-			1)}, "2"},
+		{"the last one", []Attempt{attempt("1", "a", "k", failure.Permanent, 1),
+			attempt("2", "a", "k", failure.Invalid, 1)}, "2"},
 		{"not a transient one", []Attempt{attempt("1", "a", "k", failure.Transient, 1)}, ""},
 		{"not one of the machine", []Attempt{attempt("1", "a", "k", failure.Infra, 1)}, ""},
-		{"a success ends it", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "k", "", 1)},
-			""},
+		{"a success ends it", []Attempt{attempt("1", "a", "k", failure.Permanent, 1),
+			attempt("2", "a", "k", "", 1)}, ""},
 		{"tried again, without an outcome", []Attempt{attempt("1", "a", "k", failure.Permanent, 1),
 			attempt("2", "a", "k", failure.Transient, 1)}, ""},
-		{"another key's success", []Attempt{attempt("1", "a", "k", failure.Permanent, 1), attempt("2", "a", "other", "",
-			1)},
+		{"another key's success", []Attempt{attempt("1", "a", "k", failure.Permanent, 1),
+			attempt("2", "a", "other", "", 1)},
 			"1"},
 		{"at another address", []Attempt{attempt("1", "b", "k", failure.Permanent, 1)}, "1"},
 	} {
@@ -130,8 +130,8 @@ func TestEstimate(t *testing.T) {
 	if got, own := j.Estimate(`wheel.vllm["a"]`); got != 0 || own {
 		t.Error("an estimate from nothing")
 	}
-	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", failure.Permanent, 1000), attempt("2", `wheel.vllm["b"]`, "k",
-		"", 10),
+	record1(t, j, attempt("1", `wheel.vllm["a"]`, "k", failure.Permanent, 1000),
+		attempt("2", `wheel.vllm["b"]`, "k", "", 10),
 		attempt("3", `wheel.vllm["b"]`, "k", "", 20), attempt("4", `wheel.other["b"]`, "k", "", 999))
 	type estimate struct {
 		took time.Duration
@@ -239,8 +239,8 @@ func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 func TestAJournalDoesNotGrowForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j, other := openJournal(t, path), openJournal(t, path)
-	record1(t, j, attempt("old", "rare", "old", failure.Permanent, 1), attempt("gone", "rare", "gone",
-		failure.Permanent, 1))
+	record1(t, j, attempt("old", "rare", "old", failure.Permanent, 1),
+		attempt("gone", "rare", "gone", failure.Permanent, 1))
 	if err := j.Forget(func(a Attempt) bool { return a.ID == "gone" }); err != nil {
 		t.Fatal(err)
 	}

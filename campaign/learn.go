@@ -121,12 +121,12 @@ func (p *Project) recognize(n *engine.Node, f *failure.Failure, attempt, member 
 	}
 	p.recognized[attempt+" "+candidate] = true
 	evidence := f.Evidence
-	i := slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Match.MatchString(evidence) })
+	i := slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Pattern.MatchString(evidence) })
 	if log, err := os.Open(filepath.Join(p.StateDir, "logs", filepath.Base(attempt)+".log")); i < 0 && err == nil {
 		defer log.Close()
 		if m, ok, err := metrics.Classify(rules, "", output.NewReader(log, member)); ok && err == nil {
 			evidence = m.Evidence
-			i = slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Name == m.Rule.Name })
+			i = slices.IndexFunc(rules, func(r metrics.Rule) bool { return r.Name == m.Rule })
 		}
 	}
 	if i < 0 {

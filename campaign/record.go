@@ -71,7 +71,7 @@ type KnownMember struct {
 type KnownCompare struct {
 	Compare   string             `json:"compare"`
 	Uncovered []stats.Comparison `json:"uncovered,omitempty"`
-	Failures  []findings.Failure `json:"failures,omitempty"`
+	Failures  []findings.Failed  `json:"failures,omitempty"`
 	Spent     []findings.Spent   `json:"spent,omitempty"`
 }
 

@@ -40,8 +40,8 @@ func TestPullGivesUpSilence(t *testing.T) {
 	p := publish(t, f.Host)
 	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, hang))
 	img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
-	if err == nil || !strings.Contains(err.Error(),
-		"nothing came for 20s") || container.Class(err) != failure.Transient {
+	if err == nil || !strings.Contains(err.Error(), "nothing came for 20s") ||
+		container.Class(err) != failure.Transient {
 		t.Errorf("%+v, %v", img, err)
 	}
 	if n := f.count("GET", p.layers[1]); n != 1 {

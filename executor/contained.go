@@ -267,8 +267,7 @@ func (c *contained) remove() {
 	}
 	c.err = &container.Error{
 		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: failure.Transient,
-		Err:    c.err,
-		Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+		Err: c.err, Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
 }
 

@@ -139,7 +139,7 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 		if err != nil || len(said) == 0 {
 			return err
 		}
-		var f first.Failure
+		var f first.Refusal
 		if err := json.Unmarshal(said, &f); err != nil {
 			return err
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Measured is the state of a member that has valid samples of its primary metric. All other states are outcomes without
-// figures.
+// Measured is the state of a member with valid samples of its primary metric. Other states have no figures.
 const Measured = "measured"
 
 // State is how one member of a group stands, the baseline included.
@@ -26,8 +25,8 @@ type State struct {
 	Blocks    int    `json:"blocks"` // valid blocks
 }
 
-// Failure is one attempt that failed: at a node, or of one member within a block.
-type Failure struct {
+// Failed is one attempt that failed: at a node, or of one member within a block.
+type Failed struct {
 	Address   string          `json:"address"`
 	Commit    string          `json:"commit,omitempty"`
 	Candidate string          `json:"candidate,omitempty"` // empty: nobody in particular

@@ -64,7 +64,7 @@ type Findings struct {
 	States       []State              `json:"states"` // of all members
 	// patched candidates against what the commit itself is; in no total
 	Pairs    []stats.Comparison `json:"pairs"`
-	Failures []Failure          `json:"failures"` // behind outcomes without figures, and in blocks that were lost
+	Failures []Failed           `json:"failures"` // behind outcomes without figures, and in blocks that were lost
 	Spent    []Spent            `json:"spent"`    // as far as it is recorded
 }
 

@@ -125,8 +125,7 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 		}, stats.BuildFailed, "cc says no"},
 		"it failed": {func(_ *Case, ends map[string]engine.End) {
 			ends[first] = lost(failure.Failure{Class: failure.Permanent, Subject: "c/one", Message: "crashed",
-				Rule:     "oom",
-				Evidence: "out of memory"})
+				Rule: "oom", Evidence: "out of memory"})
 		}, stats.Failed, "crashed [oom]: out of memory"},
 		"it failed, as was read from a block that was lost since": {func(c *Case, ends map[string]engine.End) {
 			ends[c.Groups[0].Members[1].Bench.Address.String()] = lost(failure.Failure{Class: failure.Permanent,

@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -14,11 +15,11 @@ func failureSchema() *eval.Schema {
 func decodeFailure(r reader, b Block) {
 	r.Need("match", "the regular expression that a line of the log matches")
 	r.Need("class", "transient, permanent, fixable, invalid or infra")
-	f := Failure{
-		Block: b, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"),
+	f := FailureRule{Block: b, Rule: failure.Rule{
+		Name: b.Address.Name, Match: r.Pattern("match", 0), Stages: r.Strs("stage"), Remedy: r.Str("remedy"),
 		Wrapper: r.Bool("wrapper"),
-		Class:   r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra"),
-	}
+		Class:   failure.Class(r.Choice("class", "", "transient", "permanent", "fixable", "invalid", "infra")),
+	}}
 	for i, stage := range f.Stages {
 		r.OneOf("stage", r.AtItem("stage", i), stage, []string{"fetch", "build", "start", "run", "stop", "parse",
 			"verify"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
@@ -35,7 +36,7 @@ type Spec struct {
 	Wheels      []Wheel
 	Images      []Image
 	Fixes       []Fix
-	Failures    []Failure
+	Failures    []FailureRule
 	Skips       []Skip
 	KnownIssues []KnownIssue
 	Fetches     []Fetch
@@ -262,16 +263,10 @@ type FixFile struct {
 	To      Text // may begin with $SITE
 }
 
-// Failure is a rule: what a log line means.
-type Failure struct {
+// FailureRule is a rule that the file declares.
+type FailureRule struct {
 	Block
-	Match    string // RE2
-	Stages   []string
-	Class    string
-	Attempts int // 0: the class's default
-	Backoff  time.Duration
-	Remedy   string
-	Wrapper  bool // the line only says that something failed: every rule that is no wrapper goes before this one
+	failure.Rule
 }
 
 // Skip is a declared exclusion that holds.

@@ -108,8 +108,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 	return false, nil
 }
 
-// lost returns the failure of a step that writes below a volume of the image: such files do not become part of the
-// image.
+// lost returns the failure of a step that writes below a volume of the image: an image does not keep such files.
 func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if below(path.Clean(volume), at) {

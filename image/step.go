@@ -99,8 +99,7 @@ func (m *making) fetched(ctx context.Context, base Base) (container.Image, error
 	}
 	if m.t.Offline {
 		return container.Image{}, &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "offline",
-			Stage:   "fetch",
-			Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
+			Stage: "fetch", Message: base.Name + " is not in the engine, and -offline forbids to fetch it"}}
 	}
 	m.progress("fetch")
 	img, err := m.t.Room.Within(ctx, m.env.Log, m.t.Spec.Address.String(), m.t.Room.Base(base.Ref(), base.Size),

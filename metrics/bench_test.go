@@ -3,7 +3,6 @@ package metrics
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,8 +13,7 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := []Rule{{Name: "r", Match: regexp.MustCompile(`(?i)(a+)+ error`)},
-		{Name: "any", Match: regexp.MustCompile(`x.*y.*z`)}}
+	rules := []Rule{rule("r", `(?i)(a+)+ error`), rule("any", `x.*y.*z`)}
 	readers := map[string]func(io.Reader) error{
 		"classify": func(r io.Reader) error { _, _, err := Classify(rules, "", r); return err },
 		"last":     func(r io.Reader) error { LastLine(r); return nil },

@@ -6,23 +6,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Rule says what a line of a log means.
+// Rule is a rule that can be tried on lines.
 type Rule struct {
-	Name    string
-	Match   *regexp.Regexp // tried on every line by itself
-	Stages  []string       // where it applies: fetch, build, start, run, stop, parse, verify; empty: everywhere
-	Class   string         // transient, permanent, fixable, invalid or infra
-	Remedy  string         // what the user can do
-	Wrapper bool           // it only says that something failed: any rule that is not a wrapper goes before it
+	failure.Rule
+	Pattern *regexp.Regexp // Match, compiled
 }
 
 // Match is the rule that explains a failure, and the line that says so.
 type Match struct {
-	Rule     Rule
-	Line     int    // 1-based
-	Evidence string // the line, trimmed, without control characters; at most 400 bytes, around the match
+	Rule     string        `json:"rule"`
+	Class    failure.Class `json:"class"`
+	Stage    string        `json:"stage"`    // the first one of the rule, since a log alone does not say; empty: any
+	Evidence string        `json:"evidence"` // the line, trimmed and clean; at most 400 bytes, around the match
+	Line     int           `json:"line"`     // 1-based; 0: what was read has no lines
+	Remedy   string        `json:"remedy,omitempty"`
+
+	wrapper bool
 }
 
 const maxEvidence = 400
@@ -65,7 +68,13 @@ func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool
 	if best.rule == len(order) {
 		return Match{}, false, nil
 	}
-	return Match{Rule: order[best.rule], Line: best.line, Evidence: best.evidence}, true, nil
+	r := order[best.rule]
+	m := Match{Rule: r.Name, Class: r.Class, Evidence: best.evidence, Line: best.line, Remedy: r.Remedy,
+		wrapper: r.Wrapper}
+	if len(r.Stages) > 0 {
+		m.Stage = r.Stages[0]
+	}
+	return m, true, nil
 }
 
 // evidence is the part of a line that shows the match at place.

@@ -16,10 +16,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-func rule(name, match string) Rule { return Rule{Name: name, Match: regexp.MustCompile(match)} }
+func rule(name, match string) Rule {
+	return Rule{Rule: failure.Rule{Name: name}, Pattern: regexp.MustCompile(match)}
+}
 
 // The order of the rules decides, not that of the lines; wrappers come last whatever their place.
 func TestTheFirstRuleDecides(t *testing.T) {
@@ -42,7 +45,7 @@ func TestTheFirstRuleDecides(t *testing.T) {
 		{"run", "2026-11-21T00:44:00Z \x1b[31mer\x00ror\x1b[0m", "general", 1},
 	} {
 		m, ok, err := Classify(rules, c.stage, strings.NewReader(c.log))
-		if err != nil || ok != (c.want != "") || m.Rule.Name != c.want || m.Line != c.line {
+		if err != nil || ok != (c.want != "") || m.Rule != c.want || m.Line != c.line {
 			t.Errorf("%s %q: %+v, %v, %v; want %s in line %d", c.stage, c.log, m, ok, err, c.want, c.line)
 		}
 	}
@@ -120,7 +123,7 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 		lines := rapid.SliceOf(rapid.StringMatching(`[abcABC]{0,12}`)).Draw(t, "lines")
 		r := rule("r", expression)
 		_, found, err := Classify([]Rule{r}, "", strings.NewReader(strings.Join(lines, "\n")))
-		if want := slices.ContainsFunc(lines, r.Match.MatchString); err != nil || found != want &&
+		if want := slices.ContainsFunc(lines, r.Pattern.MatchString); err != nil || found != want &&
 			strings.Join(lines, "") != "" {
 			t.Fatalf("%s on %q: %v, want %v, %v", expression, lines, found, want, err)
 		}
@@ -129,8 +132,9 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 
 // A log is a failure only after its last result.
 func TestParseLog(t *testing.T) {
-	rules := []Rule{{Name: "refused", Match: regexp.MustCompile("refused"), Class: "transient",
-		Stages: []string{"run", "start"}, Remedy: "wait"}}
+	refused := rule("refused", "refused")
+	refused.Class, refused.Stages, refused.Remedy = failure.Transient, []string{"run", "start"}, "wait"
+	rules := []Rule{refused}
 	for _, c := range []struct{ name, format, log, detected, failure string }{
 		{"nothing", "auto", "hello\n", "", ""},
 		{"a failure", "auto", "hello\nConnection refused\n", "", "run: Connection refused (2)"},
@@ -178,7 +182,7 @@ func FuzzClassify(f *testing.F) {
 		var m Match
 		var ok bool
 		fuzzing.Frugal(t, len(log), func() {
-			m, ok, err = Classify([]Rule{{Name: "r", Match: re}}, "run", bytes.NewReader(log))
+			m, ok, err = Classify([]Rule{{Pattern: re}}, "run", bytes.NewReader(log))
 		})
 		if err != nil || len(m.Evidence) > maxEvidence || !utf8.ValidString(m.Evidence) ||
 			strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
@@ -211,11 +215,11 @@ func FuzzSieve(f *testing.F) {
 				if err != nil {
 					t.Skip()
 				}
-				rules = append(rules, Rule{Match: re})
+				rules = append(rules, Rule{Pattern: re})
 			}
 			found := newSieve(rules).candidates([]byte(line), 1)
 			for i, r := range rules {
-				if r.Match.MatchString(line) && !slices.Contains(found, i) {
+				if r.Pattern.MatchString(line) && !slices.Contains(found, i) {
 					t.Fatalf("%s matches %q and is not tried", r.Match, line)
 				}
 			}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // documentFormat is the JSON file of one tool.
@@ -143,7 +145,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 type toolReading struct {
 	*collector
 	command int // how many requests the command line asks for
-	failure *Failure
+	failure *Match
 }
 
 // fail notes that the document is no result of a whole run.
@@ -151,7 +153,7 @@ func (r *toolReading) fail(rule, format string, args ...any) {
 	if r.failure == nil {
 		text := string(scrub([]byte(fmt.Sprintf(format, args...)), 0))
 		text = clip(text, maxEvidence)
-		r.failure = &Failure{Rule: rule, Class: "invalid", Stage: "run", Evidence: text, Remedy: remedyOf(rule)}
+		r.failure = &Match{Rule: rule, Class: failure.Invalid, Stage: "run", Evidence: text, Remedy: remedyOf(rule)}
 	}
 }
 

@@ -93,11 +93,11 @@ type inferenceReading struct {
 	opened    int            // the line of a bracket that began such a document; 0: there is none
 	begun     bool           // the warm-up of one_batch is over
 	cases     int            // of one_batch_server
-	conflict  *Failure
-	foreign   *Failure
-	partly    *Failure // requests or conversations that failed, as a list of them says
-	incorrect *Failure // a unit that is known to be wrong
-	cut       *Failure
+	conflict  *Match
+	foreign   *Match
+	partly    *Match // requests or conversations that failed, as a list of them says
+	incorrect *Match // a unit that is known to be wrong
+	cut       *Match
 }
 
 // section is the part of an output that the current line is in.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // The rules of outputs that are no valid result. All of them have the class invalid.
@@ -42,13 +44,14 @@ func remedyOf(rule string) string {
 }
 
 // refuse makes the failure of an output that is no result.
-func (r *inferenceReading) refuse(rule string, line int, format string, args ...any) *Failure {
+func (r *inferenceReading) refuse(rule string, line int, format string, args ...any) *Match {
 	stage := "parse"
 	if rule == ruleFailed || rule == ruleNone || rule == ruleEmpty {
 		stage = "run"
 	}
 	evidence := clip(fmt.Sprintf(format, args...), maxEvidence)
-	return &Failure{Rule: rule, Class: "invalid", Stage: stage, Evidence: evidence, Line: line, Remedy: remedyOf(rule)}
+	return &Match{Rule: rule, Class: failure.Invalid, Stage: stage, Evidence: evidence, Line: line,
+		Remedy: remedyOf(rule)}
 }
 
 // result ends the reading and judges whether the output is one whole result.
@@ -79,7 +82,7 @@ func (r *inferenceReading) result() Result {
 }
 
 // judge returns the reason why an output is no valid result; nil: it is valid.
-func (r *inferenceReading) judge() *Failure {
+func (r *inferenceReading) judge() *Match {
 	switch {
 	case r.foreign != nil:
 		return r.foreign
@@ -153,7 +156,7 @@ func (r *inferenceReading) agree() bool {
 }
 
 // complete judges whether all requests that were asked for succeeded.
-func (r *inferenceReading) complete() *Failure {
+func (r *inferenceReading) complete() *Match {
 	done, counted := r.number("successful_requests")
 	_, oldest := r.index["latency_per_token_avg"]
 	if !counted {
@@ -194,7 +197,7 @@ func (r *inferenceReading) uncounted() bool {
 }
 
 // answers judges whether requests that count as succeeded were answered with anything.
-func (r *inferenceReading) answers(done float64, line int) *Failure {
+func (r *inferenceReading) answers(done float64, line int) *Match {
 	for _, kind := range []string{"embedding", "rerank", "pooling"} {
 		if strings.Contains(r.backend, kind) {
 			return nil

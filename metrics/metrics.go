@@ -67,7 +67,7 @@ type Result struct {
 	Samples  []Sample  // in the order of the output, means last; one for each metric
 	Warnings []Warning // at most 101
 	Labels   []string  // the metrics, then the labels that stood before numbers; at most 200
-	Failure  *Failure  // why this is no valid result of a whole run; nil: nothing says so
+	Failure  *Match    // why this is no valid result of a whole run; nil: nothing says so
 	Stated   Stated    // set by whoever reads the other outputs of the run, too, and by no Parser
 }
 

@@ -15,9 +15,10 @@ import (
 	"testing/iotest"
 	"unicode"
 
-	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

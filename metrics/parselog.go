@@ -10,17 +10,7 @@ type Log struct {
 	Detected string    `json:"detected"` // as Result.Format; empty: no known format
 	Samples  []Sample  `json:"samples"`
 	Warnings []Warning `json:"warnings"`
-	Failure  *Failure  `json:"failure"` // nil: the result is whole, or there is none, and no rule explains anything
-}
-
-// Failure is a rule that matched a log.
-type Failure struct {
-	Rule     string `json:"rule"`
-	Class    string `json:"class"`
-	Stage    string `json:"stage"` // the first one of the rule, since a log alone does not say; empty: any
-	Evidence string `json:"evidence"`
-	Line     int    `json:"line"`
-	Remedy   string `json:"remedy,omitempty"`
+	Failure  *Match    `json:"failure"` // nil: the result is whole, or there is none, and no rule explains anything
 }
 
 // ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
@@ -64,12 +54,8 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 	}
 	_, err := pass(open, func(f io.Reader) (bool, error) {
 		m, ok, err := classify(rules, "", f, after)
-		if ok && (log.Failure == nil || !m.Rule.Wrapper) {
-			log.Failure = &Failure{Rule: m.Rule.Name, Class: m.Rule.Class, Evidence: m.Evidence, Line: m.Line,
-				Remedy: m.Rule.Remedy}
-			if len(m.Rule.Stages) > 0 {
-				log.Failure.Stage = m.Rule.Stages[0]
-			}
+		if ok && (log.Failure == nil || !m.wrapper) {
+			log.Failure = &m
 		}
 		return ok, err
 	})

@@ -44,11 +44,11 @@ const (
 const ready = `The server is fired up and ready to roll|Application startup complete`
 
 func newSearch(rules []Rule) *search {
-	c := &search{rules: append(slices.Clip(rules), Rule{Match: regexp.MustCompile(ready)}),
+	c := &search{rules: append(slices.Clip(rules), Rule{Pattern: regexp.MustCompile(ready)}),
 		joinable: make([]bool, len(rules)+1)}
 	c.sieve = newSieve(c.rules)
 	for i, r := range rules {
-		c.joinable[i] = shortest(required(r.Match.String())) >= minWord && singular(r.Match.String())
+		c.joinable[i] = shortest(required(r.Pattern.String())) >= minWord && singular(r.Pattern.String())
 	}
 	c.errors.rule, c.warnings.rule = len(rules), len(rules)
 	return c
@@ -92,7 +92,7 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 	if rule >= c.errors.rule && rule >= c.warnings.rule && rule < len(c.rules)-1 {
 		return
 	}
-	at := c.rules[rule].Match.FindIndex(text)
+	at := c.rules[rule].Pattern.FindIndex(text)
 	if at == nil || broken > 0 && (at[0] >= broken || at[1] <= broken) {
 		return
 	}

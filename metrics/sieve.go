@@ -42,7 +42,7 @@ const headSize = 4
 func newSieve(rules []Rule) *sieve {
 	s := &sieve{seen: make([]int, len(rules))}
 	for i, r := range rules {
-		words := required(r.Match.String())
+		words := required(r.Pattern.String())
 		if len(words) == 0 {
 			s.always = append(s.always, i)
 		}

@@ -11,26 +11,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/packs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/packs"
 )
 
 func rules(t testing.TB) []metrics.Rule {
 	t.Helper()
-	all, err := packs.Failures()
+	all, err := packs.Rules()
 	if err != nil || len(all) < 80 {
 		t.Fatal(len(all), err)
 	}
 	var out []metrics.Rule
 	for _, f := range all {
-		re, err := regexp.Compile(f.Match)
+		pattern, err := f.Pattern()
 		if err != nil {
-			t.Fatalf("%s: %v", f.Name, err)
+			t.Fatal(err)
 		}
-		out = append(out, metrics.Rule{Name: f.Name, Match: re, Stages: f.Stages, Class: f.Class, Remedy: f.Remedy,
-			Wrapper: f.Wrapper})
+		out = append(out, metrics.Rule{Rule: f, Pattern: pattern})
 	}
 	return out
 }
@@ -38,7 +39,7 @@ func rules(t testing.TB) []metrics.Rule {
 // Every rule is whole and has its own name, and the file is laid out as fmt would.
 func TestRulesAreWhole(t *testing.T) {
 	seen := map[string]bool{}
-	all, err := packs.Failures()
+	all, err := packs.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestRulesAreWhole(t *testing.T) {
 			t.Errorf("%s: twice, or without remedy", f.Name)
 		}
 		seen[f.Name] = true
-		if !slices.Contains([]string{"transient", "permanent", "fixable", "invalid", "infra"}, f.Class) {
+		if !slices.Contains([]failure.Class{failure.Transient, failure.Permanent, failure.Fixable, failure.Invalid,
+			failure.Infra}, f.Class) {
 			t.Errorf("%s: class %q", f.Name, f.Class)
 		}
 		for _, s := range f.Stages {
@@ -105,8 +107,8 @@ func TestEveryRuleExplainsItsLines(t *testing.T) {
 		}
 		for _, stage := range stages {
 			m, ok, err := metrics.Classify(all, stage, strings.NewReader("INFO before\n"+line+"\nINFO after\n"))
-			if err != nil || !ok || m.Rule.Name != name || m.Line != 2 {
-				t.Errorf("%s in %q: %q is explained by %q (%v, %v)", name, stage, line, m.Rule.Name, ok, err)
+			if err != nil || !ok || m.Rule != name || m.Line != 2 {
+				t.Errorf("%s in %q: %q is explained by %q (%v, %v)", name, stage, line, m.Rule, ok, err)
 			}
 		}
 	}
@@ -130,8 +132,8 @@ func TestLogs(t *testing.T) {
 		defer f.Close()
 		want, _, _ := strings.Cut(filepath.Base(log), ".")
 		m, ok, err := metrics.Classify(all, "", f)
-		if err != nil || m.Rule.Name != want && (ok || want != "none") {
-			t.Errorf("%s: %q, %v: %s", log, m.Rule.Name, err, m.Evidence)
+		if err != nil || m.Rule != want && (ok || want != "none") {
+			t.Errorf("%s: %q, %v: %s", log, m.Rule, err, m.Evidence)
 		}
 	}
 }

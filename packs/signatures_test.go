@@ -67,7 +67,7 @@ func TestSignatures(t *testing.T) {
 		"Traceback (most recent call last):\n  File \"/x.py\", line 3, in <module>\nRuntimeError: it failed\n"
 	for n, s := range signatures(t) {
 		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
-		if i < 0 || all[i].Class != s.class || len(all[i].Stages) > 0 && all[i].Stages[0] != s.stage {
+		if i < 0 || string(all[i].Class) != s.class || len(all[i].Stages) > 0 && all[i].Stages[0] != s.stage {
 			t.Errorf("%s: %s is %+v, want class %s and stage %s first", s.id, s.rule, all[max(i, 0)], s.class, s.stage)
 			continue
 		}
@@ -75,14 +75,14 @@ func TestSignatures(t *testing.T) {
 			if j > 0 && (n+j)%4 > 0 {
 				continue
 			}
-			if m := explain(t, all, "INFO before\n"+p+s.line+"\n"); m.Rule.Name != s.rule || m.Line != 2 {
-				t.Errorf("%s: %q is explained by %q: %q", s.id, p+s.line, m.Rule.Name, m.Evidence)
+			if m := explain(t, all, "INFO before\n"+p+s.line+"\n"); m.Rule != s.rule || m.Line != 2 {
+				t.Errorf("%s: %q is explained by %q: %q", s.id, p+s.line, m.Rule, m.Evidence)
 			}
 			if all[i].Wrapper || strings.Contains(s.line, "Warning: ") {
 				continue // other wrappers may go before it
 			}
-			if m := explain(t, all, fmt.Sprintf(around, p+s.line)); m.Rule.Name != s.rule || m.Line != 3 {
-				t.Errorf("%s: among warnings and wrappers, %q is explained by %q: %q", s.id, p+s.line, m.Rule.Name,
+			if m := explain(t, all, fmt.Sprintf(around, p+s.line)); m.Rule != s.rule || m.Line != 3 {
+				t.Errorf("%s: among warnings and wrappers, %q is explained by %q: %q", s.id, p+s.line, m.Rule,
 					m.Evidence)
 			}
 		}
@@ -102,14 +102,14 @@ func TestBrokenLines(t *testing.T) {
 			continue
 		}
 		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
-		at := all[i].Match.FindStringIndex(s.line)
+		at := all[i].Pattern.FindStringIndex(s.line)
 		for cut := max(at[0]+4, 44); cut < at[1]-3; cut += 5 {
 			for _, prefix := range []string{"", "(EngineCore pid=187) ERROR 06-30 13:53:19 [core.py:515] ",
 				"2025-11-02T10:11:12Z "} {
 				log := prefix + s.line[:cut] + "\n" + prefix + strings.TrimPrefix(s.line[cut:], " ") + "\n"
 				m := explain(t, all, log)
-				if m.Rule.Name != s.rule {
-					t.Fatalf("%s: %q is explained by %q", s.id, log, m.Rule.Name)
+				if m.Rule != s.rule {
+					t.Fatalf("%s: %q is explained by %q", s.id, log, m.Rule)
 				}
 				if m.Line != 1 {
 					t.Errorf("%s: %q: line %d", s.id, log, m.Line)
@@ -136,7 +136,7 @@ func TestHealthyOutputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m := explain(t, all, string(src)); m.Line > 0 {
-			t.Errorf("%s:%d: %s: %s", name, m.Line, m.Rule.Name, m.Evidence)
+			t.Errorf("%s:%d: %s: %s", name, m.Line, m.Rule, m.Evidence)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -34,35 +35,30 @@ type State struct {
 
 const measured = "measured"
 
-// Failure is one node that failed, or a candidate that failed within a block.
-type Failure struct {
+// Failed is one node that failed, or a candidate that failed within a block.
+type Failed struct {
 	Address   string
 	Commit    string // empty: the node belongs to none
 	Candidate string // empty: nobody in particular
-	Class     string
-	Rule      string // empty: undiagnosed
-	Stage     string
-	Message   string
-	Evidence  string // the line of the log that the rule matched
-	Log       string // where the complete log is
-	Remedy    string
-	Took      time.Duration // 0: not recorded
+	failure.Failure
+	Log  string        // where the complete log is
+	Took time.Duration // 0: not recorded
 }
 
 // MarshalJSON writes null for what is not known.
-func (f Failure) MarshalJSON() ([]byte, error) {
+func (f Failed) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Address   string   `json:"address"`
-		Commit    *string  `json:"commit"`
-		Candidate *string  `json:"candidate"`
-		Class     string   `json:"class"`
-		Stage     *string  `json:"stage"`
-		Rule      *string  `json:"rule"` // null: undiagnosed
-		Message   *string  `json:"message"`
-		Evidence  *string  `json:"evidence"`
-		Log       *string  `json:"log"`
-		Remedy    *string  `json:"remedy"`
-		Cost      *float64 `json:"cost_s"` // seconds of the attempt
+		Address   string        `json:"address"`
+		Commit    *string       `json:"commit"`
+		Candidate *string       `json:"candidate"`
+		Class     failure.Class `json:"class"`
+		Stage     *string       `json:"stage"`
+		Rule      *string       `json:"rule"` // null: undiagnosed
+		Message   *string       `json:"message"`
+		Evidence  *string       `json:"evidence"`
+		Log       *string       `json:"log"`
+		Remedy    *string       `json:"remedy"`
+		Cost      *float64      `json:"cost_s"` // seconds of the attempt
 	}{
 		f.Address, known(f.Commit), known(f.Candidate), f.Class, known(f.Stage), known(f.Rule), known(f.Message),
 		known(f.Evidence), known(f.Log),
@@ -207,22 +203,22 @@ func byDevices(states []State) []deviceCount {
 
 // kindOfFailure is failures of one class, stage and cause.
 type kindOfFailure struct {
-	Class    string   `json:"class"`
-	Stage    *string  `json:"stage"`
-	Rule     *string  `json:"rule"`  // null: undiagnosed
-	Count    int      `json:"count"` // failures
-	Commits  []string `json:"commits"`
-	Evidence *string  `json:"evidence"` // of the first
-	Remedy   *string  `json:"remedy"`
-	Cost     *float64 `json:"cost_s"` // of those with a record
+	Class    failure.Class `json:"class"`
+	Stage    *string       `json:"stage"`
+	Rule     *string       `json:"rule"`  // null: undiagnosed
+	Count    int           `json:"count"` // failures
+	Commits  []string      `json:"commits"`
+	Evidence *string       `json:"evidence"` // of the first
+	Remedy   *string       `json:"remedy"`
+	Cost     *float64      `json:"cost_s"` // of those with a record
 }
 
-func kindsOfFailures(failures []Failure) []kindOfFailure {
+func kindsOfFailures(failures []Failed) []kindOfFailure {
 	type kind struct{ class, stage, rule string }
 	at := map[kind]*kindOfFailure{}
 	var order []kind
 	for _, f := range failures {
-		k := kind{f.Class, f.Stage, f.Rule}
+		k := kind{string(f.Class), f.Stage, f.Rule}
 		if at[k] == nil {
 			at[k] = &kindOfFailure{Class: f.Class, Stage: known(f.Stage), Rule: known(f.Rule), Commits: []string{},
 				Evidence: known(f.Evidence), Remedy: known(f.Remedy)}
@@ -339,7 +335,7 @@ func typicalBlocks(rows []stats.Comparison) int {
 }
 
 // wayOut tells what would give a row a verdict, with the remedy of the failure behind it.
-func wayOut(c stats.Comparison, failures []Failure) (way, remedy string) {
+func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	switch c.Outcome {
 	case stats.Skipped, stats.NoPatch:
 		return byIntent, ""
@@ -356,7 +352,7 @@ func wayOut(c stats.Comparison, failures []Failure) (way, remedy string) {
 	if c.Outcome == stats.NoBaseline {
 		who = c.Against
 	}
-	i := slices.IndexFunc(failures, func(f Failure) bool { return f.Candidate == who && f.Commit == c.Commit })
+	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
 	if i < 0 {
 		if c.Outcome == stats.Infra {
 			return byRetry, ""
@@ -365,9 +361,9 @@ func wayOut(c stats.Comparison, failures []Failure) (way, remedy string) {
 	}
 	f := failures[i]
 	switch {
-	case f.Class == "fixable":
+	case f.Class == failure.Fixable:
 		return byFix, f.Remedy
-	case f.Class != "permanent":
+	case f.Class != failure.Permanent:
 		return byRetry, f.Remedy
 	case strings.Contains(f.Rule, "memory") || strings.HasPrefix(f.Rule, "kv_cache"):
 		return byGPUs, f.Remedy

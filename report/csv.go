@@ -63,7 +63,7 @@ func failureRecords(p *prepared) [][]string {
 			cost = exactly(*s)
 		}
 		records = append(records, []string{cell(p.Snapshot.ID), cell(f.Address), cell(f.Commit), cell(f.Candidate),
-			cell(f.Class), cell(f.Stage), cell(f.Rule),
+			cell(string(f.Class)), cell(f.Stage), cell(f.Rule),
 			cell(f.Message), cell(f.Evidence), cell(f.Log), cell(f.Remedy), cost})
 	}
 	return records

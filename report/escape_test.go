@@ -16,12 +16,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/benchgraph/benchgraph/hclspec/recorded"
-	"github.com/benchgraph/benchgraph/internal/fuzzing"
-	"github.com/benchgraph/benchgraph/stats"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 func hostileTexts() []string {
@@ -105,7 +107,9 @@ func hostile(s string) Document {
 		Universe: 2, Comparisons: []stats.Comparison{row, won},
 		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5,
 			Unit: s, Better: s, DeviceClass: s, Devices: []string{s}}},
-		Failures: []Failure{{s, s, s, s, s, s, s, s, s, s, time.Second}}, Skips: []Skip{{s, s}},
+		Failures: []Failed{{s, s, s, failure.Failure{
+			Class: failure.Class(s), Rule: s, Stage: s, Subject: s, Evidence: s, Message: s, Remedy: s}, s,
+			time.Second}}, Skips: []Skip{{s, s}},
 		Hardware: []string{s},
 		Commits:  []Commit{{s, s, s, s, s}}, Attempts: []Attempt{{Run: s, Address: s, Devices: []string{s},
 			State: AttemptFailed, Class: s, Message: s}}, States: []State{{s, s, s, s, false, 1, s, s, 0}}}

@@ -38,7 +38,7 @@ type page struct {
 	Matrix   matrix
 	Commits  []pageCommit
 	Tables   []pageTable // that account for all that was declared
-	Failures []Failure
+	Failures []Failed
 	Skips    []Skip
 	Hardware []string
 	Method   string
@@ -101,7 +101,7 @@ type pageCommit struct {
 	Name, ID, Title string
 	Rows            []pageRow
 	Samples         []samplePlot
-	Failures        []Failure
+	Failures        []Failed
 	Logs            []pageLog // of a live page
 }
 

@@ -75,7 +75,8 @@ func kindTable(p *prepared) pageTable {
 		return *s
 	}
 	for _, k := range kindsOfFailures(p.Failures) {
-		t.add(k.Class, text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures), "failures"),
+		t.add(string(k.Class), text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures),
+			"failures"),
 			fmt.Sprint(len(k.Commits)),
 			optionalTime(k.Cost), text(k.Remedy, ""))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -93,8 +94,9 @@ func TestHostileTextStaysText(t *testing.T) {
 		Caveats: []stats.Caveat{{Text: hostile}},
 	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile,
 		Unit: hostile, Value: 1}},
-		Failures: []Failure{{Address: hostile, Evidence: hostile, Rule: hostile, Log: hostile}},
-		Skips:    []Skip{{hostile, hostile}}}
+		Failures: []Failed{{Address: hostile, Log: hostile,
+			Failure: failure.Failure{Evidence: hostile, Rule: hostile}}},
+		Skips: []Skip{{hostile, hostile}}}
 	page := pageOf(t, doc)
 	if n := strings.Count(page, "<script"); n != 2 {
 		t.Errorf("%d scripts, want 2", n)

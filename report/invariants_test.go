@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -37,12 +38,12 @@ func results(t *rapid.T) Document {
 				}
 				doc.Comparisons, doc.States = append(doc.Comparisons, row), append(doc.States, own)
 				if draw("fails", 2) == 0 {
-					doc.Failures = append(doc.Failures, Failure{Address: "trial." + bench, Commit: commit,
-						Candidate: row.Candidate, Message: "it failed",
-						Class: rapid.SampledFrom([]string{"transient", "permanent", "fixable", "infra"}).Draw(t,
-							"class"),
-						Rule: rapid.SampledFrom([]string{"", "cuda_out_of_memory", "boiler"}).Draw(t, "rule"),
-						Took: time.Duration(draw("took", 3)) * time.Second})
+					doc.Failures = append(doc.Failures, Failed{Address: "trial." + bench, Commit: commit,
+						Candidate: row.Candidate, Took: time.Duration(draw("took", 3)) * time.Second,
+						Failure: failure.Failure{Message: "it failed",
+							Class: rapid.SampledFrom([]failure.Class{failure.Transient, failure.Permanent,
+								failure.Fixable, failure.Infra}).Draw(t, "class"),
+							Rule: rapid.SampledFrom([]string{"", "cuda_out_of_memory", "boiler"}).Draw(t, "rule")}})
 				}
 			}
 		}

@@ -17,7 +17,7 @@ func renderJSON(p *prepared) (map[string][]byte, error) {
 		States      []State               `json:"states"`
 		Available   []count               `json:"availability"`
 		GPUs        []deviceCount         `json:"by_gpus"`
-		Failures    []Failure             `json:"failures"`
+		Failures    []Failed              `json:"failures"`
 		Causes      []kindOfFailure       `json:"failure_kinds"`
 		Recoverable []recovery            `json:"recoverable"`
 		Skips       []Skip                `json:"skips"`

@@ -116,7 +116,7 @@ func availabilitySection(out *strings.Builder, p *prepared) {
 	t.write(out)
 }
 
-func failureSection(out *strings.Builder, failures []Failure) {
+func failureSection(out *strings.Builder, failures []Failed) {
 	if len(failures) == 0 {
 		return
 	}
@@ -124,7 +124,8 @@ func failureSection(out *strings.Builder, failures []Failure) {
 	t := table{head: []column{{"Class", false}, {"Stage", false}, {"Cause", false}, {"Failures", true},
 		{"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
 	for _, k := range kindsOfFailures(failures) {
-		t.add(prose(k.Class), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures), "failures"),
+		t.add(prose(string(k.Class)), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures),
+			"failures"),
 			fmt.Sprint(len(k.Commits)),
 			optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
 				return codeCell(shorten(clean(s)))
@@ -134,7 +135,7 @@ func failureSection(out *strings.Builder, failures []Failure) {
 	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false},
 		{"Cause", false}, {"What", false}, {"Evidence", false}, {"Time", true}, {"Log", false}}}
 	for _, f := range failures {
-		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(f.Class), prose(f.Stage), cause(known(f.Rule)),
+		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(string(f.Class)), prose(f.Stage), cause(known(f.Rule)),
 			prose(shorten(clean(f.Message))),
 			codeCell(shorten(clean(f.Evidence))), optionalTime(seconds(f.Took)), codeCell(f.Log))
 	}

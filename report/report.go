@@ -30,7 +30,7 @@ type Document struct {
 	States       []State            // of all variants
 	Measurements []Measurement
 	Recorded     *recorded.Book // results of other studies; nil: none
-	Failures     []Failure
+	Failures     []Failed
 	Skips        []Skip
 	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
 	Cost         Cost
@@ -164,7 +164,7 @@ func prepare(doc Document) (*prepared, error) {
 			cmp.Compare(a.Variant, b.Variant))
 	})
 	doc.Failures = slices.Clone(doc.Failures)
-	slices.SortStableFunc(doc.Failures, func(a, b Failure) int {
+	slices.SortStableFunc(doc.Failures, func(a, b Failed) int {
 		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Candidate, b.Candidate),
 			cmp.Compare(a.Log, b.Log), cmp.Compare(a.Message, b.Message))
 	})

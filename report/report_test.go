@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/stats"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -122,16 +124,16 @@ func campaign() Document {
 			}
 		}
 	}
-	doc.Failures = []Failure{
+	doc.Failures = []Failed{
 		{Address: "trial.serving[\"0ec82edd#1\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_failed",
-			Class: "permanent", Rule: "cuda_out_of_memory",
-			Stage: "start", Message: "the server ended before it was ready", Log: ".benchgraph/logs/01J1.log",
-			Remedy: "give it more devices", Took: 90 * time.Second,
-			Evidence: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0"},
+			Log: ".benchgraph/logs/01J1.log", Took: 90 * time.Second, Failure: failure.Failure{
+				Class: failure.Permanent, Rule: "cuda_out_of_memory", Stage: "start",
+				Message: "the server ended before it was ready", Remedy: "give it more devices",
+				Evidence: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB | GPU 0"}},
 		{Address: "wheel.vllm[\"0ec82edd/variant_build_failed\"]", Commit: "0ec82edd",
-			Candidate: "0ec82edd/variant_build_failed", Class: "permanent", Stage: "build",
-			Message: "exit status 1", Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`",
-			Log: ".benchgraph/logs/01J2.log"},
+			Candidate: "0ec82edd/variant_build_failed", Log: ".benchgraph/logs/01J2.log", Failure: failure.Failure{
+				Class: failure.Permanent, Stage: "build", Message: "exit status 1",
+				Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`"}},
 	}
 	doc.Skips = []Skip{{`benchmark.serving["fc7b8d1e/human"]`, "AMD-specific commit: needs an MI300"}}
 	return doc

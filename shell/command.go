@@ -237,7 +237,7 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	if rule, ok, err := s.classify(stage, o, s.cures()); err != nil {
 		return err
 	} else if ok {
-		f.Class, f.Rule, f.Evidence = failure.Fixable, rule.Rule.Name, rule.Evidence
+		f.Class, f.Rule, f.Evidence = failure.Fixable, rule.Rule, rule.Evidence
 		return f
 	}
 	rules, err := s.config.Rules()
@@ -249,9 +249,8 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 	case err != nil:
 		return err
 	case ok:
-		f.Class, f.Rule, f.Evidence, f.Remedy = failure.Class(match.Rule.Class), match.Rule.Name, match.Evidence,
-			match.Rule.Remedy
-		f.Retry = rules.retry(match.Rule.Name)
+		f.Class, f.Rule, f.Evidence, f.Remedy = match.Class, match.Rule, match.Evidence, match.Remedy
+		f.Retry = rules.retry(match.Rule)
 	default:
 		f.Evidence = o.LastLine()
 	}

@@ -24,8 +24,7 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 		in := r.Input(env, item.Ref)
 		if message, remedy := Unlaid(item, in.Entry); message != "" {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_one_file",
-				Stage:   "start",
-				Message: message, Remedy: remedy}}
+				Stage: "start", Message: message, Remedy: remedy}}
 		}
 		var err error
 		if item.Tree {

@@ -214,8 +214,7 @@ func (s *Server) Stop() error {
 	s.close()
 	if err != nil {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra, Rule: "not_stopped",
-			Stage:   "stop",
-			Message: "the server could not be ended: " + err.Error()}}
+			Stage: "stop", Message: "the server could not be ended: " + err.Error()}}
 	}
 	return nil
 }

@@ -56,8 +56,9 @@ func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.E
 		Host: fake, Containers: fake, Environ: []string{"PATH=/bin", "HOME=/home/me"},
 		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" },
 		Rules: func() (shell.Rules, error) {
-			return shell.NewRules([]hclspec.Failure{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure",
-				Name: "flaky"}}, Match: "flaky", Class: "transient", Attempts: 5}})
+			return shell.NewRules([]hclspec.FailureRule{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure",
+				Name: "flaky"}}, Rule: failure.Rule{Name: "flaky", Match: "flaky", Class: failure.Transient,
+				Attempts: 5}}})
 		},
 	}
 	env = &engine.Env{
@@ -180,8 +181,8 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 					t.Fatal(err)
 				}
 				sh.Cures = func() []metrics.Rule {
-					return []metrics.Rule{{Name: "fix.header", Match: regexp.MustCompile("no header"),
-						Class: "fixable"}}
+					return []metrics.Rule{{Rule: failure.Rule{Name: "fix.header", Class: failure.Fixable},
+						Pattern: regexp.MustCompile("no header")}}
 				}
 				err = sh.Run(t.Context(), "run", words("run"), time.Minute, nil)
 				var f *engine.Failure

@@ -53,8 +53,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		}
 		if own.Skipped != "" {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_measured",
-				Stage:   "run",
-				Message: "not measured: " + own.Skipped}}
+				Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)
 		var missing *engine.Failure

@@ -41,7 +41,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 		a.spend(g, WaitsOf(m, nil))
 		gap, out := g.Absent[m.Name]
 		if c, known := a.Causes[m.Bench.Address.String()]; out && known && gap.Outcome != stats.Skipped {
-			a.add(findings.Failure{Address: c.Address, Commit: g.Commit, Candidate: m.Candidate,
+			a.add(findings.Failed{Address: c.Address, Commit: g.Commit, Candidate: m.Candidate,
 				Failure: *c.Attempt.Failure, Attempt: c.Attempt.ID, Took: c.Attempt.Duration})
 		}
 	}
@@ -53,11 +53,11 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 	}
 	for _, m := range g.Members {
 		at := m.Bench.Address.String()
-		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failure) bool {
+		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failed) bool {
 			return f.Candidate == m.Candidate && f.Commit == g.Commit
 		})
 		if f := ends[at].Failure; f != nil && !told { // gathering fails for what failed in a block
-			a.add(findings.Failure{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f})
+			a.add(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f})
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
-		failed := findings.Failure{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}
+		failed := findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}
 		for _, attempt := range slices.Backward(a.Journal.Attempts(at)) {
 			if attempt.Failure != nil {
 				failed.Attempt, failed.Took = attempt.ID, attempt.Duration
@@ -89,7 +89,7 @@ func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
 		if own.Failure == nil {
 			continue
 		}
-		failed := findings.Failure{Address: at, Commit: g.Commit, Failure: *own.Failure, Attempt: end.Entry.Log}
+		failed := findings.Failed{Address: at, Commit: g.Commit, Failure: *own.Failure, Attempt: end.Entry.Log}
 		for _, m := range g.Members {
 			if m.Name == name {
 				failed.Candidate = m.Candidate
@@ -106,7 +106,7 @@ func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
 }
 
 // add adds a failure once, though several members may stand under one cause.
-func (a *accountant) add(f findings.Failure) {
+func (a *accountant) add(f findings.Failed) {
 	id := fmt.Sprintf("%s %s %s %s", f.Address, f.Candidate, f.Attempt, f.Failure.Message)
 	if !a.seen[id] {
 		a.seen[id] = true

@@ -109,9 +109,8 @@ func (f File) lay(root, dir string) error {
 		filepath.Join(root, filepath.FromSlash(f.Path)), h)
 	if errors.Is(err, fs.ErrExist) {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "data_conflict",
-			Stage:   "start",
-			Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
-			Remedy:  "rename the file of the project"}}
+			Stage: "start", Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
+			Remedy: "rename the file of the project"}}
 	}
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return workdir.InputChanged(f.Path)

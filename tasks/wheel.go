@@ -118,8 +118,7 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	err := wheel.Apply(t.refs.Input(env, t.built).Dir, t.refs.Input(env, t.source).Dir, t.patterns, env.Out)
 	if err != nil {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "overlay",
-			Stage:   "build",
-			Message: err.Error()}}
+			Stage: "build", Message: err.Error()}}
 	}
 	return nil
 }

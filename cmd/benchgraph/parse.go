@@ -81,7 +81,7 @@ func (a *app) rules() ([]metrics.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []hclspec.Failure
+	var own []hclspec.FailureRule
 	if spec, _, _ := hclspec.Load(options); spec != nil {
 		own = spec.Failures
 	}

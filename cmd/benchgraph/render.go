@@ -140,7 +140,7 @@ func modelOf(params json.RawMessage) string {
 // account tells how all variants stand, what failed, and what it took. Several compares may be about the same blocks.
 func (p place) account(doc *report.Document, found []findings.Findings, spec *hclspec.Spec) {
 	states := map[findings.State]bool{}
-	failures := map[findings.Failure]bool{}
+	failures := map[findings.Failed]bool{}
 	for _, f := range found {
 		for _, s := range f.States {
 			if !states[s] {
@@ -148,17 +148,15 @@ func (p place) account(doc *report.Document, found []findings.Findings, spec *hc
 				doc.States = append(doc.States, report.State(s))
 			}
 		}
-		for _, failure := range f.Failures {
-			if failures[failure] {
+		for _, failed := range f.Failures {
+			if failures[failed] {
 				continue
 			}
-			failures[failure] = true
-			why := failure.Failure
-			told := report.Failure{Address: failure.Address, Commit: failure.Commit, Candidate: failure.Candidate,
-				Class: string(why.Class), Rule: why.Rule,
-				Stage: why.Stage, Message: why.Message, Evidence: why.Evidence, Remedy: why.Remedy, Took: failure.Took}
-			if failure.Attempt != "" {
-				told.Log = p.shortLog(failure.Attempt)
+			failures[failed] = true
+			told := report.Failed{Address: failed.Address, Commit: failed.Commit, Candidate: failed.Candidate,
+				Failure: failed.Failure, Took: failed.Took}
+			if failed.Attempt != "" {
+				told.Log = p.shortLog(failed.Attempt)
 			}
 			doc.Failures = append(doc.Failures, told)
 		}

@@ -140,7 +140,7 @@ func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
 	if f := result.Failure; err == nil && f != nil {
 		return metrics.Sample{}, &engine.Failure{Failure: failure.Failure{
-			Class: failure.Class(f.Class), Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence,
+			Class: f.Class, Rule: f.Rule, Stage: f.Stage, Message: f.Evidence, Evidence: f.Evidence,
 			Remedy: f.Remedy,
 		}}
 	}

@@ -84,8 +84,7 @@ func (f Due) Misplaced(err error) error {
 		return err
 	}
 	return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "fix_file",
-		Stage:   "build",
-		Message: f.Fix.Address.String() + ": " + err.Error()}}
+		Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
 // Applied is the event of a fix that was applied.
@@ -102,8 +101,8 @@ func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
 	var rules []metrics.Rule
 	for _, f := range allowed {
 		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
-			rules = append(rules, metrics.Rule{Name: rulePrefix + f.Address.Name, Match: regexp.MustCompile(f.Detect),
-				Class: string(failure.Fixable)})
+			rules = append(rules, metrics.Rule{Pattern: regexp.MustCompile(f.Detect),
+				Rule: failure.Rule{Name: rulePrefix + f.Address.Name, Class: failure.Fixable}})
 		}
 	}
 	return rules

@@ -151,16 +151,16 @@ func TestFailuresThatMayPassAreTriedAgain(t *testing.T) {
 func TestGitsWordsAreClassified(t *testing.T) {
 	m := &Mirror{}
 	for stderr, want := range map[string]failure.Class{
-		"fatal: unable to access 'https://x/': Could not resolve host: x":                              failure.Transient,
-		"fatal: unable to access 'https://x/': Failed to connect to x port 443: Connection refused":    failure.Transient,
-		"error: RPC failed; curl 56 GnuTLS recv error (-54)\nfatal: early EOF":                         failure.Transient,
-		"fatal: the remote end hung up unexpectedly":                                                   failure.Transient,
-		"git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.":         failure.Permanent,
-		"Host key verification failed.\nfatal: the remote end hung up unexpectedly":                    failure.Permanent,
-		"remote: Repository not found.\nfatal: repository 'https://x/' not found":                      failure.Permanent,
-		"error: file write error: No space left on device\nfatal: the remote end hung up unexpectedly": failure.Infra,
-		"fatal: something nobody has seen before":                                                      failure.Permanent,
-		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                     failure.Permanent,
+		"fatal: unable to access 'https://x/': Could not resolve host: x":                           failure.Transient,
+		"fatal: unable to access 'https://x/': Failed to connect to x port 443: Connection refused": failure.Transient,
+		"error: RPC failed; curl 56 GnuTLS recv error (-54)\nfatal: early EOF":                      failure.Transient,
+		"fatal: the remote end hung up unexpectedly":                                                failure.Transient,
+		"git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.":      failure.Permanent,
+		"Host key verification failed.\nfatal: the remote end hung up unexpectedly":                 failure.Permanent,
+		"remote: Repository not found.\nfatal: repository 'https://x/' not found":                   failure.Permanent,
+		"error: file write error: No space left on device\nfatal: the remote end hung up":           failure.Infra,
+		"fatal: something nobody has seen before":                                                   failure.Permanent,
+		"error: Repository lacks these prerequisite commits:\nerror: 1234 message":                  failure.Permanent,
 	} {
 		if got := m.classify(&command.ExitError{Verb: "fetch", Status: executor.Status{Code: 128},
 			Stderr: stderr}); got.Class != want || got.Evidence == "" {

@@ -52,7 +52,7 @@ const (
 type Message struct {
 	// From the first process.
 	Started bool     `json:",omitempty"` // the program runs
-	Failed  *Failure `json:",omitempty"` // it does not, and nothing else comes
+	Failed  *Refusal `json:",omitempty"` // it does not, and nothing else comes
 	Ended   *Ended   `json:",omitempty"` // the program has ended
 	Gone    *Gone    `json:",omitempty"` // the first process ends, and nothing else comes
 	Dialled *Dialled `json:",omitempty"` // the answer to Dial; the connection comes with it
@@ -63,8 +63,8 @@ type Message struct {
 	Dial  int  `json:",omitempty"` // connect to this port of the loopback
 }
 
-// Failure says which step of the set-up the kernel refused.
-type Failure struct {
+// Refusal says which step of the set-up the kernel refused.
+type Refusal struct {
 	Step  string // such as "mount /proc"; empty: the program itself could not be started
 	Errno int
 }

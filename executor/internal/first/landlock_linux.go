@@ -133,7 +133,7 @@ func allow(ruleset int, path string, rights uint64) error {
 
 // failed writes to a file why there will be no program.
 func failed(fd int, step string, err error) int {
-	if text, err := json.Marshal(failure(step, err)); err == nil {
+	if text, err := json.Marshal(refusal(step, err)); err == nil {
 		_, _ = syscall.Write(fd, text) // without it, the exit status says that there was a failure
 	}
 	return 1
@@ -142,7 +142,7 @@ func failed(fd int, step string, err error) int {
 // The files of a process that goes behind a fence and becomes the program.
 const (
 	fenceSpecFD = 3 // the Spec, as JSON
-	fenceFailFD = 4 // a Failure, as JSON; nothing: the program runs
+	fenceFailFD = 4 // a Refusal, as JSON; nothing: the program runs
 )
 
 // fence makes this process the program, behind Spec.Fence. There are no namespaces, so that nothing else is left to do

@@ -65,16 +65,16 @@ func (p *process) read(fd uintptr) error {
 
 // fail says why there will be no program.
 func (p *process) fail(step string, err error) int {
-	send(Message{Failed: failure(step, err)})
+	send(Message{Failed: refusal(step, err)})
 	return 1
 }
 
-func failure(step string, err error) *Failure {
+func refusal(step string, err error) *Refusal {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		errno = syscall.EIO
 	}
-	return &Failure{Step: step, Errno: int(errno)}
+	return &Refusal{Step: step, Errno: int(errno)}
 }
 
 // send tells who started this process. If that is gone, so is this process in a moment.
