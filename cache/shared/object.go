@@ -274,6 +274,6 @@ func unpack(ctx context.Context, r io.Reader, m *cache.Meta, dir string) error {
 		if errors.Is(err, os.ErrExist) {
 			return nil, refuse("%s is listed twice", f.Path)
 		}
-		return w, err
+		return &fs.Ahead{File: w}, err
 	})
 }

@@ -1,0 +1,23 @@
+package fs
+
+import "os"
+
+// writtenAhead is how many bytes of a file are handed to the disk at once.
+const writtenAhead = 8 << 20
+
+// Ahead is a file whose beginning the kernel writes to the disk while the rest is still to come. The sync at the end
+// then waits for the last bytes alone, and tells what went wrong before.
+type Ahead struct {
+	*os.File
+	written, begun int64
+}
+
+// Write writes to the file.
+func (a *Ahead) Write(b []byte) (int, error) {
+	n, err := a.File.Write(b)
+	if a.written += int64(n); a.written-a.begun >= writtenAhead {
+		writeBack(a.File, a.begun, a.written-a.begun)
+		a.begun = a.written
+	}
+	return n, err
+}
