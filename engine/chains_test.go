@@ -171,8 +171,8 @@ func replayChains(t *testing.T, all []chained, slots int, known bool) time.Durat
 }
 
 // A campaign of chained blocks on eight devices ends near a bound that no schedule can beat. The means of
-// docs/performance.md are those of 20 traces; -seeds sets their number. With unknown durations the worst trace has
-// no limit: no scheduler can foresee that the wheel it starts last is the longest.
+// docs/performance.md are those of 20 traces; -seeds sets their number. With unknown durations and four wheels at once
+// the worst trace has no limit: TestOrdersThatKnowNothing says why.
 func TestReplayOfChains(t *testing.T) {
 	needtest.NoRace(t)
 	var table strings.Builder
@@ -188,16 +188,19 @@ func TestReplayOfChains(t *testing.T) {
 					ratios = append(ratios, replayChains(t, all, slots, known).Seconds()/least)
 					list = append(list, listSchedule(all, slots, known).Seconds()/least)
 				}
-				blocks, durations, mostMean := "independent", "unknown", 1.12
+				blocks, durations, mostMean, most := "independent", "unknown", 1.12, math.Inf(1)
+				if slots == 20 {
+					most = 1.15
+				}
 				if alike { // the chain that starts last may be the longest by far: no schedule is near the bound
-					blocks, mostMean = "alike", mean(list)
+					blocks, mostMean, most = "alike", mean(list), math.Inf(1)
 				}
 				if known {
-					durations, mostMean = "known", 1.05
+					durations, mostMean, most = "known", 1.05, 1.16
 				}
 				fmt.Fprintf(&table, "%-12s %6d %9s %10.3f %7.3f %10.3f %7.3f\n", blocks, slots, durations,
 					mean(ratios), slices.Max(ratios), mean(list), slices.Max(list))
-				if *seeds >= 20 && mean(ratios) > mostMean || known && slices.Max(ratios) > 1.16 {
+				if *seeds >= 20 && mean(ratios) > mostMean || slices.Max(ratios) > most {
 					t.Errorf("%s blocks, %d wheels at once, %s durations: %.3f times the bound", blocks, slots,
 						durations, ratios)
 				}
@@ -205,6 +208,41 @@ func TestReplayOfChains(t *testing.T) {
 		}
 	}
 	t.Logf("\n%s", table.String())
+}
+
+// Nobody who does not know durations keeps all traces within 1.15 of the bound when four wheels are built at once.
+// Devices without number do not help, and wheels are alike to such a scheduler, so that the last one may be long in any
+// order. The second share is that of traces in which the last wheel ends too late even for the shortest chain.
+func TestOrdersThatKnowNothing(t *testing.T) {
+	const traces, slots = 5000, 4
+	var late, hopeless int
+	for seed := range traces {
+		all := chains(1000+seed, false)
+		var free [slots]time.Duration // when each slot of a build is free
+		var built, measured time.Duration
+		shortest := time.Duration(math.MaxInt64)
+		for i := range all {
+			c := &all[i]
+			shortest = min(shortest, c.measures())
+			for _, d := range c.wheels {
+				slices.Sort(free[:])
+				free[0] += d
+				built, measured = max(built, free[0]), max(measured, free[0]+c.measures())
+			}
+		}
+		most := chainsBound(all, slots) * 115 / 100
+		if measured > most {
+			late++
+		}
+		if built+shortest > most {
+			hopeless++
+		}
+	}
+	t.Logf("\nover 1.15 with devices without number, %d wheels at once: %.1f %% of traces; "+
+		"%.1f %% by the last wheel alone\n", slots, 100*float64(late)/traces, 100*float64(hopeless)/traces)
+	if late < traces/20 || hopeless < traces/50 {
+		t.Errorf("%d and %d of %d traces", late, hopeless, traces)
+	}
 }
 
 func mean(values []float64) (sum float64) {

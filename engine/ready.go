@@ -137,6 +137,10 @@ func (q *readyQueue) place(b *bucket) (int, bool) {
 // remaining returns the priority of each node: the length in seconds of the longest path from the start of the node to
 // the end of the plan. A path with a wide node is longer by the time in which all devices could run the narrower nodes:
 // a wide node is hard to place, and starts at once at the beginning; but a long chain of narrow nodes comes first.
+//
+// Nobody knows which chain is long where durations are unknown. The path of a node with devices is then shorter by
+// that time: the narrow chains begin first, so that wider nodes run beside the longest of them. A path with a node that
+// needs more than half of the devices stays longer, for such a node runs beside few others.
 func remaining(p *Plan, pool device.Pool) []float64 {
 	seconds, width := make([]float64, len(p.Steps)), make([]int, len(p.Steps))
 	work := []float64{0} // device-seconds, by the number of devices of a node
@@ -159,7 +163,12 @@ func remaining(p *Plan, pool device.Pool) []float64 {
 		work[wide], narrower = narrower/float64(devices), narrower+own
 	}
 	for i, n := range width {
-		seconds[i] += work[n]
+		s := &p.Steps[i]
+		if s.Estimate == 0 && s.Node.Resources.GPUs.Count > 0 && n <= devices/2 {
+			seconds[i] -= work[n]
+		} else {
+			seconds[i] += work[n]
+		}
 	}
 	return seconds
 }

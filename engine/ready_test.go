@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -76,6 +79,63 @@ func TestReadyQueue(t *testing.T) {
 			}
 			if q.length != len(waiting) {
 				t.Fatalf("length %d, want %d", q.length, len(waiting))
+			}
+		}
+	})
+}
+
+// TestPriorities: the builds of wide nodes come first, whatever is known of durations. Of nodes with devices and
+// unknown durations, those that need more than half of the devices come first, and then the narrowest. Known durations
+// make a path longer by the time in which all devices could run the narrower nodes.
+func TestPriorities(t *testing.T) {
+	const gpus = 8
+	pool, err := device.NewPool(device.Options{CPUs: 4,
+		GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA H100", 80<<30))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		known := rapid.Bool().Draw(t, "known")
+		var nodes []*Node
+		widths := rapid.SliceOfN(rapid.IntRange(1, gpus), 2, 9).Draw(t, "widths")
+		narrower := make([]float64, gpus+1) // device-seconds
+		for i, width := range widths {
+			build := &Node{Address: fmt.Sprintf("build.%d", i)}
+			block := &Node{Address: fmt.Sprintf("block.%d", i), Needs: []*Node{build},
+				Resources: device.Request{GPUs: device.GPUs{Count: width}}}
+			if known {
+				block.Estimate = time.Duration(rapid.IntRange(1, 99).Draw(t, "seconds")) * time.Second
+			}
+			for wider := width + 1; wider <= gpus; wider++ {
+				narrower[wider] += max(block.Estimate.Seconds(), 1) * float64(width)
+			}
+			nodes = append(nodes, build, block)
+		}
+		g, err := NewGraph(nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &Plan{Graph: g, Steps: make([]Step, len(nodes))}
+		for i, n := range g.nodes {
+			p.Steps[i] = Step{Node: n, Action: Run, Estimate: n.Estimate}
+		}
+		remains := remaining(p, pool)
+		rank := func(width int) int {
+			if width > gpus/2 {
+				return width
+			}
+			return -width
+		}
+		for i, width := range widths {
+			build, block := remains[nodes[2*i].id], remains[nodes[2*i+1].id]
+			length := max(nodes[2*i+1].Estimate.Seconds(), 1) + narrower[width]/gpus
+			if math.Abs(build-1-length) > 1e-6 || known && math.Abs(block-length) > 1e-6 {
+				t.Errorf("width %d: build %g, block %g, length %g", width, build, block, length)
+			}
+			for j, other := range widths {
+				if !known && rank(width) > rank(other) && block <= remains[nodes[2*j+1].id] {
+					t.Errorf("a node of width %d does not come before one of width %d", width, other)
+				}
 			}
 		}
 	})
