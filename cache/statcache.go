@@ -5,20 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/internal/cores"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -224,16 +222,11 @@ const hashTries = 3
 // HashAll is Hash of many files at once, on all cores, in the order given. The error joins those of all files.
 func (c *StatCache) HashAll(ctx context.Context, files []string) ([]Hashed, error) {
 	hashed, failed := make([]Hashed, len(files)), make([]error, len(files))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				hashed[i], failed[i] = c.Hash(ctx, files[i])
-			}
-		})
-	}
-	workers.Wait()
+	cores.Share(len(files), 1, func(i, _ int) {
+		if ctx.Err() == nil {
+			hashed[i], failed[i] = c.Hash(ctx, files[i])
+		}
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -18,6 +18,7 @@ type decider struct {
 	applying      bool   // dependencies have ended, and machine and file were asked by the plan
 	ignoreEvicted bool   // evicted dependencies count as what becomes of them now, not as done
 	text          cache.Description
+	answers       peek.Answers // of the store, about results that are looked up next
 }
 
 func (d *decider) step(n *Node) *Step { return &d.steps[n.id] }
@@ -250,7 +251,7 @@ const (
 // take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
 // entry if it is whole and current, and notes what it found otherwise.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
-	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return peek.Get(ctx, d.Store, key) }
+	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return d.answers.Get(ctx, d.Store, key) }
 	if reason == sameContent {
 		key = d.contentKey(s.Node)
 		ask = func(key cache.Key) (cache.Entry, error) { return peek.Find(ctx, d.Store, key) }

@@ -65,6 +65,7 @@ type planner struct {
 	plan  *Plan
 	idle  []bool              // by node: every node that uses it is up to date without it
 	first map[cache.Key]*Node // the node that runs for a key
+	ahead int                 // all nodes before this one were described
 }
 
 // NewPlan decides for every node of the graph. It changes nothing.
@@ -79,12 +80,16 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		return p.plan, nil
 	}
 	for i, n := range g.nodes {
+		p.steps[i].Node = n
+	}
+	for i := range g.nodes {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		s := &p.steps[i]
-		s.Node = n
-		if err := p.visit(ctx, s); err != nil {
+		if i == p.ahead {
+			p.lookAhead(ctx)
+		}
+		if err := p.visit(ctx, &p.steps[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -124,16 +129,37 @@ func (t *Standing) step(n *Node) Step {
 	return s
 }
 
+// lookAhead describes the nodes up to the first one that waits for one of them, and asks the store for their results on
+// all cores. A node that comes after others is described alone: its key depends on the results of their other users.
+func (p *planner) lookAhead(ctx context.Context) {
+	from, alone := p.ahead, false
+	var keys []cache.Key
+	for ; p.ahead < len(p.steps) && !alone; p.ahead++ {
+		s := &p.steps[p.ahead]
+		alone = len(s.Node.After) > 0
+		for dep := range s.Node.musts {
+			alone = alone || dep.id >= from
+		}
+		if alone && p.ahead > from {
+			break
+		}
+		if s.Node.Standing == nil {
+			p.describe(s)
+			if !alone && s.Node.Exclude.Action != Skip {
+				keys = append(keys, s.Key)
+			}
+		}
+	}
+	p.answers = peek.Ahead(ctx, p.Store, keys)
+}
+
 // visit looks up the outcome of a node and decides its state. All that the node waits for was visited before.
 func (p *planner) visit(ctx context.Context, s *Step) error {
 	if t := s.Node.Standing; t != nil {
 		s.Key, s.Reason, s.found.entry = t.Key, t.Reason, t.Result
-	} else {
-		p.describe(s)
-		if s.Node.Exclude.Action != Skip {
-			if err := p.lookUp(ctx, s); err != nil {
-				return err
-			}
+	} else if s.Node.Exclude.Action != Skip {
+		if err := p.lookUp(ctx, s); err != nil {
+			return err
 		}
 	}
 	p.decide(s)

@@ -198,6 +198,43 @@ func TestChangeRunsWhatDependsOnIt(t *testing.T) {
 	})
 }
 
+// TestLookingAheadFindsTheSame: a plan that asks the store for many results at once is the plan that asks for one after
+// the other, as it does where nodes that come after another stand between all of them.
+func TestLookingAheadFindsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := watched(t)
+		nodes := drawNodes(t, h, shape{failures: true, excludes: true, order: true, after: true, twins: true,
+			sameOutput: true})
+		w.apply(nodes...)
+		var between []node
+		for i, n := range nodes {
+			apart := node{at: fmt.Sprintf("apart.%d", i), exclude: engine.Exclude{Action: engine.Skip}}
+			if i > 0 {
+				apart.then = []string{"apart.0"}
+			}
+			s, _ := w.plan(nodes...).Step(n.at)
+			if meta, ok := s.Stored(); ok && rapid.IntRange(0, 2).Draw(t, "evict") == 0 {
+				if err := w.disk.Remove(meta.Key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if rapid.IntRange(0, 4).Draw(t, "change") == 0 {
+				n.says += "-3"
+				nodes[i] = n
+			}
+			between = append(between, apart, n)
+		}
+		ahead, single := w.plan(nodes...), w.plan(between...)
+		for _, n := range nodes {
+			got, _ := ahead.Step(n.at)
+			want, _ := single.Step(n.at)
+			if got.Key != want.Key || got.Action != want.Action || got.Reason != want.Reason || got.Never != want.Never {
+				t.Errorf("%s: %s %s, and one by one %s %s", n.at, got.Action, got.Reason, want.Action, want.Reason)
+			}
+		}
+	})
+}
+
 // TestHistoryDoesNotMatter: what changes, evictions and a new plan lead to is what a build from nothing leads to.
 func TestHistoryDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/cores"
 )
 
 // peeker is a store with another store behind it. Peek returns the Meta of a result that only the other store has,
@@ -29,4 +30,42 @@ func Find(ctx context.Context, store cache.Store, content cache.Key) (cache.Entr
 		return p.PeekContent(ctx, content)
 	}
 	return store.Find(ctx, content)
+}
+
+// Answers are those of a store about keys that were looked up before they are needed. The zero value has none.
+type Answers map[cache.Key]*answer
+
+type answer struct {
+	entry cache.Entry
+	err   error
+}
+
+// Ahead looks keys up on all cores. A key that is given twice is looked up once.
+func Ahead(ctx context.Context, store cache.Store, keys []cache.Key) Answers {
+	answers := make(Answers, len(keys))
+	distinct := make([]cache.Key, 0, len(keys))
+	for _, key := range keys {
+		if answers[key] == nil {
+			answers[key] = &answer{}
+			distinct = append(distinct, key)
+		}
+	}
+	cores.Share(len(distinct), 16, func(from, to int) {
+		for _, key := range distinct[from:to] {
+			a := answers[key]
+			a.entry, a.err = Get(ctx, store, key)
+		}
+	})
+	return answers
+}
+
+// Get returns the answer about a key, once. It asks the store about a key without an answer, and about one whose answer
+// was returned before.
+func (a Answers) Get(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
+	known := a[key]
+	if known == nil {
+		return Get(ctx, store, key)
+	}
+	delete(a, key)
+	return known.entry, known.err
 }

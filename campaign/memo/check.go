@@ -4,15 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/cores"
 )
 
 // results are what is stored.
@@ -47,7 +46,7 @@ func (c *checker) close() error { return c.root.Close() }
 // world says whether all that the plan as a whole depends on is as it was.
 func (c *checker) world(ctx context.Context, m *memo) bool {
 	var changed atomic.Bool
-	parallel(len(m.World), func(i int) {
+	each(len(m.World), func(i int) {
 		if !changed.Load() && !c.same(ctx, &m.World[i]) {
 			changed.Store(true)
 		}
@@ -62,7 +61,7 @@ func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
 	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
 	var gone atomic.Bool
-	parallel(len(m.Files)+len(m.Nodes), func(i int) {
+	each(len(m.Files)+len(m.Nodes), func(i int) {
 		if i >= len(m.Files) {
 			n := &m.Nodes[i-len(m.Files)]
 			entries[i-len(m.Files)] = !n.stands() || n.Digest != "" && !c.store.Intact(&n.Entry, use)
@@ -157,23 +156,11 @@ func stampDir(path string) (cache.Stamp, bool) {
 	return cache.StampOf(&st), true
 }
 
-// parallel calls do for each number below n, on all cores.
-func parallel(n int, do func(int)) {
-	const stride = 64 // calls that one worker takes at a time
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+stride-1)/stride) {
-		workers.Go(func() {
-			for {
-				from := int(next.Add(stride)) - stride
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+stride, n); i++ {
-					do(i)
-				}
-			}
-		})
-	}
-	workers.Wait()
+// each calls do for each number below n, on all cores.
+func each(n int, do func(int)) {
+	cores.Share(n, 64, func(from, to int) {
+		for i := from; i < to; i++ {
+			do(i)
+		}
+	})
 }

@@ -8,6 +8,7 @@ package memo
 
 import (
 	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -92,6 +93,20 @@ type block struct {
 
 // IsZero says that there is no text.
 func (b block) IsZero() bool { return b.length == 0 }
+
+// addBlocks keeps the texts of the blocks of all nodes; nil: a node has none.
+func (m *memo) addBlocks(texts [][]byte) {
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	m.blocks = slices.Grow(m.blocks, size) // once: they take megabytes
+	for i, text := range texts {
+		if text != nil {
+			m.Nodes[i].Block = m.add(text)
+		}
+	}
+}
 
 // add keeps the text of a block.
 func (m *memo) add(text []byte) block {

@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/cores"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -167,18 +169,26 @@ func (p *Planned) writeDown(ctx context.Context, m *memo) error {
 	if m.Common, err = json.Marshal(known); err != nil {
 		return err
 	}
-	w := writing{memo: m, p: p, files: make(map[string]int32, len(p.Seen.Known)),
+	w := writing{memo: m, files: make(map[string]int32, len(p.Seen.Known)),
 		index: make(map[*engine.Node]int32, len(p.Plan.Steps))}
 	m.Nodes = make([]node, len(p.Plan.Steps))
 	for i := range p.Plan.Steps {
 		w.index[p.Plan.Steps[i].Node] = int32(i)
 	}
 	for i := range p.Plan.Steps {
-		if err := w.node(&m.Nodes[i], &p.Plan.Steps[i]); err != nil {
-			return err
-		}
+		w.node(&m.Nodes[i], &p.Plan.Steps[i])
 	}
-	return nil
+	blocks, failed := make([][]byte, len(p.Plan.Steps)), make([]error, len(p.Plan.Steps))
+	cores.Share(len(blocks), 16, func(from, to int) {
+		for i := from; i < to; i++ {
+			p.found(&m.Nodes[i], &p.Plan.Steps[i])
+			if spec := tasks.Alone(p.Plan.Steps[i].Node); spec != nil {
+				blocks[i], failed[i] = json.Marshal(spec)
+			}
+		}
+	})
+	m.addBlocks(blocks)
+	return errors.Join(failed...)
 }
 
 // knownBuilds are the different builds of the project's images, as they were when they were first looked at.
@@ -250,19 +260,17 @@ func (p *Planned) found(n *node, s *engine.Step) {
 // writing is a memo in the making.
 type writing struct {
 	*memo
-	p     *Planned
 	files map[string]int32 // index by path
 	index map[*engine.Node]int32
 }
 
-func (w *writing) node(n *node, s *engine.Step) error {
+func (w *writing) node(n *node, s *engine.Step) {
 	*n = node{
 		Address: s.Node.Address, Kind: s.Node.Kind, Place: s.Node.Place, Request: s.Node.Resources,
 		Estimate: s.Node.Estimate,
 		Needs:    w.indices(s.Node.Needs), Order: w.indices(s.Node.Order), After: w.indices(s.Node.After),
 		Excluded: s.Node.Exclude.Action == engine.Skip, Origin: s.Node.Origin,
 	}
-	w.p.found(n, s)
 	for _, f := range tasks.FilesOf(s.Node) {
 		i, there := w.files[f.Path]
 		if !there {
@@ -273,14 +281,6 @@ func (w *writing) node(n *node, s *engine.Step) error {
 		w.Files[i] = fileThing(f.Path, f.Hashed)
 		n.Files = append(n.Files, i)
 	}
-	if spec := tasks.Alone(s.Node); spec != nil {
-		text, err := json.Marshal(spec)
-		if err != nil {
-			return err
-		}
-		n.Block = w.add(text)
-	}
-	return nil
 }
 
 func (w *writing) indices(nodes []*engine.Node) []int32 {

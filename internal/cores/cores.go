@@ -1,0 +1,23 @@
+// Package cores divides work among all cores.
+package cores
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Share calls do for consecutive ranges of the numbers below n, from inclusive and to exclusive, on all cores. Each
+// number is in one range, and a range has at most stride numbers. Share returns when all calls have returned.
+func Share(n, stride int, do func(from, to int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+stride-1)/stride) {
+		workers.Go(func() {
+			for from := int(next.Add(int64(stride))) - stride; from < n; from = int(next.Add(int64(stride))) - stride {
+				do(from, min(from+stride, n))
+			}
+		})
+	}
+	workers.Wait()
+}
