@@ -440,7 +440,7 @@ func (c *contradiction) state(t *testing.T) (got recordedDocument, text string) 
 
 // TestRecordedCampaign imports the results that the five reports are about. They give one set of counts, and it sums.
 func TestRecordedCampaign(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "campaign", "recorded.jsonl"))
+	text, err := os.ReadFile(filepath.Join("..", "examples", "campaigns", "recorded.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
