@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-
 	"os"
 	"path/filepath"
 	"strconv"

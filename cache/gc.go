@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,7 +232,7 @@ func (d *Disk) residents(ctx context.Context) ([]resident, error) {
 		if err != nil {
 			return nil
 		}
-		m.Text, m.Files = "", nil
+		m.Text, m.Files, m.Transcript = "", nil, ""
 		m.Address, m.Log = strings.Clone(m.Address), strings.Clone(m.Log)
 		all = append(all, resident{meta: m, used: info.ModTime()})
 		return nil

@@ -22,9 +22,10 @@ func EncodeMeta(m Meta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	log := strings.TrimSpace(strconv.Quote(m.Log) + " " + m.Transcript) // which older versions pass over
 	body := fmt.Appendf(nil,
-		"key %s\ncontent %s\ndigest %q\naddress %q\nlog %q\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
-		m.Key, m.Content, m.Digest, m.Address, m.Log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
+		"key %s\ncontent %s\ndigest %q\naddress %q\nlog %s\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
+		m.Key, m.Content, m.Digest, m.Address, log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
 	body = append(body, m.Text...)
 	body = append(body, listing(m.Files)...)
 	return seal(metaMagic, body), nil
@@ -39,9 +40,11 @@ func DecodeMeta(data []byte) (Meta, error) {
 	r := metaReader{rest: string(body)}
 	m := Meta{
 		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"),
-		Log:     r.text("log"),
-		Created: r.time("created"), Duration: time.Duration(r.number("duration")), Bytes: r.number("bytes"),
 	}
+	log, ran, err := cutQuoted(r.line("log"))
+	r.note(err)
+	m.Log, m.Transcript = log, strings.TrimSpace(ran)
+	m.Created, m.Duration, m.Bytes = r.time("created"), time.Duration(r.number("duration")), r.number("bytes")
 	count, length := r.number("files"), r.number("text")
 	if r.err == nil && (length < 0 || length > int64(len(r.rest))) {
 		r.err = errors.New("the text is cut short")

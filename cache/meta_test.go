@@ -13,8 +13,20 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
+// An entry of a version that kept no transcripts is read, and the line of its log is written as that version wrote it.
+func TestAnEntryWithoutATranscript(t *testing.T) {
+	text, err := EncodeMeta(Meta{Key: Describe("a").Key(), Log: "l", Created: time.Unix(1, 0).UTC()})
+	if err != nil || !bytes.Contains(text, []byte("\nlog \"l\"\ncreated")) {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if m, err := DecodeMeta(text); err != nil || m.Log != "l" || m.Transcript != "" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 func FuzzMeta(f *testing.F) {
-	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a", Created: time.Unix(1, 0).UTC(),
+	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a",
+		Log: "l", Transcript: `{"steps":[]}`, Created: time.Unix(1, 0).UTC(),
 		Files: []File{
 			{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)},
 			{Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},

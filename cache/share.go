@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-
 	"os"
 	"path"
 	"path/filepath"

@@ -24,15 +24,16 @@ type File struct {
 type Meta struct {
 	Key Key `json:"key"`
 	// own description + digests of the inputs' bytes; the second way to find the entry; zero: there is none
-	Content  Key           `json:"content"`
-	Digest   string        `json:"digest"`  // SHA-256 over the list of files: equal digests are equal results
-	Address  string        `json:"address"` // the node that made it first, for people
-	Text     string        `json:"text"`    // the description the Key was made from
-	Files    []File        `json:"files"`
-	Bytes    int64         `json:"bytes"` // sum of the sizes
-	Created  time.Time     `json:"created"`
-	Duration time.Duration `json:"duration"`      // of the attempt that made it
-	Log      string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
+	Content    Key           `json:"content"`
+	Digest     string        `json:"digest"`  // SHA-256 over the list of files: equal digests are equal results
+	Address    string        `json:"address"` // the node that made it first, for people
+	Text       string        `json:"text"`    // the description the Key was made from
+	Files      []File        `json:"files"`
+	Bytes      int64         `json:"bytes"` // sum of the sizes
+	Created    time.Time     `json:"created"`
+	Duration   time.Duration `json:"duration"`      // of the attempt that made it
+	Log        string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
+	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: nothing, or it is not known
 }
 
 // Entry is one stored result.

@@ -53,7 +53,7 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 	}
 	text := superseded(key, entry.Log)
 	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
-		Duration: entry.Duration, Log: entry.Log}
+		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript}
 	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
 	"os"
 	"path"
 	"path/filepath"

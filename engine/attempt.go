@@ -138,6 +138,10 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err = r.perform(s, a, env); err == nil {
 		err = r.recheck(s.Node, a)
 	}
+	ran := env.transcript()
+	if err != nil && ran != "" { // otherwise the store keeps it
+		_ = os.WriteFile(TranscriptOf(r.logPath(a.ID)), []byte(ran+"\n"), 0o644)
+	}
 	// Some file systems wait for the disk after each file that is removed. The result is stored meanwhile.
 	var removal sync.WaitGroup
 	removal.Go(func() { remove(env.Work, relay) })
@@ -151,7 +155,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 		}
 	}
 	meta := cache.Meta{
-		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text,
+		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text, Transcript: ran,
 		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
 	}
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -121,6 +123,18 @@ func (r *run) asFailure(err error) *Failure {
 }
 
 func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".log") }
+
+// TranscriptOf returns the path of the transcript of a failed attempt, given the path of the log.
+func TranscriptOf(log string) string { return strings.TrimSuffix(log, ".log") + ".transcript" }
+
+// transcript returns the transcript as one line of JSON; "": nothing was run. No attempt fails for it.
+func (e *Env) transcript() string {
+	if e.Transcript == nil {
+		return ""
+	}
+	text, _ := json.Marshal(e.Transcript)
+	return string(text)
+}
 
 func (r *run) openLog(id string) (*syncedLog, error) {
 	open := func() (*os.File, error) { return os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) }

@@ -74,6 +74,8 @@ type Env struct {
 	Emit    func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
 	Run     string        // the ID of the apply
 	Key     cache.Key     // of the result
+	// what the task ran so far, as JSON once it is marshalled; nil: nothing. It is kept with the log and the result
+	Transcript any
 }
 
 // Failure is an error with a class.

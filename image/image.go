@@ -116,19 +116,14 @@ func (t *Task) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := m.install(ctx); err != nil {
-		return err
-	}
-	if err := m.overlay(ctx); err != nil {
-		return err
-	}
+	steps := []func(context.Context) error{m.install, m.overlay}
 	for _, f := range t.Fixes {
-		if err := m.fix(ctx, f); err != nil {
+		steps = append(steps, func(ctx context.Context) error { return m.fix(ctx, f) })
+	}
+	for _, step := range append(steps, m.own) {
+		if err := step(ctx); err != nil {
 			return err
 		}
-	}
-	if err := m.own(ctx); err != nil {
-		return err
 	}
 	if v := t.Spec.Verify; v.Shell != nil || v.Argv != nil {
 		m.progress("verify")

@@ -125,6 +125,7 @@ func (m *making) install(ctx context.Context) error {
 		}
 		if !py.Pip {
 			m.say("the image has no pip: unpacking\n")
+			m.ran.Unpacked(m.at.ID, names, py.Purelib)
 			return m.blank(ctx, py.Unpacked(opened), proof, labels)
 		}
 		c := changing{stage: "build", argv: []string{"sh", "-euc", pip +

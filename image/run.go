@@ -118,10 +118,12 @@ func (m *making) inert(ctx context.Context, use func(name string) error) (err er
 // commit makes the image of a step.
 func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image,
 	error) {
-	id, err := m.engine.Commit(ctx, name, m.committed(c, labels))
+	options := m.committed(c, labels)
+	id, err := m.engine.Commit(ctx, name, options)
 	if err != nil {
 		return container.Image{}, err
 	}
+	m.ran.Committed(id, m.at.ID, options.Config)
 	return m.engine.Image(ctx, id)
 }
 
@@ -131,15 +133,12 @@ func (m *making) commit(ctx context.Context, name string, c changing, labels map
 func (m *making) committed(c changing, labels map[string]string) api.CommitOptions {
 	config := &api.Config{
 		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command,
-		Env: c.env, Labels: map[string]string{},
-		Shell: m.at.Shell, Healthcheck: m.at.Health,
+		Env: c.env, Labels: map[string]string{}, Shell: m.at.Shell, Healthcheck: m.at.Health,
 	}
 	if len(config.Entrypoint) == 0 && len(config.Cmd) == 0 {
 		config.Cmd = []string{"sh"}
 	}
-	for name, value := range labels {
-		config.Labels[name] = value
-	}
+	maps.Copy(config.Labels, labels)
 	// The container's own labels would be taken over.
 	config.Labels[container.LabelState], config.Labels[container.LabelOwner] = "", ""
 	return api.CommitOptions{Config: config}
@@ -153,7 +152,7 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	if m.at.User != "" {
 		user = "0:0"
 	}
-	process, err := m.t.Shells.Containers.Start(ctx, executor.Command{
+	process, err := m.ran.Executor(m.t.Shells.Containers).Start(ctx, executor.Command{
 		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(),
@@ -186,7 +185,8 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	defer out.Close()
 	m.say("$ %s\n", strings.Join(argv, " "))
 	var stdout strings.Builder
-	status, err := executor.Run(ctx, m.t.Shells.Containers, executor.Command{
+	// But for a verify, a command only looks, and changes nothing.
+	status, err := executor.Run(ctx, m.ran.ExecutorIf(stage == "verify", m.t.Shells.Containers), executor.Command{
 		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts),

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -33,6 +34,7 @@ type making struct {
 	engine *container.Engine
 	env    *engine.Env
 	sh     *shell.Shell // for what commands say
+	ran    *transcript.Transcript
 	base   Base
 	at     container.Image // what the steps so far have made
 	chain  string          // its chain key
@@ -50,7 +52,7 @@ type stepRecord struct {
 
 // begin finds or makes what the image begins with.
 func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
-	m := &making{t: t, engine: t.Shells.Engine, env: env}
+	m := &making{t: t, engine: t.Shells.Engine, env: env, ran: transcript.Of(env)}
 	var err error
 	m.sh, err = t.Shells.Open(env, t.Refs, shell.Place{Dir: filepath.Join(env.Work, "dir"),
 		Out: filepath.Join(env.Work, "out")})
@@ -85,6 +87,7 @@ func (m *making) pull(ctx context.Context) error {
 		return err
 	}
 	m.at, m.chain = img, m.base.Digest
+	m.ran.Made(img.ID, "pull", m.base.Ref(), img.ID)
 	m.say("from %s: %s\n", m.base.Name, m.base.Digest)
 	m.note(stepRecord{What: "from " + m.base.Name})
 	return nil
@@ -144,7 +147,9 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 		}
 		defer f.Close()
 		m.progress("import")
-		return m.engine.Import(ctx, f, labels)
+		img, err := m.engine.Import(ctx, f, labels)
+		m.ran.Made(img.ID, "docker", "import", f.Name())
+		return img, err
 	})
 }
 
@@ -181,6 +186,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	if found {
 		m.t.Room.Uses(at, img, room.Part{})
 		m.say("%s: found in the engine (%s)\n", what, shortID(img.ID))
+		m.ran.Section("", what+": found in the engine, and not made again", false)
 	} else {
 		m.say("%s\n", what)
 		img, err = m.t.Room.Within(ctx, m.env.Log, at, m.t.Room.Own(at), func() (container.Image, error) {

@@ -271,6 +271,7 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 	case !errors.Is(err, cache.ErrMiss):
 		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Number(), err)
 	}
+	j.takeTranscript()
 	defer j.clean()
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
@@ -350,6 +351,18 @@ func (j *job) copyOutput() {
 	}
 	if err != nil {
 		fmt.Fprintf(j.env.Log, "output of the job: %v\n", err)
+	}
+}
+
+// takeTranscript takes over what the worker of a job that failed has run.
+func (j *job) takeTranscript() {
+	found, _ := filepath.Glob(filepath.Join(j.dir, "logs", "*-"+j.env.Key.Short()+"-*.transcript"))
+	if len(found) == 0 {
+		return
+	}
+	var text json.RawMessage
+	if readJSON(found[len(found)-1], &text) == nil {
+		j.env.Transcript = text
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -37,7 +38,7 @@ func (s *Shell) LayCache(path, from string) (root, name string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", "", err
 	}
-	if from == "" {
+	if transcript.Of(s.env).Did("cache", from, dir); from == "" {
 		return root, name, nil
 	}
 	if err := workdir.CopyCache(dir, from); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -234,7 +234,7 @@ func Ended(s executor.Status) string {
 // matches, else nothing that is known.
 func (s *Shell) Failure(stage string, o *Output, how string) error {
 	f := &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
-	if rule, ok, err := s.classify(stage, o, s.cures()); err != nil {
+	if rule, ok, err := s.classify(stage, o, s.Cures()); err != nil {
 		return err
 	} else if ok {
 		f.Class, f.Rule, f.Evidence = failure.Fixable, rule.Rule, rule.Evidence
@@ -269,13 +269,6 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 		}
 	}
 	return f
-}
-
-func (s *Shell) cures() []metrics.Rule {
-	if s.Cures == nil {
-		return nil
-	}
-	return s.Cures()
 }
 
 // told is a command as the log shows it. Each of its further lines is marked, so that none is taken for output.

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -26,12 +27,12 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_one_file",
 				Stage: "start", Message: message, Remedy: remedy}}
 		}
-		var err error
+		from, verb, lay := workdir.OnlyFile(in.Entry), "file", workdir.CopyFile
 		if item.Tree {
-			err = workdir.CopyTree(dst, in.Dir)
-		} else {
-			err = workdir.CopyFile(dst, workdir.OnlyFile(in.Entry))
+			from, verb, lay = in.Dir, "tree", workdir.CopyTree
 		}
+		transcript.Of(env).Did(verb, from, dst)
+		err := lay(dst, from)
 		if errors.Is(err, fs.ErrExist) {
 			return &engine.Failure{Err: err, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: "data_conflict", Stage: "start",

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
 // Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which
@@ -133,7 +134,7 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	if srv != nil {
 		cmd.Container = &executor.Container{Within: srv.process}
 	}
-	status, err := executor.Run(ctx, s.runner(), cmd)
+	status, err := executor.Run(ctx, transcript.Of(s.env).ExecutorIf(false, s.runner()), cmd)
 	switch {
 	case errors.Is(err, errTimeout):
 		return nil, mismatch("an answer of Python in the container", "none within "+provePatience.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -58,6 +59,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		srv.close()
 		return nil, sh.notRun(err, "start")
 	}
+	transcript.Of(sh.env).Serves(srv.process, transcript.Ready{HTTP: spec.HTTP, Log: spec.Log, Port: sh.vars["PORT"]})
 	wait := srv.waitReady
 	if sh.box != nil {
 		wait = srv.waitInside
@@ -210,6 +212,7 @@ func (s *Server) died(stage string) error {
 
 // Stop ends the server and all that it started.
 func (s *Server) Stop() error {
+	transcript.Of(s.sh.env).Stops(s.process)
 	_, err := s.process.Stop()
 	s.close()
 	if err != nil {

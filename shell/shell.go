@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -60,7 +61,7 @@ type Mount struct {
 // Shell runs the commands of one node in one place, with a clean environment.
 type Shell struct {
 	Secrets workdir.Secrets       // what the commands see, and nobody else
-	Cures   func() []metrics.Rule // what is looked for in the output of a failed command before all else; nil: nothing
+	Cures   func() []metrics.Rule // what is looked for in the output of a failed command before all else
 
 	config Config
 	env    *engine.Env
@@ -82,12 +83,16 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 			return nil, err
 		}
 	}
+	notes := transcript.Of(env)
 	if at.Tree != (hclspec.Address{}) {
+		notes.Did("tree", r.Input(env, at.Tree).Dir, at.Dir)
 		if err := workdir.CopyTree(at.Dir, r.Input(env, at.Tree).Dir); err != nil {
 			return nil, err
 		}
 	}
+	c.Host, c.Containers = notes.Executor(c.Host), notes.Executor(c.Containers)
 	s := &Shell{config: c, env: env, path: r.paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
+	s.Cures = func() []metrics.Rule { return nil }
 	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])

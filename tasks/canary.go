@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -194,6 +195,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	}
 	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
 	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
+	transcript.Of(c.env).Section(c.t.at.String(), name, false)
 	l.progress(name)
 	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.Bench.Client,
 		cmp.Or(m.client, m.Bench.Image))

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
 // A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by
@@ -159,6 +160,7 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 		devices[i].Locked = mhz
 	}
 	fmt.Fprintf(env.Log, "benchgraph: SM clocks are locked at %d MHz\n", mhz)
+	transcript.Of(env).Section("", fmt.Sprintf("by hand: nvidia-smi --lock-gpu-clocks=%d", mhz), false)
 	return devices, func() {
 		if err := locked.Reset(); err != nil {
 			env.Emit(engine.Event{Type: engine.Note,

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/download"
 )
@@ -57,7 +58,9 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 		return downloadFailure(err)
 	}
 	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
-	if err := workdir.CopyFile(filepath.Join(env.Out, FileName(t.url)), partial); err != nil {
+	to := filepath.Join(env.Out, FileName(t.url))
+	transcript.Of(env).Did("download", WithoutPassword(t.url), to, info.SHA256)
+	if err := workdir.CopyFile(to, partial); err != nil {
 		return err
 	}
 	return os.Remove(partial)

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -75,6 +76,7 @@ func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
 	if err := os.Mkdir(l.out, 0o755); err != nil {
 		return "", err
 	}
+	transcript.Of(l.env).Section(l.m.Bench.Address.String(), "one sample", false)
 	l.sh, err = l.enter(ctx, dir, sample.OutDir, l.m.Bench.Client, cmp.Or(l.m.client, l.m.Bench.Image))
 	return dir, err
 }
@@ -100,35 +102,11 @@ func (l *lifecycle) admit(ctx context.Context) error {
 		return err
 	}
 	for name, sum := range l.printed {
-		if err := unchanged(filepath.Join(l.out, name), sum); err != nil {
+		if err := workdir.Unchanged(filepath.Join(l.out, name), sum); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// unchanged says whether a file has the bytes that a sum was made of.
-func unchanged(name string, sum hash.Hash) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return foreignOutput()
-	}
-	defer f.Close()
-	now := sha256.New()
-	if _, err := io.Copy(now, f); err != nil {
-		return err
-	}
-	if !bytes.Equal(now.Sum(nil), sum.Sum(nil)) {
-		return foreignOutput()
-	}
-	return nil
-}
-
-// foreignOutput is the failure of a run whose output is not what the measured command printed.
-func foreignOutput() error {
-	return workdir.Unfit("foreign_output",
-		"the file that keeps the command's output was changed by something else than its output",
-		"let commands write below $OUT and nowhere else")
 }
 
 // live is the lifecycle itself: it starts what is measured, calls do, and ends it.
@@ -206,6 +184,8 @@ func (l *lifecycle) proven(proof shell.Proof, err error) error {
 }
 
 func (l *lifecycle) progress(phase string) {
+	aside := phase == "fill" || strings.HasPrefix(phase, "warm-up")
+	transcript.Of(l.env).Section("", phase, aside)
 	l.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase,
 		Data: map[string]any{"candidate": l.m.Candidate, "block": l.t.block}})
 }
@@ -217,7 +197,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		if err := l.client(ctx, server, nil); err != nil {
 			return err
 		}
-		if err := emptyDir(filepath.Join(l.out, sample.OutDir)); err != nil {
+		if err := l.emptyOut(); err != nil {
 			return err
 		}
 	}
@@ -264,10 +244,11 @@ func (l *lifecycle) putAside(number int) error {
 	dir := sample.PassDir(number)
 	if err := os.Mkdir(filepath.Join(l.out, dir), 0o755); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			return foreignOutput()
+			return workdir.ForeignOutput()
 		}
 		return err
 	}
+	transcript.Of(l.env).Did("empty", filepath.Join(l.out, sample.OutDir))
 	for _, name := range []string{sample.StdoutFile, sample.OutDir} {
 		if err := os.Rename(filepath.Join(l.out, name), filepath.Join(l.out, dir, name)); err != nil {
 			return err
@@ -326,9 +307,9 @@ func (l *lifecycle) warn(s metrics.Sample) {
 			l.m.Bench.Address.Kind+"."+l.m.Bench.Address.Name, s.Metric)})
 }
 
-func emptyDir(dir string) error {
-	if err := fs.RemoveTree(dir); err != nil {
-		return err
-	}
-	return os.MkdirAll(dir, 0o755)
+// emptyOut makes $OUT of the command empty.
+func (l *lifecycle) emptyOut() error {
+	dir := filepath.Join(l.out, sample.OutDir)
+	transcript.Of(l.env).Did("empty", dir)
+	return errors.Join(fs.RemoveTree(dir), os.MkdirAll(dir, 0o755))
 }

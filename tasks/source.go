@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
@@ -146,7 +147,12 @@ func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)
 
 // layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
 // git tree of that, before the baseline's copies of protected files are put into their place.
-func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
+func (t *tree) layOut(ctx context.Context, env *engine.Env, dir string) (string, error) {
+	notes := transcript.Of(env)
+	notes.Did("checkout", filepath.Join(t.p.StateDir, "mirrors", t.repo.Name), t.rev, dir)
+	if t.patch != "" {
+		notes.Did("patch", dir, t.p.Spec.Path(t.patch), t.digest())
+	}
 	mirror, err := t.p.Mirror(ctx, t.repo)
 	if err != nil {
 		return "", gitFailure(err)
@@ -159,6 +165,7 @@ func (t *tree) layOut(ctx context.Context, dir string) (string, error) {
 	}
 	id, err := t.checkOut(ctx, mirror, dir)
 	if err == nil && t.copies {
+		notes.Section("", "by hand: put the baseline's copies of protected files into their place", false)
 		err = t.restore(ctx, mirror, dir)
 	}
 	return id, err
@@ -205,7 +212,7 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 type sourceTask struct{ *tree }
 
 func (t sourceTask) Run(ctx context.Context, env *engine.Env) error {
-	id, err := t.layOut(ctx, env.Out)
+	id, err := t.layOut(ctx, env, env.Out)
 	if err == nil {
 		fmt.Fprintf(env.Log, "tree %s\n", id)
 	}

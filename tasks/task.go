@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -86,7 +87,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
-		if err := f.lay(t.p.Spec.Dir, dir); err != nil {
+		if err := f.lay(env, t.p.Spec.Dir, dir); err != nil {
 			return err
 		}
 	}
@@ -103,10 +104,11 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.
-func (f File) lay(root, dir string) error {
-	h := sha256.New()
-	err := workdir.CopyTo(filepath.Join(dir, filepath.FromSlash(f.Path)),
-		filepath.Join(root, filepath.FromSlash(f.Path)), h)
+func (f File) lay(env *engine.Env, root, dir string) error {
+	h, from := sha256.New(), filepath.Join(root, filepath.FromSlash(f.Path))
+	to := filepath.Join(dir, filepath.FromSlash(f.Path))
+	transcript.Of(env).Did("input", from, to, f.SHA256)
+	err := workdir.CopyTo(to, from, h)
 	if errors.Is(err, fs.ErrExist) {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "data_conflict",
 			Stage: "start", Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),

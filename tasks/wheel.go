@@ -82,7 +82,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	if t.tree != nil {
-		if _, err := t.tree.layOut(ctx, src); err != nil {
+		if _, err := t.tree.layOut(ctx, env, src); err != nil {
 			return err
 		}
 		if err := wheel.Record(src, t.overlay, env.Out); err != nil {
@@ -90,7 +90,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		}
 	}
 	for _, f := range t.files {
-		if err := f.lay(t.p.Spec.Dir, src); err != nil {
+		if err := f.lay(env, t.p.Spec.Dir, src); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func Meta(name string) cache.Meta {
 	d := cache.Describe("test")
 	d.Add("name", name)
 	return cache.Meta{Key: d.Key(), Text: d.Text(), Address: `test.made["` + name + `"]`, Duration: time.Second,
-		Log: "log-" + name}
+		Log: "log-" + name, Transcript: `{"steps":[{"argv":["` + name + `"]}]}`}
 }
 
 // Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, one that
@@ -112,6 +112,7 @@ func roundTrip(t *testing.T, s Store) {
 			t.Fatalf("Get(verify=%t): %v", verify, err)
 		}
 		if got.Digest != put.Digest || got.Text != put.Text || got.Address != put.Address || got.Log != put.Log ||
+			got.Transcript != put.Transcript || put.Transcript == "" ||
 			got.Duration != put.Duration || !got.Created.Equal(put.Created) || got.Bytes != put.Bytes {
 			t.Errorf("Get(verify=%t) = %+v, want %+v", verify, got, put)
 		}

@@ -47,14 +47,13 @@ var overBudget = map[string]int{
 	"stats":                        1991,
 	"tasks":                        6183,
 
-	"cmd/benchgraph/internal/repro/run.go": 406,
-	"hclspec/benchmark.go":                 408,
-	"cache/journal.go":                     421,
-	"campaign/memo/file.go":                421,
-	"cmd/benchgraph/session.go":            499,
-	"device/nvml.go":                       408,
-	"hclspec/spec.go":                      483,
-	"preflight/module.go":                  434,
+	"hclspec/benchmark.go":      408,
+	"cache/journal.go":          421,
+	"campaign/memo/file.go":     421,
+	"cmd/benchgraph/session.go": 499,
+	"device/nvml.go":            408,
+	"hclspec/spec.go":           483,
+	"preflight/module.go":       434,
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.

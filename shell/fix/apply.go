@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -99,6 +100,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 			return workdir.InputChanged(name)
 		}
 	}
+	transcript.Of(s.env).Did("text", string(content), to)
 	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 		return err
 	}

@@ -3,10 +3,11 @@ package workdir
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-
 	"os"
 	"path"
 	"strings"
@@ -130,6 +131,30 @@ func searchable(secrets Secrets) Secrets {
 func Unfit(rule, message, remedy string) *engine.Failure {
 	return &engine.Failure{Failure: failure.Failure{Class: failure.Invalid, Rule: rule, Stage: "run", Message: message,
 		Remedy: remedy + "; nothing was stored"}}
+}
+
+// Unchanged makes sure that a file has the bytes that a sum was made of.
+func Unchanged(name string, sum hash.Hash) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return ForeignOutput()
+	}
+	defer f.Close()
+	now := sha256.New()
+	if _, err := io.Copy(now, f); err != nil {
+		return err
+	}
+	if !bytes.Equal(now.Sum(nil), sum.Sum(nil)) {
+		return ForeignOutput()
+	}
+	return nil
+}
+
+// ForeignOutput is the failure of a run whose output is not what the measured command printed.
+func ForeignOutput() error {
+	return Unfit("foreign_output",
+		"the file that keeps the command's output was changed by something else than its output",
+		"let commands write below $OUT and nowhere else")
 }
 
 // isDirectory makes sure that no command has put a link, say, in a directory's place.

@@ -1,315 +1,400 @@
-// Package repro writes shell scripts that do by hand what a node does: the checkout, the data, the images, the
-// environment and the commands, without benchgraph.
+// Package repro prints the transcript of an attempt as a shell script that does the same by hand, without benchgraph.
 //
-// A script makes all that the node needs, so that it runs on another machine. On the machine where it was written it
-// takes the results that the store has, unless FROM_SCRATCH is set. Every text of the project's files is quoted: a
-// script does what the node does and nothing else.
+// The script has directories of its own. It takes inputs from the store, and says how to get those that are gone. Every
+// text of a transcript is quoted: a script does what the attempt did and nothing else.
 package repro
 
 import (
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Project is what scripts are written from.
-type Project struct {
-	Spec   *hclspec.Spec
-	Lock   *hclspec.Lock
-	Stored func(hclspec.Address) (dir string, ok bool) // where a node's result is
-
-	LeftOut func(hclspec.Address) bool // a benchmark's candidate that is in no block; nil: none is
+// Attempt is what a script repeats.
+type Attempt struct {
+	Title   string // for people: which attempt it is
+	Section string // of the transcript, by the address of its node; empty: the whole transcript
+	*transcript.Transcript
+	Stored func(cache.Key) (dir string, ok bool) // where a result is
 }
 
 // script is a script in the making.
 type script struct {
-	Project
-	defs   strings.Builder            // functions, one for each node that is needed
-	out    strings.Builder            // what is being written: the body of a function, or the main part
-	places map[hclspec.Address]string // shell variable that holds the path of a node's result
-	makers map[hclspec.Address]string // shell function that sets the variable
-	dirs   int
-	inside *inside // the container whose command is being written; nil: on the host
+	Attempt
+	out     strings.Builder
+	known   []known         // what is another text in the script
+	made    map[string]bool // directories that the script has made
+	used    map[string]bool // functions
+	images  int             // variables that name images
+	result  int             // the one that names the image made last
+	aside   bool            // nobody reads the output of the commands
+	dir     string          // in which the script is
+	left    string          // directory that is $OUT of the last command
+	servers map[int]bool
 }
 
-// Script writes the script of a node. An error means that there is nothing that can be done by hand.
-func (p Project) Script(at hclspec.Address) (string, error) {
-	s := &script{Project: p, places: map[hclspec.Address]string{}, makers: map[hclspec.Address]string{}}
-	if err := s.make(at); err != nil {
+// known is a text of the transcript, and the word that stands for it in the script.
+type known struct{ text, word string }
+
+// Script writes the script of an attempt. An error means that there is nothing to do by hand, or that the transcript
+// was not written by this version.
+func (a Attempt) Script() (string, error) {
+	s := &script{Attempt: a, made: map[string]bool{}, used: map[string]bool{}, servers: map[int]bool{}}
+	s.know(a.Work, `"$work"/work`)
+	s.know(a.Scratch, `"$work"/scratch`)
+	steps, err := s.section()
+	if err != nil {
 		return "", err
 	}
-	if place := s.places[at]; place != "" {
-		s.line(`echo "The result is in $%s" >&2`, place)
+	s.inputs(steps)
+	for _, i := range steps {
+		if err := s.step(i); err != nil {
+			return "", err
+		}
 	}
-	main := s.out.String()
-	s.out.Reset()
-	s.line("#!/bin/sh")
-	s.comment("What benchgraph does for %s, by hand. With FROM_SCRATCH=1 no result of a store is used.", at)
-	s.line("set -eu")
-	s.line(`work=$(mktemp -d "${TMPDIR:-/tmp}/repro.XXXXXX")`)
-	s.line(`echo "Working in $work" >&2`)
-	s.comment("lay FROM TO: the one file that a node made, under a name. lay_tree FROM TO: all of it, as a directory.")
-	s.line(`lay() { mkdir -p "$(dirname "$2")"; cp "$(find "$1" -type f)" "$2"; chmod u+w "$2"; }`)
-	s.line(`lay_tree() { mkdir -p "$2"; cp -R "$1/." "$2"; chmod -R u+w "$2"; }`)
-	return s.out.String() + s.defs.String() + main, nil
+	if s.left != "" {
+		s.line(`echo "What it left in \$OUT is in "%s >&2`, s.word(s.left))
+	}
+	if s.result > 0 {
+		s.line(`echo "It made the image $image%d" >&2`, s.result)
+	}
+	return s.head() + s.out.String(), nil
+}
+
+// section lists the steps that are to be repeated.
+func (s *script) section() (steps []int, err error) {
+	of, commands := "", 0
+	for i := range s.Steps {
+		if step := &s.Steps[i]; step.Title != "" && step.Of != "" {
+			of = step.Of
+		}
+		if s.Section == "" || s.Section == of {
+			steps = append(steps, i)
+			if s.Steps[i].Title == "" {
+				commands++
+			}
+		}
+	}
+	if commands == 0 {
+		return nil, fmt.Errorf("%s ran no command", s.Title)
+	}
+	return steps, nil
 }
 
 func (s *script) line(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
 
-func (s *script) comment(format string, args ...any) {
-	text := strings.Map(func(r rune) rune {
+func (s *script) comment(text string) {
+	s.line("# %s", strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, fmt.Sprintf(format, args...))
-	s.line("\n# %s", text)
+	}, text))
 }
 
-// literal is a text as one word in which no variable is expanded, except the paths of what it refers to.
-func (s *script) literal(t hclspec.Text) string { return s.word(t, shell.Quote) }
-
-// dir makes an empty directory and returns the variable that holds its path.
-func (s *script) dir() string {
-	s.dirs++
-	name := fmt.Sprintf("dir%d", s.dirs)
-	s.line(`%s=$work/%d; mkdir -p "$%s"`, name, s.dirs, name)
-	return name
+// know has a text replaced by a word.
+func (s *script) know(text, word string) {
+	if text == "" {
+		return
+	}
+	s.known = append(s.known, known{text, word})
+	slices.SortStableFunc(s.known, func(a, b known) int { return len(b.text) - len(a.text) })
 }
 
-// need makes sure that a node's result is there, by a function that takes it from the store or makes it, once.
-func (s *script) need(at hclspec.Address) error {
-	if at == (hclspec.Address{}) {
-		return nil
-	}
-	if maker := s.makers[at]; maker != "" {
-		s.line("%s", maker)
-		return nil
-	}
-	before := s.out.String()
-	s.out.Reset()
-	err := s.make(at)
-	body := s.out.String()
-	s.out.Reset()
-	s.out.WriteString(before)
-	stored, ok := "", false
-	if at.Kind != "source" && at.Kind != "repo" {
-		stored, ok = s.Stored(at)
-	}
-	if err != nil && !ok {
-		return err
-	}
-	maker := fmt.Sprintf("need_%d", len(s.makers)+1)
-	name := fmt.Sprintf("node_%d", len(s.makers)+1)
-	s.makers[at] = maker
-	fmt.Fprintf(&s.defs, "\n%s() {\n[ -z \"${%s-}\" ] || return 0\n", maker, name)
-	if ok {
-		fmt.Fprintf(&s.defs, "if [ -z \"${FROM_SCRATCH-}\" ] && [ -d %s ]; then %s=%s; return 0; fi\n", shell.Quote(stored),
-			name, shell.Quote(stored))
-	}
-	if err != nil {
-		fmt.Fprintf(&s.defs, "echo %s >&2\nexit 1\n}\n", shell.Quote(err.Error()))
-	} else {
-		fmt.Fprintf(&s.defs, "%s%s=$%s\n}\n", body, name, s.places[at])
-	}
-	s.places[at] = name
-	s.line("%s", maker)
-	return nil
-}
-
-// needTexts makes sure that all is there that texts refer to.
-func (s *script) needTexts(texts ...hclspec.Text) error {
-	for _, t := range texts {
-		if err := s.needAll(t.Refs()...); err != nil {
-			return err
+// word makes one word of the shell of a text. Within it, what is known is replaced.
+func (s *script) word(text string) string {
+	var b strings.Builder
+	for rest := text; ; {
+		at, found := -1, known{}
+		for _, k := range s.known {
+			if i := index(rest, k.text); i >= 0 && (at < 0 || i < at) {
+				at, found = i, k
+			}
 		}
-	}
-	return nil
-}
-
-func (s *script) needAll(list ...hclspec.Address) error {
-	for _, at := range list {
-		if err := s.need(at); err != nil {
-			return err
+		if at < 0 {
+			if rest != "" || b.Len() == 0 {
+				b.WriteString(quote(rest))
+			}
+			return b.String()
 		}
-	}
-	return nil
-}
-
-// find is the declared instance of an address.
-func find[T any](list []T, address func(*T) hclspec.Address, at hclspec.Address) (*T, bool) {
-	i := slices.IndexFunc(list, func(v T) bool { return address(&v) == at })
-	if i < 0 {
-		return nil, false
-	}
-	return &list[i], true
-}
-
-// make writes how a node is made.
-func (s *script) make(at hclspec.Address) error {
-	spec := s.Spec
-	if v, ok := find(spec.Repos, func(v *hclspec.Repo) hclspec.Address { return v.Address }, at); ok {
-		s.clone(v)
-		return nil
-	}
-	if v, ok := find(spec.Sources, func(v *hclspec.Source) hclspec.Address { return v.Address }, at); ok {
-		return s.checkout(v)
-	}
-	if v, ok := find(spec.Fetches, func(v *hclspec.Fetch) hclspec.Address { return v.Address }, at); ok {
-		s.download(v)
-		return nil
-	}
-	if v, ok := find(spec.Wheels, func(v *hclspec.Wheel) hclspec.Address { return v.Address }, at); ok {
-		return s.wheel(v)
-	}
-	if v, ok := find(spec.Tasks, func(v *hclspec.Task) hclspec.Address { return v.Address }, at); ok {
-		return s.task(v)
-	}
-	if v, ok := find(spec.Benchmarks, func(v *hclspec.Benchmark) hclspec.Address { return v.Address }, at); ok {
-		return s.sample(v)
-	}
-	if v, ok := find(spec.Images, func(v *hclspec.Image) hclspec.Address { return v.Address }, at); ok {
-		return s.image(v)
-	}
-	switch at.Kind {
-	case "trial":
-		return s.trial(at)
-	case "fill":
-		return s.fill(at)
-	}
-	return fmt.Errorf("%s: nothing is run for a %s, so there is nothing to do by hand", at, at.Kind)
-}
-
-func (s *script) clone(r *hclspec.Repo) {
-	location := r.URL
-	if location == "" {
-		location = r.Path
-		if !filepath.IsAbs(location) {
-			location = filepath.Join(s.Spec.Dir, location)
+		if at > 0 {
+			b.WriteString(quote(rest[:at]))
 		}
+		b.WriteString(found.word)
+		rest = rest[at+len(found.text):]
 	}
-	s.comment("%s", r.Address)
-	name := s.dir()
-	s.line(`git clone -q --no-checkout %s "$%s"`, shell.Quote(location), name)
-	s.line(`echo '* -text !eol -ident -filter !working-tree-encoding -whitespace' >"$%s/.git/info/attributes"`, name)
-	s.places[r.Address] = name
 }
 
-// checkout lays out the tree of a revision as git stores it, with its patch.
-func (s *script) checkout(v *hclspec.Source) error {
-	if err := s.need(v.Repo); err != nil {
-		return err
+// quote is shell.Quote that leaves alone what reads better without quotes.
+func quote(text string) string {
+	if plain().MatchString(text) {
+		return text
 	}
-	s.comment("%s", v.Address)
-	name := s.dir()
-	s.line(`(cd "$%s" && export GIT_INDEX_FILE="$work/index" && git read-tree %s && git checkout-index -a `+
-		`--prefix="$%s/")`,
-		s.places[v.Repo], shell.Quote(v.Rev), name)
-	if v.Patch != "" {
-		patch, err := os.ReadFile(s.Spec.Path(v.Patch))
-		if err != nil {
-			return err
+	return shell.Quote(text)
+}
+
+var plain = lazyregexp.New(`^[A-Za-z0-9_./:=,+@%-]+$`)
+
+func (s *script) words(texts []string) string {
+	words := make([]string, len(texts))
+	for i, text := range texts {
+		words[i] = s.word(text)
+	}
+	return strings.Join(words, " ")
+}
+
+// index is strings.Index that passes over the beginning of a longer name.
+func index(text, of string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], of)
+		if i < 0 {
+			return -1
 		}
-		s.embed(`"$work/patch"`, patch)
-		s.line(`(cd "$%s" && git apply "$work/patch")`, name)
-	}
-	s.places[v.Address] = name
-	return nil
-}
-
-func (s *script) download(v *hclspec.Fetch) {
-	s.comment("%s", v.Address)
-	name := s.dir()
-	file := "download"
-	if base := filepath.Base(v.URL); base != "." && base != "/" && !strings.ContainsAny(base, "?#&") {
-		file = base
-	}
-	s.line(`curl -fL -o "$%s/"%s %s`, name, shell.Quote(file), shell.Quote(v.URL))
-	if v.SHA256 != "" {
-		s.line(`printf '%%s  %%s\n' %s "$%s/"%s | sha256sum -c -`, shell.Quote(v.SHA256), name, shell.Quote(file))
-	}
-	s.places[v.Address] = name
-}
-
-func (s *script) wheel(v *hclspec.Wheel) error {
-	src, _ := find(s.Spec.Sources, func(v *hclspec.Source) hclspec.Address { return v.Address }, v.Source)
-	patched := src != nil && src.Patch != "" // a prebuilt wheel holds no patch, and a script lays nothing into wheels
-	if served := s.Lock.Wheels[v.Address.Name][v.Address.Key]; !patched && slices.Contains(v.Prebuilt, served) {
-		s.comment("%s, which is prebuilt", v.Address)
-		name := s.dir()
-		s.line(`(cd "$%s" && curl -fLO %s)`, name, shell.Quote(served))
-		s.places[v.Address] = name
-		return nil
-	}
-	if v.Build == nil {
-		return fmt.Errorf("%s: no prebuilt source of it is known to serve, and it declares no build", v.Address)
-	}
-	b := v.Build
-	run := &running{env: b.Env, secrets: b.Secrets, command: b.Command, image: b.Image, limits: b.Limits,
-		network: b.Network, mounts: s.mounts(b.Mounts),
-		files: b.Inputs, fixes: s.fixes(v.Address, v.Candidate, v.Fixes, b.Fixes)}
-	name, err := s.run(v.Address, run, v.Source)
-	s.results(v.Outputs)
-	s.places[v.Address] = name
-	return err
-}
-
-func (s *script) results(patterns []string) {
-	if len(patterns) > 0 {
-		s.line("# Of what is in $OUT, these are the result: %q", patterns)
+		if end := from + i + len(of); end == len(text) || !inName().MatchString(text[end:end+1]) {
+			return from + i
+		}
+		from += i + 1
 	}
 }
 
-func (s *script) task(v *hclspec.Task) error {
-	if err := s.needAll(v.Needs...); err != nil {
-		return err
-	}
-	run := &running{env: v.Env, secrets: v.Secrets, command: v.Command, image: v.Image, limits: v.Limits,
-		network: v.Network, mounts: s.mounts(v.Mounts), data: v.Data, files: v.Inputs,
-		fixes: s.fixes(v.Address, v.Candidate, v.Fixes)}
-	name, err := s.run(v.Address, run, v.Source)
-	s.results(v.Outputs)
-	s.places[v.Address] = name
-	return err
-}
+var inName = lazyregexp.New(`[A-Za-z0-9._-]`)
 
-// fixes are those that apply to a candidate: where the file says so, or the lock file has learnt it. A block that lists
-// none may use those that no block lists.
-func (s *script) fixes(block hclspec.Address, candidate string, listed ...[]hclspec.Address) []hclspec.FixCase {
-	eligible := slices.Concat(listed...)
-	commit, _, _ := strings.Cut(candidate, "/")
-	var due []hclspec.FixCase
-	for i := range s.Spec.Fixes {
-		f := &s.Spec.Fixes[i]
-		if !slices.Contains(eligible, f.Address) && (len(eligible) > 0 || s.listed(f.Address) || f.InImage &&
-			block.Kind != "image") {
+// inputs names the results and images that the steps take.
+func (s *script) inputs(steps []int) {
+	var text strings.Builder
+	images := map[string]bool{}
+	for _, i := range steps {
+		step := &s.Steps[i]
+		fmt.Fprintf(&text, "%q %q %v", step.Argv, step.Did, step.Files)
+		if step.Place < 0 || step.Place >= len(s.Places) {
 			continue
 		}
-		c, ok := f.Case(block, candidate)
-		learnt := slices.ContainsFunc(s.Lock.Fixes[f.Address.Name], func(l hclspec.LearntFix) bool {
-			return l.Commit == commit && (l.At == "" || l.At == block.Kind+"."+block.Name)
-		})
-		if ok && (c.When || learnt) {
-			due = append(due, c)
+		place := &s.Places[step.Place]
+		fmt.Fprintf(&text, "%q %+v", place.Env, place.Container)
+		if c := place.Container; step.Argv != nil && c != nil && !images[c.Image] {
+			s.image(c.Image)
+		}
+		if step.Image != "" {
+			images[step.Image] = true
 		}
 	}
-	return due
+	number := 0
+	for _, in := range s.Inputs {
+		if !strings.Contains(text.String(), in.Dir) {
+			continue
+		}
+		dir, ok := s.Stored(in.Key)
+		if !ok {
+			dir = in.Dir
+		}
+		number++
+		s.used["stored"] = true
+		s.line("in%d=$(stored %s %s)", number, shell.Quote(dir), shell.Quote(in.Address))
+		s.know(in.Dir, fmt.Sprintf(`"$in%d"`, number))
+	}
 }
 
-func (s *script) listed(fix hclspec.Address) bool {
-	has := func(list []hclspec.Address) bool { return slices.Contains(list, fix) }
-	return slices.ContainsFunc(s.Spec.Images, func(i hclspec.Image) bool { return has(i.Fixes) }) ||
-		slices.ContainsFunc(s.Spec.Wheels, func(w hclspec.Wheel) bool {
-			return has(w.Fixes) || w.Build != nil && has(w.Build.Fixes)
-		}) ||
-		slices.ContainsFunc(s.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return has(b.Fixes) }) ||
-		slices.ContainsFunc(s.Spec.Tasks, func(t hclspec.Task) bool { return has(t.Fixes) })
+// image makes sure that the engine has an image.
+func (s *script) image(id string) {
+	if slices.ContainsFunc(s.known, func(k known) bool { return k.text == id }) {
+		return
+	}
+	s.images++
+	s.used["engine"] = true
+	s.line("image%d=$(engine %s)", s.images, shell.Quote(id))
+	s.know(id, fmt.Sprintf(`"$image%d"`, s.images))
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// step writes one step.
+func (s *script) step(i int) error {
+	step := &s.Steps[i]
+	switch {
+	case step.Title != "":
+		title := step.Title
+		if step.Of != "" {
+			title = step.Of + ": " + title
+		}
+		s.line("")
+		s.comment(title)
+		s.aside = step.Aside
+	case len(step.Did) > 0:
+		return s.did(step)
+	case step.Stop > 0:
+		if s.servers[step.Stop] {
+			s.line(`stop %d`, step.Stop)
+		}
+	case len(step.Argv) == 0 || step.Place < 0 || step.Place >= len(s.Places):
+		return fmt.Errorf("step %d of the transcript is damaged", i+1)
+	default:
+		s.command(i, step, &s.Places[step.Place])
+	}
+	return nil
+}
+
+// did writes what benchgraph did itself.
+func (s *script) did(step *transcript.Step) error {
+	verb, rest := step.Did[0], step.Did[1:]
+	if _, ok := functions[verb]; !ok && verb != "docker" {
+		return fmt.Errorf("the transcript says %q, which this version does not know", verb)
+	}
+	s.used[verb] = true
+	if verb == "commit" && len(rest) > 0 {
+		s.image(rest[0])
+	}
+	line := verb + " " + s.words(rest)
+	if step.Image == "" {
+		s.line("%s", line)
+		return nil
+	}
+	s.images++
+	s.line("image%d=$(%s)", s.images, line)
+	if s.know(step.Image, fmt.Sprintf(`"$image%d"`, s.images)); verb == "commit" {
+		s.line("c=")
+	}
+	s.result = s.images
+	return nil
+}
+
+// identifier is what a variable of the shell may be called.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// command writes a command.
+func (s *script) command(i int, step *transcript.Step, place *transcript.Place) {
+	s.lay(place)
+	if place.Container != nil && place.Container.Keep {
+		s.keep(step, place)
+		return
+	}
+	line := ""
+	if place.Container != nil {
+		line = s.contained(i, step, place)
+	} else {
+		line = s.hosted(step, place)
+	}
+	switch {
+	case step.Server != nil:
+		s.serve(i, step, place, line)
+	case s.aside:
+		s.line("%s > /dev/null", line)
+	default:
+		s.line("%s", line)
+	}
+}
+
+// lay makes the directories of a place.
+func (s *script) lay(place *transcript.Place) {
+	dirs := []string{place.Dir}
+	for _, v := range place.Env {
+		name, value, _ := strings.Cut(v, "=")
+		if dirs = append(dirs, value); name == "OUT" {
+			s.left = value
+		} else if name != "HOME" && name != "TMPDIR" {
+			dirs = dirs[:len(dirs)-1]
+		}
+	}
+	if o := place.Sandbox; o != nil {
+		dirs = append(dirs, o.Home, o.Tmp)
+	}
+	if c := place.Container; c != nil {
+		dirs = nil
+		for _, m := range c.Mounts {
+			if dirs = append(dirs, m.Host); m.Inside == s.left {
+				s.left = m.Host
+			}
+		}
+	}
+	made := ""
+	for _, dir := range dirs {
+		own := func(root string) bool {
+			rel, err := filepath.Rel(root, dir)
+			return root != "" && dir != "" && err == nil && filepath.IsLocal(rel)
+		}
+		if (own(s.Work) || own(s.Scratch)) && !s.made[dir] {
+			s.made[dir] = true
+			made += " " + s.word(dir)
+		}
+	}
+	if made != "" {
+		s.line("mkdir -p%s", made)
+	}
+}
+
+// hosted is a command on the host as a line.
+func (s *script) hosted(step *transcript.Step, place *transcript.Place) string {
+	if place.Dir != s.dir {
+		s.dir = place.Dir
+		s.line("cd %s", s.word(place.Dir))
+		if text := confined(place); text != "" {
+			s.comment("Then" + text)
+		}
+	}
+	env := ""
+	for _, v := range place.Env {
+		name, _, _ := strings.Cut(v, "=")
+		if place.Sandbox == nil || name != "HOME" && name != "TMPDIR" {
+			env += " " + s.variable(v)
+		}
+	}
+	if o := place.Sandbox; o != nil { // which shows them in the place of the user's
+		env += " " + s.word("HOME="+o.Home) + " " + s.word("TMPDIR="+o.Tmp)
+	}
+	return "env -i" + env + " " + s.words(step.Argv)
+}
+
+// variable is a variable as a word: NAME=value. The value of a secret is that of the script's environment.
+func (s *script) variable(v string) string {
+	if !strings.Contains(v, "=") {
+		if !identifier.MatchString(v) {
+			return ""
+		}
+		return v + `="${` + v + `:?is a secret: export it first}"`
+	}
+	return s.word(v)
+}
+
+// confined says how a place on the host differed from that of the script; empty: in nothing.
+func confined(place *transcript.Place) (text string) {
+	if o := place.Sandbox; o != nil {
+		text = " in a sandbox without a network"
+		if o.Network {
+			text = " in a sandbox"
+		}
+	}
+	if l := place.Limits; l != nil && l.Memory > 0 {
+		text += fmt.Sprintf(" with at most %d bytes of memory", l.Memory)
+	}
+	if l := place.Limits; l != nil && (l.Cores != "" || l.CPUs > 0) {
+		text += fmt.Sprintf(" on %d cores %s", l.CPUs, l.Cores)
+	}
+	return text
+}
+
+// serve writes how a server is started, and waited for.
+func (s *script) serve(i int, step *transcript.Step, place *transcript.Place, line string) {
+	number := i + 1
+	s.servers[number] = true
+	s.used["stop"], s.used["alive"] = true, true
+	log := fmt.Sprintf(`"$work/server%d.log"`, number)
+	s.line(`%s > %s 2>&1 &`, line, log)
+	s.line("server%d=$! servers=\"$servers %[1]d\"", number)
+	r := step.Server
+	ready := "nc -z 127.0.0.1 " + s.word(r.Port)
+	if r.HTTP != "" {
+		ready = "curl -fsS -o /dev/null " + s.word("http://127.0.0.1:"+r.Port+r.HTTP)
+	}
+	if place.Container != nil {
+		s.used["inside"] = true
+		ready = fmt.Sprintf(`inside %d %s %s`, number, s.word(r.Port), s.word(r.HTTP))
+	}
+	if r.Log != "" {
+		ready = "grep -Eq -e " + shell.Quote(r.Log) + " " + log
+	}
+	s.line(`until %s 2>/dev/null; do alive %d; sleep 0.2; done`, ready, number)
+}

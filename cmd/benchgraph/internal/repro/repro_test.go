@@ -1,6 +1,9 @@
 package repro
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,18 +12,19 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-func literal(text string) hclspec.Text { return hclspec.Text{{Literal: text}} }
-
 // run runs a script and returns what it prints on stdout.
-func run(t *testing.T, script string) string {
+func run(t *testing.T, script string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-s")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+t.TempDir()), env...)
 	var problem strings.Builder
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
@@ -30,90 +34,150 @@ func run(t *testing.T, script string) string {
 	return string(out)
 }
 
-func TestAScriptDoesWhatTheFileSaysAndNothingElse(t *testing.T) {
-	at := hclspec.Address{Kind: "task", Name: "t"}
-	dir := t.TempDir()
+// attempt is one that runs commands on this machine, and notes them.
+type attempt struct {
+	t   *testing.T
+	env *engine.Env
+}
+
+func begin(t *testing.T, inputs ...engine.Input) attempt {
+	env := &engine.Env{Work: t.TempDir(), Scratch: t.TempDir(), Inputs: inputs}
+	if err := os.Mkdir(filepath.Join(env.Scratch, "out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return attempt{t, env}
+}
+
+// run runs a command, and returns what it prints.
+func (a attempt) run(cmd executor.Command) string {
+	a.t.Helper()
+	host := executor.NewHost(executor.HostOptions{})
+	defer host.Close()
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = a.env.Work, &out, &out
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "OUT=" + filepath.Join(a.env.Scratch, "out")}, cmd.Env...)
+	status, err := executor.Run(context.Background(), transcript.Of(a.env).Executor(host), cmd)
+	if err != nil || !status.OK() {
+		a.t.Fatalf("%v, %+v\n%s", err, status, out.String())
+	}
+	return out.String()
+}
+
+// script is the script of what was run, as the store keeps it.
+func (a attempt) script(stored func(cache.Key) (string, bool)) (string, error) {
+	a.t.Helper()
+	text, err := json.Marshal(a.env.Transcript)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	read, err := transcript.Parse(text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return Attempt{Title: "a\nrm -rf /", Transcript: read, Stored: stored}.Script()
+}
+
+func (a attempt) mustScript() string {
+	a.t.Helper()
+	script, err := a.script(func(cache.Key) (string, bool) { return "", false })
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return script
+}
+
+// Whatever is in the words and variables of a command, the script prints what the command printed.
+func TestAScriptDoesWhatTheAttemptDidAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		hostile := rapid.StringOf(rapid.SampledFrom([]rune("a '\"\\$`(){};&|<>*?#!~\n-=OUT"))).Draw(rt, "value")
-		spec := &hclspec.Spec{Dir: dir, Tasks: []hclspec.Task{{
-			Block: hclspec.Block{Address: at},
-			Env:   map[string]hclspec.Text{"VALUE": literal(hostile)},
-			Command: hclspec.Command{Argv: []hclspec.Text{literal("printf"), literal("%s\x01%s"),
-				literal(strings.ReplaceAll(hostile, "$", "")), literal("$OUT")}},
-		}}}
-		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
-			return "", false
-		}}
-		script, err := p.Script(at)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		got, out, _ := strings.Cut(run(t, script), "\x01")
-		if got != strings.ReplaceAll(hostile, "$", "") || !filepath.IsAbs(out) {
-			rt.Fatalf("printed %q and %q, want %q", got, out, hostile)
-		}
-		spec.Tasks[0].Command = hclspec.Command{Shell: literal(`printf %s "$VALUE"`)}
-		if script, err = p.Script(at); err != nil {
-			rt.Fatal(err)
-		}
-		if got := run(t, script); got != hostile {
-			rt.Fatalf("the environment holds %q, want %q", got, hostile)
+		hostile := rapid.StringOf(rapid.SampledFrom([]rune("a '\"\\$`(){};&|<>*?#!~\n-=OUT")))
+		word, value := hostile.Draw(rt, "word"), hostile.Draw(rt, "value")
+		a := begin(t)
+		want := a.run(executor.Command{Argv: []string{"printf", "%s,%s", word, "x"}})
+		want += a.run(executor.Command{Argv: []string{"sh", "-euc", `printf %s "$VALUE"; printf %s "$VALUE" >$OUT/file`},
+			Env: []string{"VALUE=" + value}})
+		transcript.Of(a.env).Section("", "# "+word, false)
+		script := a.mustScript()
+		if got := run(t, script); got != want || got != word+",x"+value {
+			rt.Fatalf("the script prints %q, and the attempt printed %q\n%s", got, want, script)
 		}
 	})
 }
 
-func TestWhatANodeNeedsIsCopiedOrMade(t *testing.T) {
-	at, dep := hclspec.Address{Kind: "task", Name: "t"}, hclspec.Address{Kind: "task", Name: "d"}
-	stored := t.TempDir()
-	if err := os.WriteFile(filepath.Join(stored, "result"), []byte("from the store"), 0o644); err != nil {
+// Directories of the attempt are directories of the script. Paths that only begin like them stay.
+func TestDirectoriesOfTheAttemptAreReplaced(t *testing.T) {
+	a := begin(t)
+	a.run(executor.Command{Argv: []string{"sh", "-euc", "echo made >" + a.env.Work + "/file; echo it >$OUT/it"}})
+	a.run(executor.Command{Argv: []string{"sh", "-euc", "cat " + a.env.Work + "/file $OUT/it; echo " + a.env.Work + "1"}})
+	if err := os.RemoveAll(a.env.Work); err != nil {
 		t.Fatal(err)
 	}
-	spec := &hclspec.Spec{Dir: t.TempDir(), Tasks: []hclspec.Task{
-		{Block: hclspec.Block{Address: dep},
-			Command: hclspec.Command{Shell: literal("printf 'made by hand' > $OUT/result")}},
-		{Block: hclspec.Block{Address: at}, Data: []hclspec.Data{{Name: "in/put", Ref: dep}},
-			Command: hclspec.Command{Shell: hclspec.Text{{Literal: "cat in/put; ls "}, {Ref: dep}}}},
-	}}
-	for _, there := range []bool{true, false} {
-		p := Project{Spec: spec, Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
-			return stored, there
-		}}
-		script, err := p.Script(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[bool]string{true: "from the storeresult\n", false: "made by handresult\n"}[there]
-		if got := run(t, script); got != want {
-			t.Errorf("stored %v: %q, want %q", there, got, want)
-		}
+	if got, want := run(t, a.mustScript()), "made\nit\n"+a.env.Work+"1\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
-	p := Project{Spec: spec, Lock: &hclspec.Lock{}}
-	if _, err := p.Script(hclspec.Address{Kind: "compare", Name: "c"}); err == nil {
-		t.Error("a compare has nothing to do by hand, and no error says so")
+	if _, err := os.Stat(a.env.Work); err == nil {
+		t.Error("the script wrote to the directory of the attempt")
 	}
 }
 
-func TestACanaryRunsBeforeEachMemberAndAfterTheLast(t *testing.T) {
-	says := func(text string) hclspec.Command { return hclspec.Command{Shell: literal("echo " + text)} }
-	member := func(variant string) hclspec.Benchmark {
-		return hclspec.Benchmark{
-			Block: hclspec.Block{Address: hclspec.Address{Kind: "benchmark", Name: "b", Key: "c/" + variant,
-				Keyed: true}, Candidate: "c/" + variant},
-			Command: says(variant), Canary: &hclspec.Canary{Command: says("canary for $FOR")},
-			Env: map[string]hclspec.Text{"FOR": literal(variant)},
-		}
-	}
-	p := Project{Lock: &hclspec.Lock{}, Stored: func(hclspec.Address) (string, bool) {
-		return "", false
-	}, Spec: &hclspec.Spec{
-		Dir: t.TempDir(), Benchmarks: []hclspec.Benchmark{member("new"), member("old")},
-		Variants: []hclspec.Variant{{Name: "new"}, {Name: "old", Baseline: true}},
-	}}
-	script, err := p.Script(hclspec.Address{Kind: "trial", Name: "b", Key: "c#1", Keyed: true})
-	if err != nil {
+// An input is taken from the store, wherever the store has it now. One that is gone is told of.
+func TestInputsComeFromTheStore(t *testing.T) {
+	key := cache.KeyOf("input")
+	in := engine.Input{Address: `task.data["a b"]`, Entry: cache.Entry{Meta: cache.Meta{Key: key}, Dir: t.TempDir()}}
+	other := engine.Input{Address: "task.unused", Entry: cache.Entry{Dir: t.TempDir()}}
+	if err := os.WriteFile(filepath.Join(in.Dir, "data"), []byte("of the input"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := run(t, script), "canary for old\nnew\ncanary for old\nold\ncanary for old\n"; got != want {
-		t.Errorf("it printed %q, want %q", got, want)
+	a := begin(t, in, other)
+	transcript.Of(a.env).Did("tree", in.Dir, filepath.Join(a.env.Work, "tree"))
+	if err := os.CopyFS(filepath.Join(a.env.Work, "tree"), os.DirFS(in.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	a.run(executor.Command{Argv: []string{"sh", "-euc", "cat tree/data " + in.Dir + "/data"}})
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(in.Dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	script, err := a.script(func(k cache.Key) (string, bool) { return moved, k == key })
+	if err != nil || strings.Contains(script, "unused") {
+		t.Fatalf("%v\n%s", err, script)
+	}
+	if got, want := run(t, script), "of the inputof the input"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	cmd := exec.Command("sh", "-c", a.mustScript())
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "benchgraph apply -target") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A secret is in the script by its name alone, wherever its value stood.
+func TestAScriptAsksForSecrets(t *testing.T) {
+	a := begin(t)
+	const value = "xyzzy-plugh"
+	want := a.run(executor.Command{Argv: []string{"sh", "-euc", "printf %s $TOKEN | wc -c; : " + value},
+		Env: []string{"OTHER=" + value + "-more", "TOKEN=" + value}, Secrets: []string{value}})
+	script := a.mustScript()
+	if strings.Contains(script, value) || !strings.Contains(script, "TOKEN") {
+		t.Errorf("the script holds the secret, or does not ask for it:\n%s", script)
+	}
+	if got := run(t, script, "TOKEN="+value); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A transcript of a newer version, or one that somebody has made up, is refused or comes to nothing.
+func TestATranscriptIsNotBelieved(t *testing.T) {
+	for _, text := range []string{
+		`{"steps":[]}`, `{"steps":[{"title":"nothing"}]}`, `{"steps":[{"did":["rm","-rf","/"]}]}`,
+		`{"steps":[{"argv":["true"],"place":3}]}`, `{"steps":[{"argv":["true"],"place":-1}]}`,
+	} {
+		read, err := transcript.Parse([]byte(text))
+		if err == nil {
+			var script string
+			if script, err = (Attempt{Transcript: read}).Script(); err == nil {
+				t.Errorf("%s is believed:\n%s", text, script)
+			}
+		}
 	}
 }

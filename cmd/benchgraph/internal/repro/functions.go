@@ -1,0 +1,117 @@
+package repro
+
+import (
+	"bytes"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/shell"
+)
+
+// functions are what scripts do beside commands. Those that a transcript names are the verbs of transcript.Step.Did.
+var functions = map[string]string{
+	"stored": `# stored DIR ADDRESS: the directory of a result.
+stored() {
+	[ -d "$1" ] || { echo "the result of $2 is gone: benchgraph apply -target '$2' makes it again" >&2; exit 1; }
+	echo "$1"
+}`,
+	"engine": `# engine ID: an image.
+engine() {
+	docker image inspect --format '{{.Id}}' "$1" 2>/dev/null ||
+		{ echo "image $1 is not in the engine: benchgraph apply makes it again" >&2; exit 1; }
+}`,
+	"tree":  `tree() { mkdir -p "$2"; cp -R "$1/." "$2"; chmod -R u+w "$2"; }`,
+	"file":  `file() { mkdir -p "$(dirname "$2")"; cp "$1" "$2"; chmod u+w "$2"; }`,
+	"cache": `cache() { mkdir -p "$2"; [ ! -d "$1" ] || { cp -pR "$1/." "$2"; chmod -R u+w "$2"; }; }`,
+	"input": `# input FROM TO SHA256: a file of the project, as it was.
+input() {
+	same "$1" "$3"
+	mkdir -p "$(dirname "$2")"; cp "$1" "$2"; chmod u+w "$2"
+}`,
+	"same": `same() {
+	[ "$(sha256sum <"$1")" = "$2  -" ] || { echo "$1 has changed since, or is gone" >&2; exit 1; }
+}`,
+	"text":     `text() { mkdir -p "$(dirname "$2")"; printf %s "$1" >"$2"; }`,
+	"empty":    `empty() { rm -rf "$1"; mkdir -p "$1"; }`,
+	"download": `download() { mkdir -p "$(dirname "$2")"; curl -fL -o "$2" "$1"; same "$2" "$3"; }`,
+	"checkout": `# checkout MIRROR REVISION DIR
+checkout() {
+	mkdir -p "$3"
+	GIT_INDEX_FILE=$work/index git --git-dir="$1" read-tree "$2"
+	GIT_INDEX_FILE=$work/index git --git-dir="$1" --work-tree="$3" checkout-index -a --prefix="$3/"
+}`,
+	"patch": `# patch DIR FILE SHA256
+patch() { same "$2" "$3"; (cd "$1" && GIT_CEILING_DIRECTORIES=$work git apply "$2"); }`,
+	"pull": `# pull NAME ID: the image, from its registry if the engine does not have it.
+pull() {
+	docker image inspect --format '{{.Id}}' "$2" 2>/dev/null || {
+		docker pull -q "$1" >&2
+		docker image inspect --format '{{.Id}}' "$1"
+	}
+}`,
+	"lay": `# lay FROM PATH MODE: a file in the container that is to become an image.
+lay() {
+	rm -rf "$work/lay"; mkdir -p "$work/lay$(dirname "$2")"; cp "$1" "$work/lay$2"; chmod "$3" "$work/lay$2"
+	tar -C "$work/lay" --owner=0 --group=0 -cf - ".$2" | docker cp - "$c:/"
+}`,
+	"unpack": `# unpack IMAGE WHEEL PATH: what is in a wheel, in the container that is to become an image.
+unpack() {
+	c=${c:-$(docker create --network none "$1" -)}
+	rm -rf "$work/unpacked"; python3 -m zipfile -e "$2" "$work/unpacked"; docker cp -q "$work/unpacked/." "$c:$3"
+}`,
+	"commit": `# commit IMAGE OPTION ...: the image that the container c has become; without one, the same image.
+commit() {
+	c=${c:-$(docker create --network none "$1" -)}; shift
+	docker commit "$@" "$c"; docker rm "$c" >/dev/null
+}`,
+	"alive": `alive() { eval "kill -0 \$server$1" || { echo "the server died: $work/server$1.log" >&2; exit 1; }; }`,
+	"stop": `stop() {
+	docker rm -f "repro-$$-$1" >/dev/null 2>&1 || :
+	eval "kill \$server$1 2>/dev/null || :; wait \$server$1 2>/dev/null || :"
+}
+servers=
+trap 'for s in $servers; do stop "$s"; done' EXIT`,
+	"inside": `# inside SERVER PORT PAGE: whether a server in a container answers.
+inside() {
+	docker exec "repro-$$-$1" sh -c '
+		[ -n "$1" ] || exec grep -qi ": [0-9A-F]*:$(printf %04X "$0") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6
+		url=http://127.0.0.1:$0$1
+		curl -fsS -o /dev/null "$url" || wget -q -O /dev/null "$url" ||
+			python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])" "$url"' "$2" "$3"
+}`,
+}
+
+// head is the beginning of the script, with the functions that it uses.
+func (s *script) head() string {
+	body := s.out.String()
+	s.out.Reset()
+	s.line("#!/bin/sh")
+	s.comment("By hand what benchgraph did: " + s.Title)
+	s.line("set -eu")
+	s.line(`work=$(mktemp -d "${TMPDIR:-/tmp}/repro.XXXXXX")`)
+	s.line(`echo "Working in $work" >&2`)
+	s.line(`mkdir -p "$work/work" "$work/scratch/out"; c=`)
+	for _, name := range []string{"input", "download", "patch"} {
+		s.used["same"] = s.used["same"] || s.used[name]
+	}
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		if s.used[name] {
+			s.line("%s", functions[name])
+		}
+	}
+	head := s.out.String()
+	s.out.Reset()
+	s.out.WriteString(body)
+	return head
+}
+
+// text writes a file. The name is a word.
+func (s *script) text(content []byte, name string) {
+	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) && !bytes.ContainsRune(content, '\r') {
+		s.line("text %s %s", shell.Quote(string(content)), name)
+		return
+	}
+	s.line("base64 -d >%s <<'END'\n%s\nEND", name, base64.StdEncoding.EncodeToString(content))
+}

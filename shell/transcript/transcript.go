@@ -1,0 +1,230 @@
+// Package transcript notes what an attempt runs: each command with its place, and what benchgraph itself does for the
+// commands, in order. The transcript is kept with the log of the attempt and in the entry that the attempt makes. It is
+// no part of any key or digest. No value of a secret is in it.
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// Transcript is what one attempt has run so far. Paths are as they were then: those below Work and Scratch are gone.
+type Transcript struct {
+	Work    string  `json:"work"`    // directory
+	Scratch string  `json:"scratch"` // directory; the result was in its subdirectory out
+	Inputs  []Input `json:"inputs,omitempty"`
+	Places  []Place `json:"places,omitempty"`
+	Steps   []Step  `json:"steps"`
+
+	mu      sync.Mutex
+	inputs  []engine.Input
+	servers map[executor.Process]int // index of the step that started it
+	places  map[string]int           // by the place as JSON
+}
+
+// Input is a result that a step names by its directory.
+type Input struct {
+	Address string    `json:"address"`
+	Key     cache.Key `json:"key"`
+	Dir     string    `json:"dir"`
+}
+
+// Place is where commands run, and what they see there.
+type Place struct {
+	Dir       string           `json:"dir"`
+	Env       []string         `json:"env,omitempty"` // NAME=value; a secret is its NAME alone
+	Container *Container       `json:"container,omitempty"`
+	Sandbox   *Sandbox         `json:"sandbox,omitempty"` // on the host; nil: none
+	Limits    *executor.Limits `json:"limits,omitempty"`  // on the host; nil: none
+}
+
+// Sandbox is a place on the host as executor.Sandbox describes it: what differs from the host for a script.
+type Sandbox struct {
+	Home    string `json:"home"` // directory, in the place of that of the user
+	Tmp     string `json:"tmp"`  // directory, in the place of /tmp
+	Network bool   `json:"network,omitempty"`
+}
+
+// Container is a container as executor.Container describes it.
+type Container struct {
+	Image   string           `json:"image"` // ID
+	Mounts  []executor.Mount `json:"mounts,omitempty"`
+	User    string           `json:"user,omitempty"`
+	Caps    []string         `json:"caps,omitempty"`
+	CPUs    string           `json:"cpus,omitempty"`
+	Memory  int64            `json:"memory,omitempty"` // bytes
+	Shm     int64            `json:"shm,omitempty"`    // bytes
+	Ulimits map[string]int64 `json:"ulimits,omitempty"`
+	GPUs    []string         `json:"gpus,omitempty"`
+	Devices []string         `json:"devices,omitempty"`
+	Outward bool             `json:"outward,omitempty"`
+	Keep    bool             `json:"keep,omitempty"` // it becomes an image
+}
+
+// Step is one thing that was done: one of Title, Argv, Did and Stop says what.
+type Step struct {
+	Title string `json:"title,omitempty"` // begins a section
+	Of    string `json:"of,omitempty"`    // of a Title: the node whose section it is; empty: as before
+	Aside bool   `json:"aside,omitempty"` // of a Title: nobody reads the output of the section's commands
+
+	Argv   []string `json:"argv,omitempty"` // a command in a place
+	Place  int      `json:"place,omitempty"`
+	Files  []File   `json:"files,omitempty"`  // laid into its container before it starts
+	Beside int      `json:"beside,omitempty"` // it has the network of the server of that step, counted from 1
+	Server *Ready   `json:"server,omitempty"` // it goes on while the next steps are done; nil: its end was waited for
+
+	Did   []string `json:"did,omitempty"`   // what benchgraph did itself: a verb and its words, see package repro
+	Image string   `json:"image,omitempty"` // ID of the image that Did made
+
+	Stop int `json:"stop,omitempty"` // ends the server of that step, counted from 1
+}
+
+// Ready says how it was found out that a server was ready.
+type Ready struct {
+	HTTP string `json:"http,omitempty"` // path of a page
+	Log  string `json:"log,omitempty"`  // pattern of a line; without HTTP and Log: the port was open
+	Port string `json:"port,omitempty"`
+}
+
+// File is a file that was laid into a container.
+type File struct {
+	Path       string `json:"path"` // absolute
+	From       string `json:"from,omitempty"`
+	Content    []byte `json:"content,omitempty"`
+	Executable bool   `json:"executable,omitempty"`
+}
+
+// Of returns the transcript of an attempt.
+func Of(env *engine.Env) *Transcript {
+	t, ok := env.Transcript.(*Transcript)
+	if !ok {
+		t = &Transcript{Work: env.Work, Scratch: env.Scratch, inputs: env.Inputs,
+			servers: map[executor.Process]int{}, places: map[string]int{}}
+		env.Transcript = t
+	}
+	return t
+}
+
+// Section begins a section of a node. Aside says that nobody reads the output of its commands.
+func (t *Transcript) Section(of, title string, aside bool) {
+	t.add(Step{Title: title, Of: of, Aside: aside})
+}
+
+// Did notes what benchgraph did itself.
+func (t *Transcript) Did(words ...string) { t.add(Step{Did: words}) }
+
+// Made is Did of what made an image.
+func (t *Transcript) Made(image string, words ...string) { t.add(Step{Did: words, Image: image}) }
+
+// Serves notes that a command is a server.
+func (t *Transcript) Serves(p executor.Process, r Ready) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, ok := t.servers[p]; ok {
+		t.Steps[i].Server = &r
+	}
+}
+
+// Stops notes that a server is ended.
+func (t *Transcript) Stops(p executor.Process) {
+	t.mu.Lock()
+	i, ok := t.servers[p]
+	t.mu.Unlock()
+	if ok {
+		t.add(Step{Stop: i + 1})
+	}
+}
+
+func (t *Transcript) add(s Step) (index int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.Steps = append(t.Steps, s)
+	return len(t.Steps) - 1
+}
+
+// MarshalJSON writes the transcript with those inputs alone that it names.
+func (t *Transcript) MarshalJSON() ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	type plain Transcript
+	text, err := json.Marshal((*plain)(t))
+	if err != nil || len(t.inputs) == 0 {
+		return text, err
+	}
+	t.Inputs = nil
+	for _, in := range t.inputs {
+		if dir, err := json.Marshal(in.Dir); err == nil && in.Dir != "" &&
+			strings.Contains(string(text), strings.Trim(string(dir), `"`)) {
+			t.Inputs = append(t.Inputs, Input{in.Address, in.Key, in.Dir})
+		}
+	}
+	return json.Marshal((*plain)(t))
+}
+
+// place returns the index of a place, which is added unless it is there.
+func (t *Transcript) place(p Place) int {
+	text, _ := json.Marshal(p)
+	i, ok := t.places[string(text)]
+	if !ok {
+		i = len(t.Places)
+		t.Places, t.places[string(text)] = append(t.Places, p), i
+	}
+	return i
+}
+
+// hide returns a function that leaves the values of a command's secrets out of a text.
+func hide(cmd executor.Command) func(string) string {
+	var all workdir.Secrets
+	for _, value := range cmd.Secrets {
+		if value = strings.TrimSpace(value); value != "" {
+			all = append(all, workdir.Secret{Value: value})
+		}
+	}
+	return all.Mask
+}
+
+// placeOf is the place of a command.
+func placeOf(cmd executor.Command) Place {
+	hidden := hide(cmd)
+	p := Place{Dir: cmd.Dir}
+	if l := cmd.Limits; l != nil && *l != (executor.Limits{}) {
+		p.Limits = l
+	}
+	for i, v := range cmd.Env {
+		name, value, _ := strings.Cut(v, "=")
+		if slices.ContainsFunc(cmd.Env[i+1:], func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+			continue // the last one counts
+		}
+		if value != "" && slices.Contains(cmd.Secrets, value) {
+			p.Env = append(p.Env, name)
+		} else {
+			p.Env = append(p.Env, hidden(v))
+		}
+	}
+	if o := cmd.Sandbox; o != nil {
+		p.Sandbox = &Sandbox{Home: o.Home, Tmp: o.Tmp, Network: o.Network}
+	}
+	if c := cmd.Container; c != nil {
+		p.Container = &Container{Image: c.Image, Mounts: c.Mounts, User: c.User, Caps: c.Caps, CPUs: c.CPUs,
+			Memory: c.Memory, Shm: c.Shm, Ulimits: c.Ulimits, GPUs: c.GPUs, Devices: c.Devices, Outward: c.Outward,
+			Keep: c.Keep}
+	}
+	return p
+}
+
+// Parse reads a transcript.
+func Parse(text []byte) (*Transcript, error) {
+	t := &Transcript{}
+	if err := json.Unmarshal(text, t); err != nil {
+		return nil, fmt.Errorf("transcript: %w", err)
+	}
+	return t, nil
+}
