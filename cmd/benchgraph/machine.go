@@ -41,7 +41,7 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []remote.Set
 		}
 		profiles[m.Address.Name] = profile
 	}
-	usable, more := remote.Read(spec, func(name string) bool { return profiles[name] != nil })
+	usable, more := remote.Read(spec)
 	return profiles, usable, append(diags, more...)
 }
 

@@ -31,7 +31,7 @@ benchgraph {
 }
 machine "h200" { devices = "machines/h200.json" }
 executor "slurm" "gpu" {
-  machine  = "h200"
+  machine  = machine.h200
   program  = "PROGRAM"
   cpus     = 1
   max_jobs = 4
