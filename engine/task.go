@@ -109,8 +109,9 @@ type Node struct {
 	Exclude   Exclude       // the node is not to be run, whatever its state
 	Origin    *Origin       // the source of the result; nil: the block leaves no choice
 	Lacks     func() string // returns what this machine lacks to run the node, "" if nothing; nil: never anything
-	// runs the task on another machine; nil: the task runs here
-	Remote   func(context.Context, *Env) error
+	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
+	// runs here
+	Remote   func(context.Context, *Env) (time.Duration, error)
 	Standing *Standing // what an earlier plan found out; nil: nothing
 	History  bool      // a result that is replaced is kept beside the new one
 	Reads    bool      // the result only says what its inputs say, and is read again when one is made again

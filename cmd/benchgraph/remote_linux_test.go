@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
@@ -133,6 +134,11 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if n := len(c.jobs()); n != 4 {
 		t.Errorf("%d jobs for four blocks", n)
 	}
+	for _, a := range c.attempts() {
+		if a.Duration <= 0 || a.Duration > time.Minute {
+			t.Errorf("attempt %s took %s", a.Address, a.Duration)
+		}
+	}
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 	c.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
 	c.must(0, "logs", `trial.speed["c#2"]`).says(t, "job ", "block 2: base")
@@ -147,7 +153,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if gpus := trial.Record.Class.GPUs; len(gpus) != 1 || gpus[0].Name != "NVIDIA H200" {
 		t.Errorf("a block was measured on %v", gpus)
 	}
-	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "a job cannot replace it")
+	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "has a result, and a job cannot replace a result")
 	left, err := os.ReadDir(c.path(".benchgraph", "jobs"))
 	if check(t, err); len(left) > 0 {
 		t.Errorf("%s is left of a job", left[0].Name())
@@ -164,6 +170,53 @@ func TestACampaignOnSlurm(t *testing.T) {
 		other.write(name, string(text))
 	}
 	other.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
+}
+
+// attempts returns those of the four blocks that the journal has.
+func (c *clustered) attempts() (all []cache.Attempt) {
+	c.t.Helper()
+	j, err := cache.OpenJournal(c.path(".benchgraph", "journal"))
+	check(c.t, err)
+	defer j.Close()
+	for i := range 4 {
+		all = append(all, j.Attempts(fmt.Sprintf("trial.speed[\"c#%d\"]", i+1))...)
+	}
+	return all
+}
+
+// The time that a job is queued is no time of the node: status shows that the node waits, and the journal has the two
+// times apart. GPU-hours are those of jobs, also where a job ends before the queue was looked at.
+func TestQueueTimeIsApart(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	blocker := strings.TrimSpace(c.Command("sbatch", "--parsable", "--output=/dev/null", "--nodes=2", "--exclusive",
+		"--wrap=sleep 600"))
+	until(t, "the cluster is busy", func() bool { return c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%i") != "" })
+	cmd := c.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- c.finish(cmd) }()
+	c.jobIs("PENDING")
+	until(t, "status shows the wait", func() bool {
+		o := c.must(0, "status")
+		return strings.Contains(o.stdout, "  waiting: job ") && strings.Contains(o.stdout, " waiting")
+	})
+	time.Sleep(2 * time.Second)
+	c.Command("scancel", blocker)
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "waiting: job ", "queued for ", "win")
+	queued := 0
+	for _, a := range c.attempts() {
+		if a.Queued > 2*time.Second && a.Duration > 0 && a.Duration < a.Queued+time.Minute {
+			queued++
+		}
+	}
+	if queued == 0 {
+		t.Errorf("no attempt was queued: %+v", c.attempts())
+	}
+	// Two devices for any second are more than this.
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.must(6, "apply", "-max-gpu-hours=0.00001").says(t, "-max-gpu-hours 1e-05 is used up")
 }
 
 // A killed apply leaves its job in the queue, and the next apply follows that job.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -27,6 +28,7 @@ func (a *app) worker() cli.Command {
 }
 
 func (a *app) runWorker(ctx context.Context, dir string) error {
+	begun := time.Now()
 	dir, err := filepath.Abs(a.below(dir))
 	var request *remote.Request
 	if err == nil {
@@ -39,7 +41,8 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Failure: failure})
+	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Seconds: time.Since(begun).Seconds(),
+		Failure: failure})
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
