@@ -73,6 +73,8 @@ type Env struct {
 	Emit    func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
 	Run     string        // the ID of the apply
 	Key     cache.Key     // of the result
+
+	Estimate time.Duration // of the duration; 0: unknown
 }
 
 // Failure is an error with a class.

@@ -31,7 +31,11 @@ func (j *job) refused(ctx context.Context, err error) error {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
 	j.clean()
-	return &engine.Failure{Err: err, Retry: once(), Failure: cache.Failure{
+	retry := once()
+	if j.withoutLimit(no.Words) {
+		retry = nil
+	}
+	return &engine.Failure{Err: err, Retry: retry, Failure: cache.Failure{
 		Class: cache.Infra, Rule: "job_refused", Stage: "submit", Message: "Slurm refuses the job: " + no.Error(),
 		Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
@@ -134,14 +138,14 @@ func (j *job) lost(id slurm.ID, end slurm.End) error {
 	switch {
 	case end.Held != "":
 		f.Message = fmt.Sprintf("job %s can never run: %s", id.Number(), end.Held)
-		f.Retry = once()
+		if !j.withoutLimit(end.Held) {
+			f.Retry = once()
+		}
 		f.Remedy = "have the reason removed, or change the executor block " + j.Name
 	case end.Lost || end.State == "":
 		f.Message = fmt.Sprintf("job %s is gone, and left no result", id.Number())
 	case end.State == "TIMEOUT":
-		f.Rule, f.Retry = "job_timeout", once()
-		f.Message = fmt.Sprintf("job %s reached its time limit%s", id.Number(), where)
-		f.Remedy = "raise time in the executor block " + j.Name
+		j.timedOut(f, id, where)
 	case end.State == "OUT_OF_MEMORY":
 		f.Rule, f.Retry = "job_memory", once()
 		f.Message = fmt.Sprintf("job %s needed more memory than it was given%s", id.Number(), where)

@@ -17,11 +17,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -50,22 +52,27 @@ type Options struct {
 	Store   Store
 	Wanted  func(address string) bool // whether the shared store takes the result of a node
 	Project Project
+	Spec    *hclspec.Spec
 	Environ []string // of jobs, as NAME=value
 }
 
 // Executor runs nodes as jobs.
-type Executor struct{ Options }
+type Executor struct {
+	Options
+	unlimited atomic.Bool // jobs ask for no derived time limits
+}
 
 // NewExecutor returns an Executor.
 func NewExecutor(o Options) *Executor {
 	o.Open = sync.OnceValues(o.Open)
-	return &Executor{o}
+	return &Executor{Options: o}
 }
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Choice is that of
 // the node's graph.
 func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) {
 	asks := n.Resources
+	limits := &limits{declared: declaredTime(x.Spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
 	n.Remote = func(ctx context.Context, env *engine.Env) (time.Duration, error) {
@@ -75,7 +82,7 @@ func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) 
 		}
 		// Two checkouts of a project have jobs of their own: neither ends those of the other.
 		owner := sha256.Sum256([]byte(x.Project.State))
-		j := &job{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count}
+		j := &job{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count, limits: limits}
 		j.key = env.Key.String() + ":" + hex.EncodeToString(owner[:4])
 		j.dir = filepath.Join(x.WorkDir, hex.EncodeToString(owner[:4])+"-"+env.Key.String()[:24])
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
@@ -101,6 +108,7 @@ type job struct {
 	cpus, gpus int
 	memory     int64
 	quiet      bool // no other job may run on the node
+	limits     *limits
 
 	since time.Time     // when it was first seen to run; zero: it was not
 	ran   time.Duration // how long it ran
@@ -125,6 +133,9 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 		return j.refused(ctx, err)
 	}
 	verb := "is submitted"
+	if limit, derived := j.limit(); derived {
+		verb += ", with a time limit of " + inMinutes(limit)
+	}
 	if found {
 		verb = "was submitted before"
 	}
@@ -201,12 +212,13 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 }
 
 func (j *job) describe() slurm.Job {
+	limit, _ := j.limit()
 	return slurm.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + shell.Quote(j.Program) + " worker " + shell.Quote(j.dir) + "\n",
 		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
 		Partition: j.Partition, Account: j.Account, QOS: j.QOS, Constraint: j.Constraint, Gres: j.Gres,
-		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: j.Time, Environ: j.Environ,
+		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}
 }
 

@@ -236,6 +236,32 @@ func TestAJobIsFoundAgain(t *testing.T) {
 	}
 }
 
+// A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one with a
+// longer limit. Where the cluster takes no such limit, the next job asks for none.
+func TestDerivedTimeLimits(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "gpus { count", "timeout = \"5m\"\n  gpus { count", 1))
+	limits := func() string { return strings.TrimSpace(c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%l")) }
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	cmd := c.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- c.finish(cmd) }()
+	c.jobIs("RUNNING")
+	if got := limits(); got != "25:00" {
+		t.Errorf("the limit of the first job is %s", got)
+	}
+	c.EndNow(strings.TrimSpace(c.Command("squeue", "-h", "-o", "%i")))
+	until(t, "a job has a longer limit", func() bool { return limits() == "1:40:00" })
+	check(t, os.Remove(c.hold))
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "is submitted, with a time limit of 25m", "reached the time limit of 25m that benchgraph derived",
+		"the next job asks for 1h40m", "win")
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.Command("scontrol", "update", "partitionname=gpu", "MaxTime=10")
+	c.must(0, "apply").says(t, "the cluster does not take the derived time limit; the next jobs ask for none")
+}
+
 // An apply that is interrupted cancels its jobs.
 func TestAnInterruptCancelsJobs(t *testing.T) {
 	t.Parallel()
