@@ -50,6 +50,9 @@ const cancelWithin = time.Minute
 // cancel ends a job that nobody waits for any more.
 func (j *job) cancel(ctx context.Context, scheduler Scheduler, id slurm.ID, why error) error {
 	j.count(id, Outcome{}, slurm.End{})
+	if _, ok := errors.AsType[*Detached](context.Cause(ctx)); ok {
+		return context.Cause(ctx)
+	}
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
 	if err := scheduler.Cancel(within, id); err != nil {
@@ -84,6 +87,20 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
+}
+
+// failedAlone returns the failure of a job that ended while no apply followed it; nil if there is none, or if the next
+// job may succeed.
+func (j *job) failedAlone() error {
+	var o Outcome
+	if err := readJSON(filepath.Join(j.dir, outcomeFile), &o); err != nil || o.Failure == nil ||
+		o.Failure.Class.Retried() {
+		return nil
+	}
+	j.copyOutput()
+	j.count("", o, slurm.End{})
+	j.clean()
+	return &engine.Failure{Retry: once(), Failure: *o.Failure}
 }
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end

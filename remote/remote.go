@@ -121,6 +121,9 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 		j.ran = e.Duration
 		return workdir.CopyTree(j.env.Out, e.Dir)
 	}
+	if f := j.failedAlone(); f != nil {
+		return f
+	}
 	scheduler, err := j.Open()
 	if err == nil {
 		err = j.prepare(ctx, choice)
@@ -140,7 +143,8 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 		verb = "was submitted before"
 	}
 	j.tell("job %s %s", id.Number(), verb)
-	j.tell(engine.Waiting+"job %s to start", id.Number())
+	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Number() + " to start",
+		Data: map[string]any{submitted: true}})
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go j.watch(waiting, id, stop)
@@ -158,6 +162,9 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 	}
 	return j.conclude(ctx, id, end)
 }
+
+// submitted names the datum of the Note by which a job is known to be in the queue.
+const submitted = "submitted"
 
 // errWorkerEnded ends the wait for a job whose worker has left its outcome.
 var errWorkerEnded = errors.New("the worker has ended")

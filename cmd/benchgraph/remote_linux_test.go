@@ -236,6 +236,43 @@ func TestAJobIsFoundAgain(t *testing.T) {
 	}
 }
 
+// apply -detach returns when only jobs are left, which go on. The next apply takes their results and failures.
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	o := c.must(0, "apply", "-detach")
+	o.says(t, "1 job goes on without this apply; benchgraph apply follows it", "Apply: 2 done, 7 not run")
+	if strings.Contains(o.stderr+o.stdout, "interrupted") {
+		t.Errorf("a job that goes on is told as interrupted:\n%s", o.stderr)
+	}
+	c.must(0, "apply", "-detach").says(t, "was submitted before", "1 job goes on")
+	over := func() {
+		check(t, os.Remove(c.hold))
+		until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	}
+	over()
+	c.must(0, "apply").says(t, "win", "Apply: 6 done, 3 cached")
+	if all := c.jobs(); len(all) != 4 {
+		t.Errorf("jobs %v for four blocks", all)
+	}
+}
+
+// A candidate that fails while no apply follows its job has failed, and costs no other job.
+func TestAFailureWhileDetached(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("HOLD\n", "HOLD\n! grep -q fast in || { echo no such kernel; exit 3; }\n",
+		"samples = 4", "samples = 1").Replace(measuredFile))
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	c.must(0, "apply", "-detach").says(t, "1 job goes on")
+	check(t, os.Remove(c.hold))
+	until(t, "the job is over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	c.must(3, "apply").says(t, "= 1 failed", "no such kernel")
+	if all := c.jobs(); len(all) != 1 {
+		t.Errorf("jobs %v for one block", all)
+	}
+}
+
 // A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one with a
 // longer limit. Where the cluster takes no such limit, the next job asks for none.
 func TestDerivedTimeLimits(t *testing.T) {
