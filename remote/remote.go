@@ -31,9 +31,15 @@ import (
 
 // Scheduler hands jobs to machines, as *slurm.Cluster does.
 type Scheduler interface {
-	Submit(ctx context.Context, j slurm.Job) (id slurm.ID, found bool, err error)
+	Queue
 	Wait(ctx context.Context, id slurm.ID, told func(slurm.Status)) (slurm.End, error)
 	Cancel(ctx context.Context, id slurm.ID) error
+}
+
+// Queue takes jobs, and knows which jobs it has.
+type Queue interface {
+	Submit(ctx context.Context, j slurm.Job) (id slurm.ID, found bool, err error)
+	Find(ctx context.Context, key string) (id slurm.ID, found bool, err error)
 }
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there. Send puts an entry
@@ -80,11 +86,8 @@ func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) 
 		if err != nil {
 			return 0, err
 		}
-		// Two checkouts of a project have jobs of their own: neither ends those of the other.
-		owner := sha256.Sum256([]byte(x.Project.State))
 		j := &job{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count, limits: limits}
-		j.key = env.Key.String() + ":" + hex.EncodeToString(owner[:4])
-		j.dir = filepath.Join(x.WorkDir, hex.EncodeToString(owner[:4])+"-"+env.Key.String()[:24])
+		j.key, j.dir = jobKey(env.Key, x.owner()), x.dirOf(env.Key)
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
 			j.memory = asks.Memory + asks.Memory/8 + workerMemory
@@ -92,6 +95,23 @@ func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) 
 		err = j.run(ctx, c)
 		return j.ran, err
 	}
+}
+
+// ownerOf names a project by the directory of its state. Two checkouts of a project have jobs of their own: neither
+// ends those of the other.
+func ownerOf(state string) string {
+	sum := sha256.Sum256([]byte(state))
+	return hex.EncodeToString(sum[:4])
+}
+
+func (x *Executor) owner() string { return ownerOf(x.Project.State) }
+
+// jobKey is the key by which the scheduler knows the job of a node.
+func jobKey(key cache.Key, owner string) string { return key.String() + ":" + owner }
+
+// dirOf is the directory of the job that makes the result of a key.
+func (x *Executor) dirOf(key cache.Key) string {
+	return filepath.Join(x.WorkDir, x.owner()+"-"+key.String()[:24])
 }
 
 // workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit should

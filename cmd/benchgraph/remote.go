@@ -78,6 +78,9 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
+	if err := s.project.Remote.Sweep(ctx, p); err != nil {
+		s.note("Warning: directories of jobs: %v", err)
+	}
 	return nil
 }
 

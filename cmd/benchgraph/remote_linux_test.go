@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -255,6 +256,63 @@ func TestDetach(t *testing.T) {
 	c.must(0, "apply").says(t, "win", "Apply: 6 done, 3 cached")
 	if all := c.jobs(); len(all) != 4 {
 		t.Errorf("jobs %v for four blocks", all)
+	}
+}
+
+// apply removes what jobs have left whose key no node has, or whose project is gone. It leaves what may be needed: of a
+// job that is queued, and of another checkout.
+func TestLeftoversOfJobs(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	c := newClustered(t, strings.Replace(measuredFile, "max_jobs = 4", `max_jobs = 4
+  work_dir = "`+work+`"`, 1))
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	c.must(0, "apply", "-detach")
+	dirs := func() []string {
+		all, err := filepath.Glob(filepath.Join(work, "*"))
+		check(t, err)
+		return all
+	}
+	running := dirs()
+	if len(running) != 1 {
+		t.Fatalf("directories %v of one job", running)
+	}
+	request, err := os.ReadFile(filepath.Join(running[0], "request.json"))
+	check(t, err)
+	yesterday := time.Now().Add(-25 * time.Hour)
+	// leave makes the directory of a job of another project.
+	leave := func(name, state string, at time.Time) string {
+		t.Helper()
+		dir := filepath.Join(work, name)
+		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request.json"),
+			[]byte(strings.ReplaceAll(string(request), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
+		return dir
+	}
+	owner := filepath.Base(running[0])[:8]
+	stale := strings.Repeat("0", 24)
+	gone := leave("00000000-"+stale, "/nowhere/at/all", yesterday)
+	young := leave("00000001-"+stale, "/nowhere/at/all", time.Now())
+	other := leave("00000002-"+stale, c.path(), yesterday)
+	foreign := filepath.Join(work, "notes")
+	check(t, os.Mkdir(foreign, 0o700), os.Chtimes(foreign, yesterday, yesterday))
+	// The block is another one now: nobody waits for the job, which runs.
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.Replace(string(text), "sample $(", "true; sample $(", 1))
+	c.must(0, "apply", "-detach")
+	now := dirs()
+	for dir, stays := range map[string]bool{gone: false, young: true, other: true, foreign: true, running[0]: true} {
+		if slices.Contains(now, dir) != stays {
+			t.Errorf("%s stays: %v", dir, !stays)
+		}
+	}
+	check(t, os.Remove(c.hold))
+	until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	c.must(0, "apply")
+	for _, dir := range dirs() {
+		if strings.HasPrefix(filepath.Base(dir), owner) {
+			t.Errorf("%s is left", dir)
+		}
 	}
 }
 
