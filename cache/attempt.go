@@ -15,6 +15,7 @@ type Attempt struct {
 	Number   int              `json:"number"` // 1 for the first try in its run
 	Start    time.Time        `json:"start"`
 	Duration time.Duration    `json:"duration"`
+	Queued   time.Duration    `json:"queued,omitempty"`  // before it ran on another machine; no part of Duration
 	Failure  *failure.Failure `json:"failure,omitempty"` // nil: it succeeded
 	Devices  []string         `json:"devices,omitempty"` // UUIDs of the devices it was given
 }

@@ -414,9 +414,5 @@ func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 		return 0, false
 	}
 	slices.Sort(durations)
-	middle := len(durations) / 2
-	if len(durations)%2 == 0 {
-		return (durations[middle-1] + durations[middle]) / 2, own
-	}
-	return durations[middle], own
+	return (durations[(len(durations)-1)/2] + durations[len(durations)/2]) / 2, own
 }

@@ -22,6 +22,7 @@ type attempt struct {
 	cache.Attempt
 	lease    *device.Lease
 	estimate time.Duration // of the duration; 0: unknown
+	ran      time.Duration // of a node that runs on another machine
 	content  cache.Key
 	inputs   []*cache.Meta
 	ends     []End
@@ -74,7 +75,9 @@ func (r *run) launch(s *Step, lease *device.Lease, leave []func()) {
 	work := func() {
 		a.err = errGone
 		defer func() {
-			a.Duration = time.Since(a.Start)
+			if a.Duration = time.Since(a.Start); s.Node.Remote != nil {
+				a.Queued, a.Duration = max(0, a.Duration-a.ran), a.ran
+			}
 			r.send(func() { r.end(s, a) })
 		}()
 		a.entry, a.err = r.try(s, a)
@@ -127,7 +130,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	}()
 	env := &Env{
 		Out: filepath.Join(dir, cache.FilesDir), Scratch: dir,
-		Log: log, Lease: a.lease, Emit: relay, Run: r.RunID, Key: s.Key,
+		Log: log, Lease: a.lease, Emit: relay, Run: r.RunID, Key: s.Key, Estimate: a.estimate,
 	}
 	if err := os.Mkdir(env.Out, 0o755); err != nil {
 		return entry, err
@@ -158,6 +161,9 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text, Transcript: ran,
 		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
 	}
+	if s.Node.Remote != nil {
+		meta.Duration = a.ran
+	}
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.lease.Yield()
 		r.send(func() { r.store(s, a) })
@@ -169,7 +175,7 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	if err := r.supply(env, s.Node, a); err != nil {
 		return err
 	}
-	if err := r.protect(s.Node, env); err != nil {
+	if err := r.protect(s.Node, a, env); err != nil {
 		return err
 	}
 	if r.ctx.Err() != nil {
@@ -200,7 +206,7 @@ func (r *run) makeWay(s *Step) error {
 }
 
 // protect runs a task. A panic fails that task alone: other attempts may have been running for hours.
-func (r *run) protect(n *Node, env *Env) (err error) {
+func (r *run) protect(n *Node, a *attempt, env *Env) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(env.Log, "\npanic: %v\n\n%s", p, debug.Stack())
@@ -211,7 +217,8 @@ func (r *run) protect(n *Node, env *Env) (err error) {
 		}
 	}()
 	if n.Remote != nil {
-		return n.Remote(r.ctx, env)
+		a.ran, err = n.Remote(r.ctx, env)
+		return err
 	}
 	return n.Task.Run(r.ctx, env)
 }

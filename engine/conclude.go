@@ -43,7 +43,7 @@ func (r *run) forget(a *attempt) {
 func (r *run) conclude(s *Step, a *attempt) {
 	event := Event{
 		Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Attempt: a.Number, Duration: a.Duration,
-		Log: r.logPath(a.ID),
+		Queued: a.Queued, Log: r.logPath(a.ID),
 	}
 	if a.err == nil {
 		r.record(a)

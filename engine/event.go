@@ -41,6 +41,7 @@ type Event struct {
 	Phase    string           // NodeProgress: the current phase of the task
 	Reason   string           // why: of a start, a skip, a retry
 	Duration time.Duration    // NodeDone, NodeFailed: of the attempt; NodeStart: of the wait since the node was ready
+	Queued   time.Duration    // NodeDone, NodeFailed: of the attempt, while it did not run on the other machine yet
 	Failure  *failure.Failure // NodeFailed, SampleInvalid
 	Log      string           // NodeStart, NodeDone, NodeFailed: path of the attempt's log
 	Retrying bool             // NodeFailed: another attempt follows

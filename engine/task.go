@@ -76,6 +76,8 @@ type Env struct {
 	Key     cache.Key     // of the result
 	// what the task ran so far, as JSON once it is marshalled; nil: nothing. It is kept with the log and the result
 	Transcript any
+
+	Estimate time.Duration // of the duration; 0: unknown
 }
 
 // Failure is an error with a class.
@@ -112,8 +114,9 @@ type Node struct {
 	Exclude   Exclude       // the node is not to be run, whatever its state
 	Origin    *Origin       // the source of the result; nil: the block leaves no choice
 	Lacks     func() string // returns what this machine lacks to run the node, "" if nothing; nil: never anything
-	// runs the task on another machine; nil: the task runs here
-	Remote   func(context.Context, *Env) error
+	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
+	// runs here
+	Remote   func(context.Context, *Env) (time.Duration, error)
 	Standing *Standing // what an earlier plan found out; nil: nothing
 	History  bool      // a result that is replaced is kept beside the new one
 	Reads    bool      // the result only says what its inputs say, and is read again when one is made again

@@ -35,8 +35,7 @@ func decodeCache(r reader, b Block) {
 		r.Fail(r.At("path"), "Invalid path",
 			"%q must begin with ~/ and stay below the home, as \"~/.cache/vllm\", or be "+
 				"an absolute path of a directory in containers. Write it in its shortest form. /benchgraph, /proc, "+
-				"/sys and "+
-				"/dev belong to others.", c.Path)
+				"/sys and /dev belong to others.", c.Path)
 	}
 	r.l.spec.Caches = append(r.l.spec.Caches, c)
 }

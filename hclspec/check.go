@@ -44,6 +44,9 @@ func (l *loader) check() {
 	l.checkCaches()
 	l.checkData()
 	l.checkCycles()
+	if l.options.Check != nil && !l.scope.Partial {
+		l.scope.Diags.Add("", l.options.Check(l.spec)...)
+	}
 }
 
 // checkBaselines makes sure that every comparison has exactly one variant to compare with.

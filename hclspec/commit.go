@@ -224,18 +224,12 @@ func toJSON(v cty.Value) json.RawMessage {
 	if !v.IsWhollyKnown() {
 		return nil
 	}
-	plain, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+	plain, _ := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
 		if v.Type() == cty.String && !v.IsNull() && strings.Contains(v.AsString(), funcs.Mark) {
 			return cty.StringVal(strings.ReplaceAll(v.AsString(), funcs.Mark, "")), nil
 		}
 		return v, nil
 	})
-	if err != nil {
-		return nil
-	}
-	raw, err := ctyjson.Marshal(plain, plain.Type())
-	if err != nil {
-		return nil
-	}
+	raw, _ := ctyjson.Marshal(plain, plain.Type()) // nil with an error
 	return raw
 }

@@ -13,17 +13,23 @@ func executorSchema() *eval.Schema {
 }
 
 func decodeExecutor(r reader, b Block) {
-	x := Executor{Block: b, Attributes: map[string]hcl.Range{}}
+	x := Executor{Block: b, Machine: r.ref("machine", "machine").Name, Attributes: map[string]hcl.Range{}}
 	settings := map[string]cty.Value{}
 	for name := range r.Block.Attrs {
-		if v := r.Evaluate(name); v.IsWhollyKnown() {
-			settings[name] = v
+		v := r.Evaluate(name)
+		if !v.IsNull() {
 			x.Attributes[name] = r.At(name)
+		}
+		if name != "machine" && v.IsWhollyKnown() {
+			settings[name] = v
 		}
 	}
 	x.Settings = toJSON(cty.ObjectVal(settings))
 	r.l.spec.Executors = append(r.l.spec.Executors, x)
 }
+
+// Choices returns a sentence, with a space before it, that suggests the nearest of the known names, or lists them.
+func Choices(given string, known []string) string { return eval.Choices(given, known) }
 
 // decodeCost reads what an hour of a device costs.
 func (l *loader) decodeCost() {
@@ -37,8 +43,7 @@ func (l *loader) decodeCost() {
 		l.spec.GPUHour = map[string]float64{}
 		for device, price := range r.Map("gpu_hour", cty.Number, "a map from device names to prices", "a number") {
 			if price.IsNull() || price.LessThan(cty.Zero).True() {
-				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be a number that is not negative.",
-					device)
+				r.Fail(r.At("gpu_hour"), "Invalid price", "The price of %q must be at least 0.", device)
 				continue
 			}
 			l.spec.GPUHour[device], _ = price.AsBigFloat().Float64()

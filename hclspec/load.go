@@ -25,17 +25,18 @@ import (
 
 // Options say which project is read, and with what.
 type Options struct {
-	Dir      string            // the project's directory; empty: the current one
-	File     string            // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
-	Vars     map[string]string // values of variables from the command line
-	VarFiles []string          // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
-	EnvVars  map[string]string // values from the environment, weakest of all, by the variable's name
-	Lock     *Lock             // pins; nil: nothing is pinned
-	Version  string            // of benchgraph, which required_version is about; empty: not checked
-	History  History           // answers what expressions ask of the histories of repos; nil: nothing is known of them
-	Strict   bool              // the mistakes of single commits and candidates are errors, too
-	Packs    fs.FS             // the packs of the program, a directory each; nil: none
-	Try      *Try              // one candidate more; nil: those of the files
+	Dir      string                      // the project's directory; empty: the current one
+	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
+	Vars     map[string]string           // values of variables from the command line
+	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
+	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
+	Lock     *Lock                       // pins; nil: nothing is pinned
+	Version  string                      // of benchgraph, which required_version is about; empty: not checked
+	History  History                     // answers what expressions ask of the histories of repos; nil: nothing is known of them
+	Strict   bool                        // the mistakes of single commits and candidates are errors, too
+	Packs    fs.FS                       // the packs of the program, a directory each; nil: none
+	Try      *Try                        // one candidate more; nil: those of the files
+	Check    func(*Spec) hcl.Diagnostics // more mistakes; the Spec may lack parts that have one; nil: none
 }
 
 // Load reads a project. The diagnostics are all mistakes, in the order of the files; the Spec is nil if one of them is

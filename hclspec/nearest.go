@@ -22,8 +22,7 @@ func (r reader) nearest(w *Wheel) {
 	case !r.Has("overlay") || !r.Has("source") || !r.Has("prebuilt"):
 		r.Fail(r.At("nearest"), "Nothing to be near to",
 			"%s takes the prebuilt wheel of an ancestor whose tree is the same outside the overlay, and lays its "+
-				"own files "+
-				"over it: nearest needs source, overlay and prebuilt.", r.Title())
+				"own files over it: nearest needs source, overlay and prebuilt.", r.Title())
 	case r.l.shadow || len(w.Prebuilt) == 0: // an empty list: nobody is asked
 	case w.Candidate == "":
 		r.Fail(r.At("nearest"), "No revision",

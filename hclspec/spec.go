@@ -466,6 +466,7 @@ type Machine struct {
 // Executor says where nodes run when the machine is outgrown. Its name is TYPE or TYPE-NAME.
 type Executor struct {
 	Block
-	Settings   json.RawMessage
-	Attributes map[string]hcl.Range // where each of the settings is
+	Machine    string               // name of the machine block that describes its machines; empty: none is named
+	Settings   json.RawMessage      // the other attributes
+	Attributes map[string]hcl.Range // where each one that is not null is
 }

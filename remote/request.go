@@ -48,6 +48,7 @@ type Request struct {
 // Outcome is how a worker ended.
 type Outcome struct {
 	Job     string           `json:"job"`               // ID, so that the outcome of an earlier job does not count
+	Seconds float64          `json:"seconds"`           // for which the worker ran
 	Failure *failure.Failure `json:"failure,omitempty"` // nil: the result is in the shared store
 }
 

@@ -37,9 +37,8 @@ type Settings struct {
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
 
-// Read reads the executor blocks of a file, and returns those that can run nodes. described reports whether a machine
-// block describes a machine.
-func Read(spec *hclspec.Spec, described func(machine string) bool) (usable []Settings, diags hcl.Diagnostics) {
+// Read reads the executor blocks of a file, and returns those that can run nodes.
+func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 	for i := range spec.Executors {
 		x := &spec.Executors[i]
 		unused := func(why string) {
@@ -52,16 +51,13 @@ func Read(spec *hclspec.Spec, described func(machine string) bool) (usable []Set
 			continue
 		}
 		s, mistakes := parse(cmp.Or(name, kind), x)
-		if s.Machine != "" && !described(s.Machine) {
-			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("There is no machine block %q. "+
-				"Write one that describes a node of the cluster.", s.Machine)})
-		}
-		if s.Machine != "" && spec.Store == nil {
+		_, named := x.Attributes["machine"]
+		if named && spec.Store == nil {
 			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
 				`Write store { url = "…" } into the benchgraph block.`})
 		}
 		if same := slices.IndexFunc(usable, func(u Settings) bool { return u.Machine == s.Machine }); same >= 0 {
-			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine %q already.",
+			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
 				usable[same].Name, s.Machine)})
 		}
 		for _, m := range mistakes {
@@ -74,10 +70,11 @@ func Read(spec *hclspec.Spec, described func(machine string) bool) (usable []Set
 		}
 		switch {
 		case len(mistakes) > 0:
+		case s.Machine == "" && named: // the reference is a mistake, which is told
 		case s.Machine == "":
 			unused("It names no machine, so that nobody knows what its nodes have. Describe one of them by a job, " +
 				"srun --gpus=8 benchgraph devices -json >FILE; declare the file in a machine block; " +
-				`and name the block: machine = "NAME".`)
+				"and name the block: machine = machine.NAME.")
 		default:
 			usable = append(usable, s)
 		}
@@ -129,7 +126,7 @@ func (s *Settings) attributes() map[string]func(json.RawMessage) string {
 		}
 	}
 	return map[string]func(json.RawMessage) string{
-		"machine": word(&s.Machine), "partition": word(&s.Partition), "account": word(&s.Account), "qos": word(&s.QOS),
+		"partition": word(&s.Partition), "account": word(&s.Account), "qos": word(&s.QOS),
 		"constraint": word(&s.Constraint), "gres": word(&s.Gres), "setup": text(&s.Setup),
 		"work_dir": absolute(&s.WorkDir), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
 		"max_jobs": number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
@@ -163,7 +160,7 @@ func (s *Settings) readTime(raw json.RawMessage) string {
 
 // parse reads the attributes of an executor block.
 func parse(name string, x *hclspec.Executor) (Settings, []mistake) {
-	s := Settings{Name: name, MaxJobs: standardJobs}
+	s := Settings{Name: name, Machine: x.Machine, MaxJobs: standardJobs}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(x.Settings, &given); err != nil {
 		return s, []mistake{{"", err.Error()}}
@@ -176,8 +173,8 @@ func parse(name string, x *hclspec.Executor) (Settings, []mistake) {
 		read, ok := known[name]
 		switch {
 		case !ok:
-			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for Slurm has no %q. It has %s.", name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "))})
+			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for Slurm has no %q.%s", name,
+				hclspec.Choices(name, append(slices.Collect(maps.Keys(known)), "machine")))})
 		case string(given[name]) != "null":
 			if why := read(given[name]); why != "" {
 				mistakes = append(mistakes, mistake{name, fmt.Sprintf("%s: %s.", name, why)})

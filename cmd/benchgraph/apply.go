@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 )
 
 type applyFlags struct {
@@ -30,6 +31,7 @@ type applyFlags struct {
 	failFast    bool
 	parallelism int
 	maxGPUHours float64
+	detach      bool
 	deadline    cli.Deadline
 	deviceWait  time.Duration
 	approve     bool
@@ -52,6 +54,8 @@ func (a *app) apply() cli.Command {
 				"after a failure, go on with the nodes that do not need the failed one")
 			fs.BoolVar(&o.failFast, "fail-fast", false, "after a failure, start no further node")
 			o.limits(fs)
+			fs.BoolVar(&o.detach, "detach", false,
+				"return when nothing runs but jobs of a cluster, which go on; the next apply follows them")
 			failOnFlag(fs, &o.failOn)
 			fs.BoolVar(&o.agent, "agent", false,
 				"write only failures and verdicts, a line each, for a program that reads text")
@@ -253,6 +257,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	defer cancel(nil)
 	defer arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
+	if o.detach {
+		shown = &remote.Detacher{Next: shown, Detach: func(d *remote.Detached) { cancel(d) }}
+	}
 	watchers := view.Watchers{runs, &gpuhours.Meter{Limit: o.maxGPUHours, Stop: func(used float64) {
 		cancel(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+
 			"finished is kept", o.maxGPUHours, used)})

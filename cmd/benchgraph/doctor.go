@@ -130,7 +130,7 @@ func (c *checkup) project() {
 		return
 	}
 	c.spec = spec
-	c.clusters, _ = remote.Read(spec, func(string) bool { return true })
+	_, c.clusters, _ = checkMachines(spec)
 	c.ok("project", "%s, %d candidates", filepath.Join(c.dir, spec.Files[0]), len(spec.Candidates))
 }
 

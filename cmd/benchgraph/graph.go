@@ -8,7 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/diagram"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -53,7 +53,7 @@ func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 	for i := range p.Steps {
 		steps[i] = &p.Steps[i]
 	}
-	critical := view.CriticalPath(p)
+	critical := forecast.CriticalPath(p)
 	if o.critical {
 		steps = critical
 	}

@@ -41,7 +41,7 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []remote.Set
 		}
 		profiles[m.Address.Name] = profile
 	}
-	usable, more := remote.Read(spec, func(name string) bool { return profiles[name] != nil })
+	usable, more := remote.Read(spec)
 	return profiles, usable, append(diags, more...)
 }
 
@@ -161,9 +161,15 @@ func (s *session) planned(p *engine.Plan) {
 		return
 	}
 	waits := len(s.project.Waits(p))
-	if x, n := s.project.Remote, remote.Jobs(p); n > 0 {
-		s.note("%s of these nodes run as jobs of executor %s, at most %d at once; the others here.", view.Number(n),
-			x.Name, x.MaxJobs)
+	if x := s.project.Remote; x != nil {
+		if n := remote.Jobs(p); n > 0 {
+			s.note("%s of these nodes run as jobs of executor %s, at most %d at once; the others here. Time in the "+
+				"queue is not in the forecast.", view.Number(n), x.Name, x.MaxJobs)
+		}
+		for _, w := range s.waitingElsewhere(p) {
+			s.note("Neither executor %s nor this machine can run %s.", x.Name, view.Clean(w.list()))
+		}
+		return
 	}
 	if here := p.Counts()[engine.Run] - waits; here > 0 && waits > 0 {
 		s.note("Of these nodes, %s can be made here: benchgraph apply -machine=%s. The others wait for machine %s.",
@@ -194,16 +200,20 @@ func (w *waiting) add(address, why string) {
 
 // String is the waiting in a line.
 func (w *waiting) String() string {
-	more := ""
-	if len(w.nodes) > 1 {
-		more = fmt.Sprintf(" and %s more", view.Number(len(w.nodes)-1))
-	}
 	verb := "wait"
 	if len(w.nodes) == 1 {
 		verb = "waits"
 	}
-	return fmt.Sprintf("%s %s for machine %s: %s%s: %s", view.Count(len(w.nodes), "node"), verb, w.machine, w.nodes[0],
-		more, w.why)
+	return fmt.Sprintf("%s %s for machine %s: %s", view.Count(len(w.nodes), "node"), verb, w.machine, w.list())
+}
+
+// list names the first node, the number of the others, and the reason.
+func (w *waiting) list() string {
+	more := ""
+	if len(w.nodes) > 1 {
+		more = fmt.Sprintf(" and %s more", view.Number(len(w.nodes)-1))
+	}
+	return fmt.Sprintf("%s%s: %s", w.nodes[0], more, w.why)
 }
 
 // waitingElsewhere are the nodes that an apply for another machine leaves to that machine; nil: none.

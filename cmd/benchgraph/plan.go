@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -144,9 +145,13 @@ func wheelBuilds(p *engine.Plan) int {
 	return n
 }
 
-func (s *session) forecast(p *engine.Plan) view.Forecast {
+func (s *session) forecast(p *engine.Plan) forecast.Forecast {
 	if m := s.project.Elsewhere; m != nil {
-		f := view.Predict(p, m.Host.Cores, m.Devices, s.project.Spec.GPUHour)
+		on := forecast.Machine{CPUs: m.Host.Cores, Devices: m.Devices}
+		if x := s.project.Remote; x != nil {
+			on.CPUs, on.Executor, on.MaxJobs = s.cpus, x.Name, x.MaxJobs
+		}
+		f := forecast.Predict(p, on, s.project.Spec.GPUHour)
 		f.Machine, f.Waits = m.Name, s.project.Waits(p)
 		return f
 	}
@@ -156,7 +161,7 @@ func (s *session) forecast(p *engine.Plan) view.Forecast {
 	}) {
 		devices = s.gpus.Devices()
 	}
-	return view.Predict(p, s.cpus, devices, s.project.Spec.GPUHour)
+	return forecast.Predict(p, forecast.Machine{CPUs: s.cpus, Devices: devices}, s.project.Spec.GPUHour)
 }
 
 // unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.

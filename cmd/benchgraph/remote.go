@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -58,7 +59,7 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p,
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p, Spec: spec,
 		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
 			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
@@ -67,27 +68,18 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 
 // checkJobs returns why the jobs of a plan cannot be submitted.
 func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
-	x := s.project.Remote
-	if remote.Jobs(p) == 0 {
+	if s.project.Remote == nil {
 		return nil
 	}
-	if _, err := x.Open(); err != nil {
-		return hint("Apply on a machine that can submit jobs.", "executor %s: %w", x.Name, err)
+	f := s.project.Remote.Check(p, func(key cache.Key) bool {
+		_, err := s.store.Peek(ctx, key)
+		return err == nil
+	})
+	if f != nil {
+		return hint(f.Remedy, "%s", f.Message)
 	}
-	if !s.store.Puts() {
-		return hint("Remove read_only from the store; where it has trust, name a private key with "+signingKey+".",
-			"executor %s: a job could not put its result into the shared store", x.Name)
-	}
-	for i := range p.Steps {
-		st := &p.Steps[i]
-		if st.Action != engine.Run || st.Node.Remote == nil {
-			continue
-		}
-		if _, err := s.store.Peek(ctx, st.Key); err == nil {
-			return hint("Remove the entry from the shared store with cache gc -shared, or change the block.",
-				"%s has a result, and a job cannot replace it: entries of the shared store are not changed",
-				st.Node.Address)
-		}
+	if err := s.project.Remote.Sweep(ctx, p); err != nil {
+		s.note("Warning: directories of jobs: %v", err)
 	}
 	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/nvmltest"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
@@ -31,7 +33,7 @@ benchgraph {
 }
 machine "h200" { devices = "machines/h200.json" }
 executor "slurm" "gpu" {
-  machine  = "h200"
+  machine  = machine.h200
   program  = "PROGRAM"
   cpus     = 1
   max_jobs = 4
@@ -133,6 +135,11 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if n := len(c.jobs()); n != 4 {
 		t.Errorf("%d jobs for four blocks", n)
 	}
+	for _, a := range c.attempts() {
+		if a.Duration <= 0 || a.Duration > time.Minute {
+			t.Errorf("attempt %s took %s", a.Address, a.Duration)
+		}
+	}
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 	c.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
 	c.must(0, "logs", `trial.speed["c#2"]`).says(t, "job ", "block 2: base")
@@ -147,7 +154,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if gpus := trial.Record.Class.GPUs; len(gpus) != 1 || gpus[0].Name != "NVIDIA H200" {
 		t.Errorf("a block was measured on %v", gpus)
 	}
-	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "a job cannot replace it")
+	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "has a result, and a job cannot replace a result")
 	left, err := os.ReadDir(c.path(".benchgraph", "jobs"))
 	if check(t, err); len(left) > 0 {
 		t.Errorf("%s is left of a job", left[0].Name())
@@ -166,6 +173,53 @@ func TestACampaignOnSlurm(t *testing.T) {
 	other.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
 }
 
+// attempts returns those of the four blocks that the journal has.
+func (c *clustered) attempts() (all []cache.Attempt) {
+	c.t.Helper()
+	j, err := cache.OpenJournal(c.path(".benchgraph", "journal"))
+	check(c.t, err)
+	defer j.Close()
+	for i := range 4 {
+		all = append(all, j.Attempts(fmt.Sprintf("trial.speed[\"c#%d\"]", i+1))...)
+	}
+	return all
+}
+
+// The time that a job is queued is no time of the node: status shows that the node waits, and the journal has the two
+// times apart. GPU-hours are those of jobs, also where a job ends before the queue was looked at.
+func TestQueueTimeIsApart(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	blocker := strings.TrimSpace(c.Command("sbatch", "--parsable", "--output=/dev/null", "--nodes=2", "--exclusive",
+		"--wrap=sleep 600"))
+	until(t, "the cluster is busy", func() bool { return c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%i") != "" })
+	cmd := c.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- c.finish(cmd) }()
+	c.jobIs("PENDING")
+	until(t, "status shows the wait", func() bool {
+		o := c.must(0, "status")
+		return strings.Contains(o.stdout, "  waiting: job ") && strings.Contains(o.stdout, " waiting")
+	})
+	time.Sleep(2 * time.Second)
+	c.Command("scancel", blocker)
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "waiting: job ", "queued for ", "win")
+	queued := 0
+	for _, a := range c.attempts() {
+		if a.Queued > 2*time.Second && a.Duration > 0 && a.Duration < a.Queued+time.Minute {
+			queued++
+		}
+	}
+	if queued == 0 {
+		t.Errorf("no attempt was queued: %+v", c.attempts())
+	}
+	// Two devices for any second are more than this.
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.must(6, "apply", "-max-gpu-hours=0.00001").says(t, "-max-gpu-hours 1e-05 is used up")
+}
+
 // A killed apply leaves its job in the queue, and the next apply follows that job.
 func TestAJobIsFoundAgain(t *testing.T) {
 	t.Parallel()
@@ -181,6 +235,126 @@ func TestAJobIsFoundAgain(t *testing.T) {
 	if all := c.jobs(); len(all) != 4 {
 		t.Errorf("jobs %v for four blocks", all)
 	}
+}
+
+// apply -detach returns when only jobs are left, which go on. The next apply takes their results and failures.
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	o := c.must(0, "apply", "-detach")
+	o.says(t, "1 job goes on without this apply; benchgraph apply follows it", "Apply: 2 done, 7 not run")
+	if strings.Contains(o.stderr+o.stdout, "interrupted") {
+		t.Errorf("a job that goes on is told as interrupted:\n%s", o.stderr)
+	}
+	c.must(0, "apply", "-detach").says(t, "was submitted before", "1 job goes on")
+	over := func() {
+		check(t, os.Remove(c.hold))
+		until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	}
+	over()
+	c.must(0, "apply").says(t, "win", "Apply: 6 done, 3 cached")
+	if all := c.jobs(); len(all) != 4 {
+		t.Errorf("jobs %v for four blocks", all)
+	}
+}
+
+// apply removes what jobs have left whose key no node has, or whose project is gone. It leaves what may be needed: of a
+// job that is queued, and of another checkout.
+func TestLeftoversOfJobs(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	c := newClustered(t, strings.Replace(measuredFile, "max_jobs = 4", `max_jobs = 4
+  work_dir = "`+work+`"`, 1))
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	c.must(0, "apply", "-detach")
+	dirs := func() []string {
+		all, err := filepath.Glob(filepath.Join(work, "*"))
+		check(t, err)
+		return all
+	}
+	running := dirs()
+	if len(running) != 1 {
+		t.Fatalf("directories %v of one job", running)
+	}
+	request, err := os.ReadFile(filepath.Join(running[0], "request.json"))
+	check(t, err)
+	yesterday := time.Now().Add(-25 * time.Hour)
+	// leave makes the directory of a job of another project.
+	leave := func(name, state string, at time.Time) string {
+		t.Helper()
+		dir := filepath.Join(work, name)
+		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request.json"),
+			[]byte(strings.ReplaceAll(string(request), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
+		return dir
+	}
+	owner := filepath.Base(running[0])[:8]
+	stale := strings.Repeat("0", 24)
+	gone := leave("00000000-"+stale, "/nowhere/at/all", yesterday)
+	young := leave("00000001-"+stale, "/nowhere/at/all", time.Now())
+	other := leave("00000002-"+stale, c.path(), yesterday)
+	foreign := filepath.Join(work, "notes")
+	check(t, os.Mkdir(foreign, 0o700), os.Chtimes(foreign, yesterday, yesterday))
+	// The block is another one now: nobody waits for the job, which runs.
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.Replace(string(text), "sample $(", "true; sample $(", 1))
+	c.must(0, "apply", "-detach")
+	now := dirs()
+	for dir, stays := range map[string]bool{gone: false, young: true, other: true, foreign: true, running[0]: true} {
+		if slices.Contains(now, dir) != stays {
+			t.Errorf("%s stays: %v", dir, !stays)
+		}
+	}
+	check(t, os.Remove(c.hold))
+	until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	c.must(0, "apply")
+	for _, dir := range dirs() {
+		if strings.HasPrefix(filepath.Base(dir), owner) {
+			t.Errorf("%s is left", dir)
+		}
+	}
+}
+
+// A candidate that fails while no apply follows its job has failed, and costs no other job.
+func TestAFailureWhileDetached(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("HOLD\n", "HOLD\n! grep -q fast in || { echo no such kernel; exit 3; }\n",
+		"samples = 4", "samples = 1").Replace(measuredFile))
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	c.must(0, "apply", "-detach").says(t, "1 job goes on")
+	check(t, os.Remove(c.hold))
+	until(t, "the job is over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	c.must(3, "apply").says(t, "= 1 failed", "no such kernel")
+	if all := c.jobs(); len(all) != 1 {
+		t.Errorf("jobs %v for one block", all)
+	}
+}
+
+// A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one with a
+// longer limit. Where the cluster takes no such limit, the next job asks for none.
+func TestDerivedTimeLimits(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "gpus { count", "timeout = \"5m\"\n  gpus { count", 1))
+	limits := func() string { return strings.TrimSpace(c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%l")) }
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	cmd := c.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- c.finish(cmd) }()
+	c.jobIs("RUNNING")
+	if got := limits(); got != "25:00" {
+		t.Errorf("the limit of the first job is %s", got)
+	}
+	c.EndNow(strings.TrimSpace(c.Command("squeue", "-h", "-o", "%i")))
+	until(t, "a job has a longer limit", func() bool { return limits() == "1:40:00" })
+	check(t, os.Remove(c.hold))
+	o := <-done
+	o.exits(t, 0)
+	o.says(t, "is submitted, with a time limit of 25m", "reached the time limit of 25m that benchgraph derived",
+		"the next job asks for 1h40m", "win")
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.Command("scontrol", "update", "partitionname=gpu", "MaxTime=10")
+	c.must(0, "apply").says(t, "the cluster does not take the derived time limit; the next jobs ask for none")
 }
 
 // An apply that is interrupted cancels its jobs.

@@ -53,6 +53,10 @@ const varPrefix = "BENCHGRAPH_VAR_"
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
+	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
+		_, _, diags := checkMachines(spec)
+		return diags
+	}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
@@ -189,10 +193,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
-	profiles, usable, mistakes := checkMachines(spec)
-	if diags = append(diags, mistakes...); mistakes.HasErrors() {
-		return &diagError{mistakes, files}
-	}
+	profiles, usable, _ := checkMachines(spec)
 	if s.store == nil {
 		if err := s.openState(ctx, o); err != nil {
 			return err

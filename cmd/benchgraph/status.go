@@ -176,6 +176,9 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 		}
 		if r, ok := running[st.Node.Address]; ok {
 			n.State, n.Reason, n.Log = "running", r.Phase, r.Log
+			if what := now.Waits[n.Address]; what != "" { // its job is queued
+				n.State, n.Reason = "waiting", engine.Waiting+what
+			}
 		}
 		nodes[i] = n
 	}

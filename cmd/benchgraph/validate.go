@@ -43,10 +43,6 @@ func (a *app) runValidate(asJSON bool) error {
 	}
 	o.Strict = true
 	spec, files, diags := hclspec.Load(o)
-	if spec != nil {
-		_, _, more := checkMachines(spec)
-		diags = append(diags, more...)
-	}
 	var mistakes error
 	if diags.HasErrors() {
 		mistakes = &diagError{diags, files}

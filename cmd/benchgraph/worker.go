@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -28,6 +28,7 @@ func (a *app) worker() cli.Command {
 }
 
 func (a *app) runWorker(ctx context.Context, dir string) error {
+	begun := time.Now()
 	dir, err := filepath.Abs(a.below(dir))
 	var request *remote.Request
 	if err == nil {
@@ -40,7 +41,8 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Failure: failure})
+	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Seconds: time.Since(begun).Seconds(),
+		Failure: failure})
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
@@ -50,15 +52,14 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.Failure {
 	err := a.enter(dir, r)
-	var failed *engine.Failure
 	if err == nil {
-		failed, err = a.workIn(ctx, r)
-	}
-	if failed != nil {
-		return &failed.Failure
+		err = a.workIn(ctx, r)
 	}
 	if err == nil {
 		return nil
+	}
+	if failed, ok := errors.AsType[*engine.Failure](err); ok {
+		return &failed.Failure
 	}
 	f := &failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
 	if hinted, ok := errors.AsType[*hintError](err); ok {
@@ -95,15 +96,15 @@ func (a *app) enter(dir string, r *remote.Request) error {
 }
 
 // workIn runs the node of a request in the project that was entered.
-func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, error) {
+func (a *app) workIn(ctx context.Context, r *remote.Request) error {
 	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer s.close()
-	p, err := s.part(ctx, r)
+	p, err := r.Plan(ctx, s.project, s.store, isShared)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var logs []string
 	lines := view.NewLines(s.stderr, s.style(s.stderr), false)
@@ -121,57 +122,20 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, e
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if failures := applied.Failures; len(failures) > 0 && failures[0].Address == r.Address {
-		return &engine.Failure{Failure: failures[0].Failure}, nil
+		return &engine.Failure{Failure: failures[0].Failure}
 	} else if len(failures) > 0 {
-		return nil, fmt.Errorf("input %s was made anew and failed: %s", failures[0].Address, failures[0].Failure.Text())
+		return fmt.Errorf("input %s was made anew and failed: %s", failures[0].Address, failures[0].Failure.Text())
 	}
 	e, err := s.store.Get(ctx, r.Key, true)
 	if err != nil {
-		return nil, fmt.Errorf("%s was not run: %w", r.Address, err)
+		return fmt.Errorf("%s was not run: %w", r.Address, err)
 	}
 	if err := s.store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
-		return nil, fmt.Errorf("the result could not be put into the shared store: %w", err)
+		return fmt.Errorf("the result could not be put into the shared store: %w", err)
 	}
 	s.store.Flush(ctx) // tells others of it; apply knows its name
-	return nil, nil
-}
-
-// part plans the node of the request. The shared store is asked for each result that would be made anew: its index may
-// not know of them yet.
-func (s *session) part(ctx context.Context, r *remote.Request) (*engine.Plan, error) {
-	asked := map[cache.Key]bool{r.Key: true}
-	for {
-		p, err := s.project.Part(ctx, r.Choice, r.Address)
-		if err != nil {
-			return nil, err
-		}
-		st, ok := p.Step(r.Address)
-		switch {
-		case !ok:
-			return nil, hint("Apply again.", "%s is not in the graph any more", r.Address)
-		case st.Key != r.Key:
-			return nil, hint("Apply again. If the project was not changed, the nodes of the cluster are not alike: "+
-				"keep the jobs on one kind of nodes with constraint in the executor block.",
-				"%s has another key here than the job was submitted with", r.Address)
-		case st.Action == engine.Blocked || st.Action == engine.Skip:
-			return nil, fmt.Errorf("%s cannot run here: %s", r.Address, st.Reason)
-		}
-		found := false
-		for i := range p.Steps {
-			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && isShared(st.Node.Address) {
-				asked[st.Key] = true
-				_, err := s.store.Ask(ctx, st.Key)
-				if err != nil && !errors.Is(err, cache.ErrMiss) {
-					return nil, fmt.Errorf("shared store: %s: %w", st.Node.Address, err)
-				}
-				found = found || err == nil
-			}
-		}
-		if !found {
-			return p, nil
-		}
-	}
+	return nil
 }

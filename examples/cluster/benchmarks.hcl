@@ -15,7 +15,7 @@ variable "shared" {
 machine "node" { devices = "node.json" }
 
 executor "slurm" "local" {
-  machine   = "node"
+  machine   = machine.node
   partition = "all"
   cpus      = 1
   time      = "10m"

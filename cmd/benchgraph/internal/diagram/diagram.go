@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 )
@@ -19,7 +20,7 @@ func edges(steps []*engine.Step, f func(from, to *engine.Node)) {
 	}
 	for _, st := range steps {
 		seen := map[string]bool{}
-		for _, dep := range view.Waits(st.Node) {
+		for _, dep := range forecast.Waits(st.Node) {
 			if in[dep.Address] && !seen[dep.Address] {
 				seen[dep.Address] = true
 				f(dep, st.Node)

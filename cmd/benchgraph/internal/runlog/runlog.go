@@ -57,7 +57,7 @@ type Group struct {
 // Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
 type Run struct {
 	Running []Node // in the order of their starts
-	// resources or processes that nodes wait for, by address; "": of nodes that were not named
+	// resources, processes or the start of a job that nodes wait for, by address; "": of nodes that were not named
 	Waits   map[string]string
 	Ended   []Node  // the last ones, the newest last
 	Groups  []Group // of the last samples, the newest last
@@ -75,6 +75,7 @@ type line struct {
 	Attempt, Block, CPUs                              int
 	Value                                             float64
 	Waited                                            float64 `json:"waited_s"`
+	Queued                                            float64 `json:"queued_s"`
 	Took                                              float64 `json:"duration_s"`
 	Devices                                           []string
 	Retrying                                          bool
@@ -103,11 +104,17 @@ func (r *Run) Take(text []byte) {
 		delete(r.Waits, e.Address)
 		delete(r.Waits, "")
 		r.Running = append(r.Running, Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log})
+	case engine.LeaseGranted:
+		delete(r.Waits, e.Address) // a job runs from here on
+		if i >= 0 {
+			r.Running[i].Since = e.Time
+		}
 	case engine.NodeProgress:
 		if i >= 0 {
 			r.Running[i].Phase = e.Phase
 		}
 	case engine.NodeDone, engine.NodeFailed:
+		delete(r.Waits, e.Address)
 		n := Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log}
 		if i >= 0 {
 			n = r.Running[i]
@@ -161,6 +168,7 @@ func Attempts(run string, log []byte) []report.Attempt {
 				return
 			}
 			delete(open, e.Address)
+			all[i].Start = all[i].Start.Add(seconds(e.Queued))
 			all[i].End, all[i].State = all[i].Start.Add(seconds(e.Took)), report.AttemptDone
 			if engine.EventType(e.Type) == engine.NodeFailed {
 				all[i].State, all[i].Class, all[i].Message = report.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)

@@ -58,7 +58,11 @@ func eventText(s Style, e engine.Event, verbose bool) string {
 	case engine.NodeStart:
 		return line(blue, "start", e.Reason)
 	case engine.NodeDone:
-		return line(green, "done", Duration(e.Duration))
+		took := Duration(e.Duration)
+		if e.Queued > time.Second {
+			took += ", queued for " + Duration(roughly(e.Queued))
+		}
+		return line(green, "done", took)
 	case engine.NodeCached:
 		if !verbose {
 			return ""
@@ -147,6 +151,7 @@ type eventJSON struct {
 	Reason   string   `json:"reason,omitempty"`
 	Duration *float64 `json:"duration_s,omitempty"`
 	Waited   *float64 `json:"waited_s,omitempty"`
+	Queued   float64  `json:"queued_s,omitempty"`
 	Class    string   `json:"class,omitempty"`
 	Rule     string   `json:"rule,omitempty"`
 	Stage    string   `json:"stage,omitempty"`
@@ -169,7 +174,7 @@ func MarshalEvent(e engine.Event) ([]byte, error) {
 	}
 	if e.Type == engine.NodeDone || e.Type == engine.NodeFailed {
 		seconds := e.Duration.Seconds()
-		shape.Duration = &seconds
+		shape.Duration, shape.Queued = &seconds, e.Queued.Seconds()
 	}
 	if e.Type == engine.NodeStart {
 		seconds := e.Duration.Seconds()

@@ -40,6 +40,7 @@ type runningNode struct {
 	address string
 	phase   string
 	devices int
+	queued  bool // its job does not run yet
 	since   time.Time
 	log     string
 }
@@ -176,7 +177,9 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	elapsed := time.Since(n.since)
 	spinner := []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}[int(elapsed/frame)%10]
 	devices, soFar := "", ""
-	if n.devices > 0 {
+	if n.queued {
+		devices = "queued"
+	} else if n.devices > 0 {
 		devices = fmt.Sprintf("%d GPU", n.devices)
 	}
 	if g := l.group(n.address); g != nil {
@@ -199,7 +202,17 @@ func (l *Live) bar(columns int) string {
 	if l.failed > 0 {
 		text += fmt.Sprintf("  %s failed", Number(l.failed))
 	}
-	text += fmt.Sprintf("  %d running  %s", len(l.running), Duration(time.Since(l.begun).Truncate(time.Second)))
+	queued := 0
+	for _, n := range l.running {
+		if n.queued {
+			queued++
+		}
+	}
+	text += fmt.Sprintf("  %d running", len(l.running)-queued)
+	if queued > 0 {
+		text += fmt.Sprintf("  %d queued", queued)
+	}
+	text += fmt.Sprintf("  %s", Duration(time.Since(l.begun).Truncate(time.Second)))
 	if left := l.left(); left != "" {
 		text += "  " + left
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -57,8 +58,8 @@ type Planned struct {
 }
 
 // PlanOutline is what a plan says; verbose, with the sources that were passed over.
-func PlanOutline(p *engine.Plan, f Forecast, verbose bool) Outline {
-	o := Outline{Sum: Sum(p, f), Critical: f.critical(p)}
+func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
+	o := Outline{Sum: Sum(p, f), Critical: critical(f, p)}
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose),
@@ -122,12 +123,16 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	return err
 }
 
-// reason formats the reason of a step's action, with the origin of its result if there is a choice.
+// reason formats the reason of an action, with its executor, and with the origin of the result if there is a choice.
 func reason(s *engine.Step, verbose bool) string {
-	if s.Node.Origin == nil {
-		return s.Reason
+	text := s.Reason
+	if x := s.Node.Resources.Queue; x != "" && s.Action == engine.Run {
+		text += "; a job of executor " + x
 	}
-	return s.Reason + "; " + Origin(s.Node.Origin, verbose)
+	if s.Node.Origin != nil {
+		text += "; " + Origin(s.Node.Origin, verbose)
+	}
+	return text
 }
 
 // Origin formats the source that serves a node and, if verbose, the sources before it that do not.
@@ -222,7 +227,7 @@ func together(lines []line, members []int, key string) line {
 }
 
 // Sum is the last line of a plan.
-func Sum(p *engine.Plan, f Forecast) string {
+func Sum(p *engine.Plan, f forecast.Forecast) string {
 	counts := p.Counts()
 	parts := []string{Number(counts[engine.Run]) + " to run"}
 	var kinds []string
@@ -244,8 +249,8 @@ func Sum(p *engine.Plan, f Forecast) string {
 		}
 	}
 	text := "Plan: " + strings.Join(parts, ", ")
-	if about := f.String(); about != "" {
-		text += "; " + about
+	if words := about(f); words != "" {
+		text += "; " + words
 	}
 	return text + "."
 }
@@ -311,7 +316,8 @@ func Needs(n *engine.Node) []string {
 }
 
 // PlanJSON writes a plan as one JSON document, with forecast, findings and diagnostics.
-func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.Finding, diagnostics []D) error {
+func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []preflight.Finding,
+	diagnostics []D) error {
 	if found == nil {
 		found = []preflight.Finding{}
 	}
@@ -328,8 +334,11 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f Forecast, found []preflight.
 		"build":   f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
 		"unknown": f.Unknown,
 	}
+	if f.Executor != "" {
+		summary["executor"], summary["jobs"], summary["max_jobs"] = f.Executor, f.Jobs, f.MaxJobs
+	}
 	path := []string{}
-	for _, s := range CriticalPath(p) {
+	for _, s := range forecast.CriticalPath(p) {
 		path = append(path, s.Node.Address)
 	}
 	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -89,8 +90,9 @@ func (l *progress) note(e engine.Event) {
 			n.phase = e.Phase
 		}
 	case engine.LeaseGranted:
-		if devices, ok := e.Data["devices"].([]string); ok && l.running[e.Address] != nil {
-			l.running[e.Address].devices = len(devices)
+		if n := l.running[e.Address]; n != nil {
+			devices, _ := e.Data["devices"].([]string)
+			n.devices, n.since, n.queued = len(devices), e.Time, false
 		}
 	case engine.SampleTaken:
 		if g := l.group(e.Address); g != nil {
@@ -100,7 +102,10 @@ func (l *progress) note(e engine.Event) {
 		l.outcomes[dataText(e.Data, "compare")+" "+dataText(e.Data, "benchmark")+" "+dataText(e.Data,
 			"candidate")] = dataText(e.Data, "outcome")
 	case engine.Note:
-		if what, waits := strings.CutPrefix(e.Reason, "waiting: "); waits {
+		what, waits := strings.CutPrefix(e.Reason, engine.Waiting)
+		if n := l.running[e.Address]; waits && n != nil {
+			n.queued = true
+		} else if waits {
 			l.waits = what
 		}
 	case engine.NodeDone, engine.NodeFailed, engine.NodeCached, engine.NodeSkipped:
@@ -166,7 +171,7 @@ func (l *progress) left() string {
 		if estimate == 0 && !momentary(address) {
 			word = "at least "
 		}
-		if n := l.running[address]; n != nil {
+		if n := l.running[address]; n != nil && !n.queued {
 			estimate = max(0, estimate-time.Since(n.since))
 		}
 		sum += estimate
@@ -181,7 +186,7 @@ func (l *progress) left() string {
 // momentary says whether a node only reads what is there.
 func momentary(address string) bool {
 	kind, _, _ := strings.Cut(address, ".")
-	return readsOnly(kind)
+	return forecast.ReadsOnly(kind)
 }
 
 // verdicts count the outcomes so far: 3 win, 1 tie.

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -46,10 +47,15 @@ func step(address string, a engine.Action, reason string) engine.Step {
 func text(t *testing.T, p *engine.Plan, verbose bool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Plan(&b, Style{}, PlanOutline(p, Predict(p, 2, nil, nil), verbose), verbose); err != nil {
+	if err := Plan(&b, Style{}, PlanOutline(p, forecast.Predict(p, on(2), nil), verbose), verbose); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// on is a machine that plans are forecast for.
+func on(cpus int, devices ...device.Device) forecast.Machine {
+	return forecast.Machine{CPUs: cpus, Devices: devices}
 }
 
 func TestAPlanIsShort(t *testing.T) {
@@ -106,7 +112,7 @@ func TestSum(t *testing.T) {
 	}
 	for _, test := range tests {
 		p := steps(t, test.list...)
-		if got := Sum(p, Predict(p, 4, nil, Prices{"NVIDIA H100 80GB HBM3": 3.95})); got != test.want {
+		if got := Sum(p, forecast.Predict(p, on(4), forecast.Prices{"NVIDIA H100 80GB HBM3": 3.95})); got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
 	}
@@ -118,34 +124,36 @@ func TestPrediction(t *testing.T) {
 	c := engine.Step{Action: engine.Run, Estimate: time.Minute,
 		Node: &engine.Node{Address: "task.c", Needs: []*engine.Node{a.Node, b.Node}}}
 	p := steps(t, a, b, c)
-	if f := Predict(p, 2, nil, nil); f.Wall != 2*time.Minute {
+	if f := forecast.Predict(p, on(2), nil); f.Wall != 2*time.Minute {
 		t.Errorf("on two cores: %v, want the longest path, 2m", f.Wall)
 	}
-	if f := Predict(p, 1, nil, nil); f.Wall != 3*time.Minute {
+	if f := forecast.Predict(p, on(1), nil); f.Wall != 3*time.Minute {
 		t.Errorf("on one core: %v, want the sum, 3m", f.Wall)
 	}
-	if got := Predict(p, 2, nil, nil).critical(p); got != "Critical path (2 min of about 2 min): task.a → task.c" {
+	f := forecast.Predict(p, on(2), nil)
+	if got := critical(f, p); got != "Critical path (2 min of about 2 min): task.a → task.c" {
 		t.Errorf("%q", got)
 	}
 	large := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	small := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
-	if f := Predict(steps(t, large, small), 64, device.FakeGPUs(2, "NVIDIA L4", 24<<30),
+	if f := forecast.Predict(steps(t, large, small), on(64, device.FakeGPUs(2, "NVIDIA L4", 24<<30)...),
 		nil); f.Wall != 90*time.Minute {
 		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
 	}
 	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
-	prices := Prices{"A": 1, "B": 5}
-	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A"}}, prices); f.Cost != 2 {
+	prices := forecast.Prices{"A": 1, "B": 5}
+	if f := forecast.Predict(steps(t, gpu), on(1, device.Device{Name: "A"}), prices); f.Cost != 2 {
 		t.Errorf("with the device that is here: %v, want 2", f.Cost)
 	}
-	if f := Predict(steps(t, gpu), 1, nil, prices); f.Cost != 10 {
+	if f := forecast.Predict(steps(t, gpu), on(1), prices); f.Cost != 10 {
 		t.Errorf("with any device: %v, want 10", f.Cost)
 	}
 	gpu.Node.Resources.GPUs.Memory = 80 << 30
-	if f := Predict(steps(t, gpu), 1, []device.Device{{Name: "A", Memory: 79<<30 + 600<<20}}, prices); f.Cost != 2 {
+	smaller := device.Device{Name: "A", Memory: 79<<30 + 600<<20}
+	if f := forecast.Predict(steps(t, gpu), on(1, smaller), prices); f.Cost != 2 {
 		t.Errorf("with a device of 80 GiB as its driver counts them: %v, want 2", f.Cost)
 	}
 }
@@ -155,7 +163,7 @@ func TestPlanJSON(t *testing.T) {
 	n.Key = cache.Key{1}
 	p := steps(t, n)
 	var b bytes.Buffer
-	if err := PlanJSON(&b, p, Predict(p, 1, nil, nil), nil, []string{}); err != nil {
+	if err := PlanJSON(&b, p, forecast.Predict(p, on(1), nil), nil, []string{}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {

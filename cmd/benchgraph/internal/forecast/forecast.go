@@ -1,0 +1,158 @@
+// Package forecast says how long a plan will take, how many GPU-hours and how much money.
+package forecast
+
+import (
+	"slices"
+	"time"
+
+	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+)
+
+// Forecast is what a plan will take, as far as it is known.
+type Forecast struct {
+	Build    int           // nodes to run that make something
+	Measure  int           // nodes to run that measure or judge
+	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
+	Wall     time.Duration // from start to end, without the time that jobs are queued
+	GPUHours float64
+	Cost     float64 // 0: no price is declared for the devices
+
+	Jobs     int    // nodes to run that run as jobs of a cluster
+	Executor string // whose jobs they are; empty: the plan has no executor
+	MaxJobs  int    // jobs at once
+
+	Machine string            // another machine that the plan is for; empty: this one
+	Waits   map[string]string // by address: why this machine cannot run a node of that plan
+
+	Resolutions []campaign.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
+}
+
+// Prices are what an hour of a device costs, by its name.
+type Prices map[string]float64
+
+// Machine is where a plan runs: here, and as jobs of a cluster.
+type Machine struct {
+	CPUs     int
+	Devices  []device.Device // of this machine, or else of one that jobs run on
+	Executor string          // whose jobs some nodes are; empty: all run here
+	MaxJobs  int             // of it, at once
+}
+
+// Predict forecasts a plan. The wall time is the longest path or, if that is more, the work of all cores, of all
+// devices or of all places for jobs, divided among them; quiet nodes run alone.
+func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
+	f := Forecast{Executor: m.Executor, MaxJobs: m.MaxJobs}
+	var alone, shared, onDevices, asJobs time.Duration
+	path := map[*engine.Node]time.Duration{} // of nodes before which something is to be run, or that are
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		var longest time.Duration
+		for _, list := range [][]*engine.Node{s.Node.Needs, s.Node.Order, s.Node.After} {
+			for _, dep := range list {
+				longest = max(longest, path[dep])
+			}
+		}
+		if s.Action != engine.Run {
+			if longest > 0 {
+				path[s.Node] = longest
+			}
+			continue
+		}
+		path[s.Node] = longest + s.Estimate
+		f.Wall = max(f.Wall, path[s.Node])
+		f.count(s)
+		q := s.Node.Resources
+		switch {
+		case q.Queue != "":
+			f.Jobs++
+			asJobs += s.Estimate
+		case q.Quiet:
+			alone += s.Estimate
+		default:
+			shared += s.Estimate * time.Duration(min(q.Takes(), m.CPUs))
+			onDevices += s.Estimate * time.Duration(q.GPUs.Count)
+		}
+		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
+		f.GPUHours += hours
+		f.Cost += hours * price(q.GPUs, m.Devices, prices)
+	}
+	f.Wall = max(f.Wall, alone+shared/time.Duration(max(m.CPUs, 1)),
+		alone+onDevices/time.Duration(max(len(m.Devices), 1)), asJobs/time.Duration(max(m.MaxJobs, 1)))
+	return f
+}
+
+func (f *Forecast) count(s *engine.Step) {
+	switch {
+	case ReadsOnly(s.Node.Kind):
+		f.Measure++
+		return
+	case s.Node.Kind == "trial":
+		f.Measure++
+	default:
+		f.Build++
+	}
+	if s.Estimate == 0 {
+		f.Unknown++
+	}
+}
+
+// ReadsOnly reports whether nodes of a kind only read results, which takes a moment.
+func ReadsOnly(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
+
+// price returns the cost of an hour of a device that may serve the request: of a device of this machine, or else of any
+// device with a price. Of several prices, the highest counts.
+func price(q device.GPUs, devices []device.Device, prices Prices) float64 {
+	if q.Count == 0 {
+		return 0
+	}
+	here, anywhere := 0.0, 0.0
+	for _, d := range devices {
+		if q.Suits(d) {
+			here = max(here, prices[d.Name])
+		}
+	}
+	for name, p := range prices {
+		if q.Model == nil || q.Model.MatchString(name) {
+			anywhere = max(anywhere, p)
+		}
+	}
+	if here > 0 {
+		return here
+	}
+	return anywhere
+}
+
+// CriticalPath is the longest chain of steps to run, by their estimates; a step of unknown duration counts a second, as
+// the schedule counts it.
+func CriticalPath(p *engine.Plan) []*engine.Step {
+	length := map[*engine.Node]time.Duration{}
+	before := map[*engine.Node]*engine.Node{}
+	var last *engine.Node
+	for i := range p.Steps {
+		st := &p.Steps[i]
+		for _, dep := range Waits(st.Node) {
+			if length[dep] > length[st.Node] {
+				length[st.Node], before[st.Node] = length[dep], dep
+			}
+		}
+		if st.Action == engine.Run {
+			length[st.Node] += max(st.Estimate, time.Second)
+		}
+		if length[st.Node] > length[last] {
+			last = st.Node
+		}
+	}
+	var path []*engine.Step
+	for n := last; n != nil; n = before[n] {
+		if st, ok := p.Step(n.Address); ok && st.Action == engine.Run {
+			path = append(path, st)
+		}
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// Waits are all that a node waits for.
+func Waits(n *engine.Node) []*engine.Node { return slices.Concat(n.Needs, n.Order, n.After) }

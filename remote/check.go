@@ -1,0 +1,57 @@
+package remote
+
+import (
+	"fmt"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+)
+
+// Jobs is the number of nodes of a plan that run as jobs.
+func Jobs(p *engine.Plan) (n int) {
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can. has reports whether there
+// is a result under a key.
+func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Failure {
+	if Jobs(p) == 0 {
+		return nil
+	}
+	if _, err := x.Open(); err != nil {
+		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err),
+			Remedy: "Apply on a machine that can submit jobs."}
+	}
+	if !x.Store.Puts() {
+		return &failure.Failure{
+			Message: fmt.Sprintf("executor %s: a job could not put its result into the shared store", x.Name),
+			Remedy: "Remove read_only from the store; where it has trust, name a private key with " +
+				"BENCHGRAPH_SIGNING_KEY.",
+		}
+	}
+	var again []string // addresses of nodes that have a result and are to run again
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil && has(s.Key) {
+			again = append(again, s.Node.Address)
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	nodes := again[0] + " has a result"
+	if len(again) > 1 {
+		nodes = fmt.Sprintf("%s and %d more nodes have results", again[0], len(again)-1)
+	}
+	return &failure.Failure{
+		Message: nodes + ", and a job cannot replace a result: entries of the shared store are not changed, so that " +
+			"everybody would see the old one",
+		Remedy: "For more blocks, raise samples. To measure all anew, change what the block runs, such as a variable " +
+			"in its env: the results get another key.",
+	}
+}

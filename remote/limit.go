@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+const (
+	// startTime is added to derived time limits: a worker reads the project, brings inputs, and may pull an image.
+	startTime = 15 * time.Minute
+	// spread is how many times as long as its forecast a node may take within a derived limit.
+	spread = 3
+	// longer is how many times as long the limit is after a job that reached a derived limit.
+	longer = 4
+)
+
+// limits are the time limits of the jobs of one node. With a limit, a scheduler fits a job into a gap before a larger
+// one.
+type limits struct {
+	declared time.Duration // timeouts of all commands of the node together; 0: not all have one
+	raised   bool          // a job has reached the derived limit
+}
+
+// limit returns the time limit of the next job, and whether the limit is derived; 0: the partition's.
+func (j *job) limit() (limit time.Duration, derived bool) {
+	limit = cmp.Or(j.limits.declared, spread*j.env.Estimate)
+	if j.Time > 0 || j.unlimited.Load() || limit == 0 {
+		return j.Time, false
+	}
+	limit += startTime
+	if j.limits.raised {
+		limit *= longer
+	}
+	return (limit + time.Minute - 1).Truncate(time.Minute), true
+}
+
+// withoutLimit reports whether the cluster refuses a job for its derived limit, and has all other jobs ask for none.
+func (j *job) withoutLimit(reason string) bool {
+	reason = strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(reason))
+	ours := strings.Contains(reason, "timelimit") || strings.Contains(reason, "wall")
+	if _, derived := j.limit(); !derived || !ours {
+		return false
+	}
+	j.unlimited.Store(true)
+	j.tell("the cluster does not take the derived time limit; the next jobs ask for none")
+	return true
+}
+
+// timedOut completes the failure of a job that reached its time limit. After a derived limit, the next job asks for a
+// longer one, once.
+func (j *job) timedOut(f *engine.Failure, id slurm.ID, where string) {
+	limit, derived := j.limit()
+	f.Rule, f.Retry = "job_timeout", once()
+	f.Message = "job " + id.Number() + " reached its time limit" + where
+	f.Remedy = "raise time in the executor block " + j.Name
+	if !derived {
+		return
+	}
+	f.Message = fmt.Sprintf("job %s reached the time limit of %s that benchgraph derived for it%s", id.Number(),
+		inMinutes(limit), where)
+	f.Remedy = "set time in the executor block " + j.Name
+	if j.limits.raised {
+		return
+	}
+	j.limits.raised = true
+	limit, _ = j.limit()
+	f.Message += "; the next job asks for " + inMinutes(limit)
+	f.Retry = &engine.Retry{Attempts: engine.DefaultRetry(f.Class).Attempts + 1, Backoff: time.Second}
+}
+
+// inMinutes is a limit for people: 1h25m.
+func inMinutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
+
+// declaredTime returns the timeouts of all commands that a node of a benchmark runs; 0 if not all have one.
+func declaredTime(spec *hclspec.Spec, address string) (all time.Duration) {
+	at, err := hclspec.ParseAddress(address)
+	if err != nil || spec == nil {
+		return 0
+	}
+	of := at.Key // commit, or candidate
+	if at.Kind == "trial" {
+		of, _ = at.Trial()
+	}
+	for i := range spec.Benchmarks {
+		b := &spec.Benchmarks[i]
+		commit, _, _ := strings.Cut(b.Candidate, "/")
+		if b.Address.Name != at.Name || b.Out != nil || of != commit && of != b.Address.Key {
+			continue
+		}
+		if b.Timeout == 0 {
+			return 0
+		}
+		all += b.Timeout * time.Duration(b.Design.Warmup+b.Design.Passes())
+		if b.Server != nil {
+			all += b.Server.Timeout
+		}
+		if b.Check != nil {
+			all += b.Check.Timeout
+		}
+		if b.Canary != nil {
+			all += 2 * b.Canary.Timeout
+		}
+	}
+	return all
+}

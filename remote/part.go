@@ -1,0 +1,68 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+)
+
+// Planner plans one node and all that the node needs, as *tasks.Project does.
+type Planner interface {
+	Part(ctx context.Context, choice json.RawMessage, address string) (*engine.Plan, error)
+}
+
+// Plan plans the node of the request on the machine of the worker. The shared store is asked for each result that would
+// be made anew and that the shared store takes: its index may not know of them yet. The error is an *engine.Failure if
+// the node cannot run here.
+func (r *Request) Plan(ctx context.Context, project Planner, store Store, wanted func(string) bool) (*engine.Plan,
+	error) {
+	asked := map[cache.Key]bool{r.Key: true}
+	for {
+		p, err := project.Part(ctx, r.Choice, r.Address)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.check(p); err != nil {
+			return nil, err
+		}
+		found := false
+		for i := range p.Steps {
+			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && wanted(st.Node.Address) {
+				asked[st.Key] = true
+				_, err := store.Ask(ctx, st.Key)
+				if err != nil && !errors.Is(err, cache.ErrMiss) {
+					return nil, fmt.Errorf("shared store: %s: %w", st.Node.Address, err)
+				}
+				found = found || err == nil
+			}
+		}
+		if !found {
+			return p, nil
+		}
+	}
+}
+
+// check returns why the node of the request cannot run as planned.
+func (r *Request) check(p *engine.Plan) error {
+	refuse := func(remedy, format string, args ...any) error {
+		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start",
+			Message: "worker: " + fmt.Sprintf(format, args...), Remedy: remedy}}
+	}
+	st, ok := p.Step(r.Address)
+	switch {
+	case !ok:
+		return refuse("Apply again.", "%s is not in the graph any more", r.Address)
+	case st.Key != r.Key:
+		return refuse("Apply again. If the project was not changed, the nodes of the cluster are not alike: "+
+			"keep the jobs on one kind of nodes with constraint in the executor block.",
+			"%s has another key here than the job was submitted with", r.Address)
+	case st.Action == engine.Blocked || st.Action == engine.Skip:
+		return refuse("", "%s cannot run here: %s", r.Address, st.Reason)
+	}
+	return nil
+}
