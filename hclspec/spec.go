@@ -311,6 +311,7 @@ type Benchmark struct {
 	Command Command
 	Mounts  []Address
 	Caches  []Address
+	Fill    Command // what a fill of the caches runs: Command where the file has no other
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
@@ -331,11 +332,10 @@ type Data struct {
 
 // GPUs says which devices a benchmark needs.
 type GPUs struct {
-	Count  int
-	Memory int64  // bytes a device
-	Model  string // RE2 on the device name; empty: any
-
-	SMClock      int // MHz at which it is locked; 0: it is left alone
+	Count        int
+	Memory       int64  // bytes a device
+	Model        string // RE2 on the device name; empty: any
+	SMClock      int    // MHz at which it is locked; 0: it is left alone
 	SMClockRange hcl.Range
 }
 

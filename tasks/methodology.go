@@ -18,13 +18,12 @@ import (
 func (p *drawing) methodology(m member) stats.Methodology {
 	fields := p.procedure(m, p.tracesOf)
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
-	spec := m.bench.Metrics
-	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
+	add("metrics", fmt.Sprint(m.bench.Metrics.Format, " ", m.bench.Metrics.File))
 	if p.sandbox(m.bench.Sandbox) == "default" && m.bench.Image == (hclspec.Address{}) &&
 		!p.sandboxed(m.bench.Sandbox, m.bench.Image, true) {
 		add("sandbox", "none: this machine makes none")
 	}
-	for _, c := range spec.Custom {
+	for _, c := range m.bench.Metrics.Custom {
 		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
 	}
 	return stats.Methodology{Fields: fields}
@@ -73,6 +72,9 @@ func (p *drawing) procedure(m member, content func(hclspec.Address) string) []st
 	}
 	for _, c := range p.cachesAt(b.Caches) {
 		add("cache "+c.Path, "filled by a run that is not measured")
+	}
+	if fill := expandCommand(b.Fill, neutral); len(b.Caches) > 0 && fill != expandCommand(b.Command, neutral) {
+		add("fill", fill)
 	}
 	if b.Image != (hclspec.Address{}) {
 		add("runs in", neutral(b.Image))

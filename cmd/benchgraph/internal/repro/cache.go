@@ -18,8 +18,10 @@ func (s *script) fill(at hclspec.Address) error {
 		return fmt.Errorf("%s: no benchmark of the file has caches of that name", at)
 	}
 	s.comment("%s", at)
-	err := s.lifecycle(b, "", func(r *running) {
-		s.invoke(r, b.Command, " > /dev/null # fills the caches")
+	own := *b
+	own.Command = b.Fill
+	err := s.lifecycle(&own, "", func(r *running) {
+		s.invoke(r, own.Command, " > /dev/null # fills the caches")
 	})
 	if err != nil {
 		return err
