@@ -50,7 +50,6 @@ var overBudget = map[string]int{
 	"hclspec/benchmark.go":                 408,
 	"cache/journal.go":                     421,
 	"cmd/benchgraph/session.go":            499,
-	"device/nvml.go":                       408,
 	"hclspec/spec.go":                      483,
 	"preflight/module.go":                  434,
 	"tasks/memo/file.go":                   421,
