@@ -48,7 +48,7 @@ func (r reader) caches(b *Benchmark) {
 		b.Fill = r.filledIn("fill")
 		r.arguments(b.Fill, b.Secrets)
 		if !r.Has("caches") {
-			r.Fail(r.At("fill"), "Nothing to fill", "fill is a command that fills caches, and %s names none.", r.Title())
+			r.Fail(r.At("fill"), "Nothing to fill", "fill is a command for caches, and %s names none.", r.Title())
 		}
 	}
 	for i, a := range b.Caches {
