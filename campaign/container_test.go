@@ -284,7 +284,9 @@ echo '{"modules": {"pkg": "/site/pkg.py"}, "problems": ['"$problem"']}'
 		Env: []string{"PATH=/bin"}}})
 	must(s.t, err)
 	must(s.t, s.engine.Remove(s.t.Context(), name))
-	return id
+	made, err := s.engine.Image(s.t.Context(), id) // Podman's answer has the ID in another form
+	must(s.t, err)
+	return made.ID
 }
 
 func TestWhatRunsIsProven(t *testing.T) {

@@ -203,6 +203,7 @@ benchmark "b" {
   fixes    = [fix.second, fix.first]
   mounts   = [mount.m["one"]] # b
   caches   = [cache.k]
+  fill     = "./w --fill"
   cpus     = 2
   memory   = "2GiB"
   quiet    = false
@@ -488,6 +489,7 @@ var edits = map[string]edit{
 	"benchmark.client":               {"client   = each.commit.parent", "client   = each.commit.rev"},
 	"benchmark.mounts":               {`[mount.m["one"]] # b`, "[mount.n]"},
 	"benchmark.caches":               {"[cache.k]", "[]"},
+	"benchmark.fill":                 {"--fill", "--fill --more"},
 	"benchmark.fixes":                {"[fix.second, fix.first]", "[fix.second]"},
 	"benchmark.cpus":                 {"cpus     = 2", "cpus     = 1"},
 	"benchmark.memory":               {`memory   = "2GiB"`, `memory   = "3GiB"`},

@@ -179,12 +179,13 @@ fix "had" {
 	}
 }
 
-// A build is made anew when a file of its context has changed, and only then.
+// A build is made anew when a file of its context has changed, and only then. It has a network, as Podman builds
+// nothing without one.
 func TestABuildIsKeyedByItsContext(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{
 		"benchmarks.hcl": "image \"WORD\" {\n build {\n  context = \"docker\"\n  args = { WHO = \"WORD\" }\n }\n " +
-			"verify = [\"/bin/busybox\", \"test\", \"-s\", \"/who\"]\n}\n",
+			"network = true\n verify = [\"/bin/busybox\", \"test\", \"-s\", \"/who\"]\n}\n",
 		"docker/Dockerfile": "FROM scratch\nARG WHO\nCOPY bin/busybox /bin/busybox\nCOPY text /text\n" +
 			"SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\nRUN echo $WHO > /who\n",
 		"docker/.dockerignore": "notes\n", "docker/notes": "1", "docker/text": "one\n",

@@ -99,8 +99,10 @@ func TestABenchmarkRefusesAnotherFileThanTheOverlay(t *testing.T) {
 		api.CommitOptions{Config: &api.Config{Labels: map[string]string{container.LabelNode: "image." + s.word}}})
 	must(t, err)
 	must(t, s.engine.Remove(t.Context(), name))
+	made, err := s.engine.Image(t.Context(), forged) // Podman's answer has the ID in another form
+	must(t, err)
 	s.write("benchmarks.hcl", `
-image "WORD" { from = "`+forged+`" }
+image "WORD" { from = "`+made.ID+`" }
 benchmark "speed" {
   image   = image.WORD
   command = "python3 -m pkg.a"

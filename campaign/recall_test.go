@@ -96,6 +96,7 @@ image "WORD" {
 fix "it" { run = ["echo WORD > /x"] }
 image "built_WORD" {
   build { context = "docker" }
+  network = true
 }
 task "inside" {
   image   = image.WORD["a"]

@@ -130,6 +130,7 @@ type source interface {
 type DriverOptions struct {
 	Library  string // of NVML: path or name; empty: as the driver installs it
 	Mask     Mask
+	MPS      string        // directory of the pipes of MPS's control daemon; empty: it is not looked for
 	Patience time.Duration // with each call while it is opened; 0: silence
 }
 
@@ -198,6 +199,11 @@ func find(ctx context.Context, o DriverOptions) answer {
 	}
 	if err != nil {
 		a.Reason = err.Error()
+	}
+	if warning := mpsWarning(o.MPS); o.MPS != "" && warning != "" {
+		for i := range a.devices {
+			a.devices[i].Warnings = append(a.devices[i].Warnings, warning)
+		}
 	}
 	return a
 }

@@ -386,22 +386,3 @@ func (s *nvmlSource) slowdowns(h nvml.Device) []string {
 	}
 	return all
 }
-
-// processes lists who uses the device, for computing or for drawing, each once.
-func (s *nvmlSource) processes(h nvml.Device, all []Process) []Process {
-	seen := map[uint32]bool{}
-	take := func(infos []nvml.ProcessInfo, ret nvml.Return) {
-		for i := 0; ret == nvml.SUCCESS && i < len(infos); i++ {
-			p := infos[i]
-			if seen[p.Pid] {
-				continue
-			}
-			seen[p.Pid] = true
-			used := int64(p.UsedGpuMemory)
-			all = append(all, Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
-		}
-	}
-	take(h.GetComputeRunningProcesses())
-	take(h.GetGraphicsRunningProcesses())
-	return all
-}

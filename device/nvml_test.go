@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +94,73 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 func self() string {
 	name, _ := os.Readlink("/proc/self")
 	return name
+}
+
+// MPS shares devices among programs: its server on a device, its daemon, its clients and the mode that goes with it are
+// told.
+func TestMPSIsTold(t *testing.T) {
+	library, play := nvmltest.World(t, false)
+	dir := t.TempDir()
+	start := func(name string) (pid string) {
+		t.Helper()
+		sleep, err := exec.LookPath("sleep")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(sleep)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(filepath.Join(dir, name), "600")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		return strconv.Itoa(c.Process.Pid)
+	}
+	server, daemon := start("nvidia-cuda-mps-server"), start("nvidia-cuda-mps-control")
+	file := filepath.Join(dir, "nvidia-cuda-mps-control.pid")
+	look := func(world, pid string) (*Driver, []string) {
+		t.Helper()
+		play(world)
+		if err := os.WriteFile(file, []byte(pid+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := OpenDriver(t.Context(), DriverOptions{Library: library, MPS: dir})
+		t.Cleanup(d.Close)
+		return d, Warnings(d.Devices())
+	}
+	d, told := look(strings.Replace(twoH100, "ecc=0", "ecc=0 compute=3", 1)+"process on=GPU-b pid="+server+
+		"\nclient on=GPU-b pid="+self()+" mib=7\n", daemon)
+	for i, want := range []string{
+		"devices 0, 1: an MPS daemon waits for programs, process " + daemon,
+		"device 1: an MPS server runs on it, process " + server + " (nvidia-cuda-mps of ",
+		"device 0: its compute mode is exclusive",
+	} {
+		if len(told) != 3 || !strings.HasPrefix(told[i], want) {
+			t.Errorf("no %q in %q", want, told)
+		}
+	}
+	d.elsewhere = false
+	r, err := d.Read(d.Devices()[1])
+	if err != nil || !slices.ContainsFunc(r.Processes, func(p Process) bool {
+		return p.PID == os.Getpid() && p.Used == 7<<20
+	}) || len(r.Processes) != 2 {
+		t.Errorf("a client of MPS is not among %+v, %v", r.Processes, err)
+	}
+	// A daemon that was killed leaves its files, and another program may have its number.
+	if _, told := look(twoH100, self()); len(told) != 0 {
+		t.Errorf("without MPS: %q", told)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if warning := mpsWarning(dir); warning != "" {
+		t.Error(warning)
+	}
 }
 
 // An old driver lacks functions, and calling one would end the process.

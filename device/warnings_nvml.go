@@ -4,6 +4,7 @@ package device
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -11,8 +12,19 @@ import (
 // warnings are the settings of a whole device that its owner should change. An error says why no program can use it.
 func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 	if s.has("nvmlDeviceGetComputeMode") {
-		if mode, ret := h.GetComputeMode(); ret == nvml.SUCCESS && mode == nvml.COMPUTEMODE_PROHIBITED {
+		switch mode, ret := h.GetComputeMode(); {
+		case ret != nvml.SUCCESS || mode == nvml.COMPUTEMODE_DEFAULT:
+		case mode == nvml.COMPUTEMODE_PROHIBITED:
 			return nil, errors.New("its compute mode lets no program use it (nvidia-smi -c DEFAULT)")
+		default:
+			all = append(all, "its compute mode is exclusive, so that a second process on the device fails, as of a "+
+				"server of several processes (nvidia-smi -c DEFAULT)")
+		}
+	}
+	for _, p := range s.processes(h, nil) {
+		if p.identify(); p.Name == mpsName { // a number of another PID namespace has another name here
+			all = append(all, fmt.Sprintf("an MPS server runs on it, %s, through which programs share the device: "+
+				"nothing is measured there until it has ended (echo quit | nvidia-cuda-mps-control)", p))
 		}
 	}
 	if s.has("nvmlDeviceGetPersistenceMode") {
@@ -29,4 +41,26 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 		}
 	}
 	return all, nil
+}
+
+// processes lists who uses the device, for computing or for drawing, each once.
+func (s *nvmlSource) processes(h nvml.Device, all []Process) []Process {
+	seen := map[uint32]bool{}
+	take := func(infos []nvml.ProcessInfo, ret nvml.Return) {
+		for i := 0; ret == nvml.SUCCESS && i < len(infos); i++ {
+			p := infos[i]
+			if seen[p.Pid] {
+				continue
+			}
+			seen[p.Pid] = true
+			used := int64(p.UsedGpuMemory)
+			all = append(all, Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
+		}
+	}
+	take(h.GetComputeRunningProcesses())
+	take(h.GetGraphicsRunningProcesses())
+	if s.has("nvmlDeviceGetMPSComputeRunningProcesses_v3") { // clients of MPS
+		take(h.GetMPSComputeRunningProcesses())
+	}
+	return all
 }

@@ -23,6 +23,7 @@ const (
 	compileTime = 25 * time.Second       // at a start with empty caches
 	reloadTime  = 9 * time.Second        // at a start with filled caches: the graph is traced, and its code is read
 	layoutTime  = time.Second            // of two containers, and of copies of caches
+	fillTime    = 5 * time.Second        // of a fill's own command: some requests
 	hashRate    = 3e9                    // bytes a second
 
 	variants  = 3
@@ -59,6 +60,7 @@ type way struct {
 	name           string
 	blocks, passes int  // passes of the command in each start
 	caches         bool // are filled by a run that is not measured
+	fill           bool // has a command of its own
 	checked        bool // mounts are checked before devices are leased
 
 	job func(*hours, job) // measures a commit as one function that holds its devices; nil: benchgraph does
@@ -90,7 +92,11 @@ func (h *hours) start(j job, compile time.Duration, passes int) {
 	weights := min(float64(j.weights), gpuMemory*float64(j.gpus)) // no more has room, and the replay has all commits
 	h.spend(j, starting, startTime+time.Duration(weights/1e9*float64(readTime)))
 	h.spend(j, warming, j.warmup)
-	if h.spend(j, measuring, time.Duration(passes)*j.measure); passes == 0 {
+	h.spend(j, measuring, time.Duration(passes)*j.measure)
+	switch {
+	case passes == 0 && h.fill:
+		h.spend(j, warming, min(fillTime, j.measure))
+	case passes == 0:
 		h.spend(j, warming, j.measure)
 	}
 }
@@ -258,7 +264,8 @@ func TestReplayOfGPUHours(t *testing.T) {
 		{name: "leases for blocks", blocks: 12, passes: 1},
 		{name: "mounts checked before", blocks: 12, passes: 1, checked: true},
 		{name: "and caches", blocks: 12, passes: 1, checked: true, caches: true},
-		{name: "and repeat = 3", blocks: 4, passes: 3, checked: true, caches: true},
+		{name: "and fills of their own", blocks: 12, passes: 1, checked: true, caches: true, fill: true},
+		{name: "and repeat = 3", blocks: 4, passes: 3, checked: true, caches: true, fill: true},
 		{name: "repeat = 3 without caches", blocks: 4, passes: 3, checked: true},
 	} {
 		if idle := way.lines(&table, measureIn(t, way, jobs), jobs); way.caches && idle > 10 {

@@ -16,8 +16,8 @@ func benchmarkSchema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "benchmark", Label: true,
 		Key: []string{
-			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "cpus", "memory", "quiet",
-			"network", "sandbox",
+			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "fill", "cpus", "memory",
+			"quiet", "network", "sandbox",
 		},
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
 		Blocks: []*eval.Schema{
@@ -47,7 +47,7 @@ func decodeBenchmark(r reader, b Block) {
 	r.Need("command", "what is run and prints the numbers")
 	bench := Benchmark{
 		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(),
-		Command: r.command("command"),
+		Command: r.filledIn("command"),
 		Client:  r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"),
 		Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
 		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(),
@@ -59,7 +59,6 @@ func decodeBenchmark(r reader, b Block) {
 			"%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(),
 			bench.Image)
 	}
-	r.placeholders(bench.Command)
 	r.arguments(bench.Command, bench.Secrets)
 	if bench.Server != nil {
 		r.arguments(bench.Server.Command, bench.Secrets)
@@ -132,7 +131,7 @@ func (r reader) server() *Server {
 	}
 	r = r.nested(b)
 	r.Need("command", "what starts the server")
-	s := &Server{Command: r.command("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"),
+	s := &Server{Command: r.filledIn("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"),
 		Ulimits: r.ulimits()}
 	s.Devices, s.Capabilities = r.devices(), r.capabilities()
 	if ipc := r.Str("ipc"); ipc != "" && ipc != "private" {
@@ -140,7 +139,6 @@ func (r reader) server() *Server {
 			"ipc must be \"private\", not %q: in another IPC namespace, a candidate could reach the memory of other "+
 				"programs.", ipc)
 	}
-	r.placeholders(s.Command)
 	ready := b.Block("ready")
 	if ready == nil && b.Meant("ready") {
 		return s
@@ -177,12 +175,10 @@ func (r reader) canary() *Canary {
 	}
 	r = r.nested(b)
 	r.Need("command", "a small workload whose speed does not depend on what is measured")
-	c := &Canary{
-		Command: r.command("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 1, 0.05),
+	return &Canary{
+		Command: r.filledIn("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 1, 0.05),
 		Timeout: r.Duration("timeout", 10*time.Minute), Range: b.Range,
 	}
-	r.placeholders(c.Command)
-	return c
 }
 
 // standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and
@@ -390,9 +386,10 @@ func (r reader) arguments(c Command, secrets []string) {
 	}
 }
 
-// placeholders refuses a command that still has a placeholder: it would fail, or measure something else, after all that
-// it needs was built.
-func (r reader) placeholders(c Command) {
+// filledIn is a command. One that still has a placeholder is refused: it would fail, or measure something else, after
+// all that it needs was built.
+func (r reader) filledIn(name string) Command {
+	c := r.command(name)
 	var words []string
 	if c.Argv != nil {
 		for _, arg := range c.Argv {
@@ -406,4 +403,5 @@ func (r reader) placeholders(c Command) {
 			"%q stands for a value that is not filled in. Write the value, for instance "+
 				"${each.commit.params.model}; a shell variable is written $NAME.", word)
 	}
+	return c
 }

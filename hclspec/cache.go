@@ -42,7 +42,14 @@ func decodeCache(r reader, b Block) {
 
 // caches are the caches that a benchmark names: each in a place of its own, which the benchmark's commands have.
 func (r reader) caches(b *Benchmark) {
-	b.Caches = r.refs("caches", "cache")
+	b.Caches, b.Fill = r.refs("caches", "cache"), b.Command
+	if r.Has("fill") {
+		b.Fill = r.filledIn("fill")
+		r.arguments(b.Fill, b.Secrets)
+		if !r.Has("caches") {
+			r.Fail(r.At("fill"), "Nothing to fill", "fill is a command for caches, and %s names none.", r.Title())
+		}
+	}
 	for i, a := range b.Caches {
 		c := r.l.cacheAt(a)
 		if c == nil || c.Path == "" {

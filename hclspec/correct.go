@@ -40,14 +40,11 @@ func (r reader) check(owner Block) *Check {
 		return nil
 	}
 	r = r.nested(b)
-	c := &Check{Command: r.command("command"), Source: r.client("source", owner), Same: r.same(),
+	c := &Check{Command: r.filledIn("command"), Source: r.client("source", owner), Same: r.same(),
 		Timeout: r.Duration("timeout", time.Hour), Range: b.Range}
 	if !r.Has("command") && !r.Has("same") && !b.Misspelt() {
 		r.Fail(b.Range, "Check without anything to check",
 			"A check block needs a command that fails when something is wrong, files that must be the same, or both.")
-	}
-	if r.Has("command") {
-		r.placeholders(c.Command)
 	}
 	return c
 }

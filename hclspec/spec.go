@@ -306,6 +306,7 @@ type Benchmark struct {
 	Command Command
 	Mounts  []Address
 	Caches  []Address
+	Fill    Command // what a fill of the caches runs: Command where the file has no other
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Fixes   []Address
 	Quiet   bool
@@ -326,11 +327,10 @@ type Data struct {
 
 // GPUs says which devices a benchmark needs.
 type GPUs struct {
-	Count  int
-	Memory int64  // bytes a device
-	Model  string // RE2 on the device name; empty: any
-
-	SMClock      int // MHz at which it is locked; 0: it is left alone
+	Count        int
+	Memory       int64  // bytes a device
+	Model        string // RE2 on the device name; empty: any
+	SMClock      int    // MHz at which it is locked; 0: it is left alone
 	SMClockRange hcl.Range
 }
 

@@ -65,6 +65,13 @@ failure "gpu_fabric" {
   remedy = "the GPUs have not joined the fabric of NVSwitches: start nvidia-fabricmanager, of the driver's version"
 }
 
+failure "gpu_exclusive" {
+  match  = "CUDA-capable device(s|\\(s\\))( is/are| are) busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE"
+  stage  = ["start", "run", "build", "verify"]
+  class  = "infra"
+  remedy = "the GPU's compute mode is exclusive, and another process is on it: nvidia-smi -c DEFAULT, or end the MPS daemon"
+}
+
 failure "gpu_unavailable" {
   match  = "no CUDA-capable device is detected|No CUDA GPUs are available|CUDA driver version is insufficient|Found no NVIDIA driver on your system|NVIDIA-SMI has failed|Failed to initialize NVML|uncorrectable ECC error|CUDA unknown error|could not select device driver .* with capabilities: \\[\\[gpu\\]\\]|nvidia-container-cli: "
   stage  = ["start", "run", "build", "verify"]

@@ -47,9 +47,8 @@ func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
 		return err
 	}
 	defer reset()
-	m := t.members[0]
-	l := &lifecycle{t: &t.trialTask, env: env, m: m, out: filepath.Join(env.Work, "out")}
-	_, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.fill(ctx)) })
+	l := &lifecycle{t: &t.trialTask, env: env, m: t.members[0], out: filepath.Join(env.Work, "out")}
+	_, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(l.m, l.fill(ctx)) })
 	return err
 }
 
@@ -60,7 +59,7 @@ func (b *builder) addFills(g *Group, members []Member) {
 			continue
 		}
 		at, bench := m.Fill, *m.Bench
-		bench.Canary, bench.Check = nil, nil        // they do not run
+		bench.Command, bench.Canary, bench.Check = bench.Fill, nil, nil
 		m.Fill, m.Bench = hclspec.Address{}, &bench // it begins with empty caches
 		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.Candidate, at.Key), 1)
 		t := &fillTask{trialTask{p: b.Drawing, at: trial, group: g.Name, members: []Member{m}}}
@@ -88,8 +87,7 @@ func cachesAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Cache {
 	return all
 }
 
-// laidCache is a cache as the commands of a lifecycle have it: a directory below another one, see
-// shell.Shell.LayCache.
+// laidCache is a cache as the commands of a lifecycle have it, see shell.Shell.LayCache.
 type laidCache struct {
 	*hclspec.Cache
 	root, name string
@@ -120,7 +118,7 @@ func (l *lifecycle) dropCaches() {
 	}
 }
 
-// fill goes through a lifecycle in which the command runs once and nothing is measured, and keeps the caches.
+// fill starts what a sample starts, runs the command of fills once, and keeps the caches.
 func (l *lifecycle) fill(ctx context.Context) error {
 	dir, err := l.open(ctx)
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 func (p *Drawing) methodology(m Member) stats.Methodology {
 	fields := p.procedure(m, p.tracesOf)
 	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
-	spec := m.Bench.Metrics
-	add("metrics", fmt.Sprint(spec.Format, " ", spec.File))
+	add("metrics", fmt.Sprint(m.Bench.Metrics.Format, " ", m.Bench.Metrics.File))
 	if p.SandboxWord(m.Bench.Sandbox) == "default" && m.Bench.Image == (hclspec.Address{}) &&
 		!p.sandboxed(m.Bench.Sandbox, m.Bench.Image, true) {
 		add("sandbox", "none: this machine makes none")
 	}
-	for _, c := range spec.Custom {
+	for _, c := range m.Bench.Metrics.Custom {
 		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
 	}
 	return stats.Methodology{Fields: fields}
@@ -73,6 +72,9 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []st
 	}
 	for _, c := range cachesAt(p.Spec, b.Caches) {
 		add("cache "+c.Path, "filled by a run that is not measured")
+	}
+	if fill := expandCommand(b.Fill, neutral); len(b.Caches) > 0 && fill != expandCommand(b.Command, neutral) {
+		add("fill", fill)
 	}
 	if b.Image != (hclspec.Address{}) {
 		add("runs in", neutral(b.Image))

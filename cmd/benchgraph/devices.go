@@ -34,7 +34,8 @@ func (a *app) devices() cli.Command {
 
 // driverOptions are how this process's environment lets it see GPUs.
 func (a *app) driverOptions() device.DriverOptions {
-	o := device.DriverOptions{Library: a.env["BENCHGRAPH_NVML"]}
+	o := device.DriverOptions{Library: a.env["BENCHGRAPH_NVML"],
+		MPS: cmp.Or(a.env["CUDA_MPS_PIPE_DIRECTORY"], "/tmp/nvidia-mps")}
 	if visible, ok := a.env["CUDA_VISIBLE_DEVICES"]; ok {
 		o.Mask.Visible = &visible
 	}

@@ -7,6 +7,7 @@
 //                                                        (one line; gone is the error that every call on it returns)
 //   part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_1g.10gb mib=9856 used=0
 //   process on=GPU-a pid=4242 mib=1024
+//   client on=GPU-a pid=4242 mib=1024                     (a process that uses the GPU through MPS)
 //   nvlink from=GPU-a to=GPU-b n=4                        (to= a PCI address that is no GPU's: a switch)
 //   path from=GPU-a to=GPU-b level=40
 //   xid on=GPU-a code=79
@@ -242,10 +243,13 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned 
 	return r;
 }
 #ifdef OLD
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t d, unsigned int *n, nvmlProcessInfo_v1_t *infos) {
+typedef nvmlProcessInfo_v1_t processInfo;
 #else
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned int *n, nvmlProcessInfo_t *infos) {
+typedef nvmlProcessInfo_t processInfo;
 #endif
+
+// processes lists those of the lines of a kind.
+static nvmlReturn_t processes(nvmlDevice_t d, const char *kind, unsigned int *n, processInfo *infos) {
 	nvmlReturn_t err;
 	char own[96] = "", on[96];
 	value(lineOf(d, &err), "uuid", own, sizeof own);
@@ -253,7 +257,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned in
 		return err;
 	unsigned int found = 0;
 	for (int i = 0; i < count; i++)
-		if (is(lines[i], "process") && value(lines[i], "on", on, sizeof on) && !strcmp(on, own)) {
+		if (is(lines[i], kind) && value(lines[i], "on", on, sizeof on) && !strcmp(on, own)) {
 			if (found < *n) {
 				infos[found].pid = amount(lines[i], "pid", 0);
 				infos[found].usedGpuMemory = amount(lines[i], "mib", -1ULL);
@@ -266,6 +270,12 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned in
 	*n = found;
 	return err;
 }
+#ifdef OLD
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t d, unsigned int *n, processInfo *infos) { return processes(d, "process", n, infos); }
+#else
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, unsigned int *n, processInfo *infos) { return processes(d, "process", n, infos); }
+nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t d, unsigned int *n, processInfo *infos) { return processes(d, "client", n, infos); }
+#endif
 #ifdef OLD
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t d, unsigned int *n, nvmlProcessInfo_v1_t *infos) {
 #else
