@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -48,10 +50,14 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, dir string, r *remote.Request) *cache.Failure {
-	err := a.enter(dir, r)
 	var failed *engine.Failure
+	own, err := os.MkdirTemp("", "benchgraph-job-")
 	if err == nil {
-		failed, err = a.workIn(ctx, r)
+		defer func() { _ = fs.RemoveTree(own) }()
+		err = a.enter(ctx, own, r)
+	}
+	if err == nil {
+		failed, err = a.workIn(ctx, dir, r)
 	}
 	if failed != nil {
 		return &failed.Failure
@@ -66,36 +72,31 @@ func (a *app) work(ctx context.Context, dir string, r *remote.Request) *cache.Fa
 	return f
 }
 
-// enter makes this process work in the project of the request, with a state of its own in the directory of the job and
-// a store of this machine.
-func (a *app) enter(dir string, r *remote.Request) error {
+// enter makes this process work in a copy of the project below dir, and with a store of this machine.
+func (a *app) enter(ctx context.Context, dir string, r *remote.Request) error {
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	if err := remote.Link(r.State, dir); err != nil {
-		return err
-	}
-	a.chdir, a.file = r.Dir, r.File
-	a.vars, a.varFiles = r.Vars, r.VarFiles
 	for _, v := range r.Environ {
 		name, value, _ := strings.Cut(v, "=")
 		a.env[name] = value
 	}
-	a.env["BENCHGRAPH_STATE_DIR"] = dir
-	if a.env["BENCHGRAPH_CACHE_DIR"] == "" {
-		own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
-		if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-		a.env["BENCHGRAPH_CACHE_DIR"] = own
+	store, err := remote.StoreDir(a.env["BENCHGRAPH_CACHE_DIR"])
+	if err != nil {
+		return err
 	}
-	return nil
+	a.file, a.vars, a.env["BENCHGRAPH_CACHE_DIR"] = r.File, r.Vars, store
+	a.chdir, a.env["BENCHGRAPH_STATE_DIR"], a.varFiles, err = r.Bring(ctx, store, dir, func(store *shared.Store) error {
+		return (&session{app: a, place: place{state: dir}, store: store}).shareAt(&r.Shared)
+	})
+	return err
 }
 
 // workIn runs the node of a request in the project that was entered.
-func (a *app) workIn(ctx context.Context, r *remote.Request) (*engine.Failure, error) {
-	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
+func (a *app) workIn(ctx context.Context, dir string, r *remote.Request) (*engine.Failure, error) {
+	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r,
+		hidden: []string{r.Dir, r.State, r.Store, filepath.Dir(dir)}}) // with requests of other jobs
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (s *session) part(ctx context.Context, r *remote.Request) (*engine.Plan, er
 		}
 		found := false
 		for i := range p.Steps {
-			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && isShared(st.Node.Address) {
+			if st := &p.Steps[i]; st.Action == engine.Run && !asked[st.Key] && isCarried(st.Node.Address) {
 				asked[st.Key] = true
 				_, err := s.store.Ask(ctx, st.Key)
 				if err != nil && !errors.Is(err, cache.ErrMiss) {
