@@ -47,8 +47,8 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
-		Vars: s.vars, VarFiles: s.varFiles, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		Shared: *spec.Store}
+		Vars: s.vars, VarFiles: s.varFiles, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine,
+		Confines: string(executor.SandboxOf()), Shared: *spec.Store}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {

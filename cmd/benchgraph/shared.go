@@ -32,8 +32,7 @@ func isShared(address string) bool {
 	return !slices.Contains(ownKinds[:], kind)
 }
 
-// isCarried reports whether a job gets the result of a node from the shared store. A tree is among the results, since a
-// node of a cluster has no mirror.
+// isCarried reports whether jobs get the result of a node from the shared store. They have no mirrors.
 func isCarried(address string) bool {
 	return strings.HasPrefix(address, "source.") || isShared(address)
 }
