@@ -32,6 +32,7 @@ const statMagic = "benchgraph stat cache 2 "
 type StatCache struct {
 	path  string
 	clock func() time.Time
+	Asked sync.Map // absolute paths of all files that Hash was called with
 
 	mu     sync.Mutex
 	damage string
@@ -98,8 +99,7 @@ func encodeStats(files map[string]stat) ([]byte, error) {
 			body = strconv.AppendUint(body, n, 10)
 		}
 		body = append(body, ' ')
-		body = append(body, name...)
-		body = append(body, 0)
+		body = append(append(body, name...), 0)
 	}
 	return seal(statMagic, body), nil
 }
@@ -189,6 +189,7 @@ func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	if err != nil {
 		return Hashed{}, err
 	}
+	c.Asked.Store(name, true)
 	for range hashTries {
 		now := c.clock()
 		before, mode, err := StampFile(nil, name)
