@@ -33,7 +33,7 @@ type Meta struct {
 	Created    time.Time     `json:"created"`
 	Duration   time.Duration `json:"duration"`      // of the attempt that made it
 	Log        string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
-	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: nothing, or it is not known
+	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: not known
 }
 
 // Entry is one stored result.

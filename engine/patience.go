@@ -109,7 +109,7 @@ func (r *run) giveUp(q device.Request, why *device.Refusal) {
 		f.Remedy = "end what uses them, or let them cool down, and apply again; " + waitLonger
 	}
 	delete(r.patience.waits, q)
-	for _, s := range r.ready.take(q) {
+	for _, s := range r.ready.Take(q) {
 		a := r.newAttempt(s)
 		a.err = r.note(a, &Failure{Retry: &Retry{Attempts: 1}, Failure: f})
 		r.conclude(s, a)

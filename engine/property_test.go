@@ -228,7 +228,8 @@ func TestLookingAheadFindsTheSame(t *testing.T) {
 		for _, n := range nodes {
 			got, _ := ahead.Step(n.at)
 			want, _ := single.Step(n.at)
-			if got.Key != want.Key || got.Action != want.Action || got.Reason != want.Reason || got.Never != want.Never {
+			if got.Key != want.Key || got.Action != want.Action || got.Reason != want.Reason ||
+				got.Never != want.Never {
 				t.Errorf("%s: %s %s, and one by one %s %s", n.at, got.Action, got.Reason, want.Action, want.Reason)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine/queue"
 )
 
 // requests are what nodes ask for in a campaign: a few kinds of builds, and measurements that want quiet.
@@ -31,7 +32,7 @@ func TestReadyQueue(t *testing.T) {
 		kinds := requests()
 		remains := make([]float64, count)
 		steps := make([]Step, count)
-		var q readyQueue
+		q := queue.Queue[*Step]{Compare: byTurn(remains)}
 		var waiting []*Step
 		for i := range steps {
 			request := rapid.SampledFrom(kinds).Draw(t, "request")
@@ -39,7 +40,7 @@ func TestReadyQueue(t *testing.T) {
 			remains[i] = float64(rapid.IntRange(0, 4).Draw(t, "remains"))
 		}
 		for _, i := range rapid.Permutation(indices(count)).Draw(t, "order") {
-			q.push(&steps[i], steps[i].Node.Resources, remains)
+			q.Push(&steps[i], steps[i].Node.Resources)
 			waiting = append(waiting, &steps[i])
 		}
 		first := func(s, best *Step) bool {
@@ -52,11 +53,11 @@ func TestReadyQueue(t *testing.T) {
 			}
 			return a.id < b.id
 		}
-		for round := 0; q.length > 0; round++ {
+		for round := 0; q.Len() > 0; round++ {
 			limit := rapid.IntRange(0, 7).Draw(t, "limit")
 			grants := func(r device.Request) bool { return r.CPUs <= limit || round > 60 }
 			asked := map[device.Request]int{}
-			got, lease := q.next(anybody, func(r device.Request) *device.Lease {
+			got, lease := q.Next(anybody, func(r device.Request) *device.Lease {
 				if asked[r]++; asked[r] > 1 {
 					t.Errorf("%+v was asked for twice", r)
 				}
@@ -77,8 +78,8 @@ func TestReadyQueue(t *testing.T) {
 			if got != nil {
 				waiting = slices.DeleteFunc(waiting, func(s *Step) bool { return s == got })
 			}
-			if q.length != len(waiting) {
-				t.Fatalf("length %d, want %d", q.length, len(waiting))
+			if q.Len() != len(waiting) {
+				t.Fatalf("length %d, want %d", q.Len(), len(waiting))
 			}
 		}
 	})
@@ -157,12 +158,12 @@ func BenchmarkReadyQueue(b *testing.B) {
 	nodes := make([]Node, waiting)
 	steps := make([]Step, waiting)
 	remains := make([]float64, waiting)
-	var q readyQueue
+	q := queue.Queue[*Step]{Compare: byTurn(remains)}
 	for i := range steps {
 		nodes[i] = Node{id: i, Resources: kinds[i%len(kinds)]}
 		steps[i].Node = &nodes[i]
 		remains[i] = float64(i * 7919 % waiting)
-		q.push(&steps[i], steps[i].Node.Resources, remains)
+		q.Push(&steps[i], steps[i].Node.Resources)
 	}
 	grant := func(r device.Request) *device.Lease {
 		if r.CPUs%2 == 0 {
@@ -172,8 +173,8 @@ func BenchmarkReadyQueue(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		s, _ := q.next(anybody, grant)
-		q.push(s, s.Node.Resources, remains)
+		s, _ := q.Next(anybody, grant)
+		q.Push(s, s.Node.Resources)
 	}
 }
 
@@ -200,11 +201,11 @@ func BenchmarkSpans(b *testing.B) {
 	for i := range p.Steps {
 		park(&p.Steps[i])
 	}
-	var queue readyQueue
+	waiters := queue.Queue[*Step]{Compare: byTurn(remains)}
 	var free []*Step
 	q.queue = func(s *Step) {
 		s.state, free = ready, append(free, s)
-		queue.push(s, s.Node.Resources, remains)
+		waiters.Push(s, s.Node.Resources)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -212,7 +213,7 @@ func BenchmarkSpans(b *testing.B) {
 		q.open()
 		q.release(q.of[free[0].Node.Spans[0]])
 		for range free {
-			s, _ := queue.next(anybody, func(device.Request) *device.Lease { return &device.Lease{} })
+			s, _ := waiters.Next(anybody, func(device.Request) *device.Lease { return &device.Lease{} })
 			park(s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine/queue"
 )
 
 // run is an apply under way. Only the goroutine that called Apply touches it; attempts and timers send it functions to
@@ -30,13 +31,12 @@ type run struct {
 	signals signals
 	result  Result
 
-	counts  [excluded + 1]int // steps by state; of ready to storing only
-	ended   int               // steps that have ended
-	ready   readyQueue
-	remains []float64 // by node: see remaining
-	gates   []gate    // in the order in which steps pass them
-	spans   *spans    // one of the gates
-	checks  *checks   // one of the gates
+	counts [excluded + 1]int // steps by state; of ready to storing only
+	ended  int               // steps that have ended
+	ready  queue.Queue[*Step]
+	gates  []gate  // in the order in which steps pass them
+	spans  *spans  // one of the gates
+	checks *checks // one of the gates
 
 	patience patience
 	active   []*attempt // those that run and hold something
@@ -75,7 +75,7 @@ func newRun(ctx context.Context, p *Plan, o ApplyOptions) *run {
 		ctx:          ctx,
 		signals: signals{calls: make(chan func()), workers: make(chan func()), over: make(chan struct{}),
 			interrupted: ctx.Done()},
-		remains:  remaining(p, o.Pool),
+		ready:    queue.Queue[*Step]{Compare: byTurn(remaining(p, o.Pool))},
 		patience: patience{limit: o.DeviceWait},
 	}
 	r.decider.Store = o.Store
@@ -188,7 +188,7 @@ func (r *run) queue(s *Step) {
 	}
 	r.set(s, ready)
 	r.jobs[s.Node.id].asks = asks
-	r.ready.push(s, asks, r.remains)
+	r.ready.Push(s, asks)
 }
 
 // pause has a step wait before it is queued again.
@@ -221,7 +221,7 @@ func (r *run) start() {
 	for !r.stopping() && r.hasSlot() && r.startable() > 0 {
 		find := &search{run: r}
 		r.signals.changed = nil
-		s, lease := r.ready.next(find.allows, find.grant)
+		s, lease := r.ready.Next(find.allows, find.grant)
 		if s != nil {
 			r.patience.announced = ""
 			r.pass(s, lease)

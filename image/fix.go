@@ -282,8 +282,7 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 	return all, nil
 }
 
-// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out of
-// either.
+// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out.
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
 	dir, name := m.t.Dir, fix.Source(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {

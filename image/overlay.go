@@ -84,9 +84,8 @@ func describeFiles(d *cache.Description, label string, files map[string]cache.Fi
 }
 
 func overlayFailure(rule, message, remedy string) error {
-	return &engine.Failure{Failure: failure.Failure{
-		Class: failure.Permanent, Rule: rule, Stage: "build", Message: message, Remedy: remedy,
-	}}
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: rule, Stage: "build",
+		Message: message, Remedy: remedy}}
 }
 
 // matched returns the files that the patterns match, by path.

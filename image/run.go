@@ -249,8 +249,7 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 	return argv, in.Mounts(), nil
 }
 
-// exports gives the commands of a shell their variables. In the container's own configuration they would stay in the
-// image.
+// exports gives the commands of a shell their variables. An image would keep those of the container's configuration.
 func exports(vars map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {

@@ -2,8 +2,8 @@
 //
 // A node is a job of the cluster's scheduler. The job runs "benchgraph worker", which is an apply of that one node: the
 // worker reads a snapshot of the project, draws the same graph, takes inputs from the shared store, and puts the result
-// there. The scheduler's word about a job says only that the job is no longer running; the shared store says whether there is
-// a result.
+// there. The scheduler's word about a job says only that the job is no longer running; the shared store says whether
+// there is a result.
 package remote
 
 import (

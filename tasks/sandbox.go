@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// SandboxWord is the word for a block: its own, that of the command line, that of the project, the standard of the system.
+// SandboxWord is the word for a block: its own, or that of the command line, the project or the system.
 func (p *Facts) SandboxWord(own string) string {
 	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
 }

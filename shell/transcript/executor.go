@@ -27,7 +27,7 @@ func (t *Transcript) Executor(e executor.Executor) executor.Executor {
 	return noting{e, t}
 }
 
-// ExecutorIf is Executor if a condition holds, and else the Executor behind e: for what only looks, and changes nothing.
+// ExecutorIf is Executor if a condition holds, and else the Executor behind e: for commands that change nothing.
 func (t *Transcript) ExecutorIf(noted bool, e executor.Executor) executor.Executor {
 	if n, ok := e.(noting); ok {
 		e = n.Executor
