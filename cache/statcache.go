@@ -32,7 +32,6 @@ const statMagic = "benchgraph stat cache 2 "
 type StatCache struct {
 	path  string
 	clock func() time.Time
-	Asked sync.Map // absolute paths of all files that Hash was called with
 
 	mu     sync.Mutex
 	damage string
@@ -99,7 +98,8 @@ func encodeStats(files map[string]stat) ([]byte, error) {
 			body = strconv.AppendUint(body, n, 10)
 		}
 		body = append(body, ' ')
-		body = append(append(body, name...), 0)
+		body = append(body, name...)
+		body = append(body, 0)
 	}
 	return seal(statMagic, body), nil
 }
@@ -189,7 +189,6 @@ func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	if err != nil {
 		return Hashed{}, err
 	}
-	c.Asked.Store(name, true)
 	for range hashTries {
 		now := c.clock()
 		before, mode, err := StampFile(nil, name)

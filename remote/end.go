@@ -201,8 +201,12 @@ func (j *job) copyOutput() {
 
 // takeTranscript takes over what the worker of a job that failed has run.
 func (j *job) takeTranscript() {
+	found, _ := filepath.Glob(filepath.Join(j.dir, "logs", "*-"+j.env.Key.Short()+"-*.transcript"))
+	if len(found) == 0 {
+		return
+	}
 	var text json.RawMessage
-	if readJSON(filepath.Join(j.dir, TranscriptFile), &text) == nil {
+	if readJSON(found[len(found)-1], &text) == nil {
 		j.env.Transcript = text
 	}
 }

@@ -1,9 +1,9 @@
 // Package remote runs nodes on the machines of a cluster.
 //
 // A node is a job of the cluster's scheduler. The job runs "benchgraph worker", which is an apply of that one node: the
-// worker reads a snapshot of the project, draws the same graph, takes inputs from the shared store, and puts the result
-// there. The scheduler's word about a job says only that the job is no longer running; the shared store says whether
-// there is a result.
+// worker reads the same files, draws the same graph, takes inputs from the shared store, and puts the result there.
+// The scheduler's word about a job says only that the job is no longer running; the shared store says whether there is
+// a result.
 package remote
 
 import (
@@ -59,9 +59,7 @@ type Options struct {
 	Wanted  func(address string) bool // whether the shared store takes the result of a node
 	Project Project
 	Spec    *hclspec.Spec
-	// Snapshot puts the project into the shared store, and returns the key of that entry. Called once.
-	Snapshot func() (cache.Key, error)
-	Environ  []string // of jobs, as NAME=value
+	Environ []string // of jobs, as NAME=value
 }
 
 // Executor runs nodes as jobs.
@@ -72,7 +70,7 @@ type Executor struct {
 
 // NewExecutor returns an Executor.
 func NewExecutor(o Options) *Executor {
-	o.Open, o.Snapshot = sync.OnceValues(o.Open), sync.OnceValues(o.Snapshot)
+	o.Open = sync.OnceValues(o.Open)
 	return &Executor{Options: o}
 }
 
@@ -226,12 +224,8 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 			return fmt.Errorf("input %s: %w", in.Address, err)
 		}
 	}
-	files, err := j.Snapshot()
-	if err != nil {
-		return fmt.Errorf("snapshot of the project: %w", err)
-	}
 	// The request holds secrets.
-	err = os.MkdirAll(j.dir, 0o700)
+	err := os.MkdirAll(j.dir, 0o700)
 	if err == nil {
 		err = cache.CheckOwner(j.dir)
 	}
@@ -241,8 +235,7 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	r := Request{j.Project, j.env.Run, j.address, j.env.Key, files, choice}
-	return writeJSON(filepath.Join(j.dir, requestFile), r)
+	return writeJSON(filepath.Join(j.dir, requestFile), Request{j.Project, j.env.Run, j.address, j.env.Key, choice})
 }
 
 func (j *job) describe() slurm.Job {
@@ -250,7 +243,7 @@ func (j *job) describe() slurm.Job {
 	return slurm.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + shell.Quote(j.Program) + " worker " + shell.Quote(j.dir) + "\n",
-		Dir:    j.dir, Output: filepath.Join(j.dir, outputFile),
+		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
 		Partition: j.Partition, Account: j.Account, QOS: j.QOS, Constraint: j.Constraint, Gres: j.Gres,
 		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}

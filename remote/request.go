@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -18,8 +18,6 @@ const (
 	requestFile = "request.json"
 	outcomeFile = "outcome.json"
 	outputFile  = "output" // standard output and error of the job
-
-	TranscriptFile = "transcript" // what a node that failed has run
 )
 
 // Project says how a project was opened, so that a worker opens it in the same way.
@@ -27,7 +25,7 @@ type Project struct {
 	Version  string   `json:"benchgraph"` // of the program
 	Dir      string   `json:"dir"`        // absolute
 	File     string   `json:"file,omitempty"`
-	State    string   `json:"state"` // directory
+	State    string   `json:"state"` // directory with the mirrors
 	Store    string   `json:"store"` // directory
 	Vars     []string `json:"vars,omitempty"`
 	VarFiles []string `json:"var_files,omitempty"`
@@ -36,8 +34,6 @@ type Project struct {
 	Sandbox  string   `json:"sandbox,omitempty"` // of the command line
 	Machine  string   `json:"machine"`           // name of the machine block for which the graph is planned
 	Confines string   `json:"confines"`          // how the machine with the project confines what it makes
-
-	Shared hclspec.Store `json:"shared"` // with the snapshot, the inputs and the result
 }
 
 // Request is one node that a worker is to run. Its directory is open to the user alone, since variables may be secret.
@@ -46,7 +42,6 @@ type Request struct {
 	Run     string          `json:"run"` // ID of the apply that submitted the job
 	Address string          `json:"address"`
 	Key     cache.Key       `json:"key"`    // that the worker must find the node under
-	Files   cache.Key       `json:"files"`  // entry with the snapshot of the project, see Source
 	Choice  json.RawMessage `json:"choice"` // from which the graph was made, see campaign.Project.Part
 }
 
@@ -66,7 +61,7 @@ func ReadRequest(dir string) (*Request, error) {
 	if err := readJSON(filepath.Join(dir, requestFile), r); err != nil {
 		return nil, err
 	}
-	if r.Address == "" || r.Dir == "" || r.Key.IsZero() || r.Files.IsZero() {
+	if r.Address == "" || r.Dir == "" || r.Key.IsZero() {
 		return nil, errors.New(requestFile + " names no project, node or key")
 	}
 	return r, nil
@@ -101,6 +96,30 @@ func readJSON(path string, v any) error {
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Link links into the state of a worker the parts of the project's state that are costly to make anew.
+func Link(state, own string) error {
+	names := []string{"history", "preflight"}
+	for _, dir := range []string{"mirrors", "answers"} {
+		entries, err := os.ReadDir(filepath.Join(state, dir))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+		if err := os.MkdirAll(filepath.Join(own, dir), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		err := os.Symlink(filepath.Join(state, name), filepath.Join(own, name))
+		if err != nil && !errors.Is(err, os.ErrExist) { // another job of the node may have been here
+			return err
+		}
 	}
 	return nil
 }

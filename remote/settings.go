@@ -26,7 +26,7 @@ type Settings struct {
 	Constraint string        // features of the nodes
 	Gres       string        // generic resources beside the GPUs
 	Setup      string        // lines of sh that a job runs before the worker
-	WorkDir    string        // absolute, seen by all nodes, for requests and output of jobs; "": in the project's state
+	WorkDir    string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
 	Program    string        // absolute path of benchgraph on the nodes; "": as here
 	CPUs       int           // of each job; 0: as many as the node of the graph asks for
 	Memory     int64         // of each job in bytes; 0: likewise

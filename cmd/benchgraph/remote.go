@@ -46,20 +46,20 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
-	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
-		Vars: s.vars, VarFiles: s.varFiles, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine,
-		Confines: string(executor.SandboxOf()), Shared: *spec.Store}
+	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store, Vars: s.vars, Allow: o.allow,
+		Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
+	for _, name := range s.varFiles {
+		if whole, err := filepath.Abs(name); err == nil {
+			p.VarFiles = append(p.VarFiles, whole)
+		}
+	}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isCarried, Project: p, Spec: spec,
-		Snapshot: func() (cache.Key, error) {
-			from := remote.Source{Project: p, Spec: s.project.Spec, Lock: s.project.Lock, Stat: s.stat}
-			return from.Snapshot(context.Background(), s.store)
-		},
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p, Spec: spec,
 		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
 			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})

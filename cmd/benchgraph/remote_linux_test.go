@@ -18,7 +18,7 @@ import (
 )
 
 // clustered is a project whose benchmarks run on a real Slurm cluster of two nodes with four played devices each. The
-// machine of the project has no device, and the nodes do not see the directory of the project.
+// machine of the project has no device.
 type clustered struct {
 	*world
 	*slurmtest.Cluster
@@ -35,7 +35,6 @@ machine "h200" { devices = "machines/h200.json" }
 executor "slurm" "gpu" {
   machine  = machine.h200
   program  = "PROGRAM"
-  work_dir = "WORK"
   cpus     = 1
   max_jobs = 4
 }
@@ -44,8 +43,7 @@ commit "c" {}
 
 func newClustered(t testing.TB, file string) *clustered {
 	t.Helper()
-	c := &clustered{world: newWorld(t, "")}
-	c.Cluster = slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4, Hides: c.path(".")})
+	c := &clustered{world: newWorld(t, ""), Cluster: slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4})}
 	library, err := nvmltest.Build(t.TempDir(), false)
 	check(t, err)
 	shared, err := os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
@@ -70,7 +68,6 @@ func newClustered(t testing.TB, file string) *clustered {
 	check(t, os.MkdirAll(c.path("machines"), 0o755))
 	c.hold = filepath.Join(shared, "hold")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
-		"WORK", filepath.Join(shared, "jobs"),
 		"RATE", `metrics {
     metric "rate" {
       match  = "work done: ([0-9.]+)"
@@ -158,7 +155,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 		t.Errorf("a block was measured on %v", gpus)
 	}
 	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "has a result, and a job cannot replace a result")
-	left, err := os.ReadDir(filepath.Join(filepath.Dir(c.hold), "jobs"))
+	left, err := os.ReadDir(c.path(".benchgraph", "jobs"))
 	if check(t, err); len(left) > 0 {
 		t.Errorf("%s is left of a job", left[0].Name())
 	}
@@ -424,14 +421,16 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
-// The worker lays out the tree that a block needs, whose repo no node sees. A command in the sandbox sees neither the
-// project, nor the requests of jobs, nor a store. The command gets its secret, which Slurm never has.
+// The worker checks out the tree that a block needs. A command in the sandbox sees neither the project, nor the requests
+// of jobs, nor a store. The command gets its secret, which Slurm never has.
 func TestASandboxOnANode(t *testing.T) {
 	t.Parallel()
 	if err := executor.CheckSandbox(); err != nil {
 		t.Skip(err)
 	}
-	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, "", `commit "c" {}`, "").Replace(clusterFile)+`
+	work := t.TempDir()
+	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, "", `commit "c" {}`, "",
+		"max_jobs = 4", `work_dir = "`+work+`"`).Replace(clusterFile)+`
 repo "app" { path = "app" }
 commit "main" { repo = repo.app }
 variant "base" { baseline = true }
@@ -453,8 +452,7 @@ compare "speed" { of = [benchmark.speed] }
 `)
 	text, err := os.ReadFile(c.path("benchmarks.hcl"))
 	check(t, err)
-	hidden := strings.ReplaceAll("DIR/jobs/* DIR/store/*", "DIR", filepath.Dir(c.hold))
-	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
+	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", c.path("machines")+" "+work+"/* "+filepath.Dir(c.hold)+"/store/*"))
 	c.write("app/client", "the client\n")
 	git := func(args ...string) {
 		t.Helper()
@@ -468,11 +466,9 @@ compare "speed" { of = [benchmark.speed] }
 	git("init", "-q", "-b", "main")
 	git("add", ".")
 	git("commit", "-qm", "first")
-	c.write("app/client", "the client of now\n")
-	git("commit", "-qam", "second")
 	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue")
 	c.must(0, "apply")
-	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client of now")
+	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 }
 

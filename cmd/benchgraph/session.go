@@ -137,7 +137,6 @@ type access struct {
 	stat *cache.StatCache
 	// for blocks that do not say; empty: what the file says
 	sandbox string
-	hidden  []string        // absolute: what else commands in a sandbox must not see
 	job     *remote.Request // the request that this process serves as a worker; nil: it is no worker
 }
 
@@ -223,7 +222,9 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	config := s.config(ctx, o, load)
 	config.Elsewhere, config.Remote = elsewhere, s.newExecutor(x, spec, o)
-	config.Hidden = o.hidden
+	if o.job != nil {
+		config.Hidden = []string{o.job.State, o.job.Store, filepath.Dir(s.state)} // with the requests of other jobs
+	}
 	project, diags := campaign.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
 		return &diagError{diags, s.files}

@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
@@ -32,20 +31,12 @@ func isShared(address string) bool {
 	return !slices.Contains(ownKinds[:], kind)
 }
 
-// isCarried reports whether jobs get the result of a node from the shared store. They have no mirrors.
-func isCarried(address string) bool {
-	return strings.HasPrefix(address, "source.") || isShared(address)
-}
-
 // share puts the shared store that the file declares behind that of this machine. It sends no request.
 func (s *session) share(o access) error {
-	if s.project.Spec.Store == nil || o.offline || s.store.Shares() {
+	spec := s.project.Spec.Store
+	if spec == nil || o.offline || s.store.Shares() {
 		return nil
 	}
-	return s.shareAt(s.project.Spec.Store)
-}
-
-func (s *session) shareAt(spec *hclspec.Store) error {
 	region := spec.Region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
 		if region == "" {

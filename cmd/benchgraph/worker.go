@@ -9,15 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
-	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 func (a *app) worker() cli.Command {
@@ -54,13 +51,9 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.Failure {
-	own, err := os.MkdirTemp("", "benchgraph-job-")
+	err := a.enter(dir, r)
 	if err == nil {
-		defer func() { _ = fs.RemoveTree(own) }()
-		err = a.enter(ctx, own, r)
-	}
-	if err == nil {
-		err = a.workIn(ctx, dir, r)
+		err = a.workIn(ctx, r)
 	}
 	if err == nil {
 		return nil
@@ -75,36 +68,41 @@ func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.
 	return f
 }
 
-// enter makes this process work in a copy of the project below dir, and with a store of this machine.
-func (a *app) enter(ctx context.Context, dir string, r *remote.Request) error {
+// enter makes this process work in the project of the request, with a state of its own in the directory of the job and
+// a store of this machine.
+func (a *app) enter(dir string, r *remote.Request) error {
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
+	if err := remote.Link(r.State, dir); err != nil {
+		return err
+	}
+	a.chdir, a.file = r.Dir, r.File
+	a.vars, a.varFiles = r.Vars, r.VarFiles
 	for _, v := range r.Environ {
 		name, value, _ := strings.Cut(v, "=")
 		a.env[name] = value
 	}
-	store, err := remote.StoreDir(a.env["BENCHGRAPH_CACHE_DIR"])
-	if err != nil {
-		return err
+	a.env["BENCHGRAPH_STATE_DIR"] = dir
+	if a.env["BENCHGRAPH_CACHE_DIR"] == "" {
+		own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
+		if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		a.env["BENCHGRAPH_CACHE_DIR"] = own
 	}
-	a.file, a.vars, a.env["BENCHGRAPH_CACHE_DIR"] = r.File, r.Vars, store
-	a.chdir, a.env["BENCHGRAPH_STATE_DIR"], a.varFiles, err = r.Bring(ctx, store, dir, func(store *shared.Store) error {
-		return (&session{app: a, place: place{state: dir}, store: store}).shareAt(&r.Shared)
-	})
-	return err
+	return nil
 }
 
 // workIn runs the node of a request in the project that was entered.
-func (a *app) workIn(ctx context.Context, dir string, r *remote.Request) error {
-	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r,
-		hidden: []string{r.Dir, r.State, r.Store, filepath.Dir(dir)}}) // with requests of other jobs
+func (a *app) workIn(ctx context.Context, r *remote.Request) error {
+	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	p, err := r.Plan(ctx, s.project, s.store, isCarried)
+	p, err := r.Plan(ctx, s.project, s.store, isShared)
 	if err != nil {
 		return err
 	}
@@ -122,9 +120,6 @@ func (a *app) workIn(ctx context.Context, dir string, r *remote.Request) error {
 		if err := s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false); err != nil {
 			s.note("Warning: %v", err)
 		}
-	}
-	if len(logs) > 0 { // a result has its transcript with it, and then there is no file
-		_ = workdir.CopyFile(filepath.Join(dir, remote.TranscriptFile), engine.TranscriptOf(logs[len(logs)-1]))
 	}
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ type Cluster struct {
 	dir     string
 	count   int
 	gpus    int
-	hides   string
 	net     *network
 	daemons *daemons
 }
@@ -39,7 +38,7 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the nodes of a Slurm cluster need root for their namespaces")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides}
+	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs}
 	c.net = newNetwork(t, c.count)
 	c.daemons = newDaemons(t)
 	c.write(nodes.Config)
